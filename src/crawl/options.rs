@@ -1,0 +1,93 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::frontier::FrontierOptions;
+
+/// What a crawl is made from; plain data, checked once in `Crawl::new`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CrawlOptions {
+    /// What to fetch next, and when.
+    pub frontier: FrontierOptions,
+    /// How to fetch it.
+    pub fetch: FetchOptions,
+    /// What to take from a page.
+    pub parse: ParseOptions,
+    /// Fetches under way at once.
+    pub workers: usize,
+    /// Page records after which the crawl ends.
+    pub max_pages: Option<u64>,
+    /// Time after which the crawl ends.
+    pub max_duration: Option<Duration>,
+}
+
+impl Default for CrawlOptions {
+    fn default() -> Self {
+        Self {
+            frontier: FrontierOptions::default(),
+            fetch: FetchOptions::default(),
+            parse: ParseOptions::default(),
+            workers: 64,
+            max_pages: None,
+            max_duration: None,
+        }
+    }
+}
+
+/// How a response is asked for, and what of it is taken.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FetchOptions {
+    /// The whole User-Agent header.
+    pub user_agent: String,
+    /// Who runs the crawl, an address or URL: sent as `From` where it is an address, else inside the User-Agent.
+    pub contact: Option<String>,
+    /// TCP and TLS together.
+    pub connect_timeout: Duration,
+    /// From the request sent to the response's head.
+    pub first_byte_timeout: Duration,
+    /// Between two pieces of a body.
+    pub idle_timeout: Duration,
+    /// From start to end.
+    pub total_timeout: Duration,
+    /// Bytes of a body that are taken, decoded; the rest is cut and the record says so.
+    pub max_body_bytes: usize,
+    /// Connect to private, loopback and link-local addresses too (D16).
+    pub allow_private_addresses: bool,
+    /// Every name resolves to this address, whatever the port: the simulated web. Implies nothing else.
+    pub resolve_all_to: Option<SocketAddr>,
+}
+
+impl Default for FetchOptions {
+    fn default() -> Self {
+        Self {
+            user_agent: concat!("crawler/", env!("CARGO_PKG_VERSION")).to_owned(),
+            contact: None,
+            connect_timeout: Duration::from_secs(10),
+            first_byte_timeout: Duration::from_secs(20),
+            idle_timeout: Duration::from_secs(20),
+            total_timeout: Duration::from_secs(60),
+            max_body_bytes: 10 * 1024 * 1024,
+            allow_private_addresses: false,
+            resolve_all_to: None,
+        }
+    }
+}
+
+/// What is taken from a page.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ParseOptions {
+    /// Honor `rel=nofollow`, `<meta name=robots>` and `X-Robots-Tag`.
+    pub nofollow: bool,
+    /// Distinct links taken from one page.
+    pub max_links: usize,
+    /// Open elements at once; a page that nests deeper is parsed so far.
+    pub max_nesting: usize,
+}
+
+impl Default for ParseOptions {
+    fn default() -> Self {
+        Self { nofollow: true, max_links: 10_000, max_nesting: 512 }
+    }
+}

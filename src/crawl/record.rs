@@ -1,0 +1,60 @@
+use serde::{Deserialize, Serialize};
+
+/// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PageRecord {
+    /// The wire URL.
+    pub url: String,
+    /// Its key.
+    pub key: String,
+    /// The final response's HTTP status.
+    pub status: Option<u16>,
+    /// Where a redirect points, as an absolute URL.
+    pub redirect: Option<String>,
+    /// Links from a seed.
+    pub depth: u32,
+    /// The wire URL of the page that it was found on.
+    pub referrer: Option<String>,
+    /// The Content-Type header, cut at 256 bytes.
+    pub content_type: Option<String>,
+    /// Bytes of the body, decoded.
+    pub bytes: u64,
+    /// Bytes of the body on the wire.
+    pub wire_bytes: u64,
+    /// The body was longer than the limit, and cut.
+    pub truncated: bool,
+    /// How long it took.
+    pub timings: Timings,
+    /// The page's title: white space folded, cut at 512 bytes.
+    pub title: Option<String>,
+    /// What became of its links.
+    pub links: LinkCounts,
+    /// Tries in all.
+    pub attempts: u8,
+    /// RFC 3339, UTC, milliseconds.
+    pub fetched_at: String,
+    /// Why there is no whole response, by [`Failure::name`](crate::frontier::Failure::name).
+    pub error: Option<String>,
+}
+
+/// Milliseconds of one fetch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timings {
+    /// From the request sent to the response's head.
+    pub first_byte_ms: f64,
+    /// From the request sent to the end of the body.
+    pub total_ms: f64,
+}
+
+/// What became of a page's links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkCounts {
+    /// On the page, each spelling once.
+    pub found: u32,
+    /// New, in scope: queued.
+    pub admitted: u32,
+    /// Seen before.
+    pub seen: u32,
+    /// Refused for other reasons.
+    pub refused: u32,
+}

@@ -1,0 +1,71 @@
+use super::{Lease, Position, Refusal};
+use crate::address::{CanonicalUrl, Fingerprint};
+
+/// How a URL was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Via {
+    /// The user gave it.
+    Seed,
+    /// A page links to it.
+    Link,
+    /// A response points to it (D12).
+    Redirect,
+}
+
+/// A URL that somebody found, before the gate.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The URL.
+    pub url: CanonicalUrl,
+    /// Links from a seed; a redirect adds none.
+    pub depth: u32,
+    /// How it was found.
+    pub via: Via,
+    /// Redirects in a row that led here.
+    pub redirects: u8,
+    /// The page that it was found on.
+    pub referrer: Option<Position>,
+}
+
+impl Found {
+    /// A seed: depth 0, no referrer.
+    pub fn seed(url: CanonicalUrl) -> Self {
+        Self { url, depth: 0, via: Via::Seed, redirects: 0, referrer: None }
+    }
+
+    /// A link on the page that `lease` fetched.
+    pub fn link(url: CanonicalUrl, lease: &Lease) -> Self {
+        Self {
+            url,
+            depth: lease.depth().saturating_add(1),
+            via: Via::Link,
+            redirects: 0,
+            referrer: Some(lease.position()),
+        }
+    }
+
+    /// Where the response to `lease` points.
+    pub fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
+        let redirects = lease.redirects().saturating_add(1);
+        Self { url, depth: lease.depth(), via: Via::Redirect, redirects, referrer: Some(lease.position()) }
+    }
+}
+
+/// The proof that a URL is in scope, no trap, and new. Only the [`Gate`](super::Gate) makes it.
+#[derive(Debug)]
+#[must_use = "an admitted URL is remembered as seen: it is lost unless it is submitted"]
+pub struct Admitted {
+    pub(super) found: Found,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) priority: u8,
+}
+
+/// The gate's verdict on one URL.
+#[derive(Debug)]
+pub enum Admission {
+    /// New: submit it.
+    Admitted(Admitted),
+    /// Not for this crawl, and why.
+    Refused(Refusal),
+}

@@ -1,0 +1,83 @@
+use std::time::Duration;
+
+use super::{Position, Via};
+use crate::address::HostKey;
+
+/// What a lease is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseKind {
+    /// A page.
+    Page,
+    /// A host's robots.txt; complete it with [`Outcome::Robots`](super::Outcome::Robots).
+    Robots,
+}
+
+/// One URL lent to one fetcher until it is completed. Its host is asked nothing else meanwhile.
+#[derive(Debug)]
+#[must_use = "a lease not completed holds its host back for ever"]
+pub struct Lease {
+    pub(super) host: u32,
+    pub(super) host_key: HostKey,
+    pub(super) kind: LeaseKind,
+    pub(super) position: Position,
+    pub(super) wire: Box<str>,
+    pub(super) referrer: Option<Box<str>>,
+    pub(super) depth: u32,
+    pub(super) priority: u8,
+    pub(super) via: Via,
+    pub(super) redirects: u8,
+    pub(super) attempt: u8,
+    pub(super) delay: Duration,
+}
+
+impl Lease {
+    /// The wire URL to request.
+    pub fn url(&self) -> &str {
+        &self.wire
+    }
+
+    /// A page, or the host's robots.txt.
+    pub fn kind(&self) -> LeaseKind {
+        self.kind
+    }
+
+    /// Scheme, host and port.
+    pub fn host_key(&self) -> &HostKey {
+        &self.host_key
+    }
+
+    /// Where its admission stands in the journal.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The wire URL of the page it was found on.
+    pub fn referrer(&self) -> Option<&str> {
+        self.referrer.as_deref()
+    }
+
+    /// Links from a seed.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// How it was found.
+    pub fn via(&self) -> Via {
+        self.via
+    }
+
+    /// Redirects in a row that led here.
+    pub fn redirects(&self) -> u8 {
+        self.redirects
+    }
+
+    /// 1 for the first try.
+    pub fn attempt(&self) -> u8 {
+        self.attempt
+    }
+
+    /// The rest that its host is given between requests.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+}

@@ -1,0 +1,1 @@
+//! What survives: the job directory, its manifest and its lock.

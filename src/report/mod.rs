@@ -1,0 +1,1 @@
+//! The crawl in numbers, for people and for programs.

@@ -1,0 +1,1 @@
+//! A simulated web, deterministic from a number, served on loopback.
