@@ -1,0 +1,94 @@
+use std::collections::BTreeMap;
+
+/// Counts by names that the web chooses: at most [`NameCounts::MOST`] names, the rare ones together as `other`.
+///
+/// When one name more arrives, the rarer half is folded into `other`. A folded name that comes back starts from zero, so
+/// a name's count is a lower bound where `other` is not zero; the sum is always exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameCounts {
+    named: BTreeMap<Box<str>, u64>,
+    other: u64,
+}
+
+impl NameCounts {
+    /// Distinct names at most; with names of up to 128 bytes, 40 KiB.
+    pub const MOST: usize = 256;
+
+    /// Counts `count` more for `name`.
+    pub fn add(&mut self, name: &str, count: u64) {
+        if let Some(counted) = self.named.get_mut(name) {
+            *counted += count;
+            return;
+        }
+        if self.named.len() == Self::MOST {
+            self.fold();
+        }
+        self.named.insert(name.into(), count);
+    }
+
+    /// Counts all that another has counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.other += other.other;
+        for (name, &count) in &other.named {
+            self.add(name, count);
+        }
+    }
+
+    /// Names and counts, most first, then by name.
+    pub fn most_first(&self) -> Vec<(&str, u64)> {
+        let mut counts: Vec<_> = self.named.iter().map(|(name, &count)| (&**name, count)).collect();
+        counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        counts
+    }
+
+    /// The sum of the folded names' counts.
+    pub fn other(&self) -> u64 {
+        self.other
+    }
+
+    /// The sum of all counts.
+    pub fn total(&self) -> u64 {
+        self.named.values().sum::<u64>() + self.other
+    }
+
+    fn fold(&mut self) {
+        let mut rarest: Vec<_> = self.named.iter().map(|(name, &count)| (count, name.clone())).collect();
+        rarest.sort_unstable();
+        for (count, name) in rarest.drain(..Self::MOST / 2) {
+            self.named.remove(&name);
+            self.other += count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_end_stay_few_and_the_common_ones_stay_exact() {
+        let mut counts = NameCounts::default();
+        for i in 0..10_000 {
+            counts.add(&format!("x/{i}"), 1);
+            counts.add(if i % 4 == 0 { "image/png" } else { "text/html" }, 1);
+        }
+        assert!(counts.named.len() <= NameCounts::MOST);
+        assert_eq!(counts.most_first()[..2], [("text/html", 7_500), ("image/png", 2_500)]);
+        assert_eq!(counts.total(), 20_000);
+    }
+
+    #[test]
+    fn merging_loses_no_count() {
+        let halves = [0, 1].map(|half| {
+            let mut counts = NameCounts::default();
+            (0..1_000).for_each(|i| counts.add(&format!("{half}/{i}"), i));
+            counts.add("both", 1_000_000);
+            counts
+        });
+        let [mut merged, right] = halves;
+        merged.merge(&right);
+        assert_eq!(merged.total(), 2 * (999 * 500 + 1_000_000));
+        assert_eq!(merged.most_first()[0], ("both", 2_000_000));
+        assert!(merged.named.len() <= NameCounts::MOST);
+    }
+}

@@ -1,0 +1,94 @@
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// How long things took, as a histogram: any quantile to three significant digits, in memory that grows with the longest
+/// time and not with their number (16 KiB for milliseconds, 180 KiB at [`Latencies::LONGEST`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latencies(Histogram<u64>);
+
+impl Latencies {
+    /// Longer times are counted as this one.
+    pub const LONGEST: Duration = Duration::from_secs(3600);
+
+    /// Counts one; finer than a microsecond is lost.
+    pub fn record(&mut self, latency: Duration) {
+        let micros = latency.min(Self::LONGEST).as_micros();
+        // An auto-resizing histogram refuses only what its index type cannot address; `LONGEST` is below 2^32.
+        self.0.record(u64::try_from(micros).unwrap_or(u64::MAX)).expect("an hour fits");
+    }
+
+    /// Counts all that another has counted.
+    pub fn merge(&mut self, other: &Self) {
+        // As above: what fits one auto-resizing histogram fits the next.
+        self.0.add(&other.0).expect("an hour fits");
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The time that this share of all (0 to 1) did not exceed; zero where none was counted.
+    pub fn quantile(&self, share: f64) -> Duration {
+        Duration::from_micros(self.0.value_at_quantile(share))
+    }
+
+    /// The longest; zero where none was counted.
+    pub fn longest(&self) -> Duration {
+        Duration::from_micros(self.0.max())
+    }
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        // Refused only for more than five digits.
+        Self(Histogram::new(3).expect("three digits are few"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times as a crawl sees them, some beyond the range.
+    fn times() -> Vec<Duration> {
+        (0..10_000_u64).map(|i| Duration::from_micros(i * i * 37 % 4_000_000_007)).collect()
+    }
+
+    #[test]
+    fn quantiles_agree_with_a_sorted_list_to_three_digits() {
+        let mut sorted = times();
+        let mut latencies = Latencies::default();
+        sorted.iter().for_each(|&time| latencies.record(time));
+        sorted.sort_unstable();
+        for (share, rank) in [(0.5, 4_999), (0.9, 8_999), (0.99, 9_899), (1.0, 9_999)] {
+            let (exact, ours) =
+                (sorted[rank].min(Latencies::LONGEST).as_secs_f64(), latencies.quantile(share).as_secs_f64());
+            assert!((ours - exact).abs() <= exact * 1e-3, "{share}: {ours} for {exact}");
+        }
+        assert_eq!(latencies.count(), 10_000);
+    }
+
+    #[test]
+    fn merging_is_counting_together() {
+        let (mut left, mut right, mut both) = (Latencies::default(), Latencies::default(), Latencies::default());
+        for (i, time) in times().into_iter().enumerate() {
+            // Of very different ranges, so that one of the two histograms has to grow.
+            let (side, time) = if i % 3 == 0 { (&mut left, time / 1000) } else { (&mut right, time) };
+            side.record(time);
+            both.record(time);
+        }
+        left.merge(&right);
+        assert_eq!(left.count(), both.count());
+        for share in [0.0, 0.1, 0.5, 0.9, 0.99, 1.0] {
+            assert_eq!(left.quantile(share), both.quantile(share), "{share}");
+        }
+    }
+
+    #[test]
+    fn nothing_counted_is_zero() {
+        assert_eq!(Latencies::default().quantile(0.5), Duration::ZERO);
+        assert_eq!(Latencies::default().longest(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,152 @@
+use std::time::Duration;
+
+use ahash::AHashMap;
+
+use crate::address::HostKey;
+use crate::frontier::Timestamp;
+
+/// An independent judge of politeness: it sees only when requests were really sent, and knows nothing of the agenda that
+/// decided it.
+///
+/// It remembers the last send to each of the hosts asked most recently: at least the last
+/// [`REMEMBERED`](Self::REMEMBERED)` / 2` of them, at most `REMEMBERED`, which is 20 MiB with the longest names. So a
+/// violation escapes it only where 32,768 other hosts were asked within one delay.
+#[derive(Debug, Default)]
+pub struct PolitenessWatch {
+    /// Hosts asked since the last turn.
+    recent: AHashMap<HostKey, Timestamp>,
+    /// Hosts asked in the turn before, and not since: forgotten at the next.
+    older: AHashMap<HostKey, Timestamp>,
+    sends: u64,
+    violations: u64,
+    worst: Option<Violation>,
+}
+
+/// A request sent before its host's rest was over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Scheme, host and port.
+    pub host: HostKey,
+    /// Since the last send to it.
+    pub waited: Duration,
+    /// The rest in force.
+    pub delay: Duration,
+}
+
+impl PolitenessWatch {
+    /// Hosts whose last send is remembered, at most.
+    pub const REMEMBERED: usize = 65_536;
+
+    /// Judges a request: sent to `host` at `at`, when its requests were to be `delay` apart. O(1).
+    pub fn sent(&mut self, host: &HostKey, at: Timestamp, delay: Duration) {
+        self.sends += 1;
+        let last = if let Some(last) = self.recent.get_mut(host) {
+            Some(std::mem::replace(last, at))
+        } else {
+            let (host, last) = match self.older.remove_entry(host) {
+                Some((host, last)) => (host, Some(last)),
+                None => (host.clone(), None),
+            };
+            self.recent.insert(host, at);
+            last
+        };
+        if self.recent.len() >= Self::REMEMBERED / 2 {
+            self.older = std::mem::take(&mut self.recent);
+        }
+        let Some(waited) = last.map(|last| at.since(last)).filter(|&waited| waited < delay) else { return };
+        self.violations += 1;
+        if self.worst.as_ref().is_none_or(|worst| worst.short() < delay - waited) {
+            self.worst = Some(Violation { host: host.clone(), waited, delay });
+        }
+    }
+
+    /// Requests judged.
+    pub fn sends(&self) -> u64 {
+        self.sends
+    }
+
+    /// Requests that came too early; anything but zero is a fault of this program.
+    pub fn violations(&self) -> u64 {
+        self.violations
+    }
+
+    /// The one that came earliest before its time.
+    pub fn worst(&self) -> Option<&Violation> {
+        self.worst.as_ref()
+    }
+}
+
+impl Violation {
+    /// How much of the rest was missing.
+    pub fn short(&self) -> Duration {
+        self.delay.saturating_sub(self.waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Canonicalizer, KeyRules};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn host(name: &str) -> HostKey {
+        let url = Canonicalizer::new(&KeyRules::default()).canonicalize(&format!("http://{name}/"));
+        url.expect("an address").host_key()
+    }
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_micros(ms * 1000)
+    }
+
+    #[test]
+    fn a_rest_kept_is_no_violation_and_a_rest_cut_short_is_one() {
+        let mut watch = PolitenessWatch::default();
+        let (slow, quick) = (host("slow.test"), host("quick.test"));
+        watch.sent(&slow, at(0), SECOND);
+        watch.sent(&quick, at(1), SECOND);
+        watch.sent(&slow, at(1000), SECOND);
+        assert_eq!((watch.sends(), watch.violations(), watch.worst()), (3, 0, None));
+
+        watch.sent(&slow, at(1900), SECOND);
+        watch.sent(&quick, at(501), SECOND);
+        watch.sent(&slow, at(2700), SECOND);
+        let (waited, delay) = (Duration::from_millis(500), SECOND);
+        assert_eq!(watch.violations(), 3);
+        assert_eq!(watch.worst(), Some(&Violation { host: quick, waited, delay }));
+    }
+
+    #[test]
+    fn the_delay_in_force_is_the_one_at_the_send() {
+        let mut watch = PolitenessWatch::default();
+        let host = host("a.test");
+        watch.sent(&host, at(0), Duration::ZERO);
+        watch.sent(&host, at(0), Duration::ZERO);
+        watch.sent(&host, at(500), SECOND);
+        assert_eq!(watch.violations(), 1);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_is_a_violation_not_a_panic() {
+        let mut watch = PolitenessWatch::default();
+        let host = host("a.test");
+        watch.sent(&host, at(5000), SECOND);
+        watch.sent(&host, at(1000), SECOND);
+        assert_eq!(watch.worst().map(Violation::short), Some(SECOND));
+    }
+
+    #[test]
+    fn hosts_without_end_are_remembered_in_bounds_and_the_recent_ones_surely() {
+        let mut watch = PolitenessWatch::default();
+        let faithful = host("faithful.test");
+        for i in 0..PolitenessWatch::REMEMBERED as u64 * 3 {
+            watch.sent(&host(&format!("h{i}.test")), at(i), SECOND);
+            if i % 30_000 == 0 {
+                watch.sent(&faithful, at(i), 40_000 * SECOND);
+            }
+            assert!(watch.recent.len() + watch.older.len() <= PolitenessWatch::REMEMBERED);
+        }
+        // Each return of the faithful host was too early, and none was overlooked.
+        assert_eq!(watch.violations(), PolitenessWatch::REMEMBERED as u64 * 3 / 30_000);
+    }
+}

@@ -1,0 +1,257 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Latencies, NameCounts, PageRecord};
+use crate::frontier::{Completion, LeaseKind};
+
+/// A crawl's counters. Whoever fetches owns one; they are merged at the end, so nothing is shared while it counts.
+///
+/// A hundred KiB or two, whatever the web answers: everything keyed by what it sends is bounded.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// Requests for pages, and what came back.
+    pub pages: Traffic,
+    /// Requests for robots.txt, and what came back.
+    pub robots: Traffic,
+    /// URLs whose page came, whatever its status: records without an error.
+    pub fetched: u64,
+    /// URLs given up without a whole response: records with an error.
+    pub failed: u64,
+    /// What became of the links on all pages.
+    pub links: LinkTotals,
+}
+
+/// Requests of one kind, and what came back.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Traffic {
+    /// Requests, retries among them.
+    pub requests: u64,
+    /// Requests that will be tried again.
+    pub retries: u64,
+    /// Responses that point elsewhere.
+    pub redirects: u64,
+    /// Bodies cut at the limit.
+    pub truncated: u64,
+    /// Bytes of bodies on the wire.
+    pub wire_bytes: u64,
+    /// Bytes of bodies, decoded.
+    pub decoded_bytes: u64,
+    /// Responses by HTTP status: three digits, so a thousand at most.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests without a whole response, by [`Failure::name`](crate::frontier::Failure::name).
+    pub errors: NameCounts,
+    /// Responses by media type, lower-case and without parameters; `missing` and `invalid` are no types.
+    pub content_types: NameCounts,
+    /// From the request sent to the response's head.
+    pub first_byte: Latencies,
+    /// From the request sent to the end of a whole body.
+    pub total: Latencies,
+}
+
+/// [`LinkCounts`](super::LinkCounts), summed over pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkTotals {
+    /// On the pages, each spelling once a page.
+    pub found: u64,
+    /// New, in scope: queued.
+    pub admitted: u64,
+    /// Seen before.
+    pub seen: u64,
+    /// Refused for other reasons.
+    pub refused: u64,
+}
+
+impl Tally {
+    /// Counts one request by its record, be it written to the output or not.
+    pub fn record(&mut self, kind: LeaseKind, completion: Completion, record: &PageRecord) {
+        let done = completion == Completion::Done;
+        match kind {
+            LeaseKind::Robots => self.robots.record(done, record),
+            LeaseKind::Page => {
+                self.pages.record(done, record);
+                self.links.found += u64::from(record.links.found);
+                self.links.admitted += u64::from(record.links.admitted);
+                self.links.seen += u64::from(record.links.seen);
+                self.links.refused += u64::from(record.links.refused);
+                match record.error {
+                    None if done => self.fetched += 1,
+                    Some(_) if done => self.failed += 1,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Counts all that another has counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.pages.merge(&other.pages);
+        self.robots.merge(&other.robots);
+        self.fetched += other.fetched;
+        self.failed += other.failed;
+        self.links.found += other.links.found;
+        self.links.admitted += other.links.admitted;
+        self.links.seen += other.links.seen;
+        self.links.refused += other.links.refused;
+    }
+}
+
+impl Traffic {
+    fn record(&mut self, done: bool, record: &PageRecord) {
+        self.requests += 1;
+        self.retries += u64::from(!done);
+        self.redirects += u64::from(record.redirect.is_some());
+        self.truncated += u64::from(record.truncated);
+        self.wire_bytes += record.wire_bytes;
+        self.decoded_bytes += record.bytes;
+        if let Some(status) = record.status {
+            *self.statuses.entry(status).or_default() += 1;
+            self.content_types.add(&media_type(record.content_type.as_deref()), 1);
+            self.first_byte.record(from_ms(record.timings.first_byte_ms));
+        }
+        match &record.error {
+            Some(error) => self.errors.add(error, 1),
+            None => self.total.record(from_ms(record.timings.total_ms)),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.retries += other.retries;
+        self.redirects += other.redirects;
+        self.truncated += other.truncated;
+        self.wire_bytes += other.wire_bytes;
+        self.decoded_bytes += other.decoded_bytes;
+        for (&status, count) in &other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
+        self.errors.merge(&other.errors);
+        self.content_types.merge(&other.content_types);
+        self.first_byte.merge(&other.first_byte);
+        self.total.merge(&other.total);
+    }
+}
+
+/// The media type of a Content-Type header, by the grammar of names in RFC 6838 section 4.2.
+fn media_type(header: Option<&str>) -> Cow<'_, str> {
+    let Some(header) = header else { return "missing".into() };
+    let essence = header.split(';').next().unwrap_or_default().trim();
+    let is_name = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
+    };
+    match essence.split_once('/') {
+        Some((kind, name)) if essence.len() <= 128 && is_name(kind) && is_name(name) => {
+            if essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                essence.to_ascii_lowercase().into()
+            } else {
+                essence.into()
+            }
+        }
+        _ => "invalid".into(),
+    }
+}
+
+/// A record's milliseconds; what is no time is none.
+fn from_ms(ms: f64) -> Duration {
+    Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::{LinkCounts, Timings};
+    use crate::frontier::Timestamp;
+
+    fn page(status: u16, content_type: &str) -> PageRecord {
+        PageRecord {
+            status: Some(status),
+            content_type: Some(content_type.to_owned()),
+            bytes: 1000,
+            wire_bytes: 300,
+            timings: Timings { first_byte_ms: 12.0, total_ms: 20.0 },
+            links: LinkCounts { found: 7, admitted: 2, seen: 4, refused: 1 },
+            ..PageRecord::default()
+        }
+    }
+
+    fn timeout() -> PageRecord {
+        PageRecord { error: Some("timeout".to_owned()), ..PageRecord::default() }
+    }
+
+    #[test]
+    fn each_request_is_counted_once_and_where_it_belongs() {
+        let mut tally = Tally::default();
+        let again = Completion::Retry(Timestamp::from_micros(1));
+        tally.record(LeaseKind::Robots, Completion::Done, &page(404, "text/plain"));
+        tally.record(LeaseKind::Page, Completion::Done, &page(200, "Text/HTML; charset=utf-8"));
+        tally.record(LeaseKind::Page, again, &timeout());
+        tally.record(LeaseKind::Page, Completion::Done, &timeout());
+        let moved = PageRecord { redirect: Some("https://example.org/".to_owned()), ..page(301, "text/html") };
+        tally.record(LeaseKind::Page, Completion::Done, &moved);
+
+        assert_eq!((tally.robots.requests, tally.pages.requests), (1, 4));
+        assert_eq!((tally.fetched, tally.failed), (2, 1));
+        assert_eq!((tally.pages.retries, tally.pages.redirects), (1, 1));
+        assert_eq!(tally.pages.statuses, BTreeMap::from([(200, 1), (301, 1)]));
+        assert_eq!(tally.pages.errors.most_first(), [("timeout", 2)]);
+        assert_eq!(tally.pages.content_types.most_first(), [("text/html", 2)]);
+        assert_eq!((tally.pages.wire_bytes, tally.pages.decoded_bytes), (600, 2000));
+        assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (2, 2));
+        assert_eq!(tally.links, LinkTotals { found: 14, admitted: 4, seen: 8, refused: 2 });
+    }
+
+    #[test]
+    fn a_body_that_broke_off_has_a_status_and_an_error() {
+        let mut tally = Tally::default();
+        let broken = PageRecord { error: Some("incomplete".to_owned()), truncated: true, ..page(200, "text/html") };
+        tally.record(LeaseKind::Page, Completion::Done, &broken);
+        assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (1, 0));
+        assert_eq!((tally.fetched, tally.failed, tally.pages.truncated), (0, 1, 1));
+        assert_eq!(tally.pages.statuses, BTreeMap::from([(200, 1)]));
+    }
+
+    #[test]
+    fn merged_tallies_are_one_tally() {
+        let (mut left, mut right, mut both) = (Tally::default(), Tally::default(), Tally::default());
+        for i in 0..1000_u16 {
+            let mut record =
+                if i % 5 == 0 { timeout() } else { page(200 + i % 7, ["a/b", "c/d", "e/f"][usize::from(i % 3)]) };
+            record.timings.total_ms = f64::from(i) * 3.7;
+            let kind = if i % 11 == 0 { LeaseKind::Robots } else { LeaseKind::Page };
+            if i % 2 == 0 { &mut left } else { &mut right }.record(kind, Completion::Done, &record);
+            both.record(kind, Completion::Done, &record);
+        }
+        left.merge(&right);
+        assert_eq!(left, both);
+    }
+
+    #[test]
+    fn media_types_are_names_or_said_not_to_be() {
+        for (header, expected) in [
+            ("text/html", "text/html"),
+            ("  Application/XHTML+XML ;charset=x", "application/xhtml+xml"),
+            ("", "invalid"),
+            ("text", "invalid"),
+            ("text/", "invalid"),
+            ("text/ht ml", "invalid"),
+            ("text/\u{1b}[31m", "invalid"),
+            ("a/b/c", "invalid"),
+        ] {
+            assert_eq!(media_type(Some(header)), expected, "{header:?}");
+        }
+        assert_eq!(media_type(None), "missing");
+        assert_eq!(media_type(Some(&format!("a/{}", "b".repeat(200)))), "invalid");
+    }
+
+    #[test]
+    fn times_that_are_none_are_zero() {
+        for ms in [-1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(from_ms(ms), Duration::ZERO);
+        }
+        assert_eq!(from_ms(1.5), Duration::from_micros(1500));
+    }
+}
