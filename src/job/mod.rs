@@ -1,1 +1,22 @@
-//! What survives: the job directory, its manifest and its lock.
+//! What survives a crawl: the job directory, its manifest and its lock. `std::fs` only.
+//!
+//! A job directory holds these files of ours:
+//!
+//! | file | what |
+//! |---|---|
+//! | `manifest` | what the job's other files depend on; see [`Manifest`] |
+//! | `lock` | empty; locked by the process that crawls, released by the operating system when that ends, however it ends |
+//! | `pages.jsonl` | a record a line for each page |
+//! | `report.json` | the crawl in numbers, written at its end |
+//!
+//! Files that are replaced are written beside, as `NAME.new`, and renamed into place.
+
+mod directory;
+mod error;
+mod manifest;
+mod replace;
+
+pub use directory::Job;
+pub use error::JobError;
+pub use manifest::Manifest;
+pub use replace::replace;

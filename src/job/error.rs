@@ -1,0 +1,74 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a directory cannot serve as a job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// A job is there already.
+    #[error("{} belongs to another crawl; --overwrite starts afresh", path.display())]
+    Exists {
+        /// The manifest that is there.
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was tried: `read`, `create`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Another process crawls into it.
+    #[error("{} is locked: another process crawls into this directory", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The manifest is damaged.
+    #[error("{}:{line}: {problem}", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// 1-based line number.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// The manifest is of a later format: what its files mean is not known here.
+    #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest format known.
+        supported: u32,
+    },
+    /// Nothing of a job is there.
+    #[error("{} holds no job: there is no manifest", path.display())]
+    NoJob {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Something else is there, which is not ours to write between or to delete.
+    #[error("{} is not part of a job; give an empty or a new directory", path.display())]
+    Occupied {
+        /// A file that is there.
+        path: PathBuf,
+    },
+}
+
+impl JobError {
+    /// Whether the directory is somebody else's: exit code 5 of the command.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Exists { .. } | Self::Locked { .. } | Self::Newer { .. } | Self::Occupied { .. })
+    }
+
+    /// For `map_err`: what was tried, and on what.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+}

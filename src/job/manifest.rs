@@ -1,0 +1,151 @@
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{JobError, replace};
+use crate::address::FingerprintKey;
+
+/// How the first line begins; the format's number follows.
+const MAGIC: &str = "crawler job, format ";
+/// The format that is written here, and the latest that is read.
+const FORMAT: u32 = 1;
+/// What is read of a file at most: ours have a few hundred bytes.
+const MAX_BYTES: u64 = 4096;
+
+/// What a job's other files depend on: fixed when it is created, never changed after.
+///
+/// On disk it is UTF-8 text, a line with the format and then `name = value` lines, in this order:
+///
+/// ```text
+/// crawler job, format 1
+/// id = 5d1e8a0c93b7f264
+/// fingerprint_key = 0f3a9c5577e1d208
+/// fingerprint_strategy = 1
+/// key_rules = 1
+/// crawler = 0.1.0
+/// created = 1794304800
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// Tells this job from all others; random, in hexadecimal on disk.
+    pub id: u64,
+    /// Keys the job's fingerprints (D1); random, in hexadecimal on disk.
+    pub fingerprint_key: FingerprintKey,
+    /// How a URL's key becomes a fingerprint, and that becomes probes.
+    pub fingerprint_strategy: u32,
+    /// The version of the rules by which a URL gets its key.
+    pub key_rules: u32,
+    /// The version of this crate that created the job.
+    pub crawler: String,
+    /// When it was created, in seconds since the Unix epoch.
+    pub created: u64,
+}
+
+impl Manifest {
+    /// A new job's: its numbers drawn, its versions this crate's, its time now.
+    pub(super) fn draw() -> Self {
+        Self {
+            id: random(),
+            fingerprint_key: FingerprintKey::from_u64(random()),
+            fingerprint_strategy: 1,
+            key_rules: 1,
+            crawler: env!("CARGO_PKG_VERSION").to_owned(),
+            created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        }
+    }
+
+    /// Where a directory's manifest is.
+    pub(super) fn path(directory: &Path) -> PathBuf {
+        directory.join("manifest")
+    }
+
+    /// The manifest of the job in a directory.
+    pub(super) fn read(directory: &Path) -> Result<Self, JobError> {
+        let path = Self::path(directory);
+        let file = File::open(&path).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => JobError::NoJob { path: directory.to_owned() },
+            _ => JobError::io("open", &path)(source),
+        })?;
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(JobError::io("read", &path))?;
+        if !bytes.starts_with(MAGIC.as_bytes()) {
+            return Err(JobError::Occupied { path });
+        }
+        Self::parse(&bytes, &path)
+    }
+
+    pub(super) fn write(&self, directory: &Path) -> Result<(), JobError> {
+        let path = Self::path(directory);
+        replace(&path, self.to_text().as_bytes()).map_err(JobError::io("write", &path))
+    }
+
+    fn to_text(&self) -> String {
+        let Self { id, fingerprint_key, fingerprint_strategy, key_rules, crawler, created } = self;
+        let fingerprint_key = fingerprint_key.to_u64();
+        format!(
+            "{MAGIC}{FORMAT}\n\
+             id = {id:016x}\n\
+             fingerprint_key = {fingerprint_key:016x}\n\
+             fingerprint_strategy = {fingerprint_strategy}\n\
+             key_rules = {key_rules}\n\
+             crawler = {crawler}\n\
+             created = {created}\n"
+        )
+    }
+
+    /// Of bytes that begin with [`MAGIC`]; the path is for errors.
+    fn parse(bytes: &[u8], path: &Path) -> Result<Self, JobError> {
+        // Damaged bytes show as replacement characters, in the error of the line that they are in.
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = Lines { rest: text.lines(), number: 0, path };
+        let found = lines.value(MAGIC, |value| value.parse().ok())?;
+        if found > FORMAT {
+            return Err(JobError::Newer { path: path.to_owned(), found, supported: FORMAT });
+        }
+        let hexadecimal = |value: &str| u64::from_str_radix(value, 16).ok();
+        let manifest = Self {
+            id: lines.value("id = ", hexadecimal)?,
+            fingerprint_key: FingerprintKey::from_u64(lines.value("fingerprint_key = ", hexadecimal)?),
+            fingerprint_strategy: lines.value("fingerprint_strategy = ", |value| value.parse().ok())?,
+            key_rules: lines.value("key_rules = ", |value| value.parse().ok())?,
+            crawler: lines.value("crawler = ", |value| Some(value.to_owned()))?,
+            created: lines.value("created = ", |value| value.parse().ok())?,
+        };
+        lines.end()?;
+        Ok(manifest)
+    }
+}
+
+/// A manifest's lines, and where we are in them.
+struct Lines<'a> {
+    rest: std::str::Lines<'a>,
+    number: usize,
+    path: &'a Path,
+}
+
+impl Lines<'_> {
+    /// What follows `name` in the next line.
+    fn value<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, JobError> {
+        self.number += 1;
+        let line = self.rest.next().unwrap_or_default();
+        let value = line.strip_prefix(name).and_then(parse);
+        value.ok_or_else(|| self.wrong(format!("expected `{name}...`, found {line:?}")))
+    }
+
+    fn end(&mut self) -> Result<(), JobError> {
+        self.number += 1;
+        self.rest.next().map_or(Ok(()), |line| Err(self.wrong(format!("expected the end, found {line:?}"))))
+    }
+
+    fn wrong(&self, problem: String) -> JobError {
+        JobError::Manifest { path: self.path.to_owned(), line: self.number, problem }
+    }
+}
+
+/// Unpredictable to others: `SipHash` under keys that std draws from the operating system.
+fn random() -> u64 {
+    RandomState::new().hash_one(())
+}
