@@ -55,8 +55,9 @@ impl PolitenessWatch {
         }
         let Some(waited) = last.map(|last| at.since(last)).filter(|&waited| waited < delay) else { return };
         self.violations += 1;
-        if self.worst.as_ref().is_none_or(|worst| worst.short() < delay - waited) {
-            self.worst = Some(Violation { host: host.clone(), waited, delay });
+        let violation = Violation { host: host.clone(), waited, delay };
+        if self.worst.as_ref().is_none_or(|worst| worst.short() < violation.short()) {
+            self.worst = Some(violation);
         }
     }
 
