@@ -1,9 +1,30 @@
 //! Has this URL been seen? Asked and remembered in one act, by shards with a lock each.
+//!
+//! ```
+//! use crawler::address::FingerprintKey;
+//! use crawler::seen::{SeenOptions, SeenSet, Sighting};
+//!
+//! let seen = SeenSet::new(&SeenOptions::default())?;
+//! let key = FingerprintKey::from_u64(7);
+//! assert_eq!(seen.insert(key.fingerprint("https://example.org/")), Sighting::New);
+//! assert_eq!(seen.insert(key.fingerprint("https://example.org/")), Sighting::Seen);
+//! assert_eq!(seen.statistics().merged.inserted, 1);
+//! # Ok::<(), crawler::seen::SeenError>(())
+//! ```
+//!
+//! A fingerprint's leading bits choose its shard. The verdict and the bits change together, under that shard's lock: of any
+//! number of threads that bring one fingerprint, one hears [`Sighting::New`].
 
+mod blocked;
+mod exact;
 mod options;
+mod probes;
 mod set;
+mod shard;
+mod sizing;
 mod statistics;
 
 pub use options::{Layout, SeenError, SeenOptions};
 pub use set::{SeenSet, Sighting};
+pub use sizing::Sizing;
 pub use statistics::{SeenStatistics, ShardStatistics};

@@ -1,0 +1,91 @@
+use super::Sighting;
+use super::probes::Probes;
+use crate::address::Fingerprint;
+
+/// Every fingerprint of a shard, in one table with open addressing: 10.7 to 13.4 bytes a URL once it grows.
+///
+/// Fingerprints are keyed and even already, so they are not hashed again: a slot follows from the fingerprint's place in the
+/// shard, and a larger table is filled from a smaller one front to back.
+#[derive(Debug)]
+pub(super) struct Exact {
+    slots: Vec<u64>,
+    len: usize,
+    /// The fingerprint 0, since 0 means an empty slot.
+    holds_zero: bool,
+    shard_bits: u32,
+}
+
+/// Slots for each 3 fingerprints: linear probing at a load of 3/4 looks at 8.5 neighbors for a new one (Knuth, vol. 3, 6.4).
+const SLOTS_FOR_THREE: usize = 4;
+
+/// Slots that hold `capacity` fingerprints without growing.
+pub(super) fn slots_for(capacity: u64) -> u64 {
+    (capacity.saturating_mul(SLOTS_FOR_THREE as u64) / 3).saturating_add(1)
+}
+
+impl Exact {
+    pub(super) fn new(slots: u64, shard_bits: u32) -> Self {
+        let slots = usize::try_from(slots).expect("sizes are checked against the memory before");
+        Self { slots: vec![0; slots.max(2)], len: 0, holds_zero: false, shard_bits }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len + usize::from(self.holds_zero)
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<u64>()
+    }
+
+    /// Loads the slot where the search will begin.
+    pub(super) fn touch(&self, probes: Probes) -> u64 {
+        self.slots[probes.slot(self.slots.len())]
+    }
+
+    pub(super) fn contains(&self, fingerprint: Fingerprint) -> bool {
+        match fingerprint.bits() {
+            0 => self.holds_zero,
+            bits => self.slots[self.find(bits)] == bits,
+        }
+    }
+
+    pub(super) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
+        let bits = fingerprint.bits();
+        if bits == 0 {
+            return if std::mem::replace(&mut self.holds_zero, true) { Sighting::Seen } else { Sighting::New };
+        }
+        let slot = self.find(bits);
+        if self.slots[slot] == bits {
+            return Sighting::Seen;
+        }
+        self.slots[slot] = bits;
+        self.len += 1;
+        if self.len * SLOTS_FOR_THREE > self.slots.len() * 3 {
+            self.grow();
+        }
+        Sighting::New
+    }
+
+    /// The slot that holds `bits`, or the empty one where they belong; there always is one, since the load stays below one.
+    fn find(&self, bits: u64) -> usize {
+        let mut slot = Probes::new(Fingerprint::from_bits(bits), self.shard_bits).slot(self.slots.len());
+        while self.slots[slot] != 0 && self.slots[slot] != bits {
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+        }
+        slot
+    }
+
+    /// A quarter more slots: the load falls to 3/5, and a fingerprint is moved 4 times on average over the table's life.
+    fn grow(&mut self) {
+        let slots = self.slots.len() + self.slots.len() / 4 + 1;
+        let old = std::mem::replace(&mut self.slots, vec![0; slots]);
+        for bits in old.into_iter().filter(|&bits| bits != 0) {
+            let slot = self.find(bits);
+            self.slots[slot] = bits;
+        }
+    }
+}

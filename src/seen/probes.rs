@@ -1,0 +1,100 @@
+//! How a fingerprint's 64 bits are spent, and nowhere else (D3).
+//!
+//! The leading bits choose the shard, the ones after them the place inside the shard's memory. Inside a shard, or a line, those
+//! bits are constant, so they must not choose the probes as well: these come from all 64 bits, mixed again.
+
+use crate::address::Fingerprint;
+
+/// The number of this way to spend the bits: stands in every saved file. A strategy, once released, never changes.
+#[expect(dead_code, reason = "written by snapshots")]
+pub(super) const STRATEGY: u16 = 1;
+
+/// Bits in a cache line.
+pub(super) const LINE_BITS: u64 = 512;
+/// Words of 64 bits in a cache line, each probed for itself.
+pub(super) const LANES: usize = 8;
+
+/// The same number, as a number of probes.
+pub(super) const LANE_PROBES: u32 = 8;
+
+/// Which of `2^shard_bits` shards a fingerprint belongs to.
+pub(super) fn shard(fingerprint: Fingerprint, shard_bits: u32) -> usize {
+    // Split in two since a shift by 64 is none.
+    let index = fingerprint.bits() >> 1 >> (63 - shard_bits);
+    usize::try_from(index).expect("at most 16 shard bits")
+}
+
+/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probes {
+    place: u64,
+    pattern: u64,
+}
+
+impl Probes {
+    pub(super) fn new(fingerprint: Fingerprint, shard_bits: u32) -> Self {
+        Self { place: fingerprint.bits() << shard_bits, pattern: mix(fingerprint.bits()) }
+    }
+
+    /// Which of `slots` it lies in: in the fingerprints' own order, evenly. The multiplication replaces a division (Lemire 2019,
+    /// "Fast random integer generation in an interval").
+    pub(super) fn slot(self, slots: usize) -> usize {
+        scale(self.place, slots)
+    }
+
+    /// One bit in each lane of a line, from 48 bits.
+    pub(super) fn lanes(self) -> [u64; LANES] {
+        std::array::from_fn(|lane| 1 << (self.pattern >> (6 * lane) & 63))
+    }
+
+    /// A second bit in each lane, from 48 fresh bits; it may be the first one again.
+    pub(super) fn lanes_again(self) -> [u64; LANES] {
+        Self { place: 0, pattern: self.second() }.lanes()
+    }
+
+    fn second(self) -> u64 {
+        mix(self.pattern ^ 0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+/// `place / 2^64` of `slots`, rounded down.
+fn scale(place: u64, slots: usize) -> usize {
+    let slot = (u128::from(place) * slots as u128) >> 64;
+    #[expect(clippy::cast_possible_truncation, reason = "below `slots`")]
+    let slot = slot as usize;
+    slot
+}
+
+/// Each bit of the result depends on all bits of `bits`; a bijection (the finalizer of `MurmurHash3`, constants by D. Stafford, "Mix13").
+fn mix(bits: u64) -> u64 {
+    let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_take_the_leading_bits() {
+        let fingerprint = Fingerprint::from_bits(0xABCD_0000_0000_0001);
+        assert_eq!(shard(fingerprint, 0), 0);
+        assert_eq!(shard(fingerprint, 4), 0xA);
+        assert_eq!(shard(fingerprint, 16), 0xABCD);
+    }
+
+    #[test]
+    fn slots_cover_their_range_in_order_and_evenly() {
+        let slot = |bits| Probes::new(Fingerprint::from_bits(bits), 4).slot(10);
+        let slots: Vec<_> = (0..20).map(|i| slot((0xB << 60) + i * ((1 << 60) / 20) + 20)).collect();
+        assert_eq!(slots, (0..20).map(|i| i / 2).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn probes_do_not_depend_on_the_shard_bits() {
+        let fingerprint = Fingerprint::from_bits(0x0123_4567_89AB_CDEF);
+        assert_eq!(Probes::new(fingerprint, 0).lanes(), Probes::new(fingerprint, 16).lanes());
+        assert_ne!(Probes::new(fingerprint, 0).lanes(), Probes::new(fingerprint, 0).lanes_again());
+    }
+}
