@@ -1,9 +1,83 @@
 //! The command: flags, `crawler.toml`, output discipline.
 
+mod arguments;
+mod config;
+mod crawl;
+mod exit;
+mod layers;
+mod lines;
+mod output;
+mod progress;
+mod quantity;
+mod settings;
+mod suggest;
+mod table;
+mod toml_file;
+mod value;
+
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+
+use arguments::{CommandLine, Request};
+use exit::{Exit, Failure};
+use layers::{Inputs, Layers};
+use output::print;
+
+pub use progress::Progress;
 
 /// Runs the command with this process's arguments, environment and streams.
 #[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let exit = CommandLine::parse(std::env::args_os()).map_or_else(
+        |exit| exit,
+        |line| {
+            run(&line).unwrap_or_else(|failure| {
+                output::complain(&failure);
+                failure.exit
+            })
+        },
+    );
+    exit.into()
+}
+
+fn run(line: &CommandLine) -> Result<Exit, Failure> {
+    match &line.request {
+        Request::Canonicalize { base } => {
+            let layers = settings(line)?;
+            lines::canonicalize(&layers.settings.crawl.frontier.keys, base.as_deref())?;
+        }
+        Request::Completions { script } => print(|out| out.write_all(script))?,
+        Request::Config { defaults: true } => print(|out| out.write_all(config::defaults().as_bytes()))?,
+        Request::Config { defaults: false } => {
+            let layers = checked(settings(line)?)?;
+            print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
+        }
+        Request::Crawl => return crawl::crawl(&checked(settings(line)?)?.settings),
+        Request::Robots { file, agent } => lines::robots(file, agent)?,
+        Request::Stats { job, json } => {
+            let _ = (job, json);
+            return Err(Failure::new(Exit::Failed, "reports are not built yet"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn checked(layers: Layers) -> Result<Layers, Failure> {
+    layers.checked().map_err(Failure::refused)
+}
+
+/// Merges the settings of file, environment and flags, and tells what is odd about them.
+fn settings(line: &CommandLine) -> Result<Layers, Failure> {
+    let path = line.config.as_deref().unwrap_or(Path::new("crawler.toml"));
+    let name = path.display().to_string();
+    let file = match std::fs::read_to_string(path) {
+        Ok(text) => toml_file::entries(&name, &text).map_err(Failure::refused)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && line.config.is_none() => Vec::new(),
+        Err(error) => return Err(Failure::caused(Exit::Usage, &format!("cannot read {name}"), &error)),
+    };
+    let inputs = Inputs { file, environment: layers::environment(), flags: line.flags.clone() };
+    let layers = Layers::merge(&inputs).map_err(Failure::refused)?;
+    layers.warnings.iter().for_each(|warning| output::warn(warning));
+    Ok(layers)
 }

@@ -1,0 +1,257 @@
+//! The command line: the one door to clap. Flags come from the table of settings; what they were given goes to the layers.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap_complete::Shell;
+
+use super::exit::Exit;
+use super::layers::untyped;
+use super::settings::Settings;
+use super::suggest::nearest;
+use super::table::{Flag, Setting, TABLE, Takes};
+use super::value::Given;
+
+/// What the user asked for.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// Print the keys of the URLs on standard input.
+    Canonicalize { base: Option<String> },
+    /// Print this shell script.
+    Completions { script: Vec<u8> },
+    /// Print the settings in force, or the defaults.
+    Config { defaults: bool },
+    /// Crawl.
+    Crawl,
+    /// Print what a robots.txt says to the URLs on standard input.
+    Robots { file: PathBuf, agent: String },
+    /// Print a job's report again.
+    Stats { job: PathBuf, json: bool },
+}
+
+/// One command line, taken apart.
+#[derive(Debug)]
+pub(super) struct CommandLine {
+    pub(super) request: Request,
+    /// The configuration file.
+    pub(super) config: Option<PathBuf>,
+    /// Row of the table, name of the flag, what it was given.
+    pub(super) flags: Vec<(usize, &'static str, Given)>,
+}
+
+impl CommandLine {
+    /// Takes arguments apart. Help, and what is wrong with them, is printed here.
+    ///
+    /// # Errors
+    /// How to exit when there is nothing left to do.
+    pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Exit> {
+        let matches = command().try_get_matches_from(arguments).map_err(|error| {
+            // Where even this cannot be written, the exit code still says it.
+            let _ = error.print();
+            if error.use_stderr() { Exit::Usage } else { Exit::Done }
+        })?;
+        let (name, own) = matches.subcommand().unwrap_or(("", &matches));
+        let path = |id| own.get_one::<PathBuf>(id).cloned().unwrap_or_default();
+        let request = match name {
+            "canonicalize" => Request::Canonicalize { base: own.get_one("base").cloned() },
+            "completions" => Request::Completions { script: completions(own) },
+            "config" => Request::Config { defaults: own.get_flag("defaults") },
+            "robots" => {
+                Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
+            }
+            "stats" => Request::Stats { job: path("job"), json: own.get_flag("json") },
+            _ => Request::Crawl,
+        };
+        let flags = if matches!(request, Request::Config { .. } | Request::Crawl) { given(own) } else { Vec::new() };
+        Ok(Self { request, config: own.try_get_one("config").ok().flatten().cloned(), flags })
+    }
+}
+
+/// What the flags of the table were given.
+fn given(matches: &ArgMatches) -> Vec<(usize, &'static str, Given)> {
+    let mut given = Vec::new();
+    for (row, setting) in TABLE.iter().enumerate() {
+        for flag in setting.flags {
+            let texts: Vec<String> = match flag.takes {
+                Takes::Nothing(texts) => {
+                    let times = if texts.len() > 1 {
+                        usize::from(matches.get_count(flag.long)).min(texts.len())
+                    } else {
+                        usize::from(matches.get_flag(flag.long))
+                    };
+                    texts[..times].last().map(|text| (*text).to_owned()).into_iter().collect()
+                }
+                Takes::Positional(_) | Takes::Value(_) => {
+                    matches.get_many(flag.long).into_iter().flatten().cloned().collect()
+                }
+            };
+            if !texts.is_empty() {
+                given.push((row, flag.long, untyped(texts)));
+            }
+        }
+    }
+    given
+}
+
+fn completions(matches: &ArgMatches) -> Vec<u8> {
+    let mut script = Vec::new();
+    if let Some(shell) = matches.get_one::<Shell>("shell") {
+        clap_complete::generate(*shell, &mut command(), NAME, &mut script);
+    }
+    script
+}
+
+const NAME: &str = "crawler";
+
+/// The whole command.
+fn command() -> Command {
+    let config = || {
+        Arg::new("config")
+            .short('c')
+            .long("config")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help("Settings from this file [default: crawler.toml, if there is one]")
+    };
+    let settings = || TABLE.iter().flat_map(|setting| setting.flags.iter().map(move |flag| arg(setting, flag)));
+    Command::new(NAME)
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Crawls the web politely and tells what its URL-seen filter lost")
+        .override_usage("crawler [OPTIONS] --seeds <FILE> | <URL>...\n       crawler <COMMAND>")
+        .after_help("More: --help. All settings: crawler config. Exit codes: --help")
+        .after_long_help(after_long_help())
+        .args_conflicts_with_subcommands(true)
+        .max_term_width(110)
+        .arg(config())
+        .args(settings())
+        .subcommand(
+            Command::new("canonicalize")
+                .about("Print `key<TAB>wire URL` for each URL on standard input")
+                .arg(config())
+                .arg(Arg::new("base").long("base").value_name("URL").help("Resolve relative URLs against this one")),
+        )
+        .subcommand(
+            Command::new("completions")
+                .about("Print a completion script for a shell")
+                .arg(Arg::new("shell").required(true).value_name("SHELL").value_parser(value_parser!(Shell))),
+        )
+        .subcommand(
+            Command::new("config")
+                .about("Print the settings in force as TOML, each with where it came from")
+                .arg(config())
+                .arg(
+                    Arg::new("defaults")
+                        .long("defaults")
+                        .action(ArgAction::SetTrue)
+                        .help("Print the default crawler.toml instead, each key with its reason"),
+                )
+                .args(settings()),
+        )
+        .subcommand(
+            Command::new("robots")
+                .about("Print `allowed|disallowed<TAB>deciding rule` for each URL on standard input")
+                .arg(
+                    Arg::new("file")
+                        .required(true)
+                        .value_name("ROBOTS_TXT")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("The robots.txt"),
+                )
+                .arg(
+                    Arg::new("agent")
+                        .long("agent")
+                        .required(true)
+                        .value_name("NAME")
+                        .value_parser(NonEmptyStringValueParser::new())
+                        .help("The product token to look for"),
+                ),
+        )
+        .subcommand(
+            Command::new("stats")
+                .about("Print the report of a job again")
+                .arg(
+                    Arg::new("job")
+                        .required(true)
+                        .value_name("JOB")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("The job directory"),
+                )
+                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON")),
+        )
+}
+
+/// The flag of a setting.
+fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
+    let help = flag.help.unwrap_or(setting.why);
+    let default = setting.field.literal(&mut Settings::default());
+    let arg = Arg::new(flag.long)
+        .help(help)
+        .long_help(format!("{help}\n[{} = {default}]", setting.key))
+        .hide_short_help(!flag.common)
+        .conflicts_with_all(setting.flags.iter().map(|other| other.long).filter(|other| *other != flag.long));
+    let arg = match flag.takes {
+        Takes::Nothing([_]) => arg.long(flag.long).action(ArgAction::SetTrue),
+        Takes::Nothing(_) => arg.long(flag.long).action(ArgAction::Count),
+        Takes::Positional(name) => arg.value_name(name).action(ArgAction::Append).num_args(0..).value_parser(seed_url),
+        Takes::Value(name) => {
+            let action = if setting.field.is_list() { ArgAction::Append } else { ArgAction::Set };
+            arg.long(flag.long).value_name(name).action(action)
+        }
+    };
+    match flag.short {
+        Some(letter) => arg.short(letter),
+        None => arg,
+    }
+}
+
+/// Commands and URLs stand in the same place, so a word that is neither is more likely a slip than a host without a dot.
+fn seed_url(text: &str) -> Result<String, String> {
+    let command = command();
+    let names = || command.get_subcommands().map(Command::get_name);
+    if names().any(|name| name == text) {
+        return Err("a command stands alone: crawler COMMAND --help".to_owned());
+    }
+    if Path::new(text).is_file() {
+        return Err(format!("a file of seeds is given as: --seeds {text}"));
+    }
+    if text.contains(['.', ':', '/']) || text == "localhost" {
+        return Ok(text.to_owned());
+    }
+    Err(nearest(text, names()).map_or_else(
+        || "neither a URL nor a command".to_owned(),
+        |command| format!("neither a URL nor a command; did you mean `{command}`?"),
+    ))
+}
+
+fn after_long_help() -> String {
+    let mut help = "Examples:\n".to_owned();
+    for (command, what) in EXAMPLES {
+        help += &format!("  {command}\n      {what}\n");
+    }
+    help += "\nSettings: default < crawler.toml < --simulate < environment (CRAWLER_SECTION_KEY) < flag.\n";
+    help += "\nExit codes:\n";
+    for exit in Exit::ALL {
+        help += &format!("  {:>3}  {}\n", exit as u8, exit.meaning());
+    }
+    help
+}
+
+const EXAMPLES: [(&str, &str); 5] = [
+    ("crawler https://example.org/", "one site, up to its borders"),
+    ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
+    ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
+    ("crawler config --host-delay 2s > crawler.toml", "the settings in force, as a file"),
+    ("crawler stats crawl/ --json", "the report of a crawl, again"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clap_finds_no_fault_with_the_command() {
+        command().debug_assert();
+    }
+}

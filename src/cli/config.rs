@@ -1,0 +1,50 @@
+//! `crawler config`: the settings as TOML, with where each came from, or with why each is there.
+
+use std::fmt::Write;
+
+use super::layers::{Layers, Source};
+use super::settings::Settings;
+use super::table::{Setting, TABLE};
+
+/// The settings in force, each with where it came from.
+pub(super) fn effective(layers: &Layers) -> String {
+    let mut settings = layers.settings.clone();
+    render(|row, setting| {
+        let from = match &layers.sources[row] {
+            Source::File(position) => format!("{}:{}", position.file, position.line),
+            source => source.to_string(),
+        };
+        format!("{} = {} # {from}", setting.name(), setting.field.literal(&mut settings))
+    })
+}
+
+/// `crawler.toml` as it ships: each key at its default, with its reason.
+pub(super) fn defaults() -> String {
+    let mut settings = Settings::default();
+    HEAD.to_owned()
+        + &render(|_, setting| {
+            format!("# {}\n{} = {}", setting.why, setting.name(), setting.field.literal(&mut settings))
+        })
+}
+
+const HEAD: &str = "\
+# Every setting at its default. The file in the working directory is read, or the one that --config names.
+# Over it count, in this order: --simulate, environment variables (CRAWLER_POLITENESS_HOST_DELAY), flags (--host-delay).
+# `crawler config` prints what is in force and from where.
+
+";
+
+/// Sections with their lines.
+fn render(mut line: impl FnMut(usize, &Setting) -> String) -> String {
+    let mut text = String::new();
+    let mut section = "";
+    for (row, setting) in TABLE.iter().enumerate() {
+        if setting.section() != section {
+            let gap = if section.is_empty() { "" } else { "\n" };
+            section = setting.section();
+            let _ = writeln!(text, "{gap}[{section}]");
+        }
+        let _ = writeln!(text, "{}", line(row, setting));
+    }
+    text
+}

@@ -1,0 +1,79 @@
+//! How the command ends.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// The exit codes, and the only place that numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+    NothingCrawled = 3,
+    ForeignJob = 5,
+    Interrupted = 130,
+    Terminated = 143,
+}
+
+impl Exit {
+    /// All of them, in the order of the help.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Done,
+        Self::Failed,
+        Self::Usage,
+        Self::NothingCrawled,
+        Self::ForeignJob,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// What the code says, for the help.
+    pub(super) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "the crawl is drained, or a limit was reached",
+            Self::Failed => "something failed at run time",
+            Self::Usage => "flags, environment or configuration make no sense",
+            Self::NothingCrawled => "nothing was crawled: every seed failed",
+            Self::ForeignJob => "the job directory belongs to another crawl",
+            Self::Interrupted => "stopped by Ctrl-C, after finishing what was in flight",
+            Self::Terminated => "stopped by SIGTERM, after finishing what was in flight",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command ends before its end.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) exit: Exit,
+    /// One a line; none where there is nobody to tell.
+    pub(super) messages: Vec<String>,
+}
+
+impl Failure {
+    /// With a message that says everything.
+    pub(super) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, messages: vec![message.into()] }
+    }
+
+    /// With an error that lies below, and those below it.
+    pub(super) fn caused(exit: Exit, message: &str, error: &dyn Error) -> Self {
+        let mut message = format!("{message}: {error}");
+        let mut below = error.source();
+        while let Some(error) = below {
+            message += &format!(": {error}");
+            below = error.source();
+        }
+        Self::new(exit, message)
+    }
+
+    /// What a user gave and cannot be taken.
+    pub(super) fn refused(messages: Vec<String>) -> Self {
+        Self { exit: Exit::Usage, messages }
+    }
+}

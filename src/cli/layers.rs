@@ -1,0 +1,183 @@
+//! Layers of settings, each over those before: default, file, `--simulate`, environment, flags.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use super::settings::Settings;
+use super::suggest::nearest;
+use super::table::{SIMULATE, Setting, TABLE, VARIABLES};
+use super::toml_file::{self, Entry, Position};
+use super::value::{Given, Kind};
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Default,
+    Environment(String),
+    File(Position),
+    Flag(&'static str),
+    Simulate,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Environment(variable) => f.write_str(variable),
+            Self::File(position) => position.fmt(f),
+            Self::Flag(name) => write!(f, "--{name}"),
+            Self::Simulate => f.write_str("--simulate"),
+        }
+    }
+}
+
+/// What the user gave, before it is merged.
+pub(super) struct Inputs {
+    /// The file's entries.
+    pub(super) file: Vec<Entry>,
+    /// Each variable whose name starts with [`VARIABLES`].
+    pub(super) environment: Vec<(String, OsString)>,
+    /// Row of the table, name of the flag, what it was given.
+    pub(super) flags: Vec<(usize, &'static str, Given)>,
+}
+
+/// The merged settings, and where each came from.
+#[derive(Debug)]
+pub(super) struct Layers {
+    pub(super) settings: Settings,
+    /// One for each row of the table.
+    pub(super) sources: Vec<Source>,
+    /// What was given and has no meaning, yet is no error.
+    pub(super) warnings: Vec<String>,
+    errors: Vec<String>,
+}
+
+impl Layers {
+    /// Only defaults.
+    pub(super) fn new() -> Self {
+        Self {
+            settings: Settings::default(),
+            sources: vec![Source::Default; TABLE.len()],
+            warnings: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Merges what was given.
+    ///
+    /// # Errors
+    /// Everything that cannot be taken, in the order of the layers.
+    pub(super) fn merge(inputs: &Inputs) -> Result<Self, Vec<String>> {
+        let mut layers = Self::stack(inputs, false);
+        if layers.settings.simulate.enabled {
+            // Which layer says so is known only once all are there; its preset lies below some of them.
+            layers = Self::stack(inputs, true);
+        }
+        let finished = layers.settings.finish();
+        layers.reject(finished);
+        layers.into_result()
+    }
+
+    /// Refuses settings that make no crawl together.
+    ///
+    /// # Errors
+    /// The one to change.
+    pub(super) fn checked(mut self) -> Result<Self, Vec<String>> {
+        let checked = self.settings.check();
+        self.reject(checked);
+        self.into_result()
+    }
+
+    fn stack(inputs: &Inputs, simulate: bool) -> Self {
+        let mut layers = Self::new();
+        for entry in &inputs.file {
+            layers.take_entry(entry);
+        }
+        for (key, text) in SIMULATE.iter().filter(|_| simulate) {
+            let row = Setting::row(key).expect("a test finds each preset in the table");
+            layers.take(row, &untyped(vec![(*text).to_owned()]), Source::Simulate);
+        }
+        for (name, text) in &inputs.environment {
+            layers.take_variable(name, text);
+        }
+        for (row, flag, given) in &inputs.flags {
+            layers.take(*row, given, Source::Flag(flag));
+        }
+        layers
+    }
+
+    fn take_entry(&mut self, entry: &Entry) {
+        if let Some(row) = Setting::row(&entry.key) {
+            self.take(row, &entry.given, Source::File(entry.value_at.clone()));
+        } else {
+            let hint = hint(nearest(&entry.key, TABLE.iter().map(|setting| setting.key)));
+            self.error(&Source::File(entry.key_at.clone()), &format!("unknown key `{}`{hint}", entry.key));
+        }
+    }
+
+    /// An unknown variable is a warning, not an error: a cluster gives the pods of a service named `crawler` variables such as
+    /// `CRAWLER_SERVICE_HOST`.
+    fn take_variable(&mut self, name: &str, text: &OsString) {
+        let source = Source::Environment(name.to_owned());
+        let Some(row) = TABLE.iter().position(|setting| setting.variable() == name) else {
+            let variables: Vec<_> = TABLE.iter().map(Setting::variable).collect();
+            let hint = hint(nearest(name, variables.iter().map(String::as_str)));
+            self.warnings.push(format!("unknown environment variable `{name}`{hint}"));
+            return;
+        };
+        match text.to_str() {
+            Some(text) if TABLE[row].field.is_list() => {
+                self.take(row, &untyped(text.lines().map(str::to_owned).collect()), source);
+            }
+            Some(text) => self.take(row, &untyped(vec![text.to_owned()]), source),
+            None => self.error(&source, "not UTF-8"),
+        }
+    }
+
+    fn take(&mut self, row: usize, given: &Given, source: Source) {
+        let setting = &TABLE[row];
+        match setting.field.set(&mut self.settings, given) {
+            Ok(()) => self.sources[row] = source,
+            Err(expected) => {
+                self.error(&source, &format!("{} = {}: expected {expected}", setting.key, given.spelled));
+            }
+        }
+    }
+
+    /// Turns a refusal of the settings as a whole into one that knows the place of its key.
+    fn reject(&mut self, refused: Result<(), (&str, &str)>) {
+        if let Err((key, reason)) = refused {
+            let row = Setting::row(key).expect("a test finds each of these keys in the table");
+            let value = TABLE[row].field.literal(&mut self.settings);
+            let source = self.sources[row].clone();
+            self.error(&source, &format!("{key} = {value}: {reason}"));
+        }
+    }
+
+    fn error(&mut self, source: &Source, message: &str) {
+        self.errors.push(format!("{source}: {message}"));
+    }
+
+    fn into_result(self) -> Result<Self, Vec<String>> {
+        if self.errors.is_empty() { Ok(self) } else { Err(self.errors) }
+    }
+}
+
+/// What a flag or variable holds.
+pub(super) fn untyped(texts: Vec<String>) -> Given {
+    let spelled = texts.iter().map(|text| toml_file::quote(text)).collect::<Vec<_>>().join(", ");
+    Given { kind: Kind::Untyped, texts, spelled }
+}
+
+/// This process's variables that are meant for the command.
+pub(super) fn environment() -> Vec<(String, OsString)> {
+    let ours = |(name, text): (OsString, OsString)| name.into_string().ok().map(|name| (name, text));
+    let mut variables: Vec<_> =
+        std::env::vars_os().filter_map(ours).filter(|(name, _)| name.starts_with(VARIABLES)).collect();
+    variables.sort();
+    variables
+}
+
+fn hint(meant: Option<&str>) -> String {
+    meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
+}

@@ -1,0 +1,102 @@
+//! Commands that answer each line of standard input with one line.
+
+use std::fs::File;
+use std::io::{self, BufRead, Read};
+use std::path::Path;
+
+use super::exit::{Exit, Failure};
+use super::output::{Safe, print};
+use crate::address::{BaseUrl, Canonicalizer, KeyRules};
+use crate::frontier::robots::{self, Robots};
+
+/// `crawler canonicalize`: key, tab, wire URL; or `error`, tab, reason.
+pub(super) fn canonicalize(rules: &KeyRules, base: Option<&str>) -> Result<(), Failure> {
+    let canonicalizer = Canonicalizer::new(rules);
+    let base = base.map(|base| canonicalizer.base(base)).transpose();
+    let base = base.map_err(|error| Failure::caused(Exit::Usage, "--base", &error))?;
+    answer_each(|line| canonicalize_line(&canonicalizer, base.as_ref(), line))
+}
+
+fn canonicalize_line(canonicalizer: &Canonicalizer, base: Option<&BaseUrl>, line: &str) -> String {
+    match base.map_or_else(|| canonicalizer.canonicalize(line), |base| canonicalizer.join(base, line)) {
+        Ok(url) => format!("{}\t{}", url.key(), url.wire()),
+        Err(error) => format!("error\t{error}"),
+    }
+}
+
+/// `crawler robots`: `allowed` or `disallowed`, tab, the rule that decided; or `error`, tab, reason.
+pub(super) fn robots(file: &Path, agent: &str) -> Result<(), Failure> {
+    let mut body = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(robots::MAX_BYTES as u64).read_to_end(&mut body));
+    read.map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))?;
+    let robots = Robots::parse(&body, agent);
+    let canonicalizer = Canonicalizer::new(&KeyRules::default());
+    answer_each(|line| match canonicalizer.canonicalize(line) {
+        Ok(url) => {
+            let ruling = robots.ruling(url.path_and_query());
+            let verdict = if ruling.allowed { "allowed" } else { "disallowed" };
+            format!("{verdict}\t{}", ruling.rule.unwrap_or("-"))
+        }
+        Err(error) => format!("error\t{error}"),
+    })
+}
+
+/// Bytes of a line that are looked at. Far beyond any URL that is crawled; the rest of a longer line is skipped.
+const MAX_LINE: usize = 1 << 20;
+
+fn answer_each(answer: impl Fn(&str) -> String) -> Result<(), Failure> {
+    let mut input = io::stdin().lock();
+    let mut failed = None;
+    print(|out| {
+        let mut line = Vec::new();
+        loop {
+            match next_line(&mut input, &mut line) {
+                Ok(false) => return Ok(()),
+                Ok(true) => {}
+                Err(error) => {
+                    failed = Some(error);
+                    return Ok(());
+                }
+            }
+            let answer = match std::str::from_utf8(&line) {
+                Ok(_) if line.len() > MAX_LINE => format!("error\tlonger than {MAX_LINE} bytes"),
+                Ok(text) => answer(text),
+                Err(_) => "error\tnot UTF-8".to_owned(),
+            };
+            writeln!(out, "{}", Safe(&answer))?;
+        }
+    })?;
+    failed.map_or(Ok(()), |error| Err(Failure::caused(Exit::Failed, "cannot read standard input", &error)))
+}
+
+/// Replaces `line` by the next line without its end, cut one byte behind [`MAX_LINE`]; says whether there was one.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let mut read = input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', line)?;
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+    } else if read > MAX_LINE {
+        read += input.skip_until(b'\n')?;
+    }
+    Ok(read > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_lose_their_ends_and_nothing_else() {
+        let long = "a".repeat(MAX_LINE + 5);
+        let mut input = io::Cursor::new(format!("a\r\n\n \nb\r\r\n{long}\nc"));
+        let mut line = Vec::new();
+        let mut lines = Vec::new();
+        while next_line(&mut input, &mut line).unwrap() {
+            lines.push(String::from_utf8(line.clone()).unwrap());
+        }
+        assert_eq!(lines, ["a", "", " ", "b\r", &long[..=MAX_LINE], "c"]);
+    }
+}

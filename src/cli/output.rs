@@ -1,0 +1,140 @@
+//! Output discipline: data on standard output, everything else on standard error, and nothing from the web raw on a terminal.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal, Write};
+
+use tracing::field::Field;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::format::{self, FormatEvent, FormatFields, Writer};
+use tracing_subscriber::registry::LookupSpan;
+
+use super::exit::{Exit, Failure};
+use super::progress::Screen;
+
+/// Writes data to standard output, buffered.
+///
+/// # Errors
+/// Where it cannot be written. A reader that has gone is no fault of ours: the command then ends at once, quietly and well.
+pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure { exit: Exit::Done, messages: Vec::new() },
+        _ => Failure::caused(Exit::Failed, "cannot write to standard output", &error),
+    })
+}
+
+/// Says on standard error why the command ends.
+pub(super) fn complain(failure: &Failure) {
+    failure.messages.iter().for_each(|message| say("error", message));
+}
+
+/// Says something on standard error that no log level hides.
+pub(super) fn warn(message: &str) {
+    say("warning", message);
+}
+
+fn say(kind: &str, message: &str) {
+    // Nobody is left to be told that standard error is closed.
+    let _ = writeln!(io::stderr(), "crawler: {kind}: {}", Safe(message));
+}
+
+/// Logs to standard error from here on, above the progress bar. `directives` are those of tracing's `EnvFilter`.
+///
+/// # Errors
+/// Where the directives do not parse.
+pub(super) fn start_log(directives: &str, screen: &Screen) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(directives)
+        .map_err(|error| Failure::caused(Exit::Usage, &format!("output.log = {directives:?}"), &error))?;
+    let screen = screen.clone();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(is_colored())
+        .with_writer(move || screen.clone())
+        .fmt_fields(format::debug_fn(write_field))
+        .event_format(Line)
+        .init();
+    Ok(())
+}
+
+/// Colors on standard error: on a terminal that knows them, unless `NO_COLOR` says no (no-color.org).
+fn is_colored() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|text| !text.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stderr().is_terminal() && !set("NO_COLOR") && !dumb
+}
+
+/// A log event as one line: `crawler: warning: message field=value`.
+struct Line;
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>, N: for<'a> FormatFields<'a> + 'static> FormatEvent<S, N> for Line {
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let (name, color) = match *event.metadata().level() {
+            Level::ERROR => ("error", 31),
+            Level::WARN => ("warning", 33),
+            Level::INFO => ("info", 32),
+            Level::DEBUG => ("debug", 34),
+            Level::TRACE => ("trace", 35),
+        };
+        if to.has_ansi_escapes() {
+            write!(to, "crawler: \x1b[{color}m{name}\x1b[0m:")?;
+        } else {
+            write!(to, "crawler: {name}:")?;
+        }
+        context.field_format().format_fields(to.by_ref(), event)?;
+        writeln!(to)
+    }
+}
+
+fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    let value = format!("{value:?}");
+    match field.name() {
+        "message" => write!(to, " {}", Safe(&value)),
+        name => write!(to, " {name}={}", Safe(&value)),
+    }
+}
+
+/// A text from the web, displayed without what could command a terminal or change the order of what is read: control characters
+/// (C0 but the tab, DEL, C1), line and paragraph separators, marks that turn the writing direction and invisible tags come out escaped as `\u{…}`.
+pub(super) struct Safe<'a>(pub(super) &'a str);
+
+impl fmt::Display for Safe<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            if is_unsafe(c) {
+                write!(f, "{}", c.escape_unicode())?;
+            } else {
+                f.write_char(c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_unsafe(c: char) -> bool {
+    (c.is_control() && c != '\t')
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_page_cannot_command_the_terminal() {
+        let title = "\x1b]0;owned\x07 \u{9b}31m \u{202e}gpj.exe\r\n\u{2028}é 漢 🦀";
+        let shown = Safe(title).to_string();
+        assert_eq!(shown, r"\u{1b}]0;owned\u{7} \u{9b}31m \u{202e}gpj.exe\u{d}\u{a}\u{2028}é 漢 🦀");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_leaves_a_control_character(text: String) {
+            let shown = Safe(&text).to_string();
+            prop_assert!(!shown.chars().any(is_unsafe));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Everything that can be set, as plain data: what the floors below take, and what only the command knows.
+
+use std::path::PathBuf;
+
+use crate::crawl::CrawlOptions;
+use crate::frontier::ScopeKind;
+
+/// Every setting's value. A field is found by name through [`TABLE`](super::table::TABLE).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    /// The product token for robots.txt; `None` takes it from the User-Agent header.
+    pub(super) agent: Option<String>,
+    pub(super) crawl: CrawlOptions,
+    pub(super) job: JobSettings,
+    pub(super) output: OutputSettings,
+    pub(super) seeds: SeedSettings,
+    pub(super) simulate: SimulateSettings,
+}
+
+/// Where the crawl starts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SeedSettings {
+    /// Seed lists: paths, or `-` for standard input.
+    pub(super) files: Vec<String>,
+    /// URLs given one by one.
+    pub(super) urls: Vec<String>,
+}
+
+/// Where the crawl is kept.
+#[derive(Clone, Debug)]
+pub(super) struct JobSettings {
+    /// The job directory.
+    pub(super) dir: PathBuf,
+    /// The file of page records, relative to the job directory; `-` for standard output.
+    pub(super) pages: String,
+    /// Empty a job directory that another crawl has filled.
+    pub(super) overwrite: bool,
+}
+
+impl Default for JobSettings {
+    fn default() -> Self {
+        Self { dir: "crawl".into(), pages: "pages.jsonl".to_owned(), overwrite: false }
+    }
+}
+
+/// What the command says, and how.
+#[derive(Clone, Debug)]
+pub(super) struct OutputSettings {
+    /// The final report as JSON.
+    pub(super) json: bool,
+    /// What is logged: directives of tracing's `EnvFilter`.
+    pub(super) log: String,
+    /// Say how far the crawl is while it runs.
+    pub(super) progress: bool,
+}
+
+impl Default for OutputSettings {
+    fn default() -> Self {
+        Self { json: false, log: "warn".to_owned(), progress: true }
+    }
+}
+
+/// The simulated web.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SimulateSettings {
+    /// Serve it, and crawl it instead of the real one.
+    pub(super) enabled: bool,
+}
+
+impl Settings {
+    /// Fills in what follows from other settings.
+    ///
+    /// # Errors
+    /// The key to change, and why.
+    pub(super) fn finish(&mut self) -> Result<(), (&'static str, &'static str)> {
+        let politeness = &mut self.crawl.frontier.politeness;
+        politeness.agent = match &self.agent {
+            Some(agent) => agent.clone(),
+            None => product_token(&self.crawl.fetch.user_agent)
+                .ok_or(("fetch.user_agent", "starts with no product token: set politeness.agent"))?
+                .to_owned(),
+        };
+        Ok(())
+    }
+
+    /// Looks for settings that are each in range and make no crawl together.
+    ///
+    /// # Errors
+    /// The key to change, and why.
+    pub(super) fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        let crawl = &self.crawl;
+        let scope = &crawl.frontier.scope;
+        let limited = scope.max_depth.is_some() || crawl.max_pages.is_some() || crawl.max_duration.is_some();
+        if scope.kind == ScopeKind::Any && !limited && !self.simulate.enabled {
+            return Err(("scope.kind", "the whole web needs a limit: --depth, --max-pages or --max-duration"));
+        }
+        if self.output.json && self.job.pages == "-" {
+            return Err(("output.json", "standard output already takes the page records: --output FILE"));
+        }
+        Ok(())
+    }
+}
+
+/// The name in a User-Agent header that robots.txt groups are matched with (RFC 9309 section 2.2.1), without its version.
+fn product_token(user_agent: &str) -> Option<&str> {
+    let ends = user_agent.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)).unwrap_or(user_agent.len());
+    (ends > 0).then(|| &user_agent[..ends])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::Politeness;
+
+    #[test]
+    fn the_default_user_agent_and_product_token_agree() {
+        let mut settings = Settings::default();
+        settings.finish().unwrap();
+        assert_eq!(settings.crawl.frontier.politeness.agent, Politeness::default().agent);
+    }
+}

@@ -1,0 +1,36 @@
+//! "Did you mean": the one door to string distances.
+
+/// The known word that somebody may have meant, where one is near enough.
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (likeness(word, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > ENOUGH)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Half of the edits that would make a word of equal length from nothing.
+const ENOUGH: f64 = 0.5;
+
+/// 1 for equal words, 0 for words with nothing in common. Where the sections differ, the names decide: a key is often right and
+/// only stands in the wrong section.
+fn likeness(word: &str, candidate: &str) -> f64 {
+    let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let whole = strsim::normalized_damerau_levenshtein(word, candidate);
+    whole.max(strsim::normalized_damerau_levenshtein(&name(word), &name(candidate)) * 0.9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_or_of_the_section_is_understood() {
+        let known = ["politeness.host_delay", "politeness.backoff", "crawl.workers", "seen.shards"];
+        assert_eq!(nearest("politeness.hostdelay", known), Some("politeness.host_delay"));
+        assert_eq!(nearest("host_delay", known), Some("politeness.host_delay"));
+        assert_eq!(nearest("fetch.wrokers", known), Some("crawl.workers"));
+        assert_eq!(nearest("gui.color", known), None);
+    }
+}

@@ -1,0 +1,311 @@
+//! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
+//! variables, `crawler config` and `--help` follow from it.
+
+use super::value::{Bytes, Choice, Field, Many, Maybe, One};
+use crate::frontier::ScopeKind;
+use crate::seen::Layout;
+
+/// One setting.
+pub(super) struct Setting {
+    /// Section and name in `crawler.toml`.
+    pub(super) key: &'static str,
+    /// One line of why; also the flags' help.
+    pub(super) why: &'static str,
+    /// The flags that set it; most settings have none.
+    pub(super) flags: &'static [Flag],
+    /// Where the value lives.
+    pub(super) field: &'static dyn Field,
+}
+
+/// One flag of the command.
+pub(super) struct Flag {
+    /// Without dashes.
+    pub(super) long: &'static str,
+    /// One letter.
+    pub(super) short: Option<char>,
+    /// Its help, where the setting's own line does not fit.
+    pub(super) help: Option<&'static str>,
+    /// What stands behind it.
+    pub(super) takes: Takes,
+    /// Shown by `-h`; the others only by `--help`.
+    pub(super) common: bool,
+}
+
+/// What stands behind a flag.
+pub(super) enum Takes {
+    /// Nothing; given once, twice, …, it stands for the first, second, … of these texts.
+    Nothing(&'static [&'static str]),
+    /// All arguments without a flag, called so in the help.
+    Positional(&'static str),
+    /// One value, called so in the help.
+    Value(&'static str),
+}
+
+impl Setting {
+    /// `politeness` of `politeness.host_delay`.
+    pub(super) fn section(&self) -> &'static str {
+        self.key.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// `host_delay` of `politeness.host_delay`.
+    pub(super) fn name(&self) -> &'static str {
+        self.key.split_once('.').map_or(self.key, |(_, name)| name)
+    }
+
+    /// `CRAWLER_POLITENESS_HOST_DELAY`.
+    pub(super) fn variable(&self) -> String {
+        format!("{VARIABLES}{}", self.key.replace('.', "_").to_ascii_uppercase())
+    }
+
+    /// Its row in [`TABLE`].
+    pub(super) fn row(key: &str) -> Option<usize> {
+        TABLE.iter().position(|setting| setting.key == key)
+    }
+}
+
+/// How the environment variables start.
+pub(super) const VARIABLES: &str = "CRAWLER_";
+
+/// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
+pub(super) const SIMULATE: &[(&str, &str)] =
+    &[("fetch.allow_private_addresses", "true"), ("politeness.host_delay", "20ms"), ("scope.kind", "any")];
+
+/// The word for a limit that is none.
+const UNLIMITED: &str = "unlimited";
+
+const SCOPES: &[(&str, ScopeKind)] = &[
+    ("page", ScopeKind::Page),
+    ("prefix", ScopeKind::Prefix),
+    ("host", ScopeKind::Host),
+    ("domain", ScopeKind::Domain),
+    ("any", ScopeKind::Any),
+];
+
+const LAYOUTS: &[(&str, Layout)] =
+    &[("blocked", Layout::Blocked), ("bloom", Layout::Blocked), ("exact", Layout::Exact)];
+
+const fn value(long: &'static str, name: &'static str) -> Flag {
+    Flag { long, short: None, help: None, takes: Takes::Value(name), common: true }
+}
+
+const fn switch(long: &'static str, texts: &'static [&'static str]) -> Flag {
+    Flag { long, short: None, help: None, takes: Takes::Nothing(texts), common: true }
+}
+
+impl Flag {
+    const fn short(mut self, letter: char) -> Self {
+        self.short = Some(letter);
+        self
+    }
+
+    const fn says(mut self, help: &'static str) -> Self {
+        self.help = Some(help);
+        self
+    }
+
+    const fn rare(mut self) -> Self {
+        self.common = false;
+        self
+    }
+}
+
+const fn row(key: &'static str, why: &'static str, field: &'static dyn Field) -> Setting {
+    Setting { key, why, flags: &[], field }
+}
+
+impl Setting {
+    const fn flags(mut self, flags: &'static [Flag]) -> Self {
+        self.flags = flags;
+        self
+    }
+}
+
+/// Every setting, in the order of `crawler.toml`.
+pub(super) static TABLE: &[Setting] = &[
+    row("crawl.seeds", "Lists of seeds, one URL a line; - is standard input", &Many(|s| &mut s.seeds.files))
+        .flags(&[value("seeds", "FILE").short('s')]),
+    row("crawl.urls", "Seeds given one by one", &Many(|s| &mut s.seeds.urls)).flags(&[Flag {
+        long: "urls",
+        short: None,
+        help: None,
+        takes: Takes::Positional("URL"),
+        common: true,
+    }]),
+    row("crawl.max_pages", "Pages after which the crawl ends", &Maybe(|s| &mut s.crawl.max_pages, UNLIMITED))
+        .flags(&[value("max-pages", "N")]),
+    row("crawl.max_duration", "Time after which the crawl ends", &Maybe(|s| &mut s.crawl.max_duration, UNLIMITED))
+        .flags(&[value("max-duration", "TIME")]),
+    row("crawl.workers", "Fetches under way at once", &One(|s| &mut s.crawl.workers))
+        .flags(&[value("workers", "N").short('j')]),
+    row(
+        "scope.kind",
+        "How far from the seeds: page, prefix, host, domain or any",
+        &Choice(|s| &mut s.crawl.frontier.scope.kind, SCOPES),
+    )
+    .flags(&[value("scope", "KIND")]),
+    row(
+        "scope.include",
+        "Where there are any, a URL must match one of these; seeds are exempt",
+        &Many(|s| &mut s.crawl.frontier.scope.include),
+    )
+    .flags(&[value("include", "REGEX")]),
+    row("scope.exclude", "A URL must match none of these", &Many(|s| &mut s.crawl.frontier.scope.exclude))
+        .flags(&[value("exclude", "REGEX")]),
+    row(
+        "scope.max_depth",
+        "Links from a seed at most; 0 is the seeds alone",
+        &Maybe(|s| &mut s.crawl.frontier.scope.max_depth, UNLIMITED),
+    )
+    .flags(&[value("depth", "N").short('d')]),
+    row("traps.url_bytes", "A longer URL is a trap", &Bytes(|s| &mut s.crawl.frontier.traps.url_bytes)),
+    row(
+        "traps.path_segments",
+        "A path with more segments is a trap",
+        &One(|s| &mut s.crawl.frontier.traps.path_segments),
+    ),
+    row(
+        "traps.segment_repeats",
+        "A path that repeats one segment more often is a trap",
+        &One(|s| &mut s.crawl.frontier.traps.segment_repeats),
+    ),
+    row("traps.redirects", "Redirects in a row that are followed", &One(|s| &mut s.crawl.frontier.traps.redirects)),
+    row(
+        "politeness.agent",
+        "Name that robots.txt knows us by; empty takes it from fetch.user_agent",
+        &Maybe(|s| &mut s.agent, ""),
+    ),
+    row("politeness.robots", "Honor robots.txt", &One(|s| &mut s.crawl.frontier.politeness.robots)).flags(&[switch(
+        "no-robots",
+        &["false"],
+    )
+    .says("Ignore robots.txt: only for hosts that are yours")
+    .rare()]),
+    row(
+        "politeness.host_delay",
+        "Rest between a response of a host and the next request to it",
+        &One(|s| &mut s.crawl.frontier.politeness.host_delay),
+    )
+    .flags(&[value("host-delay", "TIME")]),
+    row(
+        "politeness.max_crawl_delay",
+        "Longest rest that a Crawl-delay in robots.txt can ask for",
+        &One(|s| &mut s.crawl.frontier.politeness.max_crawl_delay),
+    ),
+    row(
+        "politeness.max_retry_after",
+        "Longest rest that a Retry-After header can ask for",
+        &One(|s| &mut s.crawl.frontier.politeness.max_retry_after),
+    ),
+    row("politeness.attempts", "Tries of one URL in all", &One(|s| &mut s.crawl.frontier.politeness.attempts)),
+    row(
+        "politeness.backoff",
+        "Rest after a host's first failure; doubles with each in a row",
+        &One(|s| &mut s.crawl.frontier.politeness.backoff),
+    ),
+    row(
+        "politeness.max_backoff",
+        "Longest rest that failures lead to",
+        &One(|s| &mut s.crawl.frontier.politeness.max_backoff),
+    ),
+    row(
+        "politeness.host_failures",
+        "Failures in a row after which a host is not asked again",
+        &One(|s| &mut s.crawl.frontier.politeness.host_failures),
+    ),
+    row(
+        "politeness.robots_ttl",
+        "How long a robots.txt is good for (RFC 9309: up to a day)",
+        &One(|s| &mut s.crawl.frontier.politeness.robots_ttl),
+    ),
+    row(
+        "keys.sort_query",
+        "Parameters in another order are the same URL",
+        &One(|s| &mut s.crawl.frontier.keys.sort_query),
+    ),
+    row(
+        "keys.drop_tracking",
+        "Parameters that only track visitors make no other URL",
+        &One(|s| &mut s.crawl.frontier.keys.drop_tracking),
+    ),
+    row(
+        "seen.layout",
+        "How seen URLs are remembered: blocked (a Bloom filter) or exact",
+        &Choice(|s| &mut s.crawl.frontier.seen.layout, LAYOUTS),
+    )
+    .flags(&[value("seen", "LAYOUT").rare()]),
+    row("seen.capacity", "URLs that the filter is sized for", &One(|s| &mut s.crawl.frontier.seen.capacity))
+        .flags(&[value("seen-capacity", "N")]),
+    row(
+        "seen.false_positive_rate",
+        "Share of new URLs that may be lost to the filter at capacity",
+        &One(|s| &mut s.crawl.frontier.seen.false_positive_rate),
+    )
+    .flags(&[value("seen-rate", "RATE")]),
+    row(
+        "seen.shards",
+        "Parts of the filter, each with its lock; a power of two",
+        &One(|s| &mut s.crawl.frontier.seen.shards),
+    )
+    .flags(&[value("shards", "N").rare()]),
+    row(
+        "seen.fingerprint_key",
+        "Keys the fingerprints: a guessed key lets a site hide pages from us",
+        &Maybe(|s| &mut s.crawl.frontier.fingerprint_key, "random"),
+    ),
+    row("fetch.user_agent", "The User-Agent header", &One(|s| &mut s.crawl.fetch.user_agent)).flags(&[value(
+        "user-agent",
+        "TEXT",
+    )
+    .short('A')]),
+    row("fetch.contact", "Whom a host can write to: a mail address or URL", &Maybe(|s| &mut s.crawl.fetch.contact, ""))
+        .flags(&[value("contact", "ADDRESS")]),
+    row("fetch.connect_timeout", "For TCP and TLS together", &One(|s| &mut s.crawl.fetch.connect_timeout)),
+    row(
+        "fetch.first_byte_timeout",
+        "From the request sent to the response's head",
+        &One(|s| &mut s.crawl.fetch.first_byte_timeout),
+    ),
+    row("fetch.idle_timeout", "Between two pieces of a body", &One(|s| &mut s.crawl.fetch.idle_timeout)),
+    row("fetch.total_timeout", "For a whole fetch", &One(|s| &mut s.crawl.fetch.total_timeout)),
+    row(
+        "fetch.max_body_bytes",
+        "A longer body is cut, and its record says so",
+        &Bytes(|s| &mut s.crawl.fetch.max_body_bytes),
+    ),
+    row(
+        "fetch.allow_private_addresses",
+        "Connect to private, loopback and link-local addresses too",
+        &One(|s| &mut s.crawl.fetch.allow_private_addresses),
+    )
+    .flags(&[switch("allow-private-addresses", &["true"]).rare()]),
+    row(
+        "fetch.resolve_all_to",
+        "Every name resolves to this address and port: a test web",
+        &Maybe(|s| &mut s.crawl.fetch.resolve_all_to, "none"),
+    ),
+    row("parse.nofollow", "Honor nofollow of links, pages and headers", &One(|s| &mut s.crawl.parse.nofollow)),
+    row("parse.max_links", "Links taken from one page", &One(|s| &mut s.crawl.parse.max_links)),
+    row(
+        "parse.max_nesting",
+        "Elements open at once; a page that nests deeper is parsed so far",
+        &One(|s| &mut s.crawl.parse.max_nesting),
+    ),
+    row("job.dir", "Directory of the crawl's records and report", &One(|s| &mut s.job.dir))
+        .flags(&[value("job", "DIR")]),
+    row("job.pages", "File of page records in that directory; - is standard output", &One(|s| &mut s.job.pages))
+        .flags(&[value("output", "FILE").short('o')]),
+    row("job.overwrite", "Replace the crawl that the directory holds", &One(|s| &mut s.job.overwrite))
+        .flags(&[switch("overwrite", &["true"])]),
+    row("output.json", "The final report as JSON", &One(|s| &mut s.output.json)).flags(&[switch("json", &["true"])]),
+    row("output.log", "What is logged, as crate=level: error, warn, info, debug, trace", &One(|s| &mut s.output.log))
+        .flags(&[
+            switch("verbose", &["warn,crawler=info", "warn,crawler=debug", "debug,crawler=trace"])
+                .short('v')
+                .says("Say more; -vv and -vvv even more"),
+            switch("quiet", &["error", "off"]).short('q').says("Log errors only; -qq not even those"),
+        ]),
+    row("output.progress", "Say how far the crawl is while it runs", &One(|s| &mut s.output.progress))
+        .flags(&[switch("no-progress", &["false"]).says("Do not say how far the crawl is").rare()]),
+    row("simulate.enabled", "Crawl a simulated web, served on this machine", &One(|s| &mut s.simulate.enabled))
+        .flags(&[switch("simulate", &["true"])]),
+];

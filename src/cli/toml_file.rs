@@ -1,0 +1,109 @@
+//! `crawler.toml`: the one door to the TOML parser. Keys and values come out with the place they stand at.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::value::{Given, Kind};
+
+/// A line and column of a file, both from 1; columns count characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) file: Arc<str>,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// One `key = value`, or one part of the file that is no such thing.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Dotted, section first.
+    pub(super) key: String,
+    /// Where the key stands.
+    pub(super) key_at: Position,
+    /// Where the value stands.
+    pub(super) value_at: Position,
+    pub(super) given: Given,
+}
+
+/// Reads a file's entries in the order of their place; or where it is not TOML.
+pub(super) fn entries(file: &str, text: &str) -> Result<Vec<Entry>, Vec<String>> {
+    let places = Places { file: file.into(), text };
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let place = |error: &toml::de::Error| places.at(error.span().map_or(0, |span| span.start));
+        return Err(errors.iter().map(|error| format!("{}: {}", place(error), error.message())).collect());
+    }
+    let mut entries = Vec::new();
+    for (name, value) in table.get_ref() {
+        match value.get_ref() {
+            DeValue::Table(section) => {
+                entries.extend(section.iter().map(|(key, value)| {
+                    places.entry(format!("{}.{}", name.get_ref(), key.get_ref()), key.span(), value)
+                }))
+            }
+            _ => entries.push(places.entry(name.get_ref().to_string(), name.span(), value)),
+        }
+    }
+    entries.sort_by_key(|entry| (entry.key_at.line, entry.key_at.column));
+    Ok(entries)
+}
+
+/// A text as a TOML string.
+pub(super) fn quote(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// Turns byte offsets of a text into places.
+struct Places<'a> {
+    file: Arc<str>,
+    text: &'a str,
+}
+
+impl Places<'_> {
+    fn at(&self, offset: usize) -> Position {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line_starts = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Position {
+            file: Arc::clone(&self.file),
+            line: before.matches('\n').count() + 1,
+            column: before[line_starts..].chars().count() + 1,
+        }
+    }
+
+    fn entry(&self, key: String, key_span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Entry {
+        Entry {
+            key,
+            key_at: self.at(key_span.start),
+            value_at: self.at(value.span().start),
+            given: given(value.get_ref(), self.text.get(value.span()).unwrap_or_default()),
+        }
+    }
+}
+
+fn given(value: &DeValue<'_>, spelled: &str) -> Given {
+    let (kind, texts) = match value {
+        DeValue::Array(items) => {
+            let texts: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect();
+            (if texts.is_some() { Kind::Array } else { Kind::Other }, texts.unwrap_or_default())
+        }
+        DeValue::Boolean(truth) => (Kind::Boolean, vec![truth.to_string()]),
+        DeValue::Datetime(_) | DeValue::Table(_) => (Kind::Other, Vec::new()),
+        DeValue::Float(number) => (Kind::Float, vec![number.as_str().to_owned()]),
+        DeValue::Integer(number) => {
+            let decimal = u64::from_str_radix(number.as_str(), number.radix()).map(|number| number.to_string());
+            (Kind::Integer, vec![decimal.unwrap_or_else(|_| number.to_string())])
+        }
+        DeValue::String(text) => (Kind::String, vec![text.to_string()]),
+    };
+    Given { kind, texts, spelled: spelled.lines().next().unwrap_or_default().to_owned() }
+}
