@@ -1,53 +1,100 @@
-//! robots.txt by RFC 9309: parsed once, matched in time that does not grow with its rules.
+//! robots.txt by RFC 9309: parsed once for one product token, matched in time that does not grow with its rules.
+//!
+//! Any bytes are a robots.txt; what is not a rule is passed over. Where the RFC leaves room, or files in the wild do not
+//! follow it:
+//!
+//! | in the file | here |
+//! |---|---|
+//! | `User-agent: MyBot/1.0` | names `mybot`: the product token ends where its letters, digits, `-` and `_` end |
+//! | `User-agent: One, Two` | names both; words behind a blank name nobody |
+//! | several groups for one agent | are one group (section 2.2.1); `*` serves only where no group names the agent |
+//! | `Sitemap`, `Crawl-delay` and unknown lines | neither end a group nor begin one (section 2.2.4) |
+//! | rules before the first `User-agent` | ignored |
+//! | `disallow /x` without a colon | a rule, where the line has exactly two words |
+//! | `useragent`, `user agent`, `dissallow`, `dissalow`, `disalow`, `diasllow`, `disallaw`, `site-map` | as meant |
+//! | a rule that begins with neither `/` nor `*` | matches nothing (section 2.2, `path-pattern`) |
+//! | `Allow: /a/index.html` | says nothing about `/a/` |
+//! | several `Crawl-delay` in a group | the first that is a number; a unit behind it is ignored |
+//! | UTF-16 with a byte order mark | decoded; anything else is bytes |
+//! | CR, LF, CR LF | each ends a line; NUL and `#` end what counts of it |
+//!
+//! Paths are compared in the normal form of `normal.rs`, so `/%7ejoe` equals `/~joe` and `/a%2Fb` differs from `/a/b`.
+
+mod answer;
+mod file;
+mod index;
+mod normal;
+mod parse;
+mod wild;
 
 use std::time::Duration;
 
+pub use answer::rule_line;
+use index::Index;
+
 /// Bytes of a robots.txt that are read (RFC 9309 section 2.5); the rest is ignored, with the line that is cut.
 pub const MAX_BYTES: usize = 500 * 1024;
+/// Sitemap lines that are taken from one file.
+pub const MAX_SITEMAPS: usize = 1000;
+/// Bytes in a Sitemap line's address; a longer one is ignored.
+pub const MAX_SITEMAP_BYTES: usize = 8192;
+/// Steps spent on one ruling, a step being about one octet compared. Only a file made for it comes near: it is then
+/// taken to disallow what was asked about.
+pub const MAX_STEPS: usize = 1 << 22;
 
 /// The rules of one robots.txt for one product token.
+///
+/// Costs about 30 bytes a rule beside the rule's own text; a file of [`MAX_BYTES`] that is made for it holds 3 MB.
 #[derive(Clone, Debug, Default)]
-pub struct Robots {}
+pub struct Robots {
+    index: Index,
+    crawl_delay: Option<Duration>,
+    sitemaps: Vec<String>,
+}
 
 /// The answer for one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ruling<'a> {
     /// Whether it may be fetched.
     pub allowed: bool,
-    /// The rule that decided, as `Disallow: /private/`; `None` where no rule matches.
+    /// The rule that decided, as `Disallow: /private/`, without control characters; `None` where no rule matches.
     pub rule: Option<&'a str>,
 }
 
 impl Robots {
     /// Everything is allowed: no robots.txt, or a 4xx.
     pub fn allow_all() -> Self {
-        Self {}
+        Self::default()
     }
 
-    /// Parses a body for a product token (`crawler`, without version). Any bytes are a robots.txt.
+    /// Parses a body for a product token (`crawler`; a version behind a slash is cut off). Any bytes are a robots.txt.
+    ///
+    /// Linear in the body up to sorting its rules.
     pub fn parse(body: &[u8], agent: &str) -> Self {
-        let _ = (body, agent);
-        todo!()
+        parse::parse(body, agent)
     }
 
-    /// May this path and query be fetched?
+    /// May this path and query be fetched? The longest rule that matches decides; of equals, the one that allows.
+    ///
+    /// A binary search among the rules without `*`, and a look at those with `*` that share four rare octets in a row
+    /// with the path; never more than [`MAX_STEPS`] steps.
     pub fn ruling(&self, path_and_query: &str) -> Ruling<'_> {
-        let _ = path_and_query;
-        todo!()
+        self.index.ruling(path_and_query).0
     }
 
-    /// The group's Crawl-delay.
+    /// The group's Crawl-delay, at most a day.
     pub fn crawl_delay(&self) -> Option<Duration> {
-        todo!()
+        self.crawl_delay
     }
 
-    /// The file's Sitemap lines.
+    /// The file's Sitemap lines, whatever the group: as written, at most [`MAX_SITEMAPS`].
     pub fn sitemaps(&self) -> &[String] {
-        todo!()
+        &self.sitemaps
     }
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        todo!()
+        let sitemaps = self.sitemaps.iter().map(String::capacity).sum::<usize>();
+        size_of::<Self>() + self.index.memory() + self.sitemaps.capacity() * size_of::<String>() + sitemaps
     }
 }

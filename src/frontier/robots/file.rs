@@ -1,0 +1,166 @@
+//! A robots.txt as lines: bytes in, fields and values out.
+
+use std::borrow::Cow;
+
+use super::MAX_BYTES;
+
+/// Bytes of a line that are read. No rule for a real URL is longer.
+const MAX_LINE_BYTES: usize = 16 * 1024;
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Allow,
+    CrawlDelay,
+    Disallow,
+    Sitemap,
+    UserAgent,
+}
+
+/// Field names in lower case; beside the standard's, the misspellings that Google's parser takes too.
+const FIELDS: [(&[u8], Field); 13] = [
+    (b"allow", Field::Allow),
+    (b"crawl-delay", Field::CrawlDelay),
+    (b"diasllow", Field::Disallow),
+    (b"disallaw", Field::Disallow),
+    (b"disallow", Field::Disallow),
+    (b"disalow", Field::Disallow),
+    (b"dissallow", Field::Disallow),
+    (b"dissalow", Field::Disallow),
+    (b"site-map", Field::Sitemap),
+    (b"sitemap", Field::Sitemap),
+    (b"user agent", Field::UserAgent),
+    (b"user-agent", Field::UserAgent),
+    (b"useragent", Field::UserAgent),
+];
+
+/// The part of a body that counts, as bytes in which ASCII is ASCII.
+pub(super) fn text(body: &[u8]) -> Cow<'_, [u8]> {
+    let head = &body[..body.len().min(MAX_BYTES)];
+    let mut text = match head {
+        [0xFF, 0xFE, units @ ..] => Cow::Owned(decode_utf16(units, u16::from_le_bytes)),
+        [0xFE, 0xFF, units @ ..] => Cow::Owned(decode_utf16(units, u16::from_be_bytes)),
+        _ => Cow::Borrowed(without_mark(head)),
+    };
+    if body.len() >= MAX_BYTES {
+        let whole = text.iter().rposition(|&byte| is_line_end(byte)).map_or(0, |end| end + 1);
+        match &mut text {
+            Cow::Borrowed(bytes) => *bytes = &bytes[..whole],
+            Cow::Owned(bytes) => bytes.truncate(whole),
+        }
+    }
+    text
+}
+
+/// The lines that have a known field, with their values, trimmed.
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (Field, &[u8])> {
+    text.split(|&byte| is_line_end(byte)).filter_map(line)
+}
+
+fn line(line: &[u8]) -> Option<(Field, &[u8])> {
+    let line = &line[..line.len().min(MAX_LINE_BYTES)];
+    let end = line.iter().position(|&byte| matches!(byte, b'#' | b'\0')).unwrap_or(line.len());
+    let line = line[..end].trim_ascii();
+    let (name, value) = match line.iter().position(|&byte| byte == b':') {
+        Some(colon) => (&line[..colon], &line[colon + 1..]),
+        None => two_words(line)?,
+    };
+    let name = name.trim_ascii();
+    let (_, field) = FIELDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    Some((*field, value.trim_ascii()))
+}
+
+/// `disallow /x`: the blank stands for the forgotten colon only where it is the line's only one.
+fn two_words(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let pair = (words.next()?, words.next()?);
+    words.next().is_none().then_some(pair)
+}
+
+/// Takes off a byte order mark, or as much of one as is there.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    let mark = [0xEF, 0xBB, 0xBF];
+    let length = bytes.iter().zip(mark).take_while(|(byte, mark)| **byte == *mark).count();
+    &bytes[length..]
+}
+
+fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    let text: String =
+        char::decode_utf16(units).map(|decoded| decoded.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    text.into_bytes()
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Vec<(Field, &str)> {
+        lines(text.as_bytes()).map(|(field, value)| (field, std::str::from_utf8(value).unwrap())).collect()
+    }
+
+    #[test]
+    fn a_line_is_a_field_and_a_value() {
+        use Field::{Allow, CrawlDelay, Disallow, Sitemap, UserAgent};
+        let cases: [(&str, &[(Field, &str)]); 14] = [
+            ("User-agent: a", &[(UserAgent, "a")]),
+            ("USER-AGENT:a\r\nalLow :\t/x \r\n", &[(UserAgent, "a"), (Allow, "/x")]),
+            ("Disallow: /a\rDisallow: /b\nDisallow: /c", &[(Disallow, "/a"), (Disallow, "/b"), (Disallow, "/c")]),
+            ("Disallow:", &[(Disallow, "")]),
+            ("Disallow: /a#b", &[(Disallow, "/a")]),
+            ("# Disallow: /a", &[]),
+            ("Disallow: /a\0: b", &[(Disallow, "/a")]),
+            ("disallow /a", &[(Disallow, "/a")]),
+            ("disallow /a /b", &[]),
+            ("user agent a", &[]),
+            ("user agent: a", &[(UserAgent, "a")]),
+            ("Site-map: http://e.org/a:b", &[(Sitemap, "http://e.org/a:b")]),
+            ("Crawl-delay: 10 s", &[(CrawlDelay, "10 s")]),
+            ("Noindex: /a\nDisallowed: /a\n: /a\n", &[]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parsed(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        let long = format!("Disallow: /{}\nAllow: /a", "x".repeat(3 * MAX_LINE_BYTES));
+        let lines = parsed(&long);
+        assert_eq!(lines[0].1.len(), MAX_LINE_BYTES - "Disallow: ".len());
+        assert_eq!(lines[1], (Field::Allow, "/a"));
+    }
+
+    #[test]
+    fn marks_are_taken_off_and_utf_16_is_decoded() {
+        let plain = "User-agent: ü\n";
+        for bytes in [
+            plain.as_bytes().to_vec(),
+            [b"\xEF\xBB\xBF", plain.as_bytes()].concat(),
+            [b"\xEF\xBB", plain.as_bytes()].concat(),
+            [b"\xEF", plain.as_bytes()].concat(),
+            [0xFEFF].into_iter().chain(plain.encode_utf16()).flat_map(u16::to_le_bytes).collect(),
+            [0xFEFF].into_iter().chain(plain.encode_utf16()).flat_map(u16::to_be_bytes).collect(),
+        ] {
+            assert_eq!(text(&bytes), plain.as_bytes(), "{bytes:?}");
+        }
+        assert_eq!(lines(b"\xEF\x11\xBFUser-agent: a").count(), 0);
+    }
+
+    #[test]
+    fn a_file_over_the_limit_loses_its_last_partial_line() {
+        let line = b"Disallow: /123456\n";
+        let mut body: Vec<u8> = line.iter().copied().cycle().take(MAX_BYTES).collect();
+        let whole = MAX_BYTES / line.len() * line.len();
+        assert_eq!(text(&body).len(), whole);
+        body.extend_from_slice(b"8\nDisallow: /late\n");
+        assert_eq!(text(&body).len(), whole);
+        body.truncate(MAX_BYTES - 1);
+        assert_eq!(text(&body).len(), MAX_BYTES - 1, "a file under the limit keeps its last line");
+        assert_eq!(text(&vec![b'x'; MAX_BYTES + 1]).len(), 0);
+    }
+}

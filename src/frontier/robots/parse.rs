@@ -1,0 +1,138 @@
+//! From lines to the rules of one agent's group.
+
+use std::time::Duration;
+
+use super::file::{self, Field};
+use super::index::Builder;
+use super::{MAX_SITEMAP_BYTES, MAX_SITEMAPS, Robots};
+
+/// A longer Crawl-delay means no more than this one.
+const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
+
+pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
+    let text = file::text(body);
+    let mut group = Group::of(&text, agent);
+    let mut rules = Builder::default();
+    let mut robots = Robots::default();
+    for (field, value) in file::lines(&text) {
+        match field {
+            Field::UserAgent => group.user_agent(value),
+            Field::Allow | Field::Disallow => {
+                if group.rule() {
+                    rules.push(field == Field::Allow, value);
+                }
+            }
+            Field::CrawlDelay if group.named && robots.crawl_delay.is_none() => robots.crawl_delay = seconds(value),
+            Field::Sitemap if robots.sitemaps.len() < MAX_SITEMAPS => {
+                if (1..=MAX_SITEMAP_BYTES).contains(&value.len()) {
+                    robots.sitemaps.push(String::from_utf8_lossy(value).into_owned());
+                }
+            }
+            Field::CrawlDelay | Field::Sitemap => {}
+        }
+    }
+    robots.sitemaps.shrink_to_fit();
+    robots.index = rules.build();
+    robots
+}
+
+/// Whether the line at hand is in a group that counts.
+struct Group<'a> {
+    /// The product token that counts; `*` where no group names the agent.
+    token: &'a str,
+    /// A User-agent line of this group names the token.
+    named: bool,
+    /// No rule since the last User-agent line: another one joins the group.
+    open: bool,
+}
+
+impl<'a> Group<'a> {
+    fn of(text: &[u8], agent: &'a str) -> Self {
+        let agent = agent.split('/').next().unwrap_or_default().trim();
+        let is_named = file::lines(text).any(|(field, value)| field == Field::UserAgent && names(value, agent));
+        Self { token: if is_named { agent } else { "*" }, named: false, open: false }
+    }
+
+    fn user_agent(&mut self, value: &[u8]) {
+        self.named = names(value, self.token) || self.open && self.named;
+        self.open = true;
+    }
+
+    fn rule(&mut self) -> bool {
+        self.open = false;
+        self.named
+    }
+}
+
+/// Does the value of a User-agent line name this token?
+fn names(value: &[u8], token: &str) -> bool {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).any(|name| {
+        let is_in_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let product = &name[..name.iter().position(|byte| !is_in_token(byte)).unwrap_or(name.len())];
+        let word = name.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
+        !token.is_empty() && [product, word].iter().any(|name| name.eq_ignore_ascii_case(token.as_bytes()))
+    })
+}
+
+/// `10`, `0.2`, `10s`, `10 seconds`; nothing negative, nothing without end.
+fn seconds(value: &[u8]) -> Option<Duration> {
+    let word = value.split(u8::is_ascii_whitespace).next()?;
+    let number = std::str::from_utf8(word).ok()?.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds = number.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+    Some(Duration::try_from_secs_f64(seconds).map_or(MAX_CRAWL_DELAY, |delay| delay.min(MAX_CRAWL_DELAY)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_is_a_number_of_seconds() {
+        let day = Some(MAX_CRAWL_DELAY);
+        let millis = |number| Some(Duration::from_millis(number));
+        for (text, expected) in [
+            ("10", millis(10_000)),
+            ("0", millis(0)),
+            ("0.2", millis(200)),
+            (".5", millis(500)),
+            ("10 s", millis(10_000)),
+            ("10sec", millis(10_000)),
+            ("1e1", millis(10_000)),
+            ("86401", day),
+            ("1e9", day),
+            ("1e300", day),
+            ("1e999", None),
+            ("-1", None),
+            ("inf", None),
+            ("NaN", None),
+            ("", None),
+            ("1,5", None),
+            ("soon", None),
+        ] {
+            assert_eq!(seconds(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_user_agent_line_names_product_tokens() {
+        for (value, token, expected) in [
+            ("MyBot", "mybot", true),
+            ("MyBot/1.0", "mybot", true),
+            ("MyBot/1.0 (+http://e.org)", "mybot", true),
+            ("MyBot*", "mybot", true),
+            ("MyBot2", "mybot", false),
+            ("MyBot-Images", "mybot", false),
+            ("My", "mybot", false),
+            ("One, MyBot/2, Three", "mybot", true),
+            ("Other MyBot", "mybot", false),
+            ("MyBot Other", "mybot other", false),
+            ("archive.org_bot", "archive.org_bot", true),
+            ("*", "*", true),
+            ("* # all", "*", true),
+            ("*bot", "*", false),
+            ("", "", false),
+        ] {
+            assert_eq!(names(value.as_bytes(), token), expected, "{value} {token}");
+        }
+    }
+}

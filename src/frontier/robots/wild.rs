@@ -1,0 +1,115 @@
+//! Rules with `*`: which of them are worth a look, and the look.
+//!
+//! Each rule stands in a table under one run of four octets that a path must hold to match it: of the runs in its
+//! literals, the one that fewest of the file's rules have. A path asks for each of its own runs, and looks at what it
+//! finds there; rules without four literal octets in a row are looked at always.
+
+use super::index::{OutOfSteps, number};
+
+/// Octets in a run.
+const RUN: usize = 4;
+/// As few rules as this are looked at without a table.
+const FEW: usize = 8;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wild {
+    /// Rules that are looked at always, least first.
+    always: Box<[u32]>,
+    /// Where each of the table's slots begins in `listed`; empty, or a power of two and one more.
+    starts: Box<[u32]>,
+    /// Rules by slot, least first in each.
+    listed: Box<[u32]>,
+}
+
+impl Wild {
+    /// From rules with a `*`, least first.
+    pub(super) fn new<'a>(rules: Box<[u32]>, pattern: impl Fn(u32) -> &'a str) -> Self {
+        if rules.len() <= FEW {
+            return Self { always: rules, ..Self::default() };
+        }
+        let slots = 2 * rules.len().next_power_of_two();
+        let runs = |rule: u32| {
+            let pieces = pattern(rule).as_bytes().split(|&byte| byte == b'*');
+            pieces.flat_map(|piece| piece.windows(RUN)).map(move |run| slot(run, slots))
+        };
+        let mut common = vec![0_u32; slots];
+        rules.iter().flat_map(|&rule| runs(rule)).for_each(|slot| common[slot] += 1);
+        let rarest = |rule: u32| runs(rule).min_by_key(|&slot| common[slot]);
+        let (keyed, always): (Vec<_>, Vec<_>) =
+            rules.iter().map(|&rule| (rarest(rule), rule)).partition(|(slot, _)| slot.is_some());
+
+        let mut listed: Vec<(usize, u32)> = keyed.into_iter().filter_map(|(slot, rule)| Some((slot?, rule))).collect();
+        listed.sort_unstable();
+        let starts = (0..=slots).map(|slot| number(listed.partition_point(|(other, _)| *other < slot))).collect();
+        Self {
+            always: always.into_iter().map(|(_, rule)| rule).collect(),
+            starts,
+            listed: listed.into_iter().map(|(_, rule)| rule).collect(),
+        }
+    }
+
+    /// The least rule under `before` that matches; `rule` gives its pattern, and whether that is anchored.
+    pub(super) fn first_match<'a>(
+        &self,
+        path: &str,
+        before: u32,
+        rule: impl Fn(u32) -> (&'a str, bool),
+        steps: &mut usize,
+    ) -> Result<Option<u32>, OutOfSteps> {
+        let mut candidates = self.listed_for(path, before, steps);
+        candidates.extend(self.always.iter().take_while(|rule| **rule < before));
+        candidates.sort_unstable();
+        *steps += candidates.len();
+        for candidate in candidates {
+            OutOfSteps::check(*steps)?;
+            let (pattern, anchored) = rule(candidate);
+            if matches(pattern, anchored, path, steps) {
+                return Ok(Some(candidate));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.always) + size_of_val(&*self.starts) + size_of_val(&*self.listed)
+    }
+
+    fn listed_for(&self, path: &str, before: u32, steps: &mut usize) -> Vec<u32> {
+        let Some(slots) = self.starts.len().checked_sub(1) else { return Vec::new() };
+        *steps += path.len();
+        let mut used: Vec<usize> = path.as_bytes().windows(RUN).map(|run| slot(run, slots)).collect();
+        used.retain(|&slot| self.starts[slot] < self.starts[slot + 1]);
+        // A path that repeats itself asks for the same slots again and again.
+        used.sort_unstable();
+        used.dedup();
+        let listed = |slot: usize| &self.listed[self.starts[slot] as usize..self.starts[slot + 1] as usize];
+        used.into_iter().flat_map(listed).copied().filter(|rule| *rule < before).collect()
+    }
+}
+
+/// Multiplicative hashing: the product's upper bits depend on all four octets.
+fn slot(run: &[u8], slots: usize) -> usize {
+    let run = run.iter().fold(0, |run, &octet| run << 8 | u32::from(octet));
+    (run.wrapping_mul(0x9E37_79B1) >> (u32::BITS - slots.trailing_zeros())) as usize
+}
+
+/// Does a pattern with `*` match? Each piece is taken where it first stands behind the one before it: were there a match
+/// with a piece further on, there would be one with it here. So no piece is looked for twice, and as the standard
+/// library searches in linear time, all of it takes as many steps as pattern and path are long, together.
+fn matches(pattern: &str, anchored: bool, path: &str, steps: &mut usize) -> bool {
+    *steps += pattern.len();
+    let mut pieces = pattern.split('*');
+    let Some(mut rest) = path.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
+    let last = if anchored { pieces.next_back() } else { None };
+    for piece in pieces {
+        let found = rest.find(piece);
+        let passed = found.map_or(rest.len(), |at| at + piece.len());
+        *steps += passed;
+        rest = &rest[passed..];
+        if found.is_none() {
+            return false;
+        }
+    }
+    last.is_none_or(|last| rest.ends_with(last))
+}
