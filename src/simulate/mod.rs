@@ -1,1 +1,45 @@
 //! A simulated web, deterministic from a number, served on loopback.
+//!
+//! ```
+//! use crawler::simulate::{SimulateOptions, World};
+//!
+//! let world = World::new(&SimulateOptions::default())?;
+//! let answer = world.respond("www.simulated.test", "/", 1);
+//! assert_eq!(answer.status, 200);
+//! # Ok::<(), crawler::simulate::SimulateError>(())
+//! ```
+//!
+//! A [`World`] is a function: [`World::respond`] computes each page when it is asked for. Its links are written in many ways;
+//! [`World::find`] leads each of them back to one page by the world's own rules. [`World::truth`] walks the same links without
+//! any text, so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`], whose
+//! [`Verdict`] compares both.
+//!
+//! What it is not: a measure of the real web's HTML, of its traps, or of its networks. Every name resolves to one address, every
+//! page is well-formed, and only the links are as careless as people write them.
+
+mod answer;
+mod dice;
+mod find;
+mod gzip;
+mod host;
+mod judge;
+mod links;
+mod options;
+mod page;
+mod render;
+mod robots;
+mod server;
+mod spelling;
+mod truth;
+mod verdict;
+mod words;
+mod world;
+
+pub use answer::Answer;
+pub use find::Asked;
+pub use judge::Judge;
+pub use options::{SimulateError, SimulateOptions};
+pub use server::Server;
+pub use truth::{Standing, Truth, TruthOptions};
+pub use verdict::Verdict;
+pub use world::{PageId, World};

@@ -1,0 +1,44 @@
+/// A number that stands for one choice of the world, and leads to independent ones. Equal on each machine: integers only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(mix(seed))
+    }
+
+    /// The dice of one matter: a salt from [`on`](self::on), or a number that counts things.
+    pub(super) const fn on(self, matter: u64) -> Self {
+        Self(mix(self.0 ^ mix(matter)))
+    }
+
+    /// Uniform in `0..bound`, by the high half of the product; the bias is below `bound` / 2^64.
+    pub(super) const fn below(self, bound: u32) -> u32 {
+        ((self.0 as u128 * bound as u128) >> 64) as u32
+    }
+
+    /// True `share` times out of a thousand.
+    pub(super) const fn per_mille(self, share: u32) -> bool {
+        self.below(1000) < share
+    }
+
+    /// One of these.
+    pub(super) const fn pick<T: Copy, const N: usize>(self, from: &[T; N]) -> T {
+        #[expect(clippy::cast_possible_truncation, reason = "word lists are short")]
+        let bound = N as u32;
+        from[self.below(bound) as usize]
+    }
+
+    /// All 64 bits.
+    pub(super) const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// The finalizer of splitmix64 (Steele, Lea, Flood 2014): each bit of the input turns half the bits of the output.
+const fn mix(bits: u64) -> u64 {
+    let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

@@ -1,0 +1,238 @@
+use std::fmt::Write;
+
+use super::dice::Dice;
+use super::host::Host;
+use super::words::WORDS;
+
+/// One address of a host: what it answers and how it is spelled, computed from its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Page {
+    pub(super) host: Host,
+    pub(super) number: u32,
+    /// Leads to each further choice.
+    pub(super) dice: Dice,
+}
+
+/// What an address answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// HTML, and its links.
+    Html,
+    /// No page: 404 or 410.
+    Dead { status: u16 },
+    /// Something else than HTML.
+    File,
+    /// HTML after so many answers with this status.
+    Flaky { status: u16, failures: u32 },
+    /// Another page's address.
+    Redirect { status: u16, to: Hop },
+    /// Its own address with a session in it, and HTML there.
+    Respelled,
+}
+
+/// Where a redirect leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hop {
+    /// To HTML, mostly of another host.
+    Away,
+    Next,
+    Previous,
+}
+
+/// The form of a page's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// `/docs/paper-river-17`
+    Article,
+    /// `/caf%C3%A9/paper-river-17`
+    Cafe,
+    /// `/docs/2019/07/paper-river-17/`
+    Dated,
+    /// With the file's extension.
+    File(&'static str),
+    /// `/`
+    Front,
+    /// `/~river/paper-17.html`
+    Home,
+    /// `/docs/paper-river-17.html`
+    Html,
+    /// `/docs/item.php?cat=paper&id=river-17`
+    Item,
+    /// `/hosts/list-17.html`
+    List,
+    /// `/docs/`
+    Section,
+    /// One of two pages whose addresses are almost equal.
+    Twin(Twin, Side),
+}
+
+/// What tells a page's address from its neighbor's, and must not be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Twin {
+    /// `/docs/paper-16` and `/docs/Paper-16`
+    Case,
+    /// `/docs/paper-16/` and `/docs/paper-16/index.html`
+    Index,
+    /// `/docs/find-16?q=paper+river` and `/docs/find-16?q=paper%2Briver`
+    Plus,
+    /// `/docs/paper-16` and `/docs/paper-16/`
+    Slash,
+    /// `/docs/paper-16%2Friver` and `/docs/paper-16/river`
+    SlashEscape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Even,
+    Odd,
+}
+
+const KIND: u64 = 301;
+const STATUS: u64 = 302;
+const BLOCK: u64 = 303;
+const TWIN: u64 = 304;
+const STYLE: u64 = 305;
+const SECTION: u64 = 306;
+const SLUG: u64 = 307;
+
+impl Page {
+    pub(super) fn new(host: Host, number: u32) -> Self {
+        Self { host, number, dice: host.dice.on(1 << 32 | u64::from(number)) }
+    }
+
+    /// Only leaves of the tree answer with anything but HTML, so what lies below a page is cut off by robots rules and
+    /// nofollow alone.
+    pub(super) fn kind(&self) -> Kind {
+        let first_leaf = self.host.first_leaf();
+        if self.number < first_leaf.max(self.host.fixed()) {
+            return Kind::Html;
+        }
+        let status = self.dice.on(STATUS).pick(&[301, 301, 302, 302, 303, 307, 308]);
+        // Four leaves in a row are a chain of three hops, or hold a loop of two.
+        let block = self.number / 4 * 4;
+        if block >= first_leaf.max(self.host.fixed()) && block + 4 <= self.host.pages {
+            let redirect = |to| Kind::Redirect { status, to };
+            match (self.host.dice.on(BLOCK).on(u64::from(block)).below(1000), self.number - block) {
+                (0..12, 0..3) => return redirect(Hop::Next),
+                (12..20, 0) => return redirect(Hop::Next),
+                (12..20, 1) => return redirect(Hop::Previous),
+                (0..20, _) => return Kind::Html,
+                _ => {}
+            }
+        }
+        if self.twin().is_some() {
+            return Kind::Html;
+        }
+        match self.dice.on(KIND).below(1000) {
+            0..15 => Kind::Redirect { status, to: Hop::Away },
+            15..25 => Kind::Respelled,
+            25..40 => Kind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
+            40..70 => Kind::File,
+            // Each makes its host rest, so there are five or so a host, however large.
+            70..76 if self.number < first_leaf.saturating_add(1_000) => Kind::Flaky {
+                status: self.dice.on(STATUS).on(2).pick(&[500, 503, 503]),
+                failures: self.dice.on(STATUS).on(3).pick(&[1, 1, 1, 2]),
+            },
+            _ => Kind::Html,
+        }
+    }
+
+    /// Whether its address almost equals its neighbor's.
+    fn twin(&self) -> Option<(Twin, Side)> {
+        let even = self.number & !1;
+        let dice = self.host.dice.on(TWIN).on(u64::from(even));
+        let both = even >= self.host.fixed() && even + 1 < self.host.pages;
+        (both && dice.per_mille(100)).then(|| {
+            let twin = dice.on(1).pick(&[Twin::Case, Twin::Index, Twin::Plus, Twin::Slash, Twin::SlashEscape]);
+            (twin, if even == self.number { Side::Even } else { Side::Odd })
+        })
+    }
+
+    pub(super) fn style(&self) -> Style {
+        if self.number == 0 {
+            return Style::Front;
+        }
+        if self.number <= self.host.sections {
+            return Style::Section;
+        }
+        if self.number < self.host.fixed() {
+            return Style::List;
+        }
+        if let Some((twin, side)) = self.twin() {
+            return Style::Twin(twin, side);
+        }
+        let dice = self.dice.on(STYLE);
+        if self.kind() == Kind::File {
+            return Style::File(dice.pick(&["pdf", "pdf", "png", "zip"]));
+        }
+        match dice.below(100) {
+            0..35 => Style::Article,
+            35..65 => Style::Html,
+            65..77 => Style::Dated,
+            77..87 => Style::Item,
+            87..93 => Style::Home,
+            _ => Style::Cafe,
+        }
+    }
+
+    /// The section whose directory its address begins with.
+    pub(super) fn section(&self) -> Option<u32> {
+        match self.style() {
+            Style::Front | Style::List | Style::Home | Style::Cafe => None,
+            Style::Section => Some(self.number - 1),
+            // Twins must agree.
+            Style::Twin(..) => Some(self.pick_section(self.host.dice.on(u64::from(self.number & !1)))),
+            _ => Some(self.pick_section(self.dice)),
+        }
+    }
+
+    fn pick_section(&self, dice: Dice) -> u32 {
+        dice.on(SECTION).below(self.host.sections.max(1))
+    }
+
+    /// Path and query, spelled as the world's own key: escapes in upper case and only where needed, the query sorted.
+    /// A number follows a hyphen exactly once; it leads back to the page.
+    pub(super) fn path(&self) -> String {
+        let style = self.style();
+        let section = self.section().map_or("", |section| self.host.section(section));
+        let label = if matches!(style, Style::Twin(..)) { self.number & !1 } else { self.number };
+        let slug = self.host.dice.on(SLUG).on(u64::from(label));
+        let (one, two) = (slug.pick(&WORDS), slug.on(1).pick(&WORDS));
+        let mut path = String::with_capacity(64);
+        _ = match style {
+            Style::Front => write!(path, "/"),
+            Style::Section => write!(path, "/{section}/"),
+            Style::List => write!(path, "/hosts/list-{label}.html"),
+            Style::Article => write!(path, "/{section}/{one}-{two}-{label}"),
+            Style::Cafe => write!(path, "/caf%C3%A9/{one}-{two}-{label}"),
+            Style::Dated => {
+                let (year, month) = (2005 + slug.on(2).below(20), 1 + slug.on(3).below(12));
+                write!(path, "/{section}/{year}/{month:02}/{one}-{two}-{label}/")
+            }
+            Style::File(extension) => write!(path, "/{section}/{one}-{two}-{label}.{extension}"),
+            Style::Home => write!(path, "/~{two}/{one}-{label}.html"),
+            Style::Html => write!(path, "/{section}/{one}-{two}-{label}.html"),
+            Style::Item => write!(path, "/{section}/item.php?cat={one}&id={two}-{label}"),
+            Style::Twin(Twin::Case, Side::Even) => write!(path, "/{section}/{one}-{label}"),
+            Style::Twin(Twin::Case, Side::Odd) => {
+                write!(path, "/{section}/{}{}-{label}", one[..1].to_ascii_uppercase(), &one[1..])
+            }
+            Style::Twin(Twin::Index, Side::Even) => write!(path, "/{section}/{one}-{label}/"),
+            Style::Twin(Twin::Index, Side::Odd) => write!(path, "/{section}/{one}-{label}/index.html"),
+            Style::Twin(Twin::Plus, Side::Even) => write!(path, "/{section}/find-{label}?q={one}+{two}"),
+            Style::Twin(Twin::Plus, Side::Odd) => write!(path, "/{section}/find-{label}?q={one}%2B{two}"),
+            Style::Twin(Twin::Slash, Side::Even) => write!(path, "/{section}/{one}-{label}"),
+            Style::Twin(Twin::Slash, Side::Odd) => write!(path, "/{section}/{one}-{label}/"),
+            Style::Twin(Twin::SlashEscape, Side::Even) => write!(path, "/{section}/{one}-{label}%2F{two}"),
+            Style::Twin(Twin::SlashEscape, Side::Odd) => write!(path, "/{section}/{one}-{label}/{two}"),
+        };
+        path
+    }
+}
+
+impl Style {
+    /// `.html` stands in the path.
+    pub(super) const fn is_html(self) -> bool {
+        matches!(self, Self::Html | Self::Home | Self::List | Self::Twin(Twin::Index, Side::Odd))
+    }
+}

@@ -1,0 +1,164 @@
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HOST, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::answer::Answer;
+use super::find::Asked;
+use super::gzip;
+use super::judge::Judge;
+use super::world::World;
+use crate::frontier::Timestamp;
+
+/// Serves a world on loopback, all hosts at one address, by their Host header; and judges who asks.
+///
+/// Stops when dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    site: Arc<Site>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Site {
+    world: World,
+    judge: Judge,
+    /// The clock that the judge is told: it never steps back.
+    started: (Timestamp, Instant),
+}
+
+impl Site {
+    fn now(&self) -> Timestamp {
+        self.started.0 + self.started.1.elapsed()
+    }
+}
+
+impl Server {
+    /// Listens at a port that the system chooses, and answers from tasks of the current runtime.
+    ///
+    /// # Errors
+    /// Where loopback cannot be listened on.
+    pub async fn start(world: World) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let judge = Judge::new(&world);
+        let epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let started = (Timestamp::default() + epoch, Instant::now());
+        let site = Arc::new(Site { world, judge, started });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&site)));
+        Ok(Self { address, site, accepting })
+    }
+
+    /// Where every name of the world resolves to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What is served.
+    pub fn world(&self) -> &World {
+        &self.site.world
+    }
+
+    /// What was asked so far.
+    pub fn judge(&self) -> &Judge {
+        &self.site.judge
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// Its connections end with it.
+async fn accept(listener: TcpListener, site: Arc<Site>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => _ = connections.spawn(connection(stream, Arc::clone(&site))),
+                // Out of descriptors: some come back when connections end.
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, site: Arc<Site>) {
+    // Without it, small answers wait for the client's acknowledgement. An error is the connection's, which shows below.
+    _ = stream.set_nodelay(true);
+    let service = service_fn(|request| {
+        let site = Arc::clone(&site);
+        async move { Ok::<_, Infallible>(respond(&site, &request).await) }
+    });
+    // A client that goes away is no error of ours.
+    _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn respond(site: &Site, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return status(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let host =
+        request.uri().authority().map(|authority| authority.as_str()).or_else(|| header(HOST)).unwrap_or_default();
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let asked = site.world.find(host, path);
+    let url = || format!("http://{host}{path}");
+    let attempt = site.judge.arrived(&site.world, &asked, url, site.now());
+    let mut pending = Pending { site, asked, answer: None };
+    let answer = site.world.answer(&pending.asked, attempt);
+    if !answer.latency.is_zero() {
+        tokio::time::sleep(answer.latency).await;
+    }
+    let compressed = answer.gzip && header(ACCEPT_ENCODING).is_some_and(|codings| codings.contains("gzip"));
+    let response = build(pending.answer.insert(answer), compressed);
+    response.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+/// A request under way; told to the judge when it ends, even where the client goes away first.
+struct Pending<'a> {
+    site: &'a Site,
+    asked: Asked,
+    answer: Option<Answer>,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.site.judge.answered(&self.site.world, &self.asked, self.answer.as_ref(), self.site.now());
+    }
+}
+
+fn build(answer: &mut Answer, compressed: bool) -> hyper::http::Result<Response<Full<Bytes>>> {
+    let mut response = Response::builder().status(answer.status);
+    for (name, value) in &answer.headers {
+        response = response.header(*name, HeaderValue::from_bytes(value.as_bytes())?);
+    }
+    let mut body = std::mem::take(&mut answer.body);
+    if compressed {
+        // Writing to memory does not fail.
+        body = gzip::compress(&body).unwrap_or_default();
+        response = response.header(CONTENT_ENCODING, "gzip");
+    }
+    response.body(Full::new(Bytes::from(body)))
+}
+
+fn status(status: StatusCode) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = status;
+    response
+}

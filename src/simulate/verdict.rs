@@ -1,0 +1,160 @@
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::judge::Judge;
+use super::truth::{Standing, Truth, TruthOptions};
+use super::world::{PageId, World};
+
+/// A crawl against the truth: what an ideal crawl of the simulated web fetches, and what this one did.
+///
+/// A page is one address, however it is spelled and whatever it answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The number that the world follows from.
+    pub seed: u64,
+    /// Its hosts.
+    pub hosts: u32,
+    /// Its pages.
+    pub pages: u32,
+    /// Pages that an ideal crawl fetches.
+    pub reachable: u64,
+    /// Of those, fetched.
+    pub fetched: u64,
+    /// Of those, not fetched.
+    pub missed: u64,
+    /// Of those missed, taken for seen by the filter though never shown to it, or found only on pages that were.
+    /// `None` until [`Verdict::explain`] has counted.
+    pub missed_by_filter: Option<u64>,
+    /// Pages fetched more than once; an error that passes and a redirect to another spelling are no fetch.
+    pub fetched_twice: u64,
+    /// Pages asked for though robots.txt forbids them.
+    pub fetched_against_robots: u64,
+    /// Pages asked for that an ideal crawl has no way to: only nofollow leads there, or the scope ends before.
+    pub fetched_beyond: u64,
+    /// Requests for pages that the world has not: links resolved wrongly.
+    pub unknown_urls: u64,
+    /// Some of them.
+    pub unknown_samples: Vec<String>,
+    /// Requests to the trap's calendar.
+    pub trapped: u64,
+    /// Requests in all.
+    pub requests: u64,
+    /// Of those, for robots.txt.
+    pub robots_requests: u64,
+    /// Hosts asked for a page before they had answered for robots.txt.
+    pub hosts_before_robots: u64,
+    /// Hosts with two requests under way at once.
+    pub hosts_concurrent: u64,
+    /// Hosts whose shortest rest was below the delay, or below their own Crawl-delay.
+    pub hosts_hurried: u64,
+    /// Requests to a host within the rest that its last Retry-After asked for.
+    pub before_retry_after: u64,
+    /// The shortest rest given to any host, from an answer to the next request; `None` where none was asked twice.
+    pub smallest_rest_us: Option<u64>,
+}
+
+impl Judge {
+    /// Compares what was asked with the truth. `delay` is the rest that each host was to be given.
+    pub fn verdict(&self, world: &World, truth: &Truth, delay: Duration) -> Verdict {
+        let (unknown_urls, unknown_samples) = self.unknown();
+        let mut verdict = Verdict {
+            seed: world.options().seed,
+            hosts: world.hosts(),
+            pages: world.pages(),
+            requests: self.all_requests(),
+            trapped: self.trapped(),
+            unknown_urls,
+            unknown_samples,
+            ..Verdict::default()
+        };
+        for id in world.page_ids() {
+            let fetches = self.fetches(world, id);
+            let requested = u64::from(self.requests(world, id) > 0);
+            verdict.fetched_twice += u64::from(fetches > 1);
+            match truth.standing(world, id) {
+                Standing::Reachable => {
+                    verdict.reachable += 1;
+                    if fetches > 0 { verdict.fetched += 1 } else { verdict.missed += 1 }
+                }
+                _ if truth.options().robots && !world.allowed(id) => verdict.fetched_against_robots += requested,
+                _ => verdict.fetched_beyond += requested,
+            }
+        }
+        let mut smallest: Option<Duration> = None;
+        for index in 0..world.hosts() {
+            let host = self.host(index);
+            // A crawl without robots.txt cannot know of it.
+            let own = if truth.options().robots { world.crawl_delay(index) } else { None };
+            let due = delay.max(own.unwrap_or_default());
+            verdict.robots_requests += u64::from(host.robots_requests);
+            verdict.hosts_before_robots += u64::from(host.asked_before_robots && truth.options().robots);
+            verdict.hosts_concurrent += u64::from(host.concurrent);
+            verdict.hosts_hurried += u64::from(host.smallest_rest.is_some_and(|rest| rest < due));
+            verdict.before_retry_after += u64::from(host.before_retry_after);
+            smallest = smallest.into_iter().chain(host.smallest_rest).min();
+        }
+        verdict.smallest_rest_us = smallest.map(|rest| u64::try_from(rest.as_micros()).unwrap_or(u64::MAX));
+        verdict
+    }
+
+    /// The reachable pages that were not fetched; [`World::url`] spells them.
+    pub fn missed<'a>(&'a self, world: &'a World, truth: &'a Truth) -> impl Iterator<Item = PageId> + 'a {
+        world.page_ids().filter(|&id| truth.standing(world, id) == Standing::Reachable && self.fetches(world, id) == 0)
+    }
+}
+
+impl Verdict {
+    /// Counts how many of the missed pages were lost to the filter: `claimed` says of a missed page's URL whether the
+    /// filter holds it for seen. What only such pages lead to is lost with them.
+    pub fn explain(&mut self, world: &World, judge: &Judge, truth: &Truth, mut claimed: impl FnMut(&str) -> bool) {
+        let missed: Vec<PageId> = judge.missed(world, truth).collect();
+        let without: HashSet<PageId> = missed.iter().copied().filter(|&id| claimed(&world.url(id))).collect();
+        let lost = without.len() as u64;
+        let rest = world.truth(&TruthOptions { without: without.clone(), ..truth.options().clone() });
+        let behind = missed
+            .iter()
+            .filter(|&&id| !without.contains(&id) && rest.standing(world, id) != Standing::Reachable)
+            .count() as u64;
+        self.missed_by_filter = Some(lost + behind);
+    }
+
+    /// Nothing missed but by the filter, nothing twice, nothing forbidden, nobody hurried.
+    pub fn is_clean(&self) -> bool {
+        self.missed == self.missed_by_filter.unwrap_or(0)
+            && self.fetched_twice == 0
+            && self.fetched_against_robots == 0
+            && self.fetched_beyond == 0
+            && self.unknown_urls == 0
+            && self.hosts_before_robots == 0
+            && self.hosts_concurrent == 0
+            && self.hosts_hurried == 0
+            && self.before_retry_after == 0
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "simulated web {}: {} pages on {} hosts", self.seed, self.pages, self.hosts)?;
+        write!(f, "  reachable {}, fetched {}, missed {}", self.reachable, self.fetched, self.missed)?;
+        if let Some(lost) = self.missed_by_filter {
+            write!(f, " (by the filter {lost})")?;
+        }
+        writeln!(
+            f,
+            "\n  fetched twice {}, against robots {}, beyond the rules {}, unknown URLs {}",
+            self.fetched_twice, self.fetched_against_robots, self.fetched_beyond, self.unknown_urls
+        )?;
+        write!(
+            f,
+            "  hosts asked concurrently {}, hurried {}, before robots.txt {}; before Retry-After {}",
+            self.hosts_concurrent, self.hosts_hurried, self.hosts_before_robots, self.before_retry_after
+        )?;
+        match self.smallest_rest_us {
+            Some(rest) => write!(f, "; shortest rest {}.{:03} ms", rest / 1000, rest % 1000),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+use super::dice::Dice;
+use super::host::Host;
+use super::links::Lists;
+use super::options::{SimulateError, SimulateOptions};
+use super::page::Page;
+use super::robots::{Robots, Service};
+use super::words::WORDS;
+
+/// A web that follows from a number: hosts, pages, links and robots rules are computed when asked for, never stored.
+///
+/// Costs four bytes a host and 64 KiB, whatever its pages.
+#[derive(Debug)]
+pub struct World {
+    options: SimulateOptions,
+    pub(super) dice: Dice,
+    /// Where each host's pages begin among all pages; one more than hosts.
+    first: Vec<u32>,
+    pub(super) lists: Lists,
+    /// Running text, ASCII, to cut paragraphs from.
+    pub(super) filler: String,
+}
+
+/// One address of the world, whichever way it is spelled: pages with equal ids are one page, and no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PageId {
+    /// 0 is the portal.
+    pub host: u32,
+    /// 0 is the host's front page.
+    pub number: u32,
+}
+
+impl PageId {
+    /// The page that all others can be reached from, as far as rules allow.
+    pub const PORTAL: Self = Self { host: 0, number: 0 };
+}
+
+impl World {
+    /// Checks the options and shares the pages out to the hosts.
+    ///
+    /// # Errors
+    /// Where an option is out of its range, or leaves the portal too few pages to link to all hosts.
+    pub fn new(options: &SimulateOptions) -> Result<Self, SimulateError> {
+        options.check()?;
+        let dice = Dice::new(options.seed);
+        let first = share_out(options);
+        let portal = Host::new(dice, 0, first[1], 0);
+        let lists = Lists::new(options.hosts, &portal).ok_or_else(|| SimulateError {
+            option: "pages",
+            value: options.pages.to_string(),
+            reason: "too few on the portal to link to all hosts",
+        })?;
+        Ok(Self { options: options.clone(), dice, first, lists, filler: filler(dice) })
+    }
+
+    /// What it was made from.
+    pub fn options(&self) -> &SimulateOptions {
+        &self.options
+    }
+
+    /// The URLs to start from: the portal, the same in each world.
+    #[expect(clippy::unused_self, reason = "a world with several portals would ask its options")]
+    pub fn seeds(&self) -> Vec<String> {
+        vec!["http://www.simulated.test/".to_owned()]
+    }
+
+    /// Hosts, the trap not counted.
+    pub fn hosts(&self) -> u32 {
+        self.options.hosts
+    }
+
+    /// Addresses in all.
+    pub fn pages(&self) -> u32 {
+        self.options.pages
+    }
+
+    /// How many of them are on this host.
+    ///
+    /// # Panics
+    /// Where there is no such host.
+    pub fn pages_of(&self, host: u32) -> u32 {
+        self.first[host as usize + 1] - self.first[host as usize]
+    }
+
+    /// A host's name as it is resolved.
+    ///
+    /// # Panics
+    /// Where there is no such host.
+    pub fn host_name(&self, host: u32) -> String {
+        self.host(host).name()
+    }
+
+    /// The plainest spelling of a page's address.
+    ///
+    /// # Panics
+    /// Where there is no such page.
+    pub fn url(&self, id: PageId) -> String {
+        let page = self.page(id);
+        format!("http://{}{}", page.host.name(), page.path())
+    }
+
+    /// All pages, host by host.
+    pub fn page_ids(&self) -> impl Iterator<Item = PageId> + '_ {
+        (0..self.hosts()).flat_map(|host| (0..self.pages_of(host)).map(move |number| PageId { host, number }))
+    }
+
+    pub(super) fn host(&self, index: u32) -> Host {
+        let lists = if index == 0 { self.lists.pages } else { 0 };
+        Host::new(self.dice, index, self.pages_of(index), lists)
+    }
+
+    pub(super) fn page(&self, id: PageId) -> Page {
+        assert!(id.number < self.pages_of(id.host), "{id:?} is of another world");
+        Page::new(self.host(id.host), id.number)
+    }
+
+    /// A page's place among all pages.
+    pub(super) fn place(&self, id: PageId) -> usize {
+        (self.first[id.host as usize] + id.number) as usize
+    }
+
+    /// The page at a place.
+    pub(super) fn at(&self, place: u32) -> PageId {
+        let host = self.first.partition_point(|&first| first <= place) - 1;
+        #[expect(clippy::cast_possible_truncation, reason = "hosts are counted by a u32")]
+        PageId { host: host as u32, number: place - self.first[host] }
+    }
+
+    pub(super) fn robots(&self, host: &Host) -> Robots {
+        Robots::of(host, self.options.hosts)
+    }
+
+    /// Whether robots.txt allows a page.
+    ///
+    /// # Panics
+    /// Where there is no such page.
+    pub fn allowed(&self, id: PageId) -> bool {
+        let page = self.page(id);
+        self.robots(&page.host).allow(&page)
+    }
+
+    /// The rest that a host's robots.txt asks for.
+    pub(super) fn crawl_delay(&self, host: u32) -> Option<std::time::Duration> {
+        let robots = self.robots(&self.host(host));
+        (robots.delayed && robots.service != Service::Missing).then_some(self.options.crawl_delay)
+    }
+}
+
+/// Zipf's law in integers: the host of rank r weighs 1/r, the portal what its share asks for.
+fn share_out(options: &SimulateOptions) -> Vec<u32> {
+    const ONE: u64 = 1 << 32;
+    let others: u64 = (1..u64::from(options.hosts)).map(|index| ONE / (index + 1)).sum();
+    let percent = u64::from(options.largest_host_percent);
+    let portal = match 100 - percent {
+        0 => others.saturating_mul(1000).max(1),
+        rest => (others * percent / rest).max(ONE / 2),
+    };
+    let spare = u128::from(options.pages - options.hosts);
+    let all = u128::from(others + portal);
+    let mut weight = 0;
+    let mut first = Vec::with_capacity(options.hosts as usize + 1);
+    for index in 0..=options.hosts {
+        // One page each, and a share of the rest; rounding the running sum leaves no remainder.
+        #[expect(clippy::cast_possible_truncation, reason = "at most `spare`, which was a u32")]
+        first.push(index + (spare * u128::from(weight) / all) as u32);
+        weight += if index == 0 { portal } else { ONE / (u64::from(index) + 1) };
+    }
+    first
+}
+
+const FILLER: u64 = 1;
+pub(super) const FILLER_BYTES: usize = 64 * 1024;
+
+fn filler(world: Dice) -> String {
+    let dice = world.on(FILLER << 32);
+    let mut text = String::with_capacity(FILLER_BYTES + 16);
+    let mut capital = true;
+    for word in 0.. {
+        let dice = dice.on(word);
+        let letters = dice.pick(&WORDS);
+        if capital {
+            text.push_str(&letters[..1].to_ascii_uppercase());
+            text.push_str(&letters[1..]);
+        } else {
+            text.push_str(letters);
+        }
+        capital = dice.on(1).per_mille(90);
+        text.push_str(if capital { ". " } else { " " });
+        if text.len() >= FILLER_BYTES {
+            break;
+        }
+    }
+    text.truncate(FILLER_BYTES);
+    text
+}
