@@ -40,6 +40,8 @@ impl Default for CrawlOptions {
 pub struct FetchOptions {
     /// The whole User-Agent header.
     pub user_agent: String,
+    /// The product token that `X-Robots-Tag` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
+    pub agent: String,
     /// Who runs the crawl, an address or URL: sent as `From` where it is an address, else inside the User-Agent.
     pub contact: Option<String>,
     /// TCP and TLS together.
@@ -48,9 +50,13 @@ pub struct FetchOptions {
     pub first_byte_timeout: Duration,
     /// Between two pieces of a body.
     pub idle_timeout: Duration,
+    /// Bytes of a body a second, on the wire, on the average; a slower one is given up (HOSTILE.md H4).
+    pub min_bytes_per_second: u32,
+    /// How long a body may be slower than that.
+    pub rate_grace: Duration,
     /// From start to end.
     pub total_timeout: Duration,
-    /// Bytes of a body that are taken, decoded; the rest is cut and the record says so.
+    /// Bytes of a body that are taken, on the wire and decoded; the rest is cut and the record says so.
     pub max_body_bytes: usize,
     /// Connect to private, loopback and link-local addresses too (D16).
     pub allow_private_addresses: bool,
@@ -62,10 +68,13 @@ impl Default for FetchOptions {
     fn default() -> Self {
         Self {
             user_agent: concat!("crawler/", env!("CARGO_PKG_VERSION")).to_owned(),
+            agent: "crawler".to_owned(),
             contact: None,
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(20),
+            min_bytes_per_second: 256,
+            rate_grace: Duration::from_secs(10),
             total_timeout: Duration::from_secs(60),
             max_body_bytes: 10 * 1024 * 1024,
             allow_private_addresses: false,
@@ -78,6 +87,8 @@ impl Default for FetchOptions {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ParseOptions {
+    /// The product token that `<meta name>` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
+    pub agent: String,
     /// Honor `rel=nofollow`, `<meta name=robots>` and `X-Robots-Tag`.
     pub nofollow: bool,
     /// Distinct links taken from one page.
@@ -88,6 +99,6 @@ pub struct ParseOptions {
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        Self { nofollow: true, max_links: 10_000, max_nesting: 512 }
+        Self { agent: "crawler".to_owned(), nofollow: true, max_links: 10_000, max_nesting: 512 }
     }
 }

@@ -1,0 +1,101 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether an address belongs to the public internet: by IANA's special-purpose registries (RFC 6890 and its updates) it is
+/// not private, shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that
+/// carries an IPv4 address (mapped, 6to4, NAT64) is judged by that; Teredo and the deprecated forms are refused.
+pub fn is_global(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_global_v4(address),
+        IpAddr::V6(address) => is_global_v6(address),
+    }
+}
+
+fn is_global_v4(address: Ipv4Addr) -> bool {
+    match address.octets() {
+        // "This network", private, loopback; then multicast, reserved and broadcast.
+        [0 | 10 | 127 | 224.., ..] => false,
+        // Shared by carriers (RFC 6598).
+        [100, second, ..] => second & 0xc0 != 64,
+        [172, second, ..] => second & 0xf0 != 16,
+        // Link-local and private; IETF protocols, documentation (RFC 5737), the former 6to4 relays; benchmarks (RFC 2544).
+        octets => !matches!(
+            octets,
+            [169, 254, ..]
+                | [192, 168, ..]
+                | [192, 0, 0 | 2, _]
+                | [192, 88, 99, _]
+                | [198, 18 | 19, ..]
+                | [198, 51, 100, _]
+                | [203, 0, 113, _]
+        ),
+    }
+}
+
+fn is_global_v6(address: Ipv6Addr) -> bool {
+    match address.segments() {
+        // Mapped, NAT64 (RFC 6052), 6to4.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            is_global_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+        }
+        // IETF protocols (Teredo, benchmarks, ORCHID), documentation (RFC 3849, RFC 9637).
+        [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
+        [0x3fff, second, ..] => second >= 0x1000,
+        // Nothing else is assigned as global unicast (RFC 4291).
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+/// Whether a port belongs to another protocol, whose server could take an HTTP request for commands: the Fetch standard's
+/// list of bad ports.
+pub(super) fn is_bad_port(port: u16) -> bool {
+    BAD_PORTS.binary_search(&port).is_ok()
+}
+
+/// <https://fetch.spec.whatwg.org/#port-blocking>, ascending.
+const BAD_PORTS: [u16; 83] = [
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109,
+    110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531,
+    532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060,
+    5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_public_internet_is_global() {
+        // Both ends of each block, and its neighbors outside.
+        let refused = "0.0.0.0 0.255.255.255 10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 100.100.100.200 127.0.0.1 \
+            127.255.255.255 169.254.0.0 169.254.169.254 169.254.255.255 172.16.0.0 172.31.255.255 192.0.0.0 192.0.0.255 \
+            192.0.2.0 192.0.2.255 192.88.99.0 192.168.0.0 192.168.255.255 198.18.0.0 198.19.255.255 198.51.100.7 203.0.113.7 \
+            224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 \
+            :: ::1 ::2 ::7f00:1 ::ffff:127.0.0.1 ::ffff:10.1.2.3 ::ffff:169.254.169.254 64:ff9b::7f00:1 64:ff9b::a00:1 \
+            64:ff9b:1::808:808 100::1 2001::1 2001:0:7f00:1:: 2001:2::1 2001:10::1 2001:1ff:ffff:: 2001:db8::1 \
+            2002:7f00:1:: 2002:a00:1:: 2002:c0a8:101::1 3fff::1 3fff:fff:: 4000:: 5f00::1 fc00::1 fd00:ec2::254 fe80::1 \
+            febf::1 fec0::1 ff02::1 1fff:ffff::";
+        for text in refused.split_ascii_whitespace() {
+            assert!(!is_global(text.parse().unwrap()), "{text} is not global");
+        }
+        let global = "1.0.0.0 1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 \
+            169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0 192.0.3.0 192.88.98.255 \
+            192.88.100.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 198.51.99.255 198.51.101.0 203.0.112.255 \
+            203.0.114.0 223.255.255.255 \
+            ::ffff:8.8.8.8 64:ff9b::808:808 2000:: 2001:200:: 2001:db7:: 2001:db9:: 2001:4860:4860::8888 2002:808:808:: \
+            2606:4700::1111 3ffe:: 3fff:1000::";
+        for text in global.split_ascii_whitespace() {
+            assert!(is_global(text.parse().unwrap()), "{text} is global");
+        }
+    }
+
+    #[test]
+    fn ports_of_other_protocols_are_bad() {
+        assert!(BAD_PORTS.is_sorted());
+        for port in [0, 22, 25, 53, 6000, 6667, 10080] {
+            assert!(is_bad_port(port), "{port}");
+        }
+        for port in [80, 81, 443, 3000, 8000, 8080, 8443] {
+            assert!(!is_bad_port(port), "{port}");
+        }
+    }
+}

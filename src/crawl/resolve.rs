@@ -1,0 +1,151 @@
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ahash::AHashMap;
+use tokio::sync::OnceCell;
+
+use super::guard::is_global;
+
+/// How long addresses are kept. The system's resolver does not tell a record's own time to live.
+const TTL: Duration = Duration::from_secs(300);
+/// How long a failure is kept.
+const NEGATIVE_TTL: Duration = Duration::from_secs(30);
+/// The longest wait for the system's resolver.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Addresses kept of one name.
+const MAX_ADDRESSES: usize = 16;
+/// Names kept.
+const MAX_NAMES: usize = 16_384;
+
+/// Names to addresses that may be dialed, by the system's resolver behind a bounded cache. Equal names that are asked for
+/// at once are looked up once.
+#[derive(Debug)]
+pub(super) struct Resolver {
+    allow_private: bool,
+    names: Mutex<AHashMap<Box<str>, Arc<OnceCell<Answer>>>>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    addresses: Result<Arc<[IpAddr]>, ResolveError>,
+    until: Instant,
+}
+
+/// Why a name has no address to dial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ResolveError {
+    /// The resolver knows no address.
+    #[error("name does not resolve: {0}")]
+    Failed(io::ErrorKind),
+    /// All its addresses are refused; one of them.
+    #[error("name resolves to {0}, which is not public")]
+    Private(IpAddr),
+    /// No answer within five seconds.
+    #[error("name is not resolved within 5 s")]
+    TimedOut,
+}
+
+impl Resolver {
+    pub(super) fn new(allow_private: bool) -> Self {
+        Self { allow_private, names: Mutex::default() }
+    }
+
+    /// The addresses of `name`, at most 16, port 0; unless private ones are allowed, only global ones.
+    pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        let cell = self.cell(name);
+        let answer = cell.get_or_init(|| self.look_up(name)).await;
+        let addresses = answer.addresses.as_ref().map_err(|error| *error)?;
+        Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())
+    }
+
+    /// The place of `name`'s answer, there already or still to come.
+    fn cell(&self, name: &str) -> Arc<OnceCell<Answer>> {
+        // A panic under the lock leaves at worst a name without its cell: the map is whole.
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let current = |cell: &OnceCell<Answer>| cell.get().is_none_or(|answer| now < answer.until);
+        if let Some(cell) = names.get(name).filter(|cell| current(cell)) {
+            return Arc::clone(cell);
+        }
+        if names.len() >= MAX_NAMES {
+            names.retain(|_, cell| current(cell));
+            // Everything is fresh: forget it all rather than sweep again for each further name.
+            if names.len() > MAX_NAMES / 2 {
+                names.clear();
+            }
+        }
+        let cell = Arc::default();
+        names.insert(name.into(), Arc::clone(&cell));
+        cell
+    }
+
+    async fn look_up(&self, name: &str) -> Answer {
+        let addresses = match tokio::time::timeout(TIMEOUT, tokio::net::lookup_host((name, 0))).await {
+            Ok(Ok(found)) => self.choose(found.map(|address| address.ip())),
+            Ok(Err(error)) => Err(ResolveError::Failed(error.kind())),
+            Err(_) => Err(ResolveError::TimedOut),
+        };
+        let ttl = if addresses.is_ok() { TTL } else { NEGATIVE_TTL };
+        Answer { addresses, until: Instant::now() + ttl }
+    }
+
+    fn choose(&self, found: impl Iterator<Item = IpAddr>) -> Result<Arc<[IpAddr]>, ResolveError> {
+        let mut chosen = Vec::new();
+        let mut private = None;
+        for address in found {
+            if !self.allow_private && !is_global(address) {
+                private = Some(address);
+            } else if chosen.len() < MAX_ADDRESSES && !chosen.contains(&address) {
+                chosen.push(address);
+            }
+        }
+        match private {
+            _ if !chosen.is_empty() => Ok(chosen.into()),
+            Some(address) => Err(ResolveError::Private(address)),
+            None => Err(ResolveError::Failed(io::ErrorKind::NotFound)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn only_global_addresses_are_chosen() {
+        let mixed = addresses(&["10.0.0.1", "8.8.8.8", "::1", "2606:4700::1111", "8.8.8.8"]);
+        let strict = Resolver::new(false);
+        assert_eq!(*strict.choose(mixed.iter().copied()).unwrap(), *addresses(&["8.8.8.8", "2606:4700::1111"]));
+        assert_eq!(Resolver::new(true).choose(mixed.iter().copied()).unwrap().len(), 4);
+        let private = addresses(&["10.0.0.1", "::1"]);
+        assert_eq!(strict.choose(private.iter().copied()), Err(ResolveError::Private(private[1])));
+        assert_eq!(strict.choose(std::iter::empty()), Err(ResolveError::Failed(io::ErrorKind::NotFound)));
+    }
+
+    #[test]
+    fn a_name_of_many_addresses_is_cut() {
+        let many = (0..10_000_u32).map(|number| IpAddr::from((0x0808_0000 + number).to_be_bytes()));
+        assert_eq!(Resolver::new(false).choose(many).unwrap().len(), MAX_ADDRESSES);
+    }
+
+    #[test]
+    fn the_cache_is_bounded_and_forgets() {
+        let resolver = Resolver::new(false);
+        for number in 0..3 * MAX_NAMES {
+            let cell = resolver.cell(&format!("host{number}.example"));
+            let addresses = Err(ResolveError::TimedOut);
+            cell.set(Answer { addresses, until: Instant::now() + TTL }).unwrap();
+            assert!(resolver.names.lock().unwrap().len() <= MAX_NAMES);
+        }
+        let first = resolver.cell("again.example");
+        assert!(Arc::ptr_eq(&first, &resolver.cell("again.example")), "a lookup under way is shared");
+        first.set(Answer { addresses: Err(ResolveError::TimedOut), until: Instant::now() }).unwrap();
+        assert!(!Arc::ptr_eq(&first, &resolver.cell("again.example")), "an old answer is asked for anew");
+    }
+}

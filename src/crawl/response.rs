@@ -1,0 +1,86 @@
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{FetchError, RobotsTag};
+
+/// What came back for one URL, whatever its status.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// The Content-Type header.
+    pub content_type: Option<String>,
+    /// The Location header as it was written, not yet resolved; invalid UTF-8 replaced.
+    pub location: Option<String>,
+    /// Retry-After, as a rest from now; zero for a date that has passed. Not clamped.
+    pub retry_after: Option<Duration>,
+    /// What all X-Robots-Tag headers ask of this agent.
+    pub robots: RobotsTag,
+    /// The body, its content codings undone, up to the cap.
+    pub body: Vec<u8>,
+    /// The body is in a content coding that is not known, and not to be parsed.
+    pub raw: bool,
+    /// Bytes of the body on the wire, before its codings were undone.
+    pub wire_bytes: u64,
+    /// The body was longer than the cap, or a decompression bomb; the rest was not taken.
+    pub truncated: bool,
+    /// Why the body ended before its end; what had come is kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the
+    /// connection closed. [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out.
+    /// [`BadResponse`](crate::frontier::Failure::BadResponse): not the content coding that the header names.
+    pub incomplete: Option<FetchError>,
+    /// When the request was sent.
+    pub sent_at: Instant,
+    /// From the request sent to the response's head.
+    pub first_byte: Duration,
+    /// From the request sent to the end of the body.
+    pub total: Duration,
+    /// The address that answered.
+    pub remote_addr: Option<SocketAddr>,
+}
+
+/// The forms of an HTTP-date (RFC 9110 section 5.6.7): the one in use, and two obsolete ones.
+const DATE_FORMATS: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+
+/// Retry-After (RFC 9110 section 10.2.3), seconds or a date, as a rest from `now`; `None` where it is neither.
+pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // All digits: the parse fails by overflow alone.
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
+    }
+    let date = DATE_FORMATS.iter().find_map(|format| strtime::parse(format, value).ok()?.to_datetime().ok())?;
+    let rest = date.to_zoned(TimeZone::UTC).ok()?.timestamp().duration_since(now);
+    Some(rest.max(SignedDuration::ZERO).unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = "1994-11-06T08:49:07Z".parse().unwrap();
+        let cases = [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("99999999999999999999999", Some(u64::MAX)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(30)),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", Some(30)),
+            ("Sun Nov  6 08:49:37 1994", Some(30)),
+            ("Sun, 06 Nov 1994 08:49:00 GMT", Some(0)),
+            ("Sat, 06 Nov 2004 08:49:07 GMT", Some(315_619_200)),
+            ("-5", None),
+            ("1.5", None),
+            ("soon", None),
+            ("", None),
+        ];
+        for (value, seconds) in cases {
+            assert_eq!(retry_after(value, now), seconds.map(Duration::from_secs), "{value}");
+        }
+    }
+}

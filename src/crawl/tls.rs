@@ -1,0 +1,28 @@
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::RootCertStore;
+use rustls::crypto::ring;
+use rustls_platform_verifier::Verifier;
+
+/// TLS 1.2 and 1.3 with the system's certificates; HTTP/2 or HTTP/1.1, as the server chooses. The cryptography is named
+/// here, so nothing is installed for the whole process. Without any certificate in the system each handshake fails,
+/// and http works.
+pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+    let mut config = match Verifier::new(provider) {
+        Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth(),
+        Err(error) => {
+            tracing::warn!(%error, "https will fail");
+            builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+        }
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Whether this link of an error's chain is about TLS.
+pub(super) fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<rustls::Error>()
+}
