@@ -1,0 +1,261 @@
+use std::collections::hash_map::Entry;
+
+use ahash::{AHashMap, RandomState};
+use html5ever::ns;
+use scraper::{Html, Node};
+
+use super::charset::EncodingSource;
+use super::parse::{Link, LinkKind, Page, Reading};
+use super::{ParseOptions, RobotsTag};
+
+/// Bytes of an href that are looked at: no URL is longer.
+const MAX_HREF: usize = 64 * 1024;
+/// Bytes of a title that are kept.
+const MAX_TITLE: usize = 512;
+
+/// What a page has yielded so far, one element after another.
+pub(super) struct Harvest<'a> {
+    options: &'a ParseOptions,
+    links: Vec<Link>,
+    /// By a link's hash, its place in `links`, or beyond for one over the limit. Keyed at random, so no page can make two
+    /// collide; by chance, two of a million do once in 10^7 pages.
+    places: AHashMap<u64, usize>,
+    hasher: RandomState,
+    links_over_limit: u32,
+    links_too_long: u32,
+    base_href: Option<String>,
+    title: Option<String>,
+    robots: RobotsTag,
+}
+
+impl<'a> Harvest<'a> {
+    pub(super) fn new(options: &'a ParseOptions) -> Self {
+        Self {
+            options,
+            links: Vec::new(),
+            places: AHashMap::new(),
+            hasher: RandomState::new(),
+            links_over_limit: 0,
+            links_too_long: 0,
+            base_href: None,
+            title: None,
+            robots: RobotsTag::default(),
+        }
+    }
+
+    /// All elements of a document, in one pass over its nodes.
+    pub(super) fn add_document(&mut self, html: &Html) {
+        for node in html.tree.nodes() {
+            let Node::Element(element) = node.value() else { continue };
+            let name = element.name();
+            if name == "title" && element.name.ns == ns!(html) {
+                if self.title.is_none() {
+                    let text = node.children().filter_map(|child| child.value().as_text());
+                    self.add_title(text.flat_map(|text| text.chars()));
+                }
+            } else {
+                self.add_element(name, element.attrs());
+            }
+        }
+    }
+
+    /// One element that is not a title.
+    pub(super) fn add_element<'e>(&mut self, name: &str, attributes: impl Iterator<Item = (&'e str, &'e str)>) {
+        if !matches!(name, "a" | "area" | "base" | "frame" | "iframe" | "link" | "meta") {
+            return;
+        }
+        let attributes: Attributes = attributes.collect();
+        let nofollow = attributes.rel(&["nofollow"]);
+        match name {
+            "a" | "area" => self.add_link(attributes.href, LinkKind::Anchor, nofollow),
+            "base" if self.base_href.is_none() => {
+                let href = attributes.href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
+                self.base_href = href.map(str::to_owned);
+            }
+            "frame" | "iframe" => self.add_link(attributes.src, LinkKind::Frame, false),
+            "link"
+                if attributes.rel(&["alternate", "canonical", "next", "prev"]) && !attributes.rel(&["stylesheet"]) =>
+            {
+                self.add_link(attributes.href, LinkKind::Relation, nofollow);
+            }
+            "meta" => {
+                let content = attributes.content.unwrap_or_default();
+                if attributes.http_equiv.is_some_and(|pragma| pragma.eq_ignore_ascii_case("refresh")) {
+                    self.add_link(refresh(content), LinkKind::Refresh, false);
+                }
+                if let Some(name) = attributes.name {
+                    self.robots.add_meta(name, content, &self.options.agent);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The text of a title; the first that has any is kept.
+    pub(super) fn add_title(&mut self, text: impl Iterator<Item = char>) {
+        let mut title = String::new();
+        for letter in text {
+            if title.len() + letter.len_utf8() > MAX_TITLE {
+                break;
+            }
+            if !letter.is_ascii_whitespace() {
+                title.push(letter);
+            } else if !title.is_empty() && !title.ends_with(' ') {
+                title.push(' ');
+            }
+        }
+        title.truncate(title.trim_end().len());
+        self.title = Some(title).filter(|title| !title.is_empty());
+    }
+
+    pub(super) fn has_title(&self) -> bool {
+        self.title.is_some()
+    }
+
+    fn add_link(&mut self, href: Option<&str>, kind: LinkKind, nofollow: bool) {
+        let Some(href) = href.map(spelling) else { return };
+        if href.len() > MAX_HREF {
+            self.links_too_long += 1;
+            return;
+        }
+        let next = self.links.len();
+        match self.places.entry(self.hasher.hash_one(href)) {
+            Entry::Occupied(place) => {
+                if let Some(link) = self.links.get_mut(*place.get()) {
+                    link.nofollow &= nofollow;
+                }
+            }
+            Entry::Vacant(place) if next < self.options.max_links => {
+                place.insert(next);
+                self.links.push(Link { href: href.to_owned(), kind, nofollow });
+            }
+            Entry::Vacant(place) => {
+                place.insert(usize::MAX);
+                self.links_over_limit += 1;
+            }
+        }
+    }
+
+    pub(super) fn into_page(self, encoding: &'static str, encoding_source: EncodingSource, reading: Reading) -> Page {
+        Page {
+            links: self.links,
+            links_over_limit: self.links_over_limit,
+            links_too_long: self.links_too_long,
+            base_href: self.base_href,
+            title: self.title,
+            robots: self.robots,
+            encoding,
+            encoding_source,
+            reading,
+        }
+    }
+}
+
+/// The attributes that matter here.
+#[derive(Default)]
+struct Attributes<'e> {
+    content: Option<&'e str>,
+    href: Option<&'e str>,
+    http_equiv: Option<&'e str>,
+    name: Option<&'e str>,
+    rel: Option<&'e str>,
+    src: Option<&'e str>,
+}
+
+impl Attributes<'_> {
+    /// Whether one of these link types is among the tokens of `rel`.
+    fn rel(&self, wanted: &[&str]) -> bool {
+        let mut tokens = self.rel.unwrap_or_default().split_ascii_whitespace();
+        tokens.any(|token| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(token)))
+    }
+}
+
+impl<'e> FromIterator<(&'e str, &'e str)> for Attributes<'e> {
+    fn from_iter<I: IntoIterator<Item = (&'e str, &'e str)>>(attributes: I) -> Self {
+        let mut chosen = Self::default();
+        for (name, value) in attributes {
+            let place = match name {
+                "content" => &mut chosen.content,
+                "href" => &mut chosen.href,
+                "http-equiv" => &mut chosen.http_equiv,
+                "name" => &mut chosen.name,
+                "rel" => &mut chosen.rel,
+                "src" => &mut chosen.src,
+                _ => continue,
+            };
+            // `href` beside `xlink:href`, which has the same local name.
+            place.get_or_insert(value);
+        }
+        chosen
+    }
+}
+
+/// An href without the white space around it (HTML standard, "valid URL potentially surrounded by spaces") and its fragment,
+/// which is never sent: a page links many of its own or another's parts, and they are one URL.
+fn spelling(href: &str) -> &str {
+    let href = href.trim_ascii();
+    match href.find('#') {
+        // White space before the fragment belongs to the path, and would not if it stood at the end.
+        Some(at) if !href[..at].ends_with(|letter: char| letter <= ' ') => &href[..at],
+        _ => href,
+    }
+}
+
+/// Where a `<meta http-equiv=refresh content>` leads (HTML standard, "shared declarative refresh steps"); `None` for a mere
+/// reload.
+fn refresh(content: &str) -> Option<&str> {
+    let rest = content.trim_ascii_start();
+    let after_time = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if after_time.len() == rest.len() {
+        return None;
+    }
+    let rest = after_time.trim_ascii_start();
+    if rest.len() == after_time.len() && !rest.starts_with([';', ',']) {
+        return None;
+    }
+    let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_ascii_start();
+    let named = rest.get(..3).filter(|name| name.eq_ignore_ascii_case("url"));
+    let value = named.and_then(|_| rest[3..].trim_ascii_start().strip_prefix('=')).map_or(rest, str::trim_ascii_start);
+    let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''));
+    let href = match quote {
+        Some(quote) => value[1..].split(quote).next().unwrap_or_default(),
+        None => value,
+    };
+    Some(href).filter(|href| !href.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refresh_is_read_as_browsers_do() {
+        let cases = [
+            ("0;url=/a", Some("/a")),
+            ("5; URL='/a b'x", Some("/a b")),
+            (" 3.7 , Url = \"b\"", Some("b")),
+            ("0 /c", Some("/c")),
+            ("0;/d", Some("/d")),
+            ("0;url", Some("url")),
+            ("0;url=", None),
+            ("30", None),
+            ("30;", None),
+            ("url=/e", None),
+            ("x;url=/f", None),
+            ("0x;url=/g", None),
+            ("", None),
+        ];
+        for (content, href) in cases {
+            assert_eq!(refresh(content), href, "{content}");
+        }
+    }
+
+    #[test]
+    fn a_spelling_has_no_fragment() {
+        for (href, expected) in
+            [(" /a \n", "/a"), ("/a#b", "/a"), ("#top", ""), ("", ""), ("/a #b", "/a #b"), ("?q#", "?q")]
+        {
+            assert_eq!(spelling(href), expected, "{href:?}");
+        }
+    }
+}

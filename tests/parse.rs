@@ -1,0 +1,248 @@
+//! What is taken from a page: a table of documents, and documents that nobody means well with.
+#![cfg(feature = "crawl")]
+
+use std::fmt::Write;
+use std::thread;
+
+use crawler::crawl::{EncodingSource, Link, LinkKind, Page, ParseOptions, Reading, is_html, parse};
+
+fn page(html: impl AsRef<[u8]>) -> Page {
+    parse(html.as_ref(), Some("text/html; charset=utf-8"), &ParseOptions::default())
+}
+
+fn hrefs(page: &Page) -> Vec<&str> {
+    page.links.iter().map(|link| link.href.as_str()).collect()
+}
+
+/// A page's links, joined by spaces.
+fn links(html: &str) -> String {
+    hrefs(&page(html)).join(" ")
+}
+
+#[test]
+fn links_come_from_where_they_stand() {
+    let cases = [
+        ("<a href=/a>x</a><A HREF='/b'>y</A>", "/a /b"),
+        ("<map><area href=/area></map>", "/area"),
+        (
+            "<link rel=next href=/n><link rel='x Canonical' href=/c><link rel=prev href=/p><link rel=alternate href=/l>",
+            "/n /c /p /l",
+        ),
+        (
+            "<link rel=stylesheet href=/css><link rel='alternate stylesheet' href=/a><link href=/none><link rel=icon href=/i>",
+            "",
+        ),
+        ("<iframe src=/i></iframe>", "/i"),
+        ("<frameset><frame src=/f></frameset>", "/f"),
+        ("<meta http-equiv=Refresh content='0; url=/r'>", "/r"),
+        ("<img src=/i><script src=/s></script><video src=/v></video><form action=/f></form>", ""),
+        ("<a>no href</a><a name=x>", ""),
+        ("<a href=' \n/trim\t '>", "/trim"),
+        ("<a href='/a&amp;b?c=1&copy=2&lt'>", "/a&b?c=1&copy=2<"),
+        ("<a href=/a#x><a href=/a#y><a href=/a><a href='#z'><a href=''>", "/a "),
+        ("<noscript><a href=/n></noscript>", "/n"),
+        ("<head><noscript><meta http-equiv=refresh content='0;/n'></noscript></head>", "/n"),
+        (
+            "<script>'<a href=/s>'</script><style><a href=/s></style><textarea><a href=/s></textarea><title><a href=/s></title>",
+            "",
+        ),
+        ("<!-- <a href=/c> --><![CDATA[ <a href=/d> ]]>", ""),
+        ("<!--[if IE]><a href=/ie><![endif]--><a href=/b>", "/b"),
+        ("<template><a href=/t><template><a href=/u></template></template>", "/t /u"),
+        ("<svg><a href=/s></a></svg>", "/s"),
+        ("<table><a href=/foster><tr><td><a href=/cell></table>", "/foster /cell"),
+        ("<a href=/one href=/two>", "/one"),
+        ("<a href=/q\"'<x>", "/q\"'<x"),
+        ("<b><a href=/1><p><a href=/2></b><a href=/3>", "/1 /2 /3"),
+        ("<plaintext><a href=/p>", ""),
+        ("<a href=/nul\0l>", "/nul\u{fffd}l"),
+        ("<a href=/open", ""),
+        ("", ""),
+    ];
+    for (html, expected) in cases {
+        assert_eq!(links(html), expected, "{html}");
+    }
+}
+
+#[test]
+fn each_spelling_comes_once_and_knows_its_kind() {
+    let page = page(
+        "<link rel=canonical href=/><a rel='x NOFOLLOW' href=/a></a><a rel=nofollow href=/b></a><a href=/b></a><a href=/></a>",
+    );
+    let link = |href: &str, kind, nofollow| (href.to_owned(), kind, nofollow);
+    let found: Vec<_> = page.links.into_iter().map(|Link { href, kind, nofollow }| (href, kind, nofollow)).collect();
+    assert_eq!(
+        found,
+        [link("/", LinkKind::Relation, false), link("/a", LinkKind::Anchor, true), link("/b", LinkKind::Anchor, false)]
+    );
+}
+
+#[test]
+fn the_first_base_counts() {
+    assert_eq!(page("<base target=x><base href=' /a/ '><base href=/b/>").base_href.as_deref(), Some("/a/"));
+    assert_eq!(page("<base href='data:,x'><base href=/b/>").base_href.as_deref(), Some("data:,x"));
+    assert_eq!(page("<a href=/x>").base_href, None);
+}
+
+#[test]
+fn a_title_is_one_line() {
+    let title = |html: &str| page(html).title;
+    assert_eq!(title("<title> A\n\t &amp; B </title><title>C</title>").as_deref(), Some("A & B"));
+    assert_eq!(title("<svg><title>S</title></svg><title>T</title>").as_deref(), Some("T"));
+    assert_eq!(title("<title> </title>"), None);
+    let long = title(&format!("<title>{}</title>", "é".repeat(1_000))).unwrap();
+    assert_eq!(long, "é".repeat(256));
+}
+
+#[test]
+fn robots_are_asked_by_name_or_all() {
+    let robots = |html: &str| page(html).robots;
+    assert!(robots("<meta name=ROBOTS content='noindex, NoFollow'>").nofollow);
+    assert!(robots("<meta name=crawler content=none>").noindex);
+    assert!(!robots("<meta name=googlebot content=none>").nofollow);
+}
+
+#[test]
+fn only_html_is_parsed() {
+    let html = b"<!doctype html><p>";
+    let png = b"\x89PNG\r\n\x1a\n";
+    for (header, body, expected) in [
+        (Some("text/html"), &b"anything"[..], true),
+        (Some("Text/HTML ; charset=x"), b"", true),
+        (Some("application/xhtml+xml"), b"<?xml version='1.0'?><html/>", true),
+        (Some("text/html"), png, false),
+        (Some("text/html"), b"%PDF-1.7", false),
+        (Some("text/plain"), html, false),
+        (Some("image/png"), html, false),
+        (Some("application/octet-stream"), html, true),
+        (Some("application/octet-stream"), b"PK\x03\x04", false),
+        (Some("html"), html, true),
+        (None, html, true),
+        (None, b"\xef\xbb\xbf \n<HTML>", true),
+        (None, b"<!-- c --><p>", true),
+        (None, b"<a href=/>", true),
+        (None, b"<abbr>", false),
+        (None, b"<?xml version='1.0'?><rss/>", false),
+        (None, b"{}", false),
+        (None, b"", false),
+    ] {
+        assert_eq!(is_html(header, body), expected, "{header:?} {body:?}");
+    }
+}
+
+#[test]
+fn an_encoding_is_found_in_order() {
+    use EncodingSource::{Bom, Detection, Header, Meta};
+    let cyrillic = "<title>Съешь же ещё этих мягких французских булок, да выпей чаю</title>";
+    let legacy = encode("windows-1251", cyrillic);
+    let declared = |encoding: &str| [format!("<meta charset={encoding}>").into_bytes(), legacy.clone()].concat();
+    let utf16: Vec<u8> = cyrillic.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let late = [vec![b' '; 1025], declared("windows-1251")].concat();
+    let cases: [(&str, Vec<u8>, &str, EncodingSource); 13] = [
+        ("text/html; charset=windows-1251", legacy.clone(), "windows-1251", Header),
+        ("text/html; Charset = \"windows-1251\"", legacy.clone(), "windows-1251", Header),
+        ("text/html; charset=windows-1251", declared("utf-8"), "windows-1251", Header),
+        ("text/html; charset=nonsense", declared("windows-1251"), "windows-1251", Meta),
+        ("text/html", declared("windows-1251"), "windows-1251", Meta),
+        (
+            "text/html",
+            [b"<!-- <meta charset=utf-8> -->".to_vec(), declared("'windows-1251'")].concat(),
+            "windows-1251",
+            Meta,
+        ),
+        (
+            "text/html",
+            [b"<meta content='text/html;charset=windows-1251' http-equiv=content-type>".to_vec(), legacy.clone()]
+                .concat(),
+            "windows-1251",
+            Meta,
+        ),
+        ("text/html; charset=windows-1251", [b"\xef\xbb\xbf".to_vec(), cyrillic.into()].concat(), "UTF-8", Bom),
+        ("text/html; charset=windows-1251", [vec![0xff, 0xfe], utf16.clone()].concat(), "UTF-16LE", Bom),
+        ("text/html", utf16, "UTF-16LE", Detection),
+        ("text/html", cyrillic.into(), "UTF-8", Detection),
+        ("text/html", legacy.clone(), "windows-1251", Detection),
+        ("text/html", late, "windows-1251", Detection),
+    ];
+    for (content_type, body, encoding, source) in cases {
+        let page = parse(&body, Some(content_type), &ParseOptions::default());
+        assert_eq!((page.encoding, page.encoding_source), (encoding, source), "{content_type} {body:?}");
+        assert_eq!(page.title.as_deref(), Some("Съешь же ещё этих мягких французских булок, да выпей чаю"));
+    }
+    // A declaration in ASCII cannot be of UTF-16.
+    assert_eq!(parse(b"<meta charset=utf-16le><a href=/a>", None, &ParseOptions::default()).encoding, "UTF-8");
+    // Invalid bytes are replaced.
+    assert_eq!(hrefs(&page(b"<a href=/\xff\xfe>")), ["/\u{fffd}\u{fffd}"]);
+}
+
+fn encode(label: &str, text: &str) -> Vec<u8> {
+    encoding_rs::Encoding::for_label(label.as_bytes()).unwrap().encode(text).0.into_owned()
+}
+
+/// Parses on a stack of 128 KiB, so that recursion on the page's word would abort.
+fn on_a_small_stack(html: String) -> Page {
+    thread::Builder::new().stack_size(128 * 1024).spawn(move || page(html)).unwrap().join().unwrap()
+}
+
+#[test]
+fn depth_costs_neither_stack_nor_square_time() {
+    for open in ["<div>", "<b>", "<a><div>", "<template>", "<svg>", "<table><tr><td>", "<ul><li>", "<select><option>"] {
+        let page = on_a_small_stack(format!("<a href=/first>{}<a href=/last>", open.repeat(1_000_000)));
+        assert_eq!((page.reading, hrefs(&page)), (Reading::Flat, vec!["/first", "/last"]), "{open}");
+    }
+    let page = on_a_small_stack(format!("{}<title>T</title><a href=/last>", "<i>".repeat(10_000_000)));
+    assert_eq!((hrefs(&page), page.title.as_deref()), (vec!["/last"], Some("T")));
+}
+
+#[test]
+fn formatting_is_not_opened_anew_without_end() {
+    let mut html = String::from("<p>");
+    for number in 0..300 {
+        write!(html, "<font name={number}>").unwrap();
+    }
+    html.push_str("</p>");
+    html.push_str(&"<p>x</p>".repeat(500_000));
+    html.push_str("<a href=/last>");
+    let page = on_a_small_stack(html);
+    assert_eq!((page.reading, hrefs(&page)), (Reading::Flat, vec!["/last"]));
+}
+
+#[test]
+fn attributes_are_bounded() {
+    let mut tag = String::from("<a href=/first><a ");
+    for number in 0..1_000_000 {
+        write!(tag, "a{number} ").unwrap();
+    }
+    let page = on_a_small_stack(tag + "href=/many><a href=/last>");
+    assert_eq!((page.reading, hrefs(&page)), (Reading::Partial, vec!["/first"]));
+
+    let mut heap = String::new();
+    for number in 0..500_000 {
+        write!(heap, "<html a{number}=b>").unwrap();
+    }
+    assert_eq!(hrefs(&on_a_small_stack(heap + "<a href=/last>")), ["/last"]);
+}
+
+#[test]
+fn long_things_end() {
+    let long = "x".repeat(100_000_000);
+    let page = on_a_small_stack(format!("<a href=/a><a href='/{long}'><a href=/b>"));
+    assert_eq!((hrefs(&page), page.links_too_long), (vec!["/a", "/b"], 1));
+    let page = on_a_small_stack(format!("<a href=/a><!-- {long}"));
+    assert_eq!(hrefs(&page), ["/a"]);
+    let page = on_a_small_stack(format!("<a href=/a><{long}><title>{long}</title><a title={long}"));
+    assert_eq!((hrefs(&page), page.title.as_ref().map(String::len)), (vec!["/a"], Some(512)));
+    let page = on_a_small_stack(format!("<a href=/a>{}", "\0<\0".repeat(1_000_000)));
+    assert_eq!(hrefs(&page), ["/a"]);
+}
+
+#[test]
+fn a_million_links_are_cut_and_counted() {
+    let mut html = String::new();
+    for number in 0..1_000_000 {
+        write!(html, "<a href=/{}>", number % 500_000).unwrap();
+    }
+    let page = on_a_small_stack(html);
+    assert_eq!((page.links.len(), page.links_over_limit), (10_000, 490_000));
+    assert_eq!((page.links[9_999].href.as_str(), page.reading), ("/9999", Reading::Flat));
+}
