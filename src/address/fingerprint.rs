@@ -1,4 +1,12 @@
+//! The door to the hash function.
+
+use std::hash::{BuildHasher, RandomState};
+
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The number of the way from a key's text to its fingerprint: 1 is XXH3, 64 bits, seeded, over the text's bytes. It is
+/// written wherever fingerprints are; a way, once released, never changes, and an unknown one is refused (D1).
+pub const FINGERPRINT_STRATEGY: u32 = 1;
 
 /// 64 stable, keyed bits that stand for a URL's key, on disk and between machines (D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,10 +25,19 @@ impl Fingerprint {
 }
 
 /// The random number that keys a job's fingerprints: kept in the job's manifest, unpredictable to a hostile site.
+///
+/// XXH3 is no cryptographic hash: who knows the number can make URLs that collide, so it does not leave the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FingerprintKey(u64);
 
 impl FingerprintKey {
+    /// Drawn at random, for a new job.
+    pub fn random() -> Self {
+        // The standard library keys its hash maps with random numbers of the operating system, and SipHash lets nothing
+        // about that key out: as good as asking the system, without a dependency that does.
+        Self(RandomState::new().hash_one(()))
+    }
+
     /// From a number that was drawn before.
     pub const fn from_u64(number: u64) -> Self {
         Self(number)
@@ -34,5 +51,33 @@ impl FingerprintKey {
     /// The fingerprint of a URL's key.
     pub fn fingerprint(self, key: &str) -> Fingerprint {
         Fingerprint(xxh3_64_with_seed(key.as_bytes(), self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From the reference implementation (xxHash 0.8, by its Python binding): one for each way that XXH3 treats a length.
+    #[test]
+    fn strategy_1_never_changes() {
+        assert_eq!(FINGERPRINT_STRATEGY, 1);
+        let long = format!("http://a.org/{}", "x".repeat(300));
+        let middle = "https://www.example.org/catalogue/books/fiction/page-42.html?a=1&b=22xyz";
+        for (text, bits) in [
+            ("", [0x2d06_8005_38d3_94c2, 0x4dc5_b0cc_826f_6703, 0x602b_0e2c_d666_2c8b]),
+            ("http://a.org/", [0xc885_054b_1725_fedf, 0x066d_0c0b_5931_06f9, 0x2b90_9ad8_9028_19f7]),
+            (middle, [0x1af1_3197_363b_83a2, 0x57c6_89bb_7078_8d50, 0x48c5_25e1_ea69_7a93]),
+            (&long, [0xfa98_ecd8_8a02_d83e, 0xb299_52d9_eb2f_99c7, 0x7169_f4f2_bf35_9514]),
+        ] {
+            let keys = [0, 1, 0x9e37_79b9_7f4a_7c15].map(FingerprintKey::from_u64);
+            assert_eq!(keys.map(|key| key.fingerprint(text).bits()), bits, "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_drawn_at_random_differ() {
+        let keys: std::collections::HashSet<_> = (0..100).map(|_| FingerprintKey::random().to_u64()).collect();
+        assert_eq!(keys.len(), 100);
     }
 }

@@ -1,20 +1,50 @@
+use std::borrow::Borrow;
 use std::fmt;
+use std::ops::Range;
 
 /// Scheme, host and port: the unit of politeness. Displayed as an origin, `https://example.org` or `http://example.org:8080`.
+///
+/// One allocation of exactly the text, 16 bytes beside it. A table of hosts is searched by
+/// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which makes none:
+///
+/// ```
+/// # use crawler::address::{Canonicalizer, HostKey, KeyRules};
+/// # use std::collections::HashMap;
+/// # let url = Canonicalizer::new(&KeyRules::default()).canonicalize("https://example.org/a")?;
+/// let hosts: HashMap<HostKey, u32> = HashMap::from([(url.host_key(), 7)]);
+/// assert_eq!(hosts.get(url.origin()), Some(&7));
+/// # Ok::<(), crawler::address::AddressError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostKey(Box<str>);
 
 impl HostKey {
-    pub(super) fn new(origin: impl Into<Box<str>>) -> Self {
+    pub(super) fn new(origin: &str) -> Self {
         Self(origin.into())
     }
 
-    /// The origin's text, without a trailing slash.
+    /// The origin's text, without a trailing slash; the port only where it is not the scheme's own.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Where this host's robots.txt is.
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &str {
+        scheme(&self.0)
+    }
+
+    /// The host's name or address, an IPv6 address in brackets.
+    pub fn host(&self) -> &str {
+        host(&self.0)
+    }
+
+    /// The port, the scheme's own where none is written.
+    pub fn port(&self) -> u16 {
+        let written = self.0[range(&self.0).end..].strip_prefix(':').and_then(|port| port.parse().ok());
+        written.unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
+    }
+
+    /// Where this host's robots.txt is (RFC 9309 section 2.3).
     pub fn robots_url(&self) -> String {
         format!("{}/robots.txt", self.0)
     }
@@ -24,4 +54,27 @@ impl fmt::Display for HostKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Hashes and compares as its text does.
+impl Borrow<str> for HostKey {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+fn scheme(origin: &str) -> &str {
+    if origin.starts_with("https") { "https" } else { "http" }
+}
+
+/// The host in `scheme://host[:port]`.
+pub(super) fn host(origin: &str) -> &str {
+    &origin[range(origin)]
+}
+
+/// Where the host stands. A colon is the port's only where no bracket follows: an IPv6 address has its own.
+pub(super) fn range(origin: &str) -> Range<usize> {
+    let start = scheme(origin).len() + "://".len();
+    let port = origin[start..].rfind([':', ']']).map(|at| start + at).filter(|&at| origin[at..].starts_with(':'));
+    start..port.unwrap_or(origin.len())
 }

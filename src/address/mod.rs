@@ -1,13 +1,73 @@
 //! What a URL is: its wire form, its key, its host, its fingerprint; and lists of seeds.
+//!
+//! A page spells a URL as it likes, and that spelling is what is requested: the *wire* form. Which spellings are one URL is
+//! a question of its own, and its answer is the *key*: the one spelling that stands for all of its kind, and the only thing
+//! that the URL-seen test looks at.
+//!
+//! ```
+//! use crawler::address::{Canonicalizer, KeyRules};
+//!
+//! let canonicalizer = Canonicalizer::new(&KeyRules::default());
+//! let url = canonicalizer.canonicalize("HTTP://Example.org.:80/%7eann/?b=2&utm_source=mail&a=1#top")?;
+//! assert_eq!(url.wire(), "http://example.org./%7eann/?b=2&utm_source=mail&a=1");
+//! assert_eq!(url.key(), "http://example.org/~ann/?a=1&b=2");
+//!
+//! let base = canonicalizer.base(url.wire())?;
+//! assert_eq!(canonicalizer.join(&base, "../img/")?.key(), "http://example.org/img/");
+//! # Ok::<(), crawler::address::AddressError>(())
+//! ```
+//!
+//! # The rules
+//!
+//! In this order. The first two groups are always on: parsing by the [WHATWG URL standard](https://url.spec.whatwg.org/)
+//! leaves no choice in the one, and in the other the wire URL, the unit of politeness and robots.txt depend on them.
+//!
+//! | rule | switch in [`KeyRules`] | example | becomes |
+//! |---|---|---|---|
+//! | surrounding blanks, inner tabs and line ends off | always on (parsing) | `␠http://a.org/x␊y` | `http://a.org/xy` |
+//! | scheme and host in lower case | always on (parsing) | `HTTP://A.org/B` | `http://a.org/B` |
+//! | host by UTS 46 to punycode, IPv4 and IPv6 to one form | always on (parsing) | `http://bücher.de/`, `http://0x7f.1/` | `http://xn--bcher-kva.de/`, `http://127.0.0.1/` |
+//! | default port off | always on (parsing) | `https://a.org:443/` | `https://a.org/` |
+//! | empty path to `/`, backslashes to slashes | always on (parsing) | `http://a.org`, `http:\\a.org\b` | `http://a.org/`, `http://a.org/b` |
+//! | dot segments resolved | always on (parsing) | `http://a.org/b/./%2E./c` | `http://a.org/c` |
+//! | what no URL may hold, escaped as UTF-8 | always on (parsing) | `http://a.org/é x` | `http://a.org/%C3%A9%20x` |
+//! | fragment off | always on (never sent) | `http://a.org/b#c` | `http://a.org/b` |
+//! | user and password off | always on (never sent) | `http://ann:pw@a.org/` | `http://a.org/` |
+//! | one trailing dot of the host off | always on (one server, one unit of politeness) | `http://a.org./` | `http://a.org/` |
+//! | escapes in upper case; letters, digits, `-._~` unescaped, nothing else, once (RFC 3986 section 6.2.2) | `normalize_escapes` | `/%7eb%2fc%2541` | `/~b%2Fc%2541` |
+//! | `;jsessionid=` off each path segment | `drop_sessions` | `/b;jsessionid=1F?c` | `/b?c` |
+//! | slashes in a row to one | `collapse_slashes`, off by default | `/b//c` | `/b/c` |
+//! | [tracking parameters](TRACKING_PARAMETERS) off | `drop_tracking` | `?utm_source=x&id=1` | `?id=1` |
+//! | [session parameters](SESSION_PARAMETERS) off | `drop_sessions` | `?PHPSESSID=9&id=1` | `?id=1` |
+//! | parameters of your own list off | `drop_parameters` | `?ref=x&id=1` | `?id=1` |
+//! | an empty query off, and empty parameters | `drop_empty_query` | `/b?`, `?&id=1&` | `/b`, `?id=1` |
+//! | parameters by name, then value, bytewise; equal ones stay in order; blank values stay | `sort_query` | `?b=2&a=&b=1` | `?a=&b=1&b=2` |
+//!
+//! Up to the trailing dot the rules make the wire form; all of them make the key. **Never:** the path or the query in lower case, a slash added
+//! or taken at the end, `index.html` dropped, `+` and `%20` made one, an escape decoded twice. Each of those joins pages
+//! that servers keep apart, and a page that shares its key with another is never fetched.
+//!
+//! A key is its own canonical form: canonicalizing it gives it back, wire and key.
 
 mod canonical;
+mod canonicalizer;
+mod escapes;
 mod fingerprint;
 mod host;
+mod key;
+mod lines;
+mod listing;
+mod parameters;
 mod rules;
 mod seed;
+mod whatwg;
 
-pub use canonical::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer};
-pub use fingerprint::{Fingerprint, FingerprintKey};
+pub use canonical::CanonicalUrl;
+pub use canonicalizer::{Canonicalizer, DEFAULT_MAX_BYTES};
+pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
 pub use host::HostKey;
-pub use rules::KeyRules;
+pub use listing::canonicalize_lines;
+pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};
+pub use rules::{KEY_RULES_VERSION, KeyRules};
 pub use seed::{Seed, SeedError, SeedList};
+pub use whatwg::{AddressError, BaseUrl};

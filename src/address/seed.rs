@@ -1,5 +1,7 @@
+use std::borrow::Cow;
 use std::io::BufRead;
 
+use super::lines::{Line, Lines};
 use super::{AddressError, CanonicalUrl, Canonicalizer};
 
 /// A URL the user starts from, with its place in the list.
@@ -17,7 +19,7 @@ pub struct Seed {
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
     /// The line is no address.
-    #[error("{name}:{line}: {source}: {text:?}")]
+    #[error("{name}:{line}: {reason}: {text:?}")]
     Address {
         /// The list's name.
         name: String,
@@ -26,7 +28,7 @@ pub enum SeedError {
         /// The line, cut.
         text: String,
         /// Why.
-        source: AddressError,
+        reason: AddressError,
     },
     /// The list could not be read on; nothing follows.
     #[error("{name}:{line}: cannot read")]
@@ -40,19 +42,34 @@ pub enum SeedError {
     },
 }
 
-/// Reads a seed list, one URL a line, in constant memory.
+/// Reads a seed list in constant memory: one URL a line; blank lines and lines that start with `#` are skipped, and so are
+/// a byte-order mark and blanks around a line. An error stands for its line, and the lines behind it follow.
+///
+/// ```
+/// # use crawler::address::{Canonicalizer, KeyRules, SeedList};
+/// let list = "# mine\nhttp://example.org/a\nexample.org:8080\nmailto:ann@example.org\n";
+/// let canonicalizer = Canonicalizer::new(&KeyRules::default());
+/// let seeds: Vec<_> = SeedList::new(list.as_bytes(), "seeds.txt", &canonicalizer).collect();
+/// assert_eq!(seeds[0].as_ref().unwrap().url.wire(), "http://example.org/a");
+/// assert_eq!(seeds[1].as_ref().unwrap().url.wire(), "https://example.org:8080/");
+/// assert_eq!(
+///     seeds[2].as_ref().unwrap_err().to_string(),
+///     "seeds.txt:4: scheme `mailto` is not crawled: \"mailto:ann@example.org\""
+/// );
+/// ```
 #[derive(Debug)]
 pub struct SeedList<'a, R> {
-    reader: R,
+    lines: Lines<R>,
     name: String,
     canonicalizer: &'a Canonicalizer,
-    line: u64,
+    ended: bool,
 }
 
 impl<'a, R: BufRead> SeedList<'a, R> {
     /// `name` is how errors call the list: a path, or `-`.
     pub fn new(reader: R, name: impl Into<String>, canonicalizer: &'a Canonicalizer) -> Self {
-        Self { reader, name: name.into(), canonicalizer, line: 0 }
+        let lines = Lines::new(reader, canonicalizer.max_bytes());
+        Self { lines, name: name.into(), canonicalizer, ended: false }
     }
 }
 
@@ -60,17 +77,61 @@ impl<R: BufRead> Iterator for SeedList<'_, R> {
     type Item = Result<Seed, SeedError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut text = String::new();
-        self.line += 1;
-        match self.reader.read_line(&mut text) {
-            Ok(0) => None,
-            Ok(_) => Some(
-                self.canonicalizer
-                    .canonicalize(text.trim())
-                    .map(|url| Seed { url, line: self.line, assumed_https: false })
-                    .map_err(|source| SeedError::Address { name: self.name.clone(), line: self.line, text, source }),
-            ),
-            Err(source) => Some(Err(SeedError::Read { name: self.name.clone(), line: self.line, source })),
+        while !self.ended {
+            match self.lines.next() {
+                Ok(Some(line)) if line.kept.is_empty() || line.kept.starts_with(b"#") => {}
+                Ok(Some(line)) => {
+                    return Some(seed(line, self.canonicalizer).map_err(|reason| SeedError::Address {
+                        name: self.name.clone(),
+                        line: line.number,
+                        text: shown(line.kept),
+                        reason,
+                    }));
+                }
+                Ok(None) => self.ended = true,
+                Err(source) => {
+                    self.ended = true;
+                    return Some(Err(SeedError::Read { name: self.name.clone(), line: self.lines.number(), source }));
+                }
+            }
         }
+        None
+    }
+}
+
+impl<R: BufRead> std::iter::FusedIterator for SeedList<'_, R> {}
+
+fn seed(line: Line<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, AddressError> {
+    let text = line.text()?;
+    let assumed_https = lacks_scheme(text);
+    let text = if assumed_https { Cow::Owned(format!("https://{text}")) } else { Cow::Borrowed(text) };
+    Ok(Seed { url: canonicalizer.canonicalize(&text)?, line: line.number, assumed_https })
+}
+
+/// Does the text start with a host? `example.org:8080` and `localhost:3000` do, though each could be scheme and path, and
+/// so `tel:911` does not; nor does a path, nor a mail address.
+fn lacks_scheme(text: &str) -> bool {
+    let authority = &text[..text.find(['/', '\\', '?', '#']).unwrap_or(text.len())];
+    if authority.is_empty() || authority.contains('@') || matches!(authority, "." | "..") {
+        return false;
+    }
+    match authority.split_once(':') {
+        None => true,
+        Some((host, port)) => {
+            let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+            authority.starts_with('[') || is_port && (host.contains('.') || host.eq_ignore_ascii_case("localhost"))
+        }
+    }
+}
+
+/// Characters of a bad line that an error shows.
+const SHOWN: usize = 80;
+
+fn shown(line: &[u8]) -> String {
+    // Four bytes are the most that a character has.
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN)]);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
     }
 }

@@ -1,0 +1,68 @@
+//! Percent-escapes by RFC 3986 section 6.2.2.
+
+/// Writes ASCII `text` with the escapes of unreserved characters decoded and all others in upper case. Never longer.
+pub(super) fn normalize(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // Where `out` holds a `%` that starts no escape.
+    let mut bare = None;
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        let Some((escape, byte)) = after.get(..2).and_then(|hex| Some((hex, decode(hex.as_bytes())?))) else {
+            bare = Some(out.len());
+            out.push('%');
+            rest = after;
+            continue;
+        };
+        // A digit decoded right behind a bare `%` could make an escape of it: `%%36%35` is not `%65`.
+        let completes = byte.is_ascii_hexdigit() && bare.is_some_and(|bare| out.len() - bare <= 2);
+        if is_unreserved(byte) && !completes {
+            out.push(byte.into());
+        } else {
+            out.push('%');
+            out.extend(escape.chars().map(|c| c.to_ascii_uppercase()));
+        }
+        rest = &after[2..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn decode(hex: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(hex[at]).to_digit(16);
+    u8::try_from(digit(0)? * 16 + digit(1)?).ok()
+}
+
+/// RFC 3986 section 2.3.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normalize;
+
+    #[test]
+    fn decodes_the_unreserved_and_nothing_else() {
+        for (text, expected) in [
+            ("", ""),
+            ("/a", "/a"),
+            ("/%7e%41%2d%2E%5f%30", "/~A-._0"),
+            ("/%2f%3a%c3%a9", "/%2F%3A%C3%A9"),
+            ("%2541", "%2541"),
+            ("%", "%"),
+            ("%4", "%4"),
+            ("%zz%7E", "%zz~"),
+        ] {
+            assert_eq!(normalize(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn never_makes_an_escape_that_was_none() {
+        for (text, expected) in [("%%36%35", "%%365"), ("%4%31", "%4%31"), ("%%7E", "%~"), ("%a%62c", "%a%62c")] {
+            assert_eq!(normalize(text), expected, "{text}");
+            assert_eq!(normalize(expected), expected);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! From the wire form to the key.
+
+use std::borrow::Cow;
+
+use super::parameters::{NameSet, is_hex_session};
+use super::whatwg::Wire;
+use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS, escapes, host};
+
+/// A key that differs from its wire form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) text: Box<str>,
+    /// Where the path starts, and the origin ends.
+    pub(super) path: usize,
+}
+
+/// The rules, prepared.
+#[derive(Clone, Debug)]
+pub(super) struct KeyMaker {
+    rules: KeyRules,
+    dropped: NameSet,
+}
+
+impl KeyMaker {
+    pub(super) fn new(rules: &KeyRules) -> Self {
+        let tracking = TRACKING_PARAMETERS.iter().filter(|_| rules.drop_tracking);
+        let sessions = SESSION_PARAMETERS.iter().filter(|_| rules.drop_sessions);
+        let own = rules.drop_parameters.iter().map(String::as_str);
+        Self { rules: rules.clone(), dropped: NameSet::new(tracking.chain(sessions).copied().chain(own)) }
+    }
+
+    pub(super) fn rules(&self) -> &KeyRules {
+        &self.rules
+    }
+
+    /// `None` where the wire form is its own key. Never longer than that.
+    pub(super) fn make(&self, wire: &Wire) -> Option<Key> {
+        let (origin, tail) = wire.text.split_at(wire.path);
+        let dot = trailing_dot(origin);
+        if dot.is_none() && self.is_clean(tail) {
+            return None;
+        }
+        let mut text = String::with_capacity(wire.text.len());
+        let (before, after) = dot.map_or((origin, ""), |dot| (&origin[..dot], &origin[dot + 1..]));
+        text.push_str(before);
+        text.push_str(after);
+        let start = text.len();
+
+        let tail = if self.rules.normalize_escapes && tail.contains('%') {
+            Cow::Owned(escapes::normalize(tail))
+        } else {
+            Cow::Borrowed(tail)
+        };
+        let (path, query) = tail.split_once('?').map_or((&*tail, None), |(path, query)| (path, Some(query)));
+        self.push_path(&mut text, path);
+        if let Some(query) = query {
+            self.push_query(&mut text, query);
+        }
+        (text != wire.text).then(|| Key { text: text.into(), path: start })
+    }
+
+    /// Says without an allocation that no rule applies; the answer for most URLs. May be wrong on the safe side.
+    fn is_clean(&self, tail: &str) -> bool {
+        if tail.bytes().fold(false, |found, byte| found | matches!(byte, b'%' | b';')) {
+            return false;
+        }
+        let (path, query) = tail.split_once('?').map_or((tail, None), |(path, query)| (path, Some(query)));
+        let mut last = ("", "");
+        let mut follows = |parameter| {
+            let before = std::mem::replace(&mut last, parts(parameter));
+            !self.rules.sort_query || before <= last
+        };
+        !(self.rules.collapse_slashes && path.contains("//"))
+            && query.is_none_or(|query| query.split('&').all(|each| !self.drops(each) && follows(each)))
+    }
+
+    fn push_path(&self, out: &mut String, path: &str) {
+        let start = out.len();
+        for (at, segment) in path.split('/').enumerate() {
+            if at > 0 && !(self.rules.collapse_slashes && out[start..].ends_with('/')) {
+                out.push('/');
+            }
+            if self.rules.drop_sessions && segment.contains(';') {
+                push_without_session(out, segment);
+            } else {
+                out.push_str(segment);
+            }
+        }
+    }
+
+    fn push_query(&self, out: &mut String, query: &str) {
+        let mut parameters: Vec<&str> = query.split('&').filter(|parameter| !self.drops(parameter)).collect();
+        if self.rules.sort_query {
+            parameters.sort_by_key(|parameter| parts(parameter));
+        }
+        for (at, parameter) in parameters.into_iter().enumerate() {
+            out.push(if at == 0 { '?' } else { '&' });
+            out.push_str(parameter);
+        }
+    }
+
+    fn drops(&self, parameter: &str) -> bool {
+        if parameter.is_empty() {
+            return self.rules.drop_empty_query;
+        }
+        let (name, value) = parts(parameter);
+        self.dropped.contains(name) || self.rules.drop_sessions && is_hex_session(name, value)
+    }
+}
+
+/// Name and value; `a` and `a=` sort alike.
+fn parts(parameter: &str) -> (&str, &str) {
+    parameter.split_once('=').unwrap_or((parameter, ""))
+}
+
+/// Where a host's trailing dot stands. Two in a row stay: no name, and without them `1..` would become an IPv4 address.
+fn trailing_dot(origin: &str) -> Option<usize> {
+    let host = host::range(origin);
+    let name = origin[host.clone()].strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with('.'))?;
+    Some(host.start + name.len())
+}
+
+/// A path segment without its `;jsessionid=...`; whole where the rest would be a dot segment, and name another page.
+fn push_without_session(out: &mut String, segment: &str) {
+    let start = out.len();
+    for (at, piece) in segment.split(';').enumerate() {
+        if at == 0 {
+            out.push_str(piece);
+        } else if !parts(piece).0.eq_ignore_ascii_case("jsessionid") {
+            out.extend([";", piece]);
+        }
+    }
+    if matches!(&*out[start..].to_ascii_lowercase().replace("%2e", "."), "." | "..") {
+        out.truncate(start);
+        out.push_str(segment);
+    }
+}

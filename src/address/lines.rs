@@ -1,0 +1,62 @@
+use std::io::{self, BufRead, Read};
+
+use super::AddressError;
+
+/// Reads a list line by line; holds no more of a line than could be an address, however long it is.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    reader: R,
+    max_bytes: usize,
+    kept: Vec<u8>,
+    number: u64,
+}
+
+/// Bytes of a line beyond a URL's: a byte-order mark, a line end, some blanks.
+const MARGIN: usize = 64;
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(reader: R, max_bytes: usize) -> Self {
+        Self { reader, max_bytes, kept: Vec::new(), number: 0 }
+    }
+
+    /// Lines read so far, the one that fails included.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.kept.clear();
+        self.number += 1;
+        let most = self.max_bytes.saturating_add(MARGIN);
+        let mut length = self.reader.by_ref().take(most as u64).read_until(b'\n', &mut self.kept)?;
+        if length == 0 {
+            return Ok(None);
+        }
+        if length == most && !self.kept.ends_with(b"\n") {
+            length += self.reader.skip_until(b'\n')?;
+        }
+        let start = if self.number == 1 && self.kept.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+        let kept = self.kept[start..].trim_ascii();
+        Ok(Some(Line { number: self.number, kept, length, max_bytes: self.max_bytes }))
+    }
+}
+
+/// One line, blanks around it off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    /// 1-based.
+    pub(super) number: u64,
+    /// What was kept.
+    pub(super) kept: &'a [u8],
+    length: usize,
+    max_bytes: usize,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn text(self) -> Result<&'a str, AddressError> {
+        if self.length > self.max_bytes.saturating_add(MARGIN) {
+            return Err(AddressError::TooLong { length: self.length, limit: self.max_bytes });
+        }
+        std::str::from_utf8(self.kept).map_err(|error| AddressError::Malformed(error.to_string()))
+    }
+}

@@ -1,0 +1,42 @@
+use std::io::{self, BufRead, Write};
+
+use super::lines::Lines;
+use super::{AddressError, BaseUrl, Canonicalizer};
+
+/// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order, so that the rules can be held against
+/// other tools'. Lines are hrefs where a base is given, absolute URLs else. Constant memory; nothing of a bad line is echoed
+/// but its scheme.
+///
+/// ```
+/// # use crawler::address::{Canonicalizer, KeyRules, canonicalize_lines};
+/// let mut out = Vec::new();
+/// canonicalize_lines(&b"http://a.org?b&a\n\nmailto:x\n"[..], &mut out, &Canonicalizer::new(&KeyRules::default()), None)?;
+/// assert_eq!(
+///     String::from_utf8_lossy(&out),
+///     "http://a.org/?a&b\thttp://a.org/?b&a\nerror\tnot a URL: empty line\nerror\tscheme `mailto` is not crawled\n"
+/// );
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// Where reading or writing fails; never for a bad line.
+pub fn canonicalize_lines<R: BufRead, W: Write>(
+    reader: R,
+    mut writer: W,
+    canonicalizer: &Canonicalizer,
+    base: Option<&BaseUrl>,
+) -> io::Result<()> {
+    let mut lines = Lines::new(reader, canonicalizer.max_bytes());
+    while let Some(line) = lines.next()? {
+        let url = line.text().and_then(|text| match base {
+            _ if text.is_empty() => Err(AddressError::Malformed("empty line".to_owned())),
+            Some(base) => canonicalizer.join(base, text),
+            None => canonicalizer.canonicalize(text),
+        });
+        match url {
+            Ok(url) => writeln!(writer, "{}\t{}", url.key(), url.wire())?,
+            Err(error) => writeln!(writer, "error\t{error}")?,
+        }
+    }
+    writer.flush()
+}

@@ -1,0 +1,163 @@
+//! Query parameters that do not choose a page.
+
+/// Names of parameters that only say where a visitor came from, in any case; `utm_*` stands for all that start with `utm_`.
+/// Left out on purpose: `ref`, `source`, `campaign`, `cid`, by which many sites choose pages.
+pub const TRACKING_PARAMETERS: &[&str] = &[
+    // Google: Analytics, Ads, cross-domain linker, Merchant Center.
+    "utm_*",
+    "_ga",
+    "_gl",
+    "dclid",
+    "gad_source",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "srsltid",
+    "wbraid",
+    // Meta.
+    "fb_action_ids",
+    "fb_action_types",
+    "fbclid",
+    "igsh",
+    "igshid",
+    // Microsoft, X, LinkedIn, TikTok, Pinterest, Snapchat.
+    "msclkid",
+    "twclid",
+    "li_fat_id",
+    "ttclid",
+    "epik",
+    "sccid",
+    // Yandex, and the open statistics it reads.
+    "_openstat",
+    "yclid",
+    "ymclid",
+    "ysclid",
+    // Matomo, once Piwik.
+    "matomo_*",
+    "mtm_*",
+    "piwik_*",
+    "pk_campaign",
+    "pk_cid",
+    "pk_content",
+    "pk_keyword",
+    "pk_kwd",
+    "pk_medium",
+    "pk_source",
+    // HubSpot.
+    "__hsfp",
+    "__hssc",
+    "__hstc",
+    "_hsenc",
+    "_hsmi",
+    "hsctatracking",
+    // Mailchimp, Marketo, Olytics, Vero, Wicked Reports.
+    "mc_cid",
+    "mc_eid",
+    "mkt_tok",
+    "oly_anon_id",
+    "oly_enc_id",
+    "vero_conv",
+    "vero_id",
+    "wickedid",
+];
+
+/// Names of parameters that only name a visitor's session, in any case; `*` as in [`TRACKING_PARAMETERS`].
+pub const SESSION_PARAMETERS: &[&str] = &[
+    // PHP, Java servlets, ASP (which appends eight letters of its own), ASP.NET, ColdFusion.
+    "phpsessid",
+    "jsessionid",
+    "aspsessionid*",
+    "asp.net_sessionid",
+    "cfid",
+    "cftoken",
+    // osCommerce, xt:Commerce, Zen Cart.
+    "oscsid",
+    "xtcsid",
+    "zenid",
+];
+
+/// Names that a session shares with pages: `sid` is a session in phpBB and a story elsewhere, `session_id` a talk at a
+/// conference. Dropped only where the value is a digest, 32 hexadecimal digits or more.
+pub const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
+
+pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
+    value.len() >= 32
+        && value.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && HEX_SESSION_PARAMETERS.iter().any(|session| name.eq_ignore_ascii_case(session))
+}
+
+/// Names to drop, by their first letter: a name that is none of them costs a few comparisons, not one for each.
+#[derive(Clone, Debug)]
+pub(super) struct NameSet(Box<[Vec<Pattern>; 27]>);
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    text: Box<str>,
+    prefix: bool,
+}
+
+impl NameSet {
+    pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
+        let mut set = Self(Box::default());
+        for pattern in patterns {
+            let text = pattern.strip_suffix('*').unwrap_or(pattern);
+            let pattern = Pattern { text: text.into(), prefix: text.len() < pattern.len() };
+            if text.is_empty() && pattern.prefix {
+                set.0.iter_mut().for_each(|each| each.push(pattern.clone()));
+            } else {
+                set.0[initial(text)].push(pattern);
+            }
+        }
+        set
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0[initial(name)].iter().any(|Pattern { text, prefix }| {
+            let head = if *prefix { name.get(..text.len()) } else { Some(name) };
+            head.is_some_and(|head| head.eq_ignore_ascii_case(text))
+        })
+    }
+}
+
+/// One list for each letter, one for all else.
+fn initial(name: &str) -> usize {
+    match name.bytes().next() {
+        Some(byte) if byte.is_ascii_alphabetic() => usize::from(byte.to_ascii_lowercase() - b'a'),
+        _ => 26,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_any_case_and_prefixes_only_where_asked() {
+        let set = NameSet::new(["utm_*", "_ga", "sid"].into_iter());
+        for name in ["utm_", "UTM_Source", "utm_x", "_GA", "sid", "SID"] {
+            assert!(set.contains(name), "{name}");
+        }
+        for name in ["", "utm", "autm_x", "_gat", "_g", "side", "xsid", "é"] {
+            assert!(!set.contains(name), "{name}");
+        }
+        assert!(NameSet::new(["*"].into_iter()).contains("anything"));
+        assert!(!NameSet::new(std::iter::empty()).contains("sid"));
+    }
+
+    #[test]
+    fn the_built_in_lists_say_each_name_once() {
+        let mut names: Vec<_> = TRACKING_PARAMETERS.iter().chain(SESSION_PARAMETERS).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        let set = NameSet::new(names.iter().map(|name| name.trim_end_matches('*')));
+        assert!(HEX_SESSION_PARAMETERS.iter().all(|name| !set.contains(name)));
+    }
+
+    #[test]
+    fn a_shared_name_is_a_session_only_with_a_digest() {
+        assert!(is_hex_session("SID", "0123456789abcdef0123456789ABCDEF"));
+        assert!(!is_hex_session("sid", "0123456789abcdef0123456789abcde"));
+        assert!(!is_hex_session("sid", "0123456789abcdef0123456789abcdeg"));
+        assert!(!is_hex_session("id", "0123456789abcdef0123456789abcdef"));
+    }
+}
