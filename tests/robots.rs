@@ -299,6 +299,21 @@ fn sitemaps_belong_to_no_group_and_are_bounded() {
     assert_eq!(robots.sitemaps()[0], "/a");
 }
 
+#[test]
+fn memory_is_bounded_by_the_file() {
+    let lines = |line: fn(u32) -> String| (0..100_000).map(line).collect::<Vec<_>>().concat();
+    let short = lines(|n| format!("allow:/{n:x}\n"));
+    let wild = lines(|n| format!("allow:*{n:x}*a\n"));
+    let escaped = format!("allow:/{}\n", "ü".repeat(5000)).repeat(60);
+    let sitemaps = "sitemap:a\n".repeat(60_000);
+    let one = Robots::parse(b"user-agent:*\nallow:/a", "crawler").memory();
+    assert!((150..400).contains(&one), "{one} bytes for one rule");
+    for lines in [short, wild, escaped, sitemaps] {
+        let memory = Robots::parse(format!("user-agent:*\n{lines}").as_bytes(), "crawler").memory();
+        assert!((20_000..3 << 20).contains(&memory), "{memory} bytes for {:?}", &lines[..20]);
+    }
+}
+
 /// The same answers, found without any index: each rule tried, each wildcard by recursion.
 mod naive {
     use std::fmt::Write;
@@ -343,7 +358,7 @@ mod naive {
     }
 }
 
-fn lines(rules: &[(bool, String)]) -> String {
+fn group(rules: &[(bool, String)]) -> String {
     let line = |(allow, rule): &(bool, String)| format!("{}: {rule}\n", if *allow { "Allow" } else { "Disallow" });
     rules.iter().map(line).collect()
 }
@@ -357,7 +372,7 @@ proptest! {
         rules in prop::collection::vec((any::<bool>(), "[/*][ab/*]{0,6}(%2[aF]|%61|[a:ü]){0,2}[$]?"), 0..40),
         paths in prop::collection::vec("/[ab/?*$]{0,12}|/(%2[aF]|%61|[a:ü]){0,4}", 10),
     ) {
-        let file = format!("User-agent: *\n{}", lines(&rules));
+        let file = format!("User-agent: *\n{}", group(&rules));
         let robots = Robots::parse(file.as_bytes(), "crawler");
         for path in paths {
             prop_assert_eq!(robots.ruling(&path).allowed, naive::allowed(&rules, &path), "{} {}", file, path);
@@ -370,7 +385,7 @@ proptest! {
         rules in prop::collection::vec((any::<bool>(), "/?([*]|news|print|/shop|item-?|[0-9]|[.]html){1,5}[$]?"), 9..80),
         paths in prop::collection::vec("/(/|news|print|/shop|item-?|[0-9]|[.]html){1,8}", 10),
     ) {
-        let file = format!("User-agent: *\n{}", lines(&rules));
+        let file = format!("User-agent: *\n{}", group(&rules));
         let robots = Robots::parse(file.as_bytes(), "crawler");
         for path in paths {
             prop_assert_eq!(robots.ruling(&path).allowed, naive::allowed(&rules, &path), "{} {}", file, path);

@@ -21,6 +21,20 @@ struct Span {
     end: u32,
 }
 
+impl Span {
+    fn new(start: usize, end: usize) -> Self {
+        Self { start: number(start), end: number(end) }
+    }
+
+    fn of(self, text: &str) -> &str {
+        &text[self.start as usize..self.end as usize]
+    }
+
+    fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Rule {
     /// As shown.
@@ -34,7 +48,7 @@ struct Rule {
 /// A pattern without `*` and `$`.
 #[derive(Clone, Debug)]
 struct Prefix {
-    rule: u32,
+    pattern: Span,
     /// The place of the longest pattern before this one that begins it; its own where there is none.
     parent: u32,
     /// The least rule among this one and those that begin it.
@@ -65,7 +79,7 @@ impl Index {
         let ruling = match found {
             Ok(Some(rule)) => {
                 let rule = &self.rules[rule as usize];
-                Ruling { allowed: rule.allow, rule: Some(self.slice(rule.line)) }
+                Ruling { allowed: rule.allow, rule: Some(rule.line.of(&self.text)) }
             }
             Ok(None) => Ruling { allowed: true, rule: None },
             Err(OutOfSteps) => Ruling { allowed: false, rule: None },
@@ -93,10 +107,10 @@ impl Index {
     fn prefix(&self, path: &str, steps: &mut usize) -> Option<u32> {
         let place = self.prefixes.partition_point(|prefix| {
             *steps += 1;
-            self.pattern(prefix.rule) <= path
+            prefix.pattern.of(&self.text) <= path
         });
         let mut place = place.checked_sub(1)?;
-        let greatest = self.pattern(self.prefixes[place].rule);
+        let greatest = self.prefixes[place].pattern.of(&self.text);
         let shared = greatest.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
         *steps += shared;
         // Each pattern on the way begins `greatest`, so its length alone tells whether it begins the path. The way is
@@ -104,7 +118,7 @@ impl Index {
         loop {
             *steps += 1;
             let prefix = &self.prefixes[place];
-            if self.pattern(prefix.rule).len() <= shared {
+            if prefix.pattern.len() <= shared {
                 return Some(prefix.best);
             }
             let parent = prefix.parent as usize;
@@ -116,11 +130,7 @@ impl Index {
     }
 
     fn pattern(&self, rule: u32) -> &str {
-        self.slice(self.rules[rule as usize].pattern)
-    }
-
-    fn slice(&self, span: Span) -> &str {
-        &self.text[span.start as usize..span.end as usize]
+        self.rules[rule as usize].pattern.of(&self.text)
     }
 }
 
@@ -161,13 +171,13 @@ impl Builder {
 
     pub(super) fn build(self) -> Index {
         let Self { text, mut rules } = self;
-        let slice = |rule: &Rule| &text[rule.pattern.start as usize..rule.pattern.end as usize];
-        let rank = |(octets, rule): &(usize, Rule)| (Reverse(*octets), !rule.allow, slice(rule), rule.anchored);
+        let rank =
+            |(octets, rule): &(usize, Rule)| (Reverse(*octets), !rule.allow, rule.pattern.of(&text), rule.anchored);
         rules.sort_by(|a, b| rank(a).cmp(&rank(b)));
         rules.dedup_by(|a, b| rank(a) == rank(b));
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
 
-        let pattern = |rule: u32| slice(&rules[rule as usize]);
+        let pattern = |rule: u32| rules[rule as usize].pattern.of(&text);
         let (wild, plain): (Vec<u32>, Vec<u32>) =
             (0..number(rules.len())).partition(|&rule| pattern(rule).contains('*'));
         let (mut exact, mut prefixes): (Vec<u32>, Vec<u32>) =
@@ -175,31 +185,27 @@ impl Builder {
         // Stable: of equal patterns the least rule comes first.
         exact.sort_by_key(|&rule| pattern(rule));
         prefixes.sort_by_key(|&rule| pattern(rule));
-        let prefixes = link(&prefixes, pattern);
+        let prefixes = link(&prefixes, &rules, &text);
         let wild = Wild::new(wild.into(), pattern);
         Index { prefixes, exact: exact.into(), wild, rules, text: text.into() }
     }
 }
 
-/// Finds, for each of these sorted rules, the longest one before it that begins it.
-fn link<'a>(sorted: &[u32], pattern: impl Fn(u32) -> &'a str) -> Box<[Prefix]> {
-    let mut open: Vec<u32> = Vec::new();
+/// Finds, for each of these rules, sorted by pattern, the longest one before it that begins it.
+fn link(sorted: &[u32], rules: &[Rule], text: &str) -> Box<[Prefix]> {
     let mut prefixes: Vec<Prefix> = Vec::with_capacity(sorted.len());
-    for (place, &rule) in sorted.iter().enumerate() {
-        while open.pop_if(|last| !pattern(rule).starts_with(pattern(sorted[*last as usize]))).is_some() {}
-        let place = number(place);
+    let mut open: Vec<u32> = Vec::new();
+    for &rule in sorted {
+        let pattern = rules[rule as usize].pattern;
+        let begins = |place: &u32| pattern.of(text).starts_with(prefixes[*place as usize].pattern.of(text));
+        while open.pop_if(|place| !begins(place)).is_some() {}
+        let place = number(prefixes.len());
         let parent = open.last().copied().unwrap_or(place);
         let best = prefixes.get(parent as usize).map_or(rule, |parent| parent.best.min(rule));
-        prefixes.push(Prefix { rule, parent, best });
+        prefixes.push(Prefix { pattern, parent, best });
         open.push(place);
     }
     prefixes.into()
-}
-
-impl Span {
-    fn new(start: usize, end: usize) -> Self {
-        Self { start: number(start), end: number(end) }
-    }
 }
 
 /// A file of at most [`MAX_BYTES`](super::MAX_BYTES) has fewer rules, and less than ten times as much text.
@@ -211,4 +217,79 @@ pub(super) fn number(count: usize) -> u32 {
 fn printable(c: char) -> char {
     let turns = matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if c.is_control() || turns { char::REPLACEMENT_CHARACTER } else { c }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::robots::Robots;
+
+    /// As large sites write them: sections, numbered pages, parameters, file types; one in ten with wildcards.
+    fn realistic(rules: usize) -> Robots {
+        let rule = |n: usize| match n % 10 {
+            0 => format!("Disallow: /*/print-{n}$\n"),
+            1 => format!("Allow: /s/{}/i{n}.htm$\n", n % 50),
+            _ => format!("Disallow: /s/{}/{n}/\n", n % 50),
+        };
+        let lines: Vec<String> = (0..rules).map(rule).collect();
+        Robots::parse(format!("User-agent: *\n{}", lines.concat()).as_bytes(), "crawler")
+    }
+
+    fn steps(robots: &Robots, path: &str) -> usize {
+        robots.index.ruling(path).1
+    }
+
+    #[test]
+    fn steps_do_not_grow_with_the_rules() {
+        let paths = ["/s/7/207/x", "/s/7/8/x", "/a/b/print-120", "/s/1/i101.htm?a=b", "/s", "/z"];
+        let [some, many] = [1000, 20_000].map(realistic);
+        assert_eq!(many.index.rules.len(), 20_000);
+        for path in paths {
+            assert_eq!(some.ruling(path), many.ruling(path), "{path}");
+            // Two binary searches, a look at each octet, and the few candidates that share a run or its slot.
+            let (some, many) = (steps(&some, path), steps(&many, path));
+            assert!(many <= some + 100 && many < 200, "{path}: {some} steps, then {many}");
+        }
+    }
+
+    /// Asks a file of these rules about a path of 8 KiB.
+    fn hostile(rules: &[String], path: &str) -> (bool, usize) {
+        let file = format!("User-agent: *\nDisallow: {}", rules.join("\nDisallow: "));
+        let robots = Robots::parse(file.as_bytes(), "crawler");
+        let path: String = path.chars().cycle().take(8192).collect();
+        let (ruling, steps) = robots.index.ruling(&path);
+        (ruling.allowed, steps)
+    }
+
+    #[test]
+    fn wildcards_do_not_multiply() {
+        let missing: Vec<String> = (0..20_000).map(|n| format!("/*a*b*c{n}")).collect();
+        assert!(hostile(&missing, "/abc").0, "the path holds no number");
+        for (rules, path, most) in [
+            // A run that the path does not hold, behind pieces that it holds everywhere.
+            (missing, "/abc", 2_000_000),
+            // Stars alone: one rule after all.
+            ((1..700).map(|n| format!("/{}a", "*".repeat(n))).collect(), "/b", 700 * 8194),
+            // Backtracking would take 2^n steps.
+            ((1..700).map(|n| format!("/{}c", "*a".repeat(n))).collect(), "/a", 700 * (8192 + 1400)),
+            // A search that starts again behind each mismatch would take 8192 * n for each rule.
+            ((1..900).map(|n| format!("/*{}b", "a".repeat(n))).collect(), "/aaaaaaaaa", 900 * (8192 + 900)),
+            // Each begins the next.
+            ((1..900).map(|n| format!("/{}", "a".repeat(n))).collect(), "/aaaaaaaaaaaaaaaaaa", 2000),
+        ] {
+            let (_, steps) = hostile(&rules, path);
+            let most = most.min(MAX_STEPS + 8192 + 16_384);
+            assert!(steps <= most, "{} ... {path}: {steps} steps, at most {most}", rules[0]);
+        }
+    }
+
+    #[test]
+    fn a_file_that_costs_too_much_disallows() {
+        let letters = || 'a'..='z';
+        let triples = letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| (a, b, c))));
+        let backwards: String = letters().rev().chain(['/']).collect();
+        let rules: Vec<String> = triples.map(|(a, b, c)| format!("*{a}*{b}*{c}*ab")).collect();
+        let (allowed, steps) = hostile(&rules, &backwards);
+        assert!(!allowed && (MAX_STEPS..MAX_STEPS + 10_000).contains(&steps), "{steps} steps");
+    }
 }

@@ -6,8 +6,6 @@
 
 use super::index::{OutOfSteps, number};
 
-/// Octets in a run.
-const RUN: usize = 4;
 /// As few rules as this are looked at without a table.
 const FEW: usize = 8;
 
@@ -17,8 +15,8 @@ pub(super) struct Wild {
     always: Box<[u32]>,
     /// Where each of the table's slots begins in `listed`; empty, or a power of two and one more.
     starts: Box<[u32]>,
-    /// Rules by slot, least first in each.
-    listed: Box<[u32]>,
+    /// Runs and their rules, by slot, then by run.
+    listed: Box<[(u32, u32)]>,
 }
 
 impl Wild {
@@ -28,24 +26,22 @@ impl Wild {
             return Self { always: rules, ..Self::default() };
         }
         let slots = 2 * rules.len().next_power_of_two();
-        let runs = |rule: u32| {
-            let pieces = pattern(rule).as_bytes().split(|&byte| byte == b'*');
-            pieces.flat_map(|piece| piece.windows(RUN)).map(move |run| slot(run, slots))
-        };
+        let runs_of = |rule: u32| pattern(rule).split('*').flat_map(runs);
         let mut common = vec![0_u32; slots];
-        rules.iter().flat_map(|&rule| runs(rule)).for_each(|slot| common[slot] += 1);
-        let rarest = |rule: u32| runs(rule).min_by_key(|&slot| common[slot]);
-        let (keyed, always): (Vec<_>, Vec<_>) =
-            rules.iter().map(|&rule| (rarest(rule), rule)).partition(|(slot, _)| slot.is_some());
+        rules.iter().flat_map(|&rule| runs_of(rule)).for_each(|run| common[slot(run, slots)] += 1);
+        let rarest = |rule: u32| runs_of(rule).min_by_key(|&run| common[slot(run, slots)]);
 
-        let mut listed: Vec<(usize, u32)> = keyed.into_iter().filter_map(|(slot, rule)| Some((slot?, rule))).collect();
-        listed.sort_unstable();
-        let starts = (0..=slots).map(|slot| number(listed.partition_point(|(other, _)| *other < slot))).collect();
-        Self {
-            always: always.into_iter().map(|(_, rule)| rule).collect(),
-            starts,
-            listed: listed.into_iter().map(|(_, rule)| rule).collect(),
+        let (mut always, mut listed) = (Vec::new(), Vec::with_capacity(rules.len()));
+        for &rule in &rules {
+            match rarest(rule) {
+                Some(run) => listed.push((run, rule)),
+                None => always.push(rule),
+            }
         }
+        listed.sort_unstable_by_key(|&(run, rule)| (slot(run, slots), run, rule));
+        let start = |first: usize| listed.partition_point(|&(run, _)| slot(run, slots) < first);
+        let starts = (0..=slots).map(|first| number(start(first))).collect();
+        Self { always: always.into(), starts, listed: listed.into() }
     }
 
     /// The least rule under `before` that matches; `rule` gives its pattern, and whether that is anchored.
@@ -78,19 +74,27 @@ impl Wild {
     fn listed_for(&self, path: &str, before: u32, steps: &mut usize) -> Vec<u32> {
         let Some(slots) = self.starts.len().checked_sub(1) else { return Vec::new() };
         *steps += path.len();
-        let mut used: Vec<usize> = path.as_bytes().windows(RUN).map(|run| slot(run, slots)).collect();
-        used.retain(|&slot| self.starts[slot] < self.starts[slot + 1]);
-        // A path that repeats itself asks for the same slots again and again.
-        used.sort_unstable();
-        used.dedup();
-        let listed = |slot: usize| &self.listed[self.starts[slot] as usize..self.starts[slot + 1] as usize];
-        used.into_iter().flat_map(listed).copied().filter(|rule| *rule < before).collect()
+        let listed = |run: u32| {
+            let slot = slot(run, slots);
+            let listed = &self.listed[self.starts[slot] as usize..self.starts[slot + 1] as usize];
+            let first = listed.partition_point(|(other, _)| *other < run);
+            listed[first..].iter().take_while(move |(other, _)| *other == run).map(|(_, rule)| *rule)
+        };
+        // A path that repeats itself holds the same runs again and again.
+        let mut held: Vec<u32> = runs(path).filter(|&run| listed(run).next().is_some()).collect();
+        held.sort_unstable();
+        held.dedup();
+        held.into_iter().flat_map(listed).filter(|rule| *rule < before).collect()
     }
 }
 
+/// Every four octets in a row, as a number.
+fn runs(text: &str) -> impl Iterator<Item = u32> {
+    text.as_bytes().windows(4).map(|run| run.iter().fold(0, |run, &octet| run << 8 | u32::from(octet)))
+}
+
 /// Multiplicative hashing: the product's upper bits depend on all four octets.
-fn slot(run: &[u8], slots: usize) -> usize {
-    let run = run.iter().fold(0, |run, &octet| run << 8 | u32::from(octet));
+fn slot(run: u32, slots: usize) -> usize {
     (run.wrapping_mul(0x9E37_79B1) >> (u32::BITS - slots.trailing_zeros())) as usize
 }
 
