@@ -2,9 +2,11 @@
 
 mod charset;
 mod counts;
+mod date;
 mod decode;
 mod document;
 mod fetch;
+mod finish;
 mod guard;
 mod harvest;
 mod latency;
@@ -21,7 +23,9 @@ mod tls;
 
 pub use charset::EncodingSource;
 pub use counts::NameCounts;
+pub use date::rfc3339;
 pub use fetch::{FetchError, Fetcher, FetcherError};
+pub use finish::FinishReason;
 pub use guard::is_global;
 pub use latency::Latencies;
 pub use options::{CrawlOptions, FetchOptions, ParseOptions};

@@ -1,0 +1,20 @@
+use serde::{Deserialize, Serialize};
+
+/// Why a crawl ended. In a report by its name in lower case: `max_pages`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// Everything in scope was fetched or refused.
+    Drained,
+    /// [`CrawlOptions::max_duration`](super::CrawlOptions::max_duration) was over.
+    MaxDuration,
+    /// [`CrawlOptions::max_pages`](super::CrawlOptions::max_pages) were recorded.
+    MaxPages,
+    /// Records could not be written any more.
+    SinkFailed,
+    /// Somebody asked it to stop.
+    Stopped,
+    /// The frontier's storage failed: what is found could not be kept.
+    StorageFailed,
+}
