@@ -1,1 +1,26 @@
 //! The crawl in numbers, for people and for programs.
+//!
+//! A [`Report`] is made once, at the end of a crawl, from the counters of all floors. [`Display`](std::fmt::Display)
+//! renders it for people; [`Report::write_json`] for programs, and so it stands in the job directory as `report.json`,
+//! from where [`read`] brings it back.
+//!
+//! # The format of `report.json`
+//!
+//! One JSON object, UTF-8. Its keys are the fields of [`Report`], documented there with their units: a key ends in `_ms`
+//! or `_us` where it is a time, in `_bytes` where it is a size, and is a count where it says nothing. `version` is 1.
+//! Keys may be added within a version; one that is removed or changes its meaning makes the next version.
+
+mod cost;
+mod figures;
+mod file;
+mod format;
+mod page;
+mod parts;
+mod text;
+
+pub use cost::Cost;
+pub use file::{ReportError, read};
+pub use format::{
+    HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly, Urls,
+};
+pub use parts::Parts;

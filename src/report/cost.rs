@@ -1,0 +1,64 @@
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// What a crawl took of its machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU time of the process, user and system; `null` where the system does not tell.
+    pub cpu_ms: Option<u64>,
+    /// Most memory resident at once; `null` where the system does not tell.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Cost {
+    /// This process's, up to now, from `/proc` (Linux).
+    pub fn of_this_process() -> Self {
+        Self {
+            cpu_ms: fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_ms(&stat)),
+            peak_memory_bytes: fs::read_to_string("/proc/self/status").ok().and_then(|status| peak_memory(&status)),
+        }
+    }
+}
+
+/// `utime` and `stime`, fields 14 and 15 of `/proc/PID/stat`, in ticks. A tick is 10 ms to user space on every
+/// architecture that Rust's standard library supports, whatever the kernel's own (`USER_HZ`, proc(5)).
+fn cpu_ms(stat: &str) -> Option<u64> {
+    // The second field is the program's name in parentheses: it may itself hold spaces and parentheses.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut ticks = after_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
+    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) * 10)
+}
+
+/// `VmHWM` of `/proc/PID/status`, in KiB there.
+fn peak_memory(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_linux_writes() {
+        let stat = "71 (a (b) c) S 1 71 71 0 -1 4194560 983 0 12 0 1234 56 0 0 20 0 9 0 4711 1 2 3";
+        assert_eq!(cpu_ms(stat), Some(12_900));
+        assert_eq!(
+            peak_memory("Name:\tcrawler\nVmPeak:\t  999 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1 kB\n"),
+            Some(2_097_152)
+        );
+        for nonsense in ["", ")", "1 (x) S 1 2", "VmHWM: many kB"] {
+            assert_eq!((cpu_ms(nonsense), peak_memory(nonsense)), (None, None));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_used_something() {
+        let hoard = vec![1_u8; 8 << 20];
+        let cost = Cost::of_this_process();
+        assert!(cost.peak_memory_bytes > Some(hoard.iter().map(|&byte| u64::from(byte)).sum()), "{cost:?}");
+        assert!(cost.cpu_ms.is_some(), "{cost:?}");
+    }
+}

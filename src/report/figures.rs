@@ -1,0 +1,133 @@
+//! Numbers as people read them; ASCII only.
+
+use std::time::Duration;
+
+/// `1,234,567`.
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// At most seven characters: exact below a million, then `1.23 M`.
+pub(super) fn short(number: u64) -> String {
+    match number {
+        0..1_000_000 => thousands(number),
+        _ => scaled(number as f64, 1e3, &["", " k", " M", " G", " T", " P", " E"]),
+    }
+}
+
+/// `1.23 MiB`.
+pub(super) fn bytes(number: u64) -> String {
+    scaled(number as f64, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"])
+}
+
+/// Three significant digits, in the unit that leaves one to four digits before the point.
+fn scaled(mut number: f64, step: f64, units: &[&str]) -> String {
+    let mut unit = 0;
+    // 999.5 would be shown as 1000.
+    while number >= 999.5 && unit + 1 < units.len() {
+        number /= step;
+        unit += 1;
+    }
+    let decimals = if unit == 0 { 0 } else { decimals(number) };
+    format!("{number:.decimals$}{}", units[unit])
+}
+
+/// Digits after the point that make three in all.
+fn decimals(number: f64) -> usize {
+    match number {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    }
+}
+
+/// An expected number of URLs, as many digits as mean something: `0`, `4.1e-5`, `0.31`, `12.4`, `1,240`.
+pub(super) fn expected(number: f64) -> String {
+    match number {
+        0.0 => "0".to_owned(),
+        ..0.01 => format!("{number:.1e}"),
+        ..999.5 => format!("{number:.*}", decimals(number)),
+        _ => thousands(whole(number)),
+    }
+}
+
+/// A chance: `0`, `1.0e-4`.
+pub(super) fn chance(share: f64) -> String {
+    if share == 0.0 { "0".to_owned() } else { format!("{share:.1e}") }
+}
+
+/// `12.3 %` of a whole; of nothing, `-`.
+pub(super) fn percent(part: f64, whole: f64) -> String {
+    if whole > 0.0 { format!("{:.1} %", part / whole * 100.0) } else { "-".to_owned() }
+}
+
+/// Two units: `3 d 4 h`, `2 min 14 s`; below a minute three digits of one: `1.20 s`, `340 us`.
+pub(super) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..60 => scaled(duration.as_secs_f64() * 1e6, 1e3, &[" us", " ms", " s"]),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", thousands(seconds / 86_400), seconds % 86_400 / 3600),
+    }
+}
+
+/// The nearest count; what is no number is none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, which is the nearest count"
+)]
+pub(super) fn whole(number: f64) -> u64 {
+    number.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        let shown = [0, 999, 1_000, 1_234_567, u64::MAX].map(thousands);
+        assert_eq!(shown, ["0", "999", "1,000", "1,234,567", "18,446,744,073,709,551,615"]);
+        let shown = [0, 999_999, 1_000_000, 1_234_567, 99_960_000, 999_600_000, u64::MAX].map(short);
+        assert_eq!(shown, ["0", "999,999", "1.00 M", "1.23 M", "100 M", "1.00 G", "18.4 E"]);
+        assert!(shown.iter().all(|text| text.len() <= 7));
+    }
+
+    #[test]
+    fn sizes() {
+        let shown = [0, 999, 1_000, 1_024, 1_023 * 1_024, 1 << 20, 250 << 20, 3 << 40, u64::MAX].map(bytes);
+        assert_eq!(
+            shown,
+            ["0 B", "999 B", "0.98 KiB", "1.00 KiB", "1.00 MiB", "1.00 MiB", "250 MiB", "3.00 TiB", "16.0 EiB"]
+        );
+    }
+
+    #[test]
+    fn times() {
+        let shown = [0, 7, 999, 1_204, 999_600, 59_960_000].map(|us| duration(Duration::from_micros(us)));
+        assert_eq!(shown, ["0 us", "7 us", "999 us", "1.20 ms", "1.00 s", "60.0 s"]);
+        let shown = [60, 134, 3_599, 3_600, 90_061, 86_400_000].map(|seconds| duration(Duration::from_secs(seconds)));
+        assert_eq!(shown, ["1 min 0 s", "2 min 14 s", "59 min 59 s", "1 h 0 min", "1 d 1 h", "1,000 d 0 h"]);
+    }
+
+    #[test]
+    fn shares() {
+        assert_eq!(
+            [0.0, 4.1e-5, 0.314, 12.44, 250.0, 1_240.4].map(expected),
+            ["0", "4.1e-5", "0.31", "12.4", "250", "1,240"]
+        );
+        assert_eq!([0.0, 1e-4, 0.5].map(chance), ["0", "1.0e-4", "5.0e-1"]);
+        assert_eq!((percent(1.0, 8.0), percent(1.0, 0.0)), ("12.5 %".to_owned(), "-".to_owned()));
+        assert_eq!([-1.0, f64::NAN, 2.5, f64::INFINITY].map(whole), [0, 0, 3, u64::MAX]);
+    }
+}

@@ -1,0 +1,90 @@
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::Report;
+use crate::job::replace;
+
+/// Why a report cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// It is there, and no report.
+    #[error("{} is not a report", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+    /// There is none.
+    #[error("{} is not there: the crawl has not ended, or was killed", path.display())]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// It is of a later format.
+    #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest format known.
+        supported: u32,
+    },
+    /// The operating system refused.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Reads a report back.
+///
+/// # Errors
+/// Where it is missing, damaged or newer, or the file system refuses.
+pub fn read(path: &Path) -> Result<Report, ReportError> {
+    /// What all versions have in common.
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+
+    let bytes = fs::read(path).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => ReportError::Missing { path: path.to_owned() },
+        _ => ReportError::Read { path: path.to_owned(), source },
+    })?;
+    let damaged = |source| ReportError::Damaged { path: path.to_owned(), source };
+    let Version { version: found } = serde_json::from_slice(&bytes).map_err(damaged)?;
+    if found > Report::VERSION {
+        return Err(ReportError::Newer { path: path.to_owned(), found, supported: Report::VERSION });
+    }
+    serde_json::from_slice(&bytes).map_err(damaged)
+}
+
+impl Report {
+    /// Writes it as JSON, indented, with a newline at the end.
+    ///
+    /// # Errors
+    /// Where the writer fails.
+    pub fn write_json(&self, mut to: impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut to, self)?;
+        writeln!(to)
+    }
+
+    /// Makes it the content of a file, whole or not at all.
+    ///
+    /// # Errors
+    /// Where the file system refuses; what was there before is there still.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let mut json = Vec::new();
+        self.write_json(&mut json)?;
+        replace(path, &json)
+    }
+}

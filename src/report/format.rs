@@ -1,0 +1,225 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Cost;
+use crate::crawl::FinishReason;
+use crate::seen::SeenStatistics;
+
+/// A crawl in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The format: [`Report::VERSION`].
+    pub version: u32,
+    /// The version of the crate that crawled.
+    pub crawler: String,
+    /// Why the crawl ended: `drained`, `max_pages`, `max_duration`, `stopped`, `sink_failed` or `storage_failed`.
+    pub finish: FinishReason,
+    /// When it began: RFC 3339, UTC, milliseconds.
+    pub started: String,
+    /// When it ended, likewise.
+    pub finished: String,
+    /// How long it took, by a clock that is never set.
+    pub elapsed_ms: u64,
+    /// What it was told, where that changes how the numbers are to be read.
+    pub settings: Settings,
+    /// What the user gave to start from.
+    pub seeds: Seeds,
+    /// What became of the URLs.
+    pub urls: Urls,
+    /// Requests for pages.
+    pub pages: Requests,
+    /// Requests for robots.txt.
+    pub robots: Requests,
+    /// The hosts.
+    pub hosts: Hosts,
+    /// Whether hosts got the rest they were due.
+    pub politeness: Politeness,
+    /// The seen filter: all shards as one, then each.
+    pub seen: SeenStatistics,
+    /// What the crawl took of its machine.
+    pub cost: Cost,
+    /// What the simulated web knows; `null` for the real one.
+    pub simulated: Option<Simulated>,
+}
+
+impl Report {
+    /// The format that is written here, and the latest that is read.
+    pub const VERSION: u32 = 1;
+}
+
+/// Settings that change how the numbers are to be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Settings {
+    /// robots.txt was honored.
+    pub robots: bool,
+    /// Private, loopback and link-local addresses were allowed.
+    pub private_addresses: bool,
+    /// How far from the seeds: `page`, `prefix`, `host`, `domain` or `any`.
+    pub scope: String,
+    /// Links from a seed at most; `null` is no limit.
+    pub max_depth: Option<u32>,
+    /// Page records at most; `null` is no limit.
+    pub max_pages: Option<u64>,
+    /// Time at most; `null` is no limit.
+    pub max_duration_ms: Option<u64>,
+    /// Fetches under way at once, at most.
+    pub workers: u64,
+    /// The rest between two requests to a host, where its robots.txt asks for no longer one.
+    pub host_delay_ms: u64,
+    /// How the seen filter remembers: `blocked` or `exact`.
+    pub seen_layout: String,
+    /// The User-Agent header.
+    pub user_agent: String,
+}
+
+/// What the user gave to start from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seeds {
+    /// Seeds that were queued.
+    pub taken: u64,
+    /// Lines that were no address, and addresses that were refused or given twice.
+    pub refused: u64,
+}
+
+/// What became of the URLs: `found` is `admitted` and all of `refused` together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Urls {
+    /// Found on pages, in redirects and as seeds; repeated ones each time.
+    pub found: u64,
+    /// Refused, by the name of each [`Refusal`](crate::frontier::Refusal).
+    pub refused: BTreeMap<String, u64>,
+    /// New, in scope, and allowed.
+    pub admitted: u64,
+    /// Answered, whatever the status.
+    pub fetched: u64,
+    /// Given up without a whole response.
+    pub failed: u64,
+    /// Waiting or in flight when the crawl ended.
+    pub queued: u64,
+}
+
+/// Requests of one kind, and what came back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Requests {
+    /// Requests sent, retries among them.
+    pub requests: u64,
+    /// Requests after which the URL was to be tried again.
+    pub retries: u64,
+    /// Responses that pointed elsewhere.
+    pub redirects: u64,
+    /// Bodies cut at the limit.
+    pub truncated: u64,
+    /// Bodies on the wire.
+    pub wire_bytes: u64,
+    /// Bodies decoded.
+    pub decoded_bytes: u64,
+    /// Responses by HTTP status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests without a whole response, by the kind of error.
+    pub errors: BTreeMap<String, u64>,
+    /// Responses by media type. `missing` and `invalid` are no types; `other` are the rare ones where there were more
+    /// types than are told apart, and then a count is a lower bound.
+    pub content_types: BTreeMap<String, u64>,
+    /// From the request sent to the response's head.
+    pub first_byte: Percentiles,
+    /// From the request sent to the end of a whole body.
+    pub total: Percentiles,
+}
+
+/// Times, to three significant digits; those above an hour count as an hour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Percentiles {
+    /// Times measured.
+    pub count: u64,
+    /// Half took no longer.
+    pub p50_us: u64,
+    /// Nine in ten took no longer.
+    pub p90_us: u64,
+    /// 99 in 100 took no longer.
+    pub p99_us: u64,
+    /// None took longer.
+    pub max_us: u64,
+}
+
+/// The hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Hosts {
+    /// Hosts known.
+    pub known: u64,
+    /// Hosts with URLs waiting when the crawl ended.
+    pub active: u64,
+    /// Hosts given up.
+    pub retired: u64,
+    /// Those with the most requests, most first.
+    pub top: Vec<HostRow>,
+}
+
+/// One host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HostRow {
+    /// Scheme, host and port: `https://example.org`.
+    pub host: String,
+    /// Requests, robots.txt included.
+    pub requests: u64,
+    /// URLs waiting when the crawl ended.
+    pub queued: u64,
+    /// Failures in a row when the crawl ended.
+    pub failures: u32,
+    /// The rest in force when the crawl ended.
+    pub delay_ms: u64,
+    /// Given up.
+    pub retired: bool,
+}
+
+/// Whether hosts got the rest they were due, judged from the times at which requests were really sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Politeness {
+    /// Requests judged.
+    pub requests: u64,
+    /// Requests that came too early: anything but zero is a fault of this program.
+    pub violations: u64,
+    /// The worst of them.
+    pub worst: Option<TooEarly>,
+}
+
+/// A request that was sent before its host's rest was over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TooEarly {
+    /// Scheme, host and port.
+    pub host: String,
+    /// The rest it got.
+    pub waited_us: u64,
+    /// The rest it was due.
+    pub delay_us: u64,
+}
+
+/// What a simulated web knows of the crawl.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Pages that can be reached from the seeds, and are allowed.
+    pub reachable: u64,
+    /// Of these, fetched.
+    pub fetched: u64,
+    /// Of these, not fetched.
+    pub missed: u64,
+    /// Of the missed, lost to the filter: taken for seen, or reachable only through such pages.
+    pub missed_by_filter: u64,
+    /// Pages fetched more than once.
+    pub fetched_twice: u64,
+    /// Requests that a robots.txt forbids.
+    pub against_robots: u64,
+    /// Requests for URLs that no page links to.
+    pub unknown_urls: u64,
+    /// Requests that came before their host's rest was over, by the server's clock.
+    pub interval_violations: u64,
+}

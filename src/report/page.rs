@@ -1,0 +1,86 @@
+use std::iter;
+
+/// Columns of a line at most; the rest is cut.
+const COLUMNS: usize = 100;
+/// Columns of a table's first cell, and of the name of a fact, at most.
+const NAME: usize = 40;
+
+/// A page of text: headings, facts, tables. Only printable ASCII comes out, since some names are the web's (D16).
+#[derive(Debug, Default)]
+pub(super) struct Page(String);
+
+impl Page {
+    /// Begins a section.
+    pub(super) fn heading(&mut self, words: &str) {
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        self.push(words);
+    }
+
+    /// A line of its own.
+    pub(super) fn line(&mut self, words: &str) {
+        self.push(&format!("  {words}"));
+    }
+
+    /// A number with its name, and what more there is to say about it.
+    pub(super) fn fact(&mut self, name: &str, number: &str, note: &str) {
+        self.push(&format!("  {name:<34} {number:>11}  {note}"));
+    }
+
+    /// A row a line: names to the left, numbers to the right, in columns as wide as they need to be.
+    pub(super) fn table<const N: usize>(&mut self, rows: &[[String; N]]) {
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+        let mut widths: [usize; N] = std::array::from_fn(width);
+        widths[0] = widths[0].min(NAME);
+        for row in rows {
+            let name = format!("{:<1$}", cut(&row[0], NAME), widths[0]);
+            let numbers = row.iter().zip(widths).skip(1).map(|(cell, width)| format!("{cell:>width$}"));
+            self.line(&iter::once(name).chain(numbers).collect::<Vec<_>>().join("  "));
+        }
+    }
+
+    /// The text.
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+
+    fn push(&mut self, line: &str) {
+        let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+        let line: String = line.trim_end().chars().map(printable).collect();
+        self.0.push_str(&cut(&line, COLUMNS));
+        self.0.push('\n');
+    }
+}
+
+/// The text, or as much of it as fits, with dots in place of the rest.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        text.to_owned()
+    } else {
+        text.chars().take(columns - 3).chain("...".chars()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_aligned_and_cut() {
+        let mut page = Page::default();
+        page.table(&[["", "count"], ["short", "1"], [&"long".repeat(20), "1,000"]].map(|row| row.map(str::to_owned)));
+        let long = "long".repeat(9) + "l...";
+        assert_eq!(page.finish(), format!("  {:40}  count\n  {:40}      1\n  {long}  1,000\n", "", "short"));
+    }
+
+    #[test]
+    fn nothing_a_terminal_obeys_comes_out() {
+        let mut page = Page::default();
+        page.heading("a\u{1b}[2Jb\nc\u{202e}d");
+        page.line(&"x".repeat(200));
+        let text = page.finish();
+        assert_eq!(text.lines().next(), Some("a?[2Jb?c?d"));
+        assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
+    }
+}

@@ -1,0 +1,249 @@
+//! A report for people: the questions that are asked first come first. ASCII, 100 columns at most.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
+use super::page::Page;
+use super::{HostRow, Percentiles, Report, Simulated};
+use crate::crawl::FinishReason;
+use crate::seen::ShardStatistics;
+
+/// Rows of statuses, errors and media types each; of the rest only the sum is shown.
+const TOP: usize = 10;
+/// Shards with a row of their own.
+const SHARDS: usize = 16;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut page = Page::default();
+        self.finish(&mut page);
+        self.lost(&mut page);
+        self.filter(&mut page);
+        self.cost(&mut page);
+        self.urls(&mut page);
+        self.responses(&mut page);
+        self.latency(&mut page);
+        self.hosts(&mut page);
+        self.shards(&mut page);
+        f.write_str(&page.finish())
+    }
+}
+
+/// One section each.
+impl Report {
+    fn finish(&self, page: &mut Page) {
+        page.heading(match self.finish {
+            FinishReason::Drained => "Drained: nothing in scope is left to fetch",
+            FinishReason::MaxDuration => "Ended: the time allowed is over",
+            FinishReason::MaxPages => "Ended: the pages allowed are fetched",
+            FinishReason::SinkFailed => "FAILED: records could not be written",
+            FinishReason::Stopped => "Stopped on request",
+            FinishReason::StorageFailed => "FAILED: what was found could not be kept",
+        });
+        let took = Duration::from_millis(self.elapsed_ms);
+        let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
+        let pages = format!("{} pages in {}, {rate:.1} a second", thousands(self.urls.fetched), duration(took));
+        page.line(&pages);
+        page.line(&format!("{} to {}", self.started, self.finished));
+        if !self.settings.robots {
+            page.line("!! robots.txt was NOT honored");
+        }
+        if self.settings.private_addresses {
+            page.line("!! private addresses were allowed");
+        }
+        if let Some(worst) = &self.politeness.worst {
+            let violations = thousands(self.politeness.violations);
+            let [waited, delay] = [worst.waited_us, worst.delay_us].map(|us| duration(Duration::from_micros(us)));
+            page.line(&format!("!! {violations} requests came TOO EARLY, at worst after {waited} of {delay}:"));
+            page.line(&format!("   {}", worst.host));
+        }
+    }
+
+    fn lost(&self, page: &mut Page) {
+        page.heading("Was anything lost?");
+        let filter = &self.seen.merged;
+        let new = format!("expected, of {} new URLs", short(filter.inserted));
+        page.fact("URLs taken for seen by the filter", &expected(filter.expected_lost), &new);
+        let retries = format!("after {} retries", thousands(self.pages.retries));
+        page.fact("URLs given up without a response", &thousands(self.urls.failed), &retries);
+        page.fact("URLs still queued", &thousands(self.urls.queued), "");
+        page.fact("pages cut at the size limit", &thousands(self.pages.truncated), "");
+        if let Some(truth) = &self.simulated {
+            truth.facts(page);
+        }
+    }
+
+    fn filter(&self, page: &mut Page) {
+        page.heading("How full is the filter?");
+        let filter = &self.seen.merged;
+        let of_capacity = percent(filter.inserted as f64, filter.capacity as f64);
+        let capacity = format!("of {} that it was sized for", thousands(filter.capacity));
+        page.fact("URLs", &thousands(filter.inserted), &format!("{of_capacity} {capacity}"));
+        let shards =
+            format!("{} layout, {} shards", self.settings.seen_layout, thousands(self.seen.shards.len() as u64));
+        let bits = format!("of {} bits, {} a URL", short(filter.bits), filter.probes);
+        page.fact("filled", &percent(filter.fill_ratio, 1.0), &format!("{bits}; {shards}"));
+        let mean = chance(filter.false_positive_rate_mean);
+        let target = chance(filter.false_positive_rate_target);
+        let rates = format!("mean so far {mean}, target at capacity {target}");
+        page.fact("false-positive rate now", &chance(filter.false_positive_rate_estimated), &rates);
+        let per_url = filter.bytes as f64 * 8.0 / filter.capacity.max(1) as f64;
+        page.fact("memory", &bytes(filter.bytes), &format!("{per_url:.1} bits for each URL that it was sized for"));
+    }
+
+    fn cost(&self, page: &mut Page) {
+        page.heading("What did it cost?");
+        let [pages, robots] = [&self.pages, &self.robots];
+        let retries = format!("{} of them retries", thousands(pages.retries + robots.retries));
+        page.fact("requests", &thousands(pages.requests + robots.requests), &retries);
+        let decoded = format!("{} decoded", bytes(pages.decoded_bytes + robots.decoded_bytes));
+        page.fact("bytes on the wire", &bytes(pages.wire_bytes + robots.wire_bytes), &decoded);
+        if let Some(cpu_ms) = self.cost.cpu_ms {
+            let each = cpu_ms as f64 / self.urls.fetched.max(1) as f64;
+            page.fact("CPU time", &duration(Duration::from_millis(cpu_ms)), &format!("{each:.2} s per 1,000 pages"));
+        }
+        if let Some(peak) = self.cost.peak_memory_bytes {
+            page.fact("peak memory", &bytes(peak), "");
+        }
+    }
+
+    fn urls(&self, page: &mut Page) {
+        page.heading("URLs");
+        let seeds = format!("{} seeds taken, {} refused", thousands(self.seeds.taken), thousands(self.seeds.refused));
+        page.fact("found", &thousands(self.urls.found), &seeds);
+        let mut refused: Vec<_> = self.urls.refused.iter().filter(|&(_, &count)| count > 0).collect();
+        refused.sort_by_key(|&(_, &count)| Reverse(count));
+        for (reason, &count) in refused {
+            let share = format!("{} of the found", percent(count as f64, self.urls.found as f64));
+            page.fact(&format!("refused: {reason}"), &thousands(count), &share);
+        }
+        page.fact("admitted", &thousands(self.urls.admitted), "");
+        page.fact("fetched", &thousands(self.urls.fetched), "");
+    }
+
+    fn responses(&self, page: &mut Page) {
+        page.heading("Requests and responses");
+        let [pages, robots] = [&self.pages, &self.robots];
+        let mut rows = vec![["", "pages", "robots.txt"].map(str::to_owned)];
+        let mut row = |name: &str, [pages, robots]: [String; 2]| rows.push([name.to_owned(), pages, robots]);
+        row("requests", [pages, robots].map(|of| thousands(of.requests)));
+        row("retries", [pages, robots].map(|of| thousands(of.retries)));
+        row("redirects", [pages, robots].map(|of| thousands(of.redirects)));
+        row("cut", [pages, robots].map(|of| thousands(of.truncated)));
+        row("on the wire", [pages, robots].map(|of| bytes(of.wire_bytes)));
+        row("decoded", [pages, robots].map(|of| bytes(of.decoded_bytes)));
+        for (kind, top) in [
+            ("status ", top([&pages.statuses, &robots.statuses])),
+            ("error: ", top([&pages.errors, &robots.errors])),
+            ("", top([&pages.content_types, &robots.content_types])),
+        ] {
+            for (name, counts) in top {
+                row(&format!("{kind}{name}"), counts.map(thousands));
+            }
+        }
+        page.table(&rows);
+    }
+
+    fn latency(&self, page: &mut Page) {
+        page.heading("Latency");
+        let mut rows = vec![["", "count", "p50", "p90", "p99", "max"].map(str::to_owned)];
+        for (name, times) in [
+            ("pages: first byte", &self.pages.first_byte),
+            ("pages: whole", &self.pages.total),
+            ("robots.txt: first byte", &self.robots.first_byte),
+            ("robots.txt: whole", &self.robots.total),
+        ] {
+            let Percentiles { count, p50_us, p90_us, p99_us, max_us } = *times;
+            let [p50, p90, p99, max] = [p50_us, p90_us, p99_us, max_us].map(|us| duration(Duration::from_micros(us)));
+            rows.push([name.to_owned(), thousands(count), p50, p90, p99, max]);
+        }
+        page.table(&rows);
+    }
+
+    fn hosts(&self, page: &mut Page) {
+        let [known, active, retired] = [self.hosts.known, self.hosts.active, self.hosts.retired].map(thousands);
+        page.heading(&format!("Hosts: {known} known, {active} with URLs queued, {retired} given up"));
+        let mut rows = vec![["most requests", "requests", "queued", "failures", "delay", ""].map(str::to_owned)];
+        for HostRow { host, requests, queued, failures, delay_ms, retired } in &self.hosts.top {
+            rows.push([
+                host.clone(),
+                thousands(*requests),
+                thousands(*queued),
+                thousands(u64::from(*failures)),
+                duration(Duration::from_millis(*delay_ms)),
+                if *retired { "given up" } else { "" }.to_owned(),
+            ]);
+        }
+        page.table(&rows);
+        let judged = format!("of {} requests", thousands(self.politeness.requests));
+        page.fact("requests that came too early", &thousands(self.politeness.violations), &judged);
+    }
+
+    fn shards(&self, page: &mut Page) {
+        let shards = &self.seen.shards;
+        page.heading("The seen filter, by shard");
+        let mut fullest: Vec<_> = shards.iter().enumerate().collect();
+        fullest.sort_by(|(_, a), (_, b)| b.fill_ratio.total_cmp(&a.fill_ratio));
+        fullest.truncate(SHARDS);
+        fullest.sort_by_key(|&(number, _)| number);
+        let header = ["shard", "capacity", "URLs", "tests", "bits", "k", "fill", "distinct", "rate", "mean", "lost"];
+        let mut rows = vec![header.map(str::to_owned), shard_row("all", &self.seen.merged)];
+        rows.extend(fullest.iter().map(|(number, shard)| shard_row(&number.to_string(), shard)));
+        page.table(&rows);
+        if shards.len() > SHARDS {
+            page.line(&format!(
+                "the {SHARDS} fullest of {} shards; report.json has all",
+                thousands(shards.len() as u64)
+            ));
+        }
+    }
+}
+
+impl Simulated {
+    fn facts(&self, page: &mut Page) {
+        let reachable = format!("of {} that could be reached", thousands(self.reachable));
+        page.fact("simulated pages missed", &thousands(self.missed), &reachable);
+        page.fact("  by an error of the filter", &thousands(self.missed_by_filter), "");
+        page.fact("simulated pages fetched twice", &thousands(self.fetched_twice), "");
+        page.fact("simulated pages that nothing links", &thousands(self.unknown_urls), "fetched all the same");
+        page.fact("requests against robots.txt", &thousands(self.against_robots), "by the server's rules");
+        page.fact("requests that came too early", &thousands(self.interval_violations), "by the server's clock");
+    }
+}
+
+fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 11] {
+    [
+        name.to_owned(),
+        short(shard.capacity),
+        short(shard.inserted),
+        short(shard.tests),
+        short(shard.bits),
+        shard.probes.to_string(),
+        percent(shard.fill_ratio, 1.0),
+        short(whole(shard.cardinality)),
+        chance(shard.false_positive_rate_estimated),
+        chance(shard.false_positive_rate_mean),
+        expected(shard.expected_lost),
+    ]
+}
+
+/// Names with their counts in both maps, most first; where there are more than [`TOP`], the last row is the rest.
+fn top<K: Ord + ToString>(maps: [&BTreeMap<K, u64>; 2]) -> Vec<(String, [u64; 2])> {
+    let mut both: BTreeMap<&K, [u64; 2]> = BTreeMap::new();
+    for (side, map) in maps.into_iter().enumerate() {
+        for (name, count) in map {
+            both.entry(name).or_default()[side] += count;
+        }
+    }
+    let mut rows: Vec<_> = both.into_iter().map(|(name, counts)| (name.to_string(), counts)).collect();
+    rows.sort_by_key(|&(_, [a, b])| Reverse(a + b));
+    if rows.len() > TOP {
+        let rest = rows.split_off(TOP - 1);
+        let sum = rest.iter().fold([0, 0], |[a, b], (_, [c, d])| [a + c, b + d]);
+        rows.push((format!("{} others", rest.len()), sum));
+    }
+    rows
+}
