@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{JobError, replace};
-use crate::address::FingerprintKey;
+use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 
 /// How the first line begins; the format's number follows.
 const MAGIC: &str = "crawler job, format ";
@@ -34,9 +34,9 @@ pub struct Manifest {
     pub id: u64,
     /// Keys the job's fingerprints (D1); random, in hexadecimal on disk.
     pub fingerprint_key: FingerprintKey,
-    /// How a URL's key becomes a fingerprint, and that becomes probes.
+    /// How a URL's key becomes a fingerprint: [`FINGERPRINT_STRATEGY`] of the version that created it.
     pub fingerprint_strategy: u32,
-    /// The version of the rules by which a URL gets its key.
+    /// How a URL gets its key: [`KEY_RULES_VERSION`] of the version that created it.
     pub key_rules: u32,
     /// The version of this crate that created the job.
     pub crawler: String,
@@ -48,10 +48,10 @@ impl Manifest {
     /// A new job's: its numbers drawn, its versions this crate's, its time now.
     pub(super) fn draw() -> Self {
         Self {
-            id: random(),
-            fingerprint_key: FingerprintKey::from_u64(random()),
-            fingerprint_strategy: 1,
-            key_rules: 1,
+            id: RandomState::new().hash_one(()),
+            fingerprint_key: FingerprintKey::random(),
+            fingerprint_strategy: FINGERPRINT_STRATEGY,
+            key_rules: KEY_RULES_VERSION,
             crawler: env!("CARGO_PKG_VERSION").to_owned(),
             created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         }
@@ -143,9 +143,4 @@ impl Lines<'_> {
     fn wrong(&self, problem: String) -> JobError {
         JobError::Manifest { path: self.path.to_owned(), line: self.number, problem }
     }
-}
-
-/// Unpredictable to others: `SipHash` under keys that std draws from the operating system.
-fn random() -> u64 {
-    RandomState::new().hash_one(())
 }
