@@ -13,6 +13,19 @@ pub enum Via {
     Redirect,
 }
 
+impl Via {
+    /// Whether a URL found so, this deep, is what the user asked for, and widens the scope: a seed, or where a seed
+    /// redirects to, as `http://example.org/` does to `https://www.example.org/`. Redirects add no depth and links do, so
+    /// at depth 0 there is nothing else.
+    pub(super) fn widens_scope(self, depth: u32) -> bool {
+        match self {
+            Self::Seed => true,
+            Self::Link => false,
+            Self::Redirect => depth == 0,
+        }
+    }
+}
+
 /// A URL that somebody found, before the gate.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -36,19 +49,13 @@ impl Found {
 
     /// A link on the page that `lease` fetched.
     pub fn link(url: CanonicalUrl, lease: &Lease) -> Self {
-        Self {
-            url,
-            depth: lease.depth().saturating_add(1),
-            via: Via::Link,
-            redirects: 0,
-            referrer: Some(lease.position()),
-        }
+        Self { url, depth: lease.depth().saturating_add(1), via: Via::Link, redirects: 0, referrer: lease.position() }
     }
 
     /// Where the response to `lease` points.
     pub fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
         let redirects = lease.redirects().saturating_add(1);
-        Self { url, depth: lease.depth(), via: Via::Redirect, redirects, referrer: Some(lease.position()) }
+        Self { url, depth: lease.depth(), via: Via::Redirect, redirects, referrer: lease.position() }
     }
 }
 
@@ -59,6 +66,23 @@ pub struct Admitted {
     pub(super) found: Found,
     pub(super) fingerprint: Fingerprint,
     pub(super) priority: u8,
+}
+
+impl Admitted {
+    /// The URL and how it was found.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// What the seen set remembers of it.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// Its front queue: its depth, at most 255; 0 goes first.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
 }
 
 /// The gate's verdict on one URL.

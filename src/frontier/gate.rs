@@ -1,18 +1,49 @@
-use super::{Admission, Found, Refusal, RefusalCounts};
-use crate::address::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer};
-use crate::seen::SeenSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::scope::{Roots, Scope};
+use super::{Admission, Admitted, Found, FrontierError, FrontierOptions, Refusal, RefusalCounts, TrapLimits};
+use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
+use crate::seen::{SeenSet, Sighting};
 
 /// Scope, then traps, then seen (D7): the verdict on one URL, and the proof. `Sync`; shared by all workers.
+///
+/// Every URL found is counted once, as admitted or as refused for one reason: [`found`](Self::found) is
+/// [`admitted`](Self::admitted) and all [`refusals`](Self::refusals) together, at any time that nobody is at the gate.
 #[derive(Debug)]
 pub struct Gate {
     canonicalizer: Canonicalizer,
+    key: FingerprintKey,
+    scope: Scope,
+    traps: TrapLimits,
     seen: SeenSet,
+    admitted: AtomicU64,
+    refused: [AtomicU64; Refusal::ALL.len()],
 }
 
 impl Gate {
+    pub(super) fn new(options: &FrontierOptions) -> Result<Self, FrontierError> {
+        // The standard library's seed is the system's randomness.
+        let random = || FingerprintKey::from_u64(RandomState::new().hash_one("fingerprint key"));
+        Ok(Self {
+            canonicalizer: Canonicalizer::new(&options.keys),
+            key: options.fingerprint_key.unwrap_or_else(random),
+            scope: Scope::new(&options.scope)?,
+            traps: options.traps.clone(),
+            seen: SeenSet::new(&options.seen)?,
+            admitted: AtomicU64::default(),
+            refused: Default::default(),
+        })
+    }
+
     /// The rules by which texts become URLs here.
     pub fn canonicalizer(&self) -> &Canonicalizer {
         &self.canonicalizer
+    }
+
+    /// What the fingerprints are keyed with.
+    pub fn fingerprint_key(&self) -> FingerprintKey {
+        self.key
     }
 
     /// A link's text to a URL; a text that is none is counted as refused.
@@ -21,31 +52,55 @@ impl Gate {
     /// The reason it was refused for.
     pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, Refusal> {
         self.canonicalizer.join(base, href).map_err(|error| {
-            let refusal = match error {
-                AddressError::TooLong { .. } => Refusal::TooLong,
-                AddressError::UnsupportedScheme(_) => Refusal::UnsupportedScheme,
-                AddressError::Malformed(_) => Refusal::Malformed,
-            };
+            let refusal = Refusal::from(&error);
             self.refuse(refusal);
             refusal
         })
     }
 
-    /// Decides on one URL and, where it is new, remembers it. Seeds widen the scope first.
+    /// Decides on one URL and, where it is new, remembers it. A seed, and where a seed redirects to, widens the scope first.
     pub fn admit(&self, found: Found) -> Admission {
-        let _ = found;
-        todo!()
+        self.scope.widen(std::slice::from_ref(&found));
+        let verdict = self.judge(&self.scope.roots(), &found);
+        match verdict {
+            Ok(fingerprint) => self.conclude(found, fingerprint, self.seen.insert(fingerprint)),
+            Err(refusal) => self.turn_away(refusal),
+        }
     }
 
     /// Decides on a page's links together: the seen set's locks are taken once a shard. Answers in the order asked.
+    ///
+    /// # Panics
+    /// Where the seen set does not answer each question.
     pub fn admit_batch(&self, found: Vec<Found>) -> Vec<Admission> {
-        found.into_iter().map(|found| self.admit(found)).collect()
+        self.scope.widen(&found);
+        let verdicts: Vec<_> = {
+            let roots = self.scope.roots();
+            found.iter().map(|found| self.judge(&roots, found)).collect()
+        };
+        let fingerprints: Vec<Fingerprint> = verdicts.iter().filter_map(|verdict| verdict.ok()).collect();
+        let mut sightings = Vec::new();
+        self.seen.insert_batch(&fingerprints, &mut sightings);
+        let mut sightings = sightings.into_iter();
+        let conclude = |(found, verdict)| match verdict {
+            Ok(fingerprint) => {
+                let sighting = sightings.next().expect("one answer for each fingerprint");
+                self.conclude(found, fingerprint, sighting)
+            }
+            Err(refusal) => self.turn_away(refusal),
+        };
+        found.into_iter().zip(verdicts).map(conclude).collect()
     }
 
-    /// Counts a refusal that was decided elsewhere: on the page, or at the host.
+    /// Counts a URL that was found and refused elsewhere, on its page.
     pub fn refuse(&self, refusal: Refusal) {
-        let _ = refusal;
-        todo!()
+        self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts URLs as refused that were admitted before: their host does not want them.
+    pub(super) fn withdraw(&self, refusal: Refusal, urls: u64) {
+        self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
+        self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
     /// The seen set, for its statistics.
@@ -55,16 +110,37 @@ impl Gate {
 
     /// URLs refused so far, by reason.
     pub fn refusals(&self) -> RefusalCounts {
-        todo!()
+        RefusalCounts::new(|refusal| self.refused[refusal as usize].load(Ordering::Relaxed))
     }
 
     /// URLs found so far, admitted or refused.
     pub fn found(&self) -> u64 {
-        todo!()
+        self.admitted() + self.refusals().total()
     }
 
-    /// URLs admitted so far.
+    /// URLs admitted so far, without those that were refused later, by their host's robots.txt or because it was retired.
     pub fn admitted(&self) -> u64 {
-        todo!()
+        self.admitted.load(Ordering::Relaxed)
+    }
+
+    /// Everything but the seen test, which alone remembers (D7).
+    fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
+        self.scope.judge(roots, found)?;
+        self.traps.judge(found)?;
+        Ok(self.key.fingerprint(found.url.key()))
+    }
+
+    fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {
+        if sighting == Sighting::Seen {
+            return self.turn_away(Refusal::Seen);
+        }
+        self.admitted.fetch_add(1, Ordering::Relaxed);
+        let priority = u8::try_from(found.depth).unwrap_or(u8::MAX);
+        Admission::Admitted(Admitted { found, fingerprint, priority })
+    }
+
+    fn turn_away(&self, refusal: Refusal) -> Admission {
+        self.refuse(refusal);
+        Admission::Refused(refusal)
     }
 }

@@ -16,10 +16,12 @@ pub enum LeaseKind {
 #[derive(Debug)]
 #[must_use = "a lease not completed holds its host back for ever"]
 pub struct Lease {
+    /// Which frontier lent it.
+    pub(super) frontier: u64,
     pub(super) host: u32,
     pub(super) host_key: HostKey,
     pub(super) kind: LeaseKind,
-    pub(super) position: Position,
+    pub(super) position: Option<Position>,
     pub(super) wire: Box<str>,
     pub(super) referrer: Option<Box<str>>,
     pub(super) depth: u32,
@@ -46,8 +48,8 @@ impl Lease {
         &self.host_key
     }
 
-    /// Where its admission stands in the journal.
-    pub fn position(&self) -> Position {
+    /// Where its admission stands in the journal; `None` for a robots.txt, which nobody admitted.
+    pub fn position(&self) -> Option<Position> {
         self.position
     }
 
@@ -71,7 +73,7 @@ impl Lease {
         self.redirects
     }
 
-    /// 1 for the first try.
+    /// 1 for the first try; of a robots.txt, the host's failures in a row and one.
     pub fn attempt(&self) -> u8 {
         self.attempt
     }

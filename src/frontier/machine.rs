@@ -1,9 +1,15 @@
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
+use super::agenda::Agenda;
+use super::back::{Back, Queued};
+use super::front::Front;
+use super::host::{HostState, RobotsFile};
+use super::hosts::Hosts;
 use super::{
-    Admitted, Arena, Completion, FrontierError, FrontierOptions, FrontierStatistics, Gate, HostStatistics, Journal,
-    Lease, Outcome, Timestamp,
+    Admitted, Arena, Entry, FrontierError, FrontierOptions, FrontierStatistics, Gate, HostStatistics, Journal, Lease,
+    LeaseKind, Politeness, Refusal, Timestamp, Via,
 };
 
 /// What to do now.
@@ -12,20 +18,51 @@ use super::{
 pub enum Next {
     /// Fetch this, then complete it.
     Fetch(Lease),
-    /// No host is due before this time; a completion or submission may bring it forward.
+    /// No host is due before this time; a completion or submission may bring it forward. Where it is not after `now`,
+    /// enough was done in one call: call again.
     Wait(Timestamp),
-    /// Nothing is queued; what is lent out may bring more.
+    /// All that is queued waits for leases that are out; what is lent out may bring more.
     Busy,
     /// Nothing is queued and nothing is lent out: the crawl is over.
     Drained,
 }
 
 /// URLs known and not yet fetched, and the order they go in.
+///
+/// A host with URLs queued is in one place: in the *agenda*, by the time it may be asked again; in a *front queue*, by the
+/// priority of its best URL, once that time has come; or lent out. Its URLs are in its *back queue*. [`next`](Self::next)
+/// takes the host that waits longest among those of the best priority, and of it the URL that waits longest among
+/// its best. A host's first lease is its robots.txt.
 #[derive(Debug)]
 pub struct Frontier<J: Journal = Arena> {
-    gate: Arc<Gate>,
-    journal: J,
+    pub(super) gate: Arc<Gate>,
+    pub(super) journal: J,
+    pub(super) politeness: Politeness,
+    pub(super) redirects: u8,
+    /// Marks its leases.
+    pub(super) id: u64,
+    pub(super) hosts: Hosts,
+    pub(super) back: Back,
+    pub(super) front: Front,
+    pub(super) agenda: Agenda,
+    pub(super) count: Count,
 }
+
+/// What would take a walk over all hosts to find out.
+#[derive(Debug, Default)]
+pub(super) struct Count {
+    pub(super) queued: u64,
+    pub(super) leased: u64,
+    pub(super) completed: u64,
+    pub(super) retries: u64,
+    pub(super) retired_hosts: u64,
+    /// Bytes of robots rules.
+    pub(super) rules: usize,
+}
+
+/// URLs that robots.txt disallows are dropped when their turn comes, this many a call at most: a host with a million
+/// of them does not stop the others.
+const DROPS: u32 = 128;
 
 impl Frontier {
     /// A frontier in memory.
@@ -33,8 +70,7 @@ impl Frontier {
     /// # Errors
     /// Where an option is out of its range or does not parse.
     pub fn new(options: &FrontierOptions) -> Result<Self, FrontierError> {
-        let _ = options;
-        todo!()
+        Self::with_journal(options, Arena::default())
     }
 }
 
@@ -44,8 +80,19 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// Where an option is out of its range or does not parse.
     pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, FrontierError> {
-        let _ = (options, journal);
-        todo!()
+        options.check()?;
+        Ok(Self {
+            gate: Arc::new(Gate::new(options)?),
+            journal,
+            politeness: options.politeness.clone(),
+            redirects: options.traps.redirects,
+            id: RandomState::new().hash_one("frontier"),
+            hosts: Hosts::default(),
+            back: Back::default(),
+            front: Front::default(),
+            agenda: Agenda::default(),
+            count: Count::default(),
+        })
     }
 
     /// The gate; clone the `Arc` to admit from other threads.
@@ -53,41 +100,208 @@ impl<J: Journal> Frontier<J> {
         &self.gate
     }
 
-    /// Queues an admitted URL.
+    /// Queues an admitted URL. O(log hosts). One for a host that was retired meanwhile is counted as
+    /// [`Refusal::HostRetired`].
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// Where the journal's storage fails; the URL is lost then.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> io::Result<()> {
-        let _ = (admitted, now, &self.journal);
-        todo!()
+        let Admitted { found, priority, .. } = admitted;
+        let number = self.hosts.number(&found.url);
+        let host = &mut self.hosts[number];
+        if host.state == HostState::Retired {
+            self.gate.withdraw(Refusal::HostRetired, 1);
+            return Ok(());
+        }
+        let position = self.journal.append(Entry {
+            wire: found.url.wire(),
+            depth: found.depth,
+            priority,
+            via: found.via,
+            redirects: found.redirects,
+            referrer: found.referrer,
+        })?;
+        self.back.push(&mut host.queue, priority, position);
+        self.count.queued += 1;
+        match host.state {
+            HostState::Idle => self.place(number, now),
+            HostState::Due(worse) if priority < worse => {
+                host.state = HostState::Due(priority);
+                self.front.remove(number, worse);
+                self.front.push(number, priority);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
-    /// What to do now. O(log hosts).
+    /// What to do now. O(log hosts), amortized: each host that has become due moves to the front once.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// Where the journal's storage fails; nothing has changed then.
     pub fn next(&mut self, now: Timestamp) -> io::Result<Next> {
-        let _ = now;
-        todo!()
+        self.wake(now);
+        let mut drops = DROPS;
+        while drops > 0
+            && let Some((number, priority)) = self.front.pop()
+        {
+            match self.lend(number, priority, now, &mut drops) {
+                Ok(Some(lease)) => return Ok(Next::Fetch(lease)),
+                Ok(None) => self.place(number, now),
+                Err(error) => {
+                    self.place(number, now);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(match self.agenda.earliest() {
+            _ if self.front.len() > 0 => Next::Wait(now),
+            Some(due) => Next::Wait(due),
+            None if self.count.leased > 0 => Next::Busy,
+            None => Next::Drained,
+        })
     }
 
-    /// Takes a lease back. O(log hosts).
-    ///
-    /// # Errors
-    /// Where the journal's storage fails.
-    pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> io::Result<Completion> {
-        let _ = (lease, outcome, now);
-        todo!()
-    }
-
-    /// The frontier in numbers.
+    /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
-        todo!()
+        let tables = self.hosts.memory() + self.back.memory() + self.front.memory() + self.agenda.memory();
+        FrontierStatistics {
+            queued: self.count.queued,
+            leased: self.count.leased,
+            completed: self.count.completed,
+            retries: self.count.retries,
+            hosts: self.hosts.len() as u64,
+            active_hosts: (self.agenda.len() + self.front.len()) as u64,
+            retired_hosts: self.count.retired_hosts,
+            memory: (tables + self.count.rules + self.journal.memory()) as u64,
+        }
     }
 
-    /// The hosts with the most requests, most first.
+    /// The hosts with the most requests, most first, equals by name. O(hosts).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
-        let _ = most;
-        todo!()
+        let mut hosts: Vec<_> = self.hosts.iter().collect();
+        let order = |a: &&super::host::Host, b: &&super::host::Host| {
+            b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key))
+        };
+        if most < hosts.len() {
+            hosts.select_nth_unstable_by(most, order);
+            hosts.truncate(most);
+        }
+        hosts.sort_unstable_by(order);
+        let in_numbers = |host: &super::host::Host| HostStatistics {
+            host: host.key.clone(),
+            requests: host.requests,
+            queued: host.queue.len().into(),
+            failures: host.failures,
+            delay: host.delay(&self.politeness),
+            retired: host.state == HostState::Retired,
+        };
+        hosts.into_iter().map(in_numbers).collect()
     }
+
+    /// Puts a host, that is nowhere, where it belongs by its queue and its clock.
+    pub(super) fn place(&mut self, number: u32, now: Timestamp) {
+        let (due, best) = {
+            let host = &self.hosts[number];
+            (host.due, self.back.first(&host.queue))
+        };
+        self.hosts[number].state = match best {
+            None => HostState::Idle,
+            Some(_) if due > now => {
+                self.agenda.push(due, number);
+                HostState::Snoozed
+            }
+            Some(Queued { priority, .. }) => {
+                // Those that have been due for longer come first.
+                self.wake(now);
+                self.front.push(number, priority);
+                HostState::Due(priority)
+            }
+        };
+    }
+
+    /// Moves hosts that have become due from the agenda to the front, in the order of their times.
+    fn wake(&mut self, now: Timestamp) {
+        while let Some(number) = self.agenda.pop_due(now) {
+            let host = &mut self.hosts[number];
+            let best = self.back.first(&host.queue).expect("a host in the agenda has URLs queued");
+            host.state = HostState::Due(best.priority);
+            self.front.push(number, best.priority);
+        }
+    }
+
+    /// A lease of a host that was taken from the front queue of this priority. `None` where robots.txt disallows its URLs up
+    /// to one of another priority, or up to the bound: it must queue again.
+    fn lend(&mut self, number: u32, priority: u8, now: Timestamp, drops: &mut u32) -> io::Result<Option<Lease>> {
+        let host = &mut self.hosts[number];
+        if self.politeness.robots && host.robots.is_wanted(now) {
+            let wire = match &host.robots {
+                RobotsFile::Moved(detour) => detour.url.clone(),
+                _ => host.key.robots_url().into(),
+            };
+            let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
+            let robots = Lease { wire, priority, attempt, ..self.blank_lease(number) };
+            return Ok(Some(self.lent(robots)));
+        }
+        while *drops > 0
+            && let Some(first) = self.back.first(&host.queue)
+            && first.priority == priority
+        {
+            let entry = self.journal.read(first.position)?;
+            if host.robots.allows(path_and_query(entry.wire)) {
+                let Entry { depth, via, redirects, referrer, .. } = entry;
+                let wire = entry.wire.into();
+                let referrer = match referrer {
+                    Some(position) => Some(self.journal.read(position)?.wire.into()),
+                    None => None,
+                };
+                self.back.pop(&mut host.queue);
+                self.count.queued -= 1;
+                let attempt = first.attempts.saturating_add(1);
+                let position = Some(first.position);
+                let kind = LeaseKind::Page;
+                let blank = self.blank_lease(number);
+                let page = Lease { kind, position, wire, referrer, depth, priority, via, redirects, attempt, ..blank };
+                return Ok(Some(self.lent(page)));
+            }
+            self.back.pop(&mut host.queue);
+            self.count.queued -= 1;
+            self.gate.withdraw(Refusal::Robots, 1);
+            *drops -= 1;
+        }
+        Ok(None)
+    }
+
+    fn blank_lease(&self, number: u32) -> Lease {
+        let host = &self.hosts[number];
+        Lease {
+            frontier: self.id,
+            host: number,
+            host_key: host.key.clone(),
+            kind: LeaseKind::Robots,
+            position: None,
+            wire: Box::default(),
+            referrer: None,
+            depth: 0,
+            priority: 0,
+            via: Via::Seed,
+            redirects: 0,
+            attempt: 1,
+            delay: host.delay(&self.politeness),
+        }
+    }
+
+    fn lent(&mut self, lease: Lease) -> Lease {
+        let host = &mut self.hosts[lease.host];
+        host.state = HostState::Leased;
+        host.requests += 1;
+        self.count.leased += 1;
+        lease
+    }
+}
+
+/// `/a?b` of the wire URL `https://example.org/a?b`.
+fn path_and_query(wire: &str) -> &str {
+    let host = wire.find("://").map_or(0, |at| at + 3);
+    wire[host..].find('/').map_or("/", |path| &wire[host + path..])
 }

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::time::Duration;
 
 use crate::address::{FingerprintKey, KeyRules};
@@ -21,6 +22,36 @@ pub struct FrontierOptions {
     pub politeness: Politeness,
 }
 
+impl FrontierOptions {
+    /// Checks what no other part does for itself.
+    pub(super) fn check(&self) -> Result<(), FrontierError> {
+        let Politeness { agent, attempts, host_failures, robots_ttl, .. } = &self.politeness;
+        let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
+        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 8] = [
+            (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
+            (
+                is_token(agent),
+                "politeness.agent",
+                agent,
+                "may hold letters, digits, - and _ only (RFC 9309 section 2.2.1)",
+            ),
+            (*attempts > 0, "politeness.attempts", attempts, "is at least 1"),
+            (*host_failures > 0, "politeness.host_failures", host_failures, "is at least 1"),
+            (!robots_ttl.is_zero(), "politeness.robots_ttl", &0, "is more than 0"),
+            (*url_bytes > 0, "traps.url_bytes", url_bytes, "is at least 1"),
+            (*path_segments <= 1000, "traps.path_segments", path_segments, "is at most 1000"),
+            (*segment_repeats > 0, "traps.segment_repeats", segment_repeats, "is at least 1"),
+        ];
+        match checks.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, option, value, reason)) => {
+                Err(FrontierError::Option { option, value: value.to_string(), reason: reason.to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// How far from the seeds a URL may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,7 +69,7 @@ pub enum ScopeKind {
     Prefix,
 }
 
-/// The rules on what belongs to this crawl.
+/// The rules on what belongs to this crawl. Where a seed redirects to belongs to it as if it were a seed.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ScopeOptions {
@@ -46,7 +77,7 @@ pub struct ScopeOptions {
     pub kind: ScopeKind,
     /// Regular expressions on the key; where there are any, one must match. Seeds are exempt.
     pub include: Vec<String>,
-    /// Regular expressions on the key; none may match.
+    /// Regular expressions on the key; none may match, of seeds neither.
     pub exclude: Vec<String>,
     /// Links from a seed at most; `None` is no limit.
     pub max_depth: Option<u32>,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::Timestamp;
+use super::{Lease, LeaseKind, Timestamp, robots};
 
 /// How a lease ended, as far as the frontier must know.
 #[derive(Clone, Debug)]
@@ -8,7 +8,8 @@ use super::Timestamp;
 pub enum Outcome {
     /// No response, or not a whole one.
     Failed(Failure),
-    /// The response points to the same key under another spelling: the page is fetched there, the seen test is not asked again.
+    /// The response points elsewhere. A page: to the same key under another spelling, so that it is fetched there and the seen
+    /// test is not asked again. A robots.txt: anywhere; it is fetched there (RFC 9309 section 2.3.1.2), as this host's.
     Moved {
         /// The wire URL to request instead.
         to: String,
@@ -28,7 +29,7 @@ pub enum Outcome {
         status: u16,
         /// Its Retry-After, as a rest from now.
         retry_after: Option<Duration>,
-        /// The body, cut at [`robots::MAX_BYTES`](super::robots::MAX_BYTES) or later.
+        /// The body, cut at [`robots::MAX_BYTES`] or later.
         body: Vec<u8>,
     },
 }
@@ -53,6 +54,60 @@ pub enum Failure {
     Timeout,
     /// The TLS handshake or certificate; final.
     Tls,
+}
+
+impl Outcome {
+    /// A whole response: to a page, or to a robots.txt, as the lease asked for. For a robots.txt the body is copied, up to
+    /// [`robots::MAX_BYTES`] and a line.
+    pub fn response(lease: &Lease, status: u16, body: &[u8]) -> Self {
+        match lease.kind() {
+            LeaseKind::Page => Self::Response { status, retry_after: None },
+            LeaseKind::Robots => {
+                let body = body[..body.len().min(robots::MAX_BYTES + 1)].to_vec();
+                Self::Robots { status, retry_after: None, body }
+            }
+        }
+    }
+
+    /// The same response with its Retry-After, as a rest from now.
+    #[must_use]
+    pub fn retry_after(mut self, rest: Duration) -> Self {
+        if let Self::Response { retry_after, .. } | Self::Robots { retry_after, .. } = &mut self {
+            *retry_after = Some(rest);
+        }
+        self
+    }
+}
+
+/// Whom a try that came to nothing speaks against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// Nobody outside: the host is neither spared nor counted against.
+    Fetcher,
+    /// The host: every such try counts towards its retirement.
+    Host,
+    /// The URL, perhaps: all its tries count once, so that three broken pages in a row are not taken for a dead host.
+    Url,
+}
+
+impl Blame {
+    /// `None` for an answer that is final.
+    pub(super) const fn of_status(status: u16) -> Option<Self> {
+        match status {
+            // "Not now", whatever was asked for.
+            429 | 503 => Some(Self::Host),
+            500.. => Some(Self::Url),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn of_failure(failure: Failure) -> Self {
+        match failure {
+            Failure::Lost => Self::Fetcher,
+            Failure::Address | Failure::Connect | Failure::Dns | Failure::Tls => Self::Host,
+            Failure::BadResponse | Failure::Incomplete | Failure::Timeout => Self::Url,
+        }
+    }
 }
 
 impl Failure {

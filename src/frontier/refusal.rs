@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::address::AddressError;
+
 /// Why a URL was found and not fetched (D15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -78,6 +80,16 @@ impl Refusal {
     }
 }
 
+impl From<&AddressError> for Refusal {
+    fn from(error: &AddressError) -> Self {
+        match error {
+            AddressError::Malformed(_) => Self::Malformed,
+            AddressError::TooLong { .. } => Self::TooLong,
+            AddressError::UnsupportedScheme(_) => Self::UnsupportedScheme,
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -89,9 +101,18 @@ impl fmt::Display for Refusal {
 pub struct RefusalCounts([u64; Refusal::ALL.len()]);
 
 impl RefusalCounts {
+    pub(super) fn new(count: impl Fn(Refusal) -> u64) -> Self {
+        Self(Refusal::ALL.map(count))
+    }
+
     /// How many for this reason.
     pub fn of(&self, refusal: Refusal) -> u64 {
         self.0[refusal as usize]
+    }
+
+    /// How many for all reasons together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
     }
 
     /// Each reason with its count, zeros too.

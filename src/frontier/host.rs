@@ -1,0 +1,136 @@
+use std::time::Duration;
+
+use super::back::Queue;
+use super::robots::Robots;
+use super::{Politeness, Timestamp};
+use crate::address::HostKey;
+
+/// One host: its queue, its clock, its robots.txt and how it has behaved. 96 bytes and the key's text.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) key: HostKey,
+    pub(super) queue: Queue,
+    /// Not asked before.
+    pub(super) due: Timestamp,
+    pub(super) robots: RobotsFile,
+    /// Leases handed out.
+    pub(super) requests: u64,
+    /// Failures in a row.
+    pub(super) failures: u32,
+    pub(super) state: HostState,
+    /// It has answered at least once.
+    pub(super) has_answered: bool,
+}
+
+/// Where a host is: in one place at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HostState {
+    /// Nothing queued; its clock runs on.
+    Idle,
+    /// In the agenda.
+    Snoozed,
+    /// In the front queue of this priority.
+    Due(u8),
+    /// One of its URLs is lent out.
+    Leased,
+    /// Not asked again in this crawl.
+    Retired,
+}
+
+/// What is known of a host's robots.txt.
+#[derive(Debug)]
+pub(super) enum RobotsFile {
+    /// Not yet fetched, or not to be had: everything waits for it.
+    Unknown,
+    /// It is elsewhere (RFC 9309 section 2.3.1.2).
+    Moved(Box<Detour>),
+    /// Fetched, or known to be missing.
+    Known {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// It has decided on a URL. One that never did is good however old: hosts may be so many that none has its next
+        /// turn within the time that a robots.txt is good for, and nothing but robots.txt would be fetched.
+        is_used: bool,
+        /// `None` allows everything.
+        rules: Option<Box<Robots>>,
+    },
+}
+
+/// A robots.txt on its way through redirects.
+#[derive(Debug)]
+pub(super) struct Detour {
+    pub(super) hops: u8,
+    pub(super) url: Box<str>,
+}
+
+impl Host {
+    pub(super) fn new(key: HostKey) -> Self {
+        Self {
+            key,
+            queue: Queue::default(),
+            due: Timestamp::default(),
+            robots: RobotsFile::Unknown,
+            requests: 0,
+            failures: 0,
+            state: HostState::Idle,
+            has_answered: false,
+        }
+    }
+
+    /// The rest between a response and the next request.
+    pub(super) fn delay(&self, politeness: &Politeness) -> Duration {
+        let asked = self.robots.rules().and_then(Robots::crawl_delay).unwrap_or_default();
+        politeness.host_delay.max(asked.min(politeness.max_crawl_delay))
+    }
+
+    /// The rest after a failure, the `nth` in a row: it doubles with each, and is never shorter than the delay.
+    pub(super) fn backoff(&self, politeness: &Politeness, nth: u32) -> Duration {
+        let factor = 1u32.checked_shl(nth.saturating_sub(1)).unwrap_or(u32::MAX);
+        let rest = politeness.backoff.saturating_mul(factor).min(politeness.max_backoff);
+        rest.max(self.delay(politeness))
+    }
+
+    /// Whether it failed too often in a row. One that has never answered is given as many tries as a URL: names that do not
+    /// resolve and machines that are off are a tenth of a wide crawl's hosts.
+    pub(super) fn is_hopeless(&self, politeness: &Politeness) -> bool {
+        let limit = politeness.host_failures;
+        let limit = if self.has_answered { limit } else { limit.min(politeness.attempts.into()) };
+        self.failures >= limit
+    }
+}
+
+impl RobotsFile {
+    /// Whether it must be fetched before the next page.
+    pub(super) fn is_wanted(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Unknown | Self::Moved(_) => true,
+            Self::Known { stale_at, is_used, .. } => *is_used && *stale_at <= now,
+        }
+    }
+
+    /// May this path and query be fetched? What is not known yet decides nothing here.
+    pub(super) fn allows(&mut self, path_and_query: &str) -> bool {
+        match self {
+            Self::Unknown | Self::Moved(_) => true,
+            Self::Known { is_used, rules, .. } => {
+                *is_used = true;
+                rules.as_ref().is_none_or(|rules| rules.ruling(path_and_query).allowed)
+            }
+        }
+    }
+
+    /// Bytes of memory held beside the host's own.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Moved(detour) => size_of::<Detour>() + detour.url.len(),
+            _ => self.rules().map_or(0, Robots::memory),
+        }
+    }
+
+    fn rules(&self) -> Option<&Robots> {
+        match self {
+            Self::Known { rules, .. } => rules.as_deref(),
+            Self::Unknown | Self::Moved(_) => None,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+use std::net::Ipv4Addr;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use ahash::AHashSet;
+use regex::RegexSet;
+
+use super::pattern::patterns;
+use super::{Found, FrontierError, Refusal, ScopeKind, ScopeOptions, Via};
+use crate::address::CanonicalUrl;
+
+/// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth.
+#[derive(Debug)]
+pub(super) struct Scope {
+    kind: ScopeKind,
+    /// What the seeds opened: hosts, domains, or directories on a host, by the kind.
+    roots: RwLock<Roots>,
+    /// Where it is empty, everything is included.
+    include: RegexSet,
+    exclude: RegexSet,
+    max_depth: Option<u32>,
+}
+
+/// Texts that the seeds opened.
+pub(super) type Roots = AHashSet<Box<str>>;
+
+impl Scope {
+    pub(super) fn new(options: &ScopeOptions) -> Result<Self, FrontierError> {
+        Ok(Self {
+            kind: options.kind,
+            roots: RwLock::default(),
+            include: patterns("scope.include", &options.include)?,
+            exclude: patterns("scope.exclude", &options.exclude)?,
+            max_depth: options.max_depth,
+        })
+    }
+
+    /// What the seeds opened so far, held still for a batch.
+    pub(super) fn roots(&self) -> RwLockReadGuard<'_, Roots> {
+        // A set of texts is whole after a panic, too.
+        self.roots.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the seeds among these, and where seeds redirect to, open their surroundings. An excluded one opens nothing.
+    pub(super) fn widen(&self, found: &[Found]) {
+        let opened = |found: &Found| self.opens(&found.url).map(Box::from);
+        let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
+        let mut new: Vec<Box<str>> =
+            seeds.filter(|found| !self.exclude.is_match(found.url.key())).filter_map(opened).collect();
+        if !new.is_empty() {
+            let roots = self.roots();
+            new.retain(|root| !roots.contains(root));
+        }
+        // Of a million seeds on a thousand hosts, a thousand wait here.
+        if !new.is_empty() {
+            self.roots.write().unwrap_or_else(PoisonError::into_inner).extend(new);
+        }
+    }
+
+    /// Whether this URL belongs to the crawl; if not, why. Seeds do, wherever they are and whatever is included; what is
+    /// excluded never does: lists of seeds are made by programs, exclusions by people.
+    pub(super) fn judge(&self, roots: &Roots, found: &Found) -> Result<(), Refusal> {
+        let is_asked_for = found.via.widens_scope(found.depth);
+        if !is_asked_for && !self.is_inside(roots, &found.url) {
+            return Err(Refusal::OutOfScope);
+        }
+        if self.exclude.is_match(found.url.key()) {
+            return Err(Refusal::Excluded);
+        }
+        if found.via != Via::Seed && !self.include.is_empty() && !self.include.is_match(found.url.key()) {
+            return Err(Refusal::NotIncluded);
+        }
+        if self.max_depth.is_some_and(|most| found.depth > most) {
+            return Err(Refusal::TooDeep);
+        }
+        Ok(())
+    }
+
+    /// What a seed opens.
+    fn opens<'a>(&self, seed: &'a CanonicalUrl) -> Option<&'a str> {
+        match self.kind {
+            ScopeKind::Any | ScopeKind::Page => None,
+            ScopeKind::Domain => Some(domain(seed.host())),
+            ScopeKind::Host => Some(seed.host()),
+            ScopeKind::Prefix => directories(seed).last(),
+        }
+    }
+
+    fn is_inside(&self, roots: &Roots, url: &CanonicalUrl) -> bool {
+        match self.kind {
+            ScopeKind::Any => true,
+            ScopeKind::Domain => roots.contains(domain(url.host())),
+            ScopeKind::Host => roots.contains(url.host()),
+            ScopeKind::Page => false,
+            ScopeKind::Prefix => directories(url).any(|directory| roots.contains(directory)),
+        }
+    }
+}
+
+/// The registrable domain (public suffix and one label); of an address or a bare name, itself.
+fn domain(host: &str) -> &str {
+    let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
+    if is_address { host } else { psl::domain_str(host).unwrap_or(host) }
+}
+
+/// `host:port/`, `host:port/a/`, `host:port/a/b/` of the key `https://host:port/a/b/c?d`.
+fn directories(url: &CanonicalUrl) -> impl Iterator<Item = &str> {
+    let key = url.key();
+    let start = key.find("://").map_or(0, |at| at + 3);
+    let end = key.find('?').unwrap_or(key.len());
+    let text = &key[start..end];
+    text.match_indices('/').map(|(at, _)| &text[..=at])
+}

@@ -1,0 +1,77 @@
+//! LEB128: seven bits of a number a byte, the lowest first, the top bit set where more follow.
+
+/// Bytes of the longest number.
+pub(super) const MAX_BYTES: usize = 10;
+
+/// The bytes of `number`, and how many of them count.
+pub(super) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
+    let mut bytes = [0; MAX_BYTES];
+    let mut length = 0;
+    loop {
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        bytes[length] = if number == 0 { low } else { low | 0x80 };
+        length += 1;
+        if number == 0 {
+            return (bytes, length);
+        }
+    }
+}
+
+/// The number that `next` gives the bytes of; `None` where it runs out before the end, or gives more than 64 bits.
+pub(super) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = next()?;
+        let low = u64::from(byte & 0x7f);
+        if (low << shift) >> shift != low {
+            return None;
+        }
+        number |= low << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// The way from one number to another, either direction small: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
+pub(super) const fn step(from: u64, to: u64) -> u64 {
+    let way = to.wrapping_sub(from).cast_signed();
+    ((way << 1) ^ (way >> 63)).cast_unsigned()
+}
+
+/// Where a [`step`] from `from` leads.
+pub(super) const fn walk(from: u64, step: u64) -> u64 {
+    from.wrapping_add((step >> 1) ^ (step & 1).wrapping_neg())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_and_are_as_short_as_they_can_be() {
+        for (number, length) in [(0, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 10)] {
+            let (bytes, written) = encode(number);
+            assert_eq!(written, length);
+            let mut rest = bytes[..written].iter().copied();
+            assert_eq!(decode(|| rest.next()), Some(number));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_too_long_is_no_number() {
+        let mut cut = [0x80].into_iter();
+        assert_eq!(decode(|| cut.next()), None);
+        assert_eq!(decode(|| Some(0xff)), None);
+    }
+
+    #[test]
+    fn steps_lead_back_and_small_ones_are_small() {
+        for (from, to) in [(0, 0), (5, 4), (4, 5), (0, u64::MAX), (u64::MAX, 0), (1 << 63, 0), (7, 1 << 63)] {
+            assert_eq!(walk(from, step(from, to)), to);
+        }
+        assert_eq!([step(5, 5), step(5, 4), step(5, 6), step(5, 3)], [0, 1, 2, 3]);
+    }
+}
