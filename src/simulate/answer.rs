@@ -2,8 +2,7 @@ use std::time::Duration;
 
 use super::find::Asked;
 use super::host::{Charset, Host};
-use super::links::PageNofollow;
-use super::page::{Kind, Page, Style};
+use super::page::{Kind, Nofollow, Page, Style};
 use super::render::month;
 use super::robots::{MOVED, Service};
 use super::spelling::{Base, spell, with_session};
@@ -47,9 +46,8 @@ impl World {
                 let host = self.host(host);
                 self.latent(self.robots_answer(&host, moved, attempt), &host, u32::MAX)
             }
-            Asked::Trap { month: 0 } => Answer::not_found(404),
-            Asked::Trap { month: number } => Answer::html(200, "text/html".to_owned(), month(number).into_bytes()),
-            Asked::Unknown => Answer::not_found(404),
+            Asked::Trap { month: 0 } | Asked::Unknown => Answer::not_found(404),
+            Asked::Trap { month: number } => Answer::html(200, HTML.to_owned(), month(number).into_bytes()),
         }
     }
 
@@ -89,7 +87,7 @@ impl World {
             Charset::Utf8Meta | Charset::Windows1252Meta => HTML,
         };
         let mut answer = Answer { gzip: page.host.gzip(), ..Answer::html(200, content_type.to_owned(), body) };
-        if self.page_nofollow(page) == Some(PageNofollow::Header) {
+        if page.nofollow() == Some(Nofollow::Header) {
             answer.headers.push(("x-robots-tag", "nofollow".to_owned()));
         }
         answer

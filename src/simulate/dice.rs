@@ -7,14 +7,21 @@ impl Dice {
         Self(mix(seed))
     }
 
-    /// The dice of one matter: a salt from [`on`](self::on), or a number that counts things.
+    /// The dice of one matter: a constant beside whoever asks, or a number that counts things.
     pub(super) const fn on(self, matter: u64) -> Self {
         Self(mix(self.0 ^ mix(matter)))
     }
 
     /// Uniform in `0..bound`, by the high half of the product; the bias is below `bound` / 2^64.
+    #[expect(clippy::cast_possible_truncation, reason = "below `bound`")]
     pub(super) const fn below(self, bound: u32) -> u32 {
         ((self.0 as u128 * bound as u128) >> 64) as u32
+    }
+
+    /// Uniform in `0..length`.
+    #[expect(clippy::cast_possible_truncation, reason = "below `length`")]
+    pub(super) const fn index(self, length: usize) -> usize {
+        ((self.0 as u128 * length as u128) >> 64) as usize
     }
 
     /// True `share` times out of a thousand.
@@ -24,9 +31,7 @@ impl Dice {
 
     /// One of these.
     pub(super) const fn pick<T: Copy, const N: usize>(self, from: &[T; N]) -> T {
-        #[expect(clippy::cast_possible_truncation, reason = "word lists are short")]
-        let bound = N as u32;
-        from[self.below(bound) as usize]
+        from[self.index(N)]
     }
 
     /// All 64 bits.

@@ -55,16 +55,12 @@ impl Host {
 
     /// The name as it is resolved.
     pub(super) fn name(&self) -> String {
-        self.named(SUBDOMAINS[self.subdomain()].1)
+        self.named(self.dice.on(NAME).pick(&SUBDOMAINS).1)
     }
 
     /// The name as people write it: with letters beyond ASCII for some.
     pub(super) fn written(&self) -> String {
-        self.named(SUBDOMAINS[self.subdomain()].0)
-    }
-
-    fn subdomain(&self) -> usize {
-        self.dice.on(NAME).below(SUBDOMAINS.len() as u32) as usize
+        self.named(self.dice.on(NAME).pick(&SUBDOMAINS).0)
     }
 
     // `.test` is reserved for this (RFC 6761 section 6.2).
@@ -77,8 +73,8 @@ impl Host {
 
     /// The directory of a section.
     pub(super) fn section(&self, section: u32) -> &'static str {
-        let first = self.dice.on(FIRST_SECTION).below(SECTIONS.len() as u32);
-        SECTIONS[((first + section) as usize) % SECTIONS.len()]
+        let first = self.dice.on(FIRST_SECTION).index(SECTIONS.len());
+        SECTIONS[(first + section as usize) % SECTIONS.len()]
     }
 
     pub(super) fn charset(&self) -> Charset {

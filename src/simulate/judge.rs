@@ -124,6 +124,14 @@ impl Judge {
         self.requests[world.place(id)].load(Ordering::Relaxed)
     }
 
+    /// Requests to a host that are under way.
+    ///
+    /// # Panics
+    /// Where there is no such host.
+    pub fn in_flight(&self, host: u32) -> u32 {
+        self.host(host).in_flight
+    }
+
     pub(super) fn host(&self, index: u32) -> MutexGuard<'_, HostLog> {
         lock(&self.hosts[index as usize])
     }

@@ -11,13 +11,6 @@ pub(super) struct Link {
     pub(super) dice: Dice,
 }
 
-/// How a whole page says nofollow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PageNofollow {
-    Header,
-    Meta,
-}
-
 /// How the portal links to each host: on its front page, or on pages of their own behind it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lists {
@@ -29,7 +22,6 @@ pub(super) struct Lists {
 const DUPLICATE: u64 = 401;
 const TREE: u64 = 402;
 const AWAY: u64 = 403;
-const PAGE_NOFOLLOW: u64 = 404;
 
 /// Below what crawlers take from one page.
 const MOST_LINKS: u32 = 5_000;
@@ -68,7 +60,7 @@ impl World {
         let dice = page.dice.on(TREE);
         let mut tree = |to: PageId, nofollow| {
             let dice = dice.on(u64::from(to.host) << 32 | u64::from(to.number));
-            links.push(Link { to, nofollow: nofollow && dice.on(1).per_mille(5), dice });
+            links.push(Link { to, nofollow: nofollow && dice.on(1).per_mille(10), dice });
         };
         let first_child = u64::from(page.number) * u64::from(host.fan) + 1;
         for number in first_child..(first_child + u64::from(host.fan)).min(u64::from(host.pages)) {
@@ -116,13 +108,6 @@ impl World {
                     .unwrap_or_else(|| PageId { number: 0, ..candidate(0) })
             }
         }
-    }
-
-    /// Whether none of a page's links may be followed.
-    pub(super) fn page_nofollow(&self, page: &Page) -> Option<PageNofollow> {
-        let dice = page.dice.on(PAGE_NOFOLLOW);
-        (page.number >= page.host.fixed() && dice.per_mille(10))
-            .then(|| dice.on(1).pick(&[PageNofollow::Header, PageNofollow::Meta]))
     }
 }
 

@@ -87,6 +87,13 @@ pub(super) enum Side {
     Odd,
 }
 
+/// How a whole page says nofollow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nofollow {
+    Header,
+    Meta,
+}
+
 const KIND: u64 = 301;
 const STATUS: u64 = 302;
 const BLOCK: u64 = 303;
@@ -94,6 +101,7 @@ const TWIN: u64 = 304;
 const STYLE: u64 = 305;
 const SECTION: u64 = 306;
 const SLUG: u64 = 307;
+const NOFOLLOW: u64 = 308;
 
 impl Page {
     pub(super) fn new(host: Host, number: u32) -> Self {
@@ -113,8 +121,7 @@ impl Page {
         if block >= first_leaf.max(self.host.fixed()) && block + 4 <= self.host.pages {
             let redirect = |to| Kind::Redirect { status, to };
             match (self.host.dice.on(BLOCK).on(u64::from(block)).below(1000), self.number - block) {
-                (0..12, 0..3) => return redirect(Hop::Next),
-                (12..20, 0) => return redirect(Hop::Next),
+                (0..12, 0..3) | (12..20, 0) => return redirect(Hop::Next),
                 (12..20, 1) => return redirect(Hop::Previous),
                 (0..20, _) => return Kind::Html,
                 _ => {}
@@ -135,6 +142,13 @@ impl Page {
             },
             _ => Kind::Html,
         }
+    }
+
+    /// Whether none of its links may be followed.
+    pub(super) fn nofollow(&self) -> Option<Nofollow> {
+        let dice = self.dice.on(NOFOLLOW);
+        (self.number >= self.host.fixed() && dice.per_mille(10))
+            .then(|| dice.on(1).pick(&[Nofollow::Header, Nofollow::Meta]))
     }
 
     /// Whether its address almost equals its neighbor's.
@@ -213,18 +227,18 @@ impl Page {
             Style::Home => write!(path, "/~{two}/{one}-{label}.html"),
             Style::Html => write!(path, "/{section}/{one}-{two}-{label}.html"),
             Style::Item => write!(path, "/{section}/item.php?cat={one}&id={two}-{label}"),
-            Style::Twin(Twin::Case, Side::Even) => write!(path, "/{section}/{one}-{label}"),
-            Style::Twin(Twin::Case, Side::Odd) => {
-                write!(path, "/{section}/{}{}-{label}", one[..1].to_ascii_uppercase(), &one[1..])
-            }
-            Style::Twin(Twin::Index, Side::Even) => write!(path, "/{section}/{one}-{label}/"),
-            Style::Twin(Twin::Index, Side::Odd) => write!(path, "/{section}/{one}-{label}/index.html"),
-            Style::Twin(Twin::Plus, Side::Even) => write!(path, "/{section}/find-{label}?q={one}+{two}"),
-            Style::Twin(Twin::Plus, Side::Odd) => write!(path, "/{section}/find-{label}?q={one}%2B{two}"),
-            Style::Twin(Twin::Slash, Side::Even) => write!(path, "/{section}/{one}-{label}"),
-            Style::Twin(Twin::Slash, Side::Odd) => write!(path, "/{section}/{one}-{label}/"),
-            Style::Twin(Twin::SlashEscape, Side::Even) => write!(path, "/{section}/{one}-{label}%2F{two}"),
-            Style::Twin(Twin::SlashEscape, Side::Odd) => write!(path, "/{section}/{one}-{label}/{two}"),
+            Style::Twin(twin, side) => match (twin, side) {
+                (Twin::Case | Twin::Slash, Side::Even) => write!(path, "/{section}/{one}-{label}"),
+                (Twin::Case, Side::Odd) => {
+                    write!(path, "/{section}/{}{}-{label}", one[..1].to_ascii_uppercase(), &one[1..])
+                }
+                (Twin::Index, Side::Even) | (Twin::Slash, Side::Odd) => write!(path, "/{section}/{one}-{label}/"),
+                (Twin::Index, Side::Odd) => write!(path, "/{section}/{one}-{label}/index.html"),
+                (Twin::Plus, Side::Even) => write!(path, "/{section}/find-{label}?q={one}+{two}"),
+                (Twin::Plus, Side::Odd) => write!(path, "/{section}/find-{label}?q={one}%2B{two}"),
+                (Twin::SlashEscape, Side::Even) => write!(path, "/{section}/{one}-{label}%2F{two}"),
+                (Twin::SlashEscape, Side::Odd) => write!(path, "/{section}/{one}-{label}/{two}"),
+            },
         };
         path
     }

@@ -3,8 +3,8 @@ use std::fmt::Write;
 use super::dice::Dice;
 use super::find::TRAP;
 use super::host::Charset;
-use super::links::{Link, PageNofollow};
-use super::page::Page;
+use super::links::Link;
+use super::page::{Nofollow, Page};
 use super::spelling::{Base, spell};
 use super::words::{ACCENTED, WORDS};
 use super::world::{FILLER_BYTES, PageId, World};
@@ -59,11 +59,12 @@ impl World {
         }
         _ = writeln!(html, "<title>{}</title>", title(page));
         if let Some(base) = &base {
-            let host = self.host(base.host).name();
-            _ = writeln!(html, "<base href=\"http://{host}{}\">", base.directory);
+            let own = base.host == page.host.index && noise.on(2).per_mille(500);
+            let origin = if own { String::new() } else { format!("http://{}", self.host_name(base.host)) };
+            _ = writeln!(html, "<base href=\"{origin}{}\">", base.directory);
         }
         html.push_str("<link rel=\"stylesheet\" href=\"/static/site.css\">\n");
-        if self.page_nofollow(page) == Some(PageNofollow::Meta) {
+        if page.nofollow() == Some(Nofollow::Meta) {
             html.push_str("<meta name=\"robots\" content=\"index, nofollow\">\n");
         }
         if noise.per_mille(30) {
@@ -89,6 +90,7 @@ impl World {
             }
         }
         _ = write!(html, "</head>\n<body>\n<h1>{}</h1>\n<img src=\"/static/logo.png\" alt=\"\">\n", title(page));
+        // With a base, this would be another page.
         if base.is_none() {
             html.push_str("<a href=\"#main\">Skip</a> <a name=\"main\"></a>\n");
         }
@@ -103,7 +105,7 @@ impl World {
             5..9 => html.push_str("<a href=\"javascript:void(0)\">Menu</a>\n"),
             9..11 => html.push_str("<a href='tel:+15550100'>Call</a> <a href=\"data:text/html,hello\">Data</a>\n"),
             11..15 => html.push_str("<!-- <a href=\"/commented-out\">Old</a> -->\n"),
-            15..17 => html.push_str("<a href=\"http://[broken/\">Broken</a> <a href>Empty</a>\n"),
+            15..17 => html.push_str("<a href=\"http://[broken/\">Broken</a> <a>Nowhere</a>\n"),
             _ => {}
         }
         if self.options().trap && page.host.index == 0 && page.number == 0 {
@@ -154,7 +156,7 @@ impl World {
             if length < 16 {
                 break;
             }
-            let start = dice.on(nth).below((FILLER_BYTES - LONGEST) as u32) as usize;
+            let start = dice.on(nth).index(FILLER_BYTES - LONGEST);
             html.push_str("<p>");
             html.push_str(&self.filler[start..start + length]);
             html.push_str("</p>\n");

@@ -50,6 +50,7 @@ impl Robots {
             (1, _) => Service::Missing,
             (3, _) => Service::Moved,
             (4, _) => Service::Unavailable,
+            (last, _) if last + 1 == hosts => Service::Direct,
             (_, 0..30) => Service::Missing,
             (_, 30..33) => Service::Moved,
             (_, 33..35) => Service::Unavailable,
@@ -58,10 +59,9 @@ impl Robots {
         let rule = match (host.index, host.dice.on(RULE).below(100)) {
             _ if service == Service::Missing => Rule::Open,
             (0 | 3 | 4, _) => Rule::Section,
-            (2, _) => Rule::SectionExceptHtml,
+            (2, _) | (_, 55..70) => Rule::SectionExceptHtml,
             (_, 0..25) => Rule::Open,
             (_, 25..55) => Rule::Section,
-            (_, 55..70) => Rule::SectionExceptHtml,
             (_, 70..85) => Rule::Items,
             _ => Rule::Files,
         };

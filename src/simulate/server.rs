@@ -115,7 +115,7 @@ async fn respond(site: &Site, request: &Request<Incoming>) -> Response<Full<Byte
     }
     let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let host =
-        request.uri().authority().map(|authority| authority.as_str()).or_else(|| header(HOST)).unwrap_or_default();
+        request.uri().authority().map(hyper::http::uri::Authority::as_str).or_else(|| header(HOST)).unwrap_or_default();
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let asked = site.world.find(host, path);
     let url = || format!("http://{host}{path}");

@@ -68,7 +68,7 @@ pub(super) fn with_session(mut path: String, dice: Dice) -> String {
         path.insert_str(end, &format!(";jsessionid={:016X}", dice.on(1).bits()));
         path
     } else {
-        with_parameter(path, &format!("PHPSESSID={:016x}", dice.on(1).bits()), false)
+        with_parameter(&path, &format!("PHPSESSID={:016x}", dice.on(1).bits()), false)
     }
 }
 
@@ -88,7 +88,7 @@ fn respell(page: &Page, dice: Dice) -> String {
                 4 => format!("msclkid={:x}", value.bits()),
                 _ => "utm_content=a%20b".to_owned(),
             };
-            with_parameter(path, &tracking, value.on(1).per_mille(300))
+            with_parameter(&path, &tracking, value.on(1).per_mille(300))
         }
         70..100 => with_session(path, value),
         100..140 => match path.split_once('?') {
@@ -105,7 +105,7 @@ fn respell(page: &Page, dice: Dice) -> String {
     }
 }
 
-fn with_parameter(path: String, parameter: &str, first: bool) -> String {
+fn with_parameter(path: &str, parameter: &str, first: bool) -> String {
     match path.split_once('?') {
         None => format!("{path}?{parameter}"),
         Some((path, query)) if first => format!("{path}?{parameter}&{query}"),

@@ -115,7 +115,7 @@ impl Walk<'_> {
             match page.kind() {
                 Kind::Redirect { to, .. } => queue.push_front((self.world.hop(&page, to), depth)),
                 Kind::Html | Kind::Flaky { .. } | Kind::Respelled => {
-                    let whole_page = self.world.page_nofollow(&page).is_some();
+                    let whole_page = page.nofollow().is_some();
                     for Link { to, nofollow, .. } in self.world.links(&page) {
                         let refused = honored && (nofollow || whole_page);
                         if refused { self.nofollow.push((to, depth + 1)) } else { queue.push_back((to, depth + 1)) }

@@ -58,9 +58,8 @@ impl World {
     }
 
     /// The URLs to start from: the portal, the same in each world.
-    #[expect(clippy::unused_self, reason = "a world with several portals would ask its options")]
     pub fn seeds(&self) -> Vec<String> {
-        vec!["http://www.simulated.test/".to_owned()]
+        vec![self.url(PageId::PORTAL)]
     }
 
     /// Hosts, the trap not counted.
