@@ -8,7 +8,7 @@ use crate::crawl::{
     CrawlOptions, FinishReason, Latencies, NameCounts, PolitenessWatch, Tally, Traffic, Violation, rfc3339,
 };
 use crate::frontier::{FrontierStatistics, HostStatistics, RefusalCounts, ScopeKind, Timestamp};
-use crate::seen::{Layout, SeenStatistics};
+use crate::seen::SeenStatistics;
 
 /// What a report is made from: each floor's own counters.
 #[derive(Debug)]
@@ -101,11 +101,7 @@ impl From<&CrawlOptions> for Settings {
             max_duration_ms: options.max_duration.map(millis),
             workers: options.workers as u64,
             host_delay_ms: millis(frontier.politeness.host_delay),
-            seen_layout: match frontier.seen.layout {
-                Layout::Blocked => "blocked",
-                Layout::Exact => "exact",
-            }
-            .to_owned(),
+            seen_layout: frontier.seen.layout.to_string(),
             user_agent: options.fetch.user_agent.clone(),
         }
     }

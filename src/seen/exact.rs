@@ -1,5 +1,5 @@
-use super::Sighting;
 use super::probes::Probes;
+use super::{Removal, Sighting};
 use crate::address::Fingerprint;
 
 /// Every fingerprint of a shard, in one table with open addressing: 10.7 to 13.4 bytes a URL once it grows.
@@ -12,7 +12,7 @@ pub(super) struct Exact {
     len: usize,
     /// The fingerprint 0, since 0 means an empty slot.
     holds_zero: bool,
-    shard_bits: u32,
+    split_bits: u32,
 }
 
 /// Slots for each 3 fingerprints: linear probing at a load of 3/4 looks at 8.5 neighbors for a new one (Knuth, vol. 3, 6.4).
@@ -24,9 +24,14 @@ pub(super) fn slots_for(capacity: u64) -> u64 {
 }
 
 impl Exact {
-    pub(super) fn new(slots: u64, shard_bits: u32) -> Self {
+    pub(super) fn new(slots: u64, split_bits: u32) -> Self {
         let slots = usize::try_from(slots).expect("sizes are checked against the memory before");
-        Self { slots: vec![0; slots.max(2)], len: 0, holds_zero: false, shard_bits }
+        Self { slots: vec![0; slots.max(2)], len: 0, holds_zero: false, split_bits }
+    }
+
+    /// With room for so many.
+    pub(super) fn for_urls(capacity: u64, split_bits: u32) -> Self {
+        Self::new(slots_for(capacity), split_bits)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -70,13 +75,53 @@ impl Exact {
         Sighting::New
     }
 
+    pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
+        let bits = fingerprint.bits();
+        if !self.contains(fingerprint) {
+            return Removal::Absent;
+        }
+        if bits == 0 {
+            self.holds_zero = false;
+            return Removal::Removed;
+        }
+        let mut free = self.find(bits);
+        self.slots[free] = 0;
+        self.len -= 1;
+        // Those that were pushed past the slot now free move up to it, or a search would end there before it reaches them.
+        let mut slot = self.next(free);
+        while self.slots[slot] != 0 {
+            let home = self.home(self.slots[slot]);
+            // From its home around the end, does the search for it come by the free slot?
+            if self.distance(home, free) <= self.distance(home, slot) {
+                self.slots.swap(free, slot);
+                free = slot;
+            }
+            slot = self.next(slot);
+        }
+        Removal::Removed
+    }
+
     /// The slot that holds `bits`, or the empty one where they belong; there always is one, since the load stays below one.
     fn find(&self, bits: u64) -> usize {
-        let mut slot = Probes::new(Fingerprint::from_bits(bits), self.shard_bits).slot(self.slots.len());
+        let mut slot = self.home(bits);
         while self.slots[slot] != 0 && self.slots[slot] != bits {
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            slot = self.next(slot);
         }
         slot
+    }
+
+    /// Where the search for `bits` begins.
+    fn home(&self, bits: u64) -> usize {
+        Probes::new(Fingerprint::from_bits(bits), self.split_bits).slot(self.slots.len())
+    }
+
+    fn next(&self, slot: usize) -> usize {
+        if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
+    }
+
+    /// Steps from one slot to another.
+    fn distance(&self, from: usize, to: usize) -> usize {
+        if to >= from { to - from } else { to + self.slots.len() - from }
     }
 
     /// A quarter more slots: the load falls to 3/5, and a fingerprint is moved 4 times on average over the table's life.

@@ -15,8 +15,13 @@
 //! A fingerprint's leading bits choose its shard. The verdict and the bits change together, under that shard's lock: of any
 //! number of threads that bring one fingerprint, one hears [`Sighting::New`].
 
+mod audit;
 mod blocked;
 mod exact;
+mod filter;
+mod flat;
+mod growth;
+mod interval;
 mod options;
 mod probes;
 mod set;
@@ -24,7 +29,8 @@ mod shard;
 mod sizing;
 mod statistics;
 
-pub use options::{Layout, SeenError, SeenOptions};
-pub use set::{SeenSet, Sighting};
+pub use audit::AuditStatistics;
+pub use options::{Layout, OnFull, SeenError, SeenOptions};
+pub use set::{Removal, SeenSet, Sighting};
 pub use sizing::Sizing;
 pub use statistics::{SeenStatistics, ShardStatistics};

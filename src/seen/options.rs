@@ -1,14 +1,36 @@
-use super::Sizing;
+use super::growth::Growth;
+use super::probes::LANE_PROBES;
+use super::sizing::MAX_PROBES;
+use crate::address::FingerprintKey;
 
 /// How a shard remembers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// A Bloom filter in cache lines: one line of 64 bytes touched a URL, 23.6 bits a URL at a rate of 1e-4.
+    /// A Bloom filter in cache lines: one line of 64 bytes touched a URL, 23.6 bits a URL at a rate of 1e-4. The fastest.
     #[default]
     Blocked,
-    /// Every fingerprint kept: no false positives, 10.7 to 13.4 bytes a URL.
+    /// A Bloom filter of 4-bit counters, 76.7 bits a URL at 1e-4: can [`remove`](super::SeenSet::remove).
+    Counting,
+    /// Every fingerprint kept: nothing lost, 10.7 to 13.4 bytes a URL.
     Exact,
+    /// A Bloom filter with an array of its own for each probe; as `Standard` in every other way.
+    Partitioned,
+    /// A Bloom filter over one array of bits: the fewest, 19.2 a URL at 1e-4, and 13 memory accesses for a new one.
+    Standard,
+}
+
+/// What happens when a shard has taken as many URLs as it was sized for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnFull {
+    /// The shard gets a further layer, and the rate stays below the target.
+    #[default]
+    Grow,
+    /// The rate rises beyond the target, and [`SeenSet::is_full`](super::SeenSet::is_full) says so: the caller stops the crawl.
+    Stop,
+    /// As `Stop`, but the caller says so once and goes on.
+    Warn,
 }
 
 /// What a seen set is made from; checked once, in [`SeenSet::new`](super::SeenSet::new).
@@ -19,15 +41,42 @@ pub struct SeenOptions {
     pub layout: Layout,
     /// URLs that the set is sized for, over all shards.
     pub capacity: u64,
+    /// The capacity is not known, and `capacity` only what to start with: the target rate is shared out among the layers to come, so
+    /// that growing to a hundred times costs a quarter more bits than knowing it from the start. Without it, growing beyond a
+    /// capacity given too low costs up to a half more.
+    pub open_ended: bool,
     /// Share of new URLs that may be taken for seen when the set is at capacity; between 0 and 1, exclusive.
     pub false_positive_rate: f64,
     /// How many parts, each with its own lock; a power of two from 1 to 65,536.
     pub shards: usize,
+    /// What happens at capacity.
+    pub on_full: OnFull,
+    /// The size of the sample over which the filter's true errors are counted: one URL in so many, a power of two. 0 is no audit. The
+    /// exact layout needs none.
+    pub audit: u32,
+    /// Bits a URL, instead of those that follow from the rate (counters, in a counting filter); the rate then follows from them.
+    pub bits_per_url: Option<f64>,
+    /// With `bits_per_url`: probes a URL, from 1 to 64, of the blocked layout 8 or 16. Without it the best number.
+    pub probes: Option<u32>,
+    /// What the set's fingerprints are keyed with: those it makes itself, by [`insert_bytes`](super::SeenSet::insert_bytes), and those
+    /// it is shown. Kept in its snapshots.
+    pub key: FingerprintKey,
 }
 
 impl Default for SeenOptions {
     fn default() -> Self {
-        Self { layout: Layout::default(), capacity: 1_000_000, false_positive_rate: 1e-4, shards: 16 }
+        Self {
+            layout: Layout::default(),
+            capacity: 1_000_000,
+            open_ended: false,
+            false_positive_rate: 1e-4,
+            shards: 16,
+            on_full: OnFull::default(),
+            audit: 1024,
+            bits_per_url: None,
+            probes: None,
+            key: FingerprintKey::from_u64(0),
+        }
     }
 }
 
@@ -35,8 +84,8 @@ impl Default for SeenOptions {
 const MAX_BYTES: u128 = 1 << 44;
 
 impl SeenOptions {
-    /// Checks all, and that the memory can be had; returns the size of one shard.
-    pub(super) fn sizing(&self) -> Result<Sizing, SeenError> {
+    /// Checks all options, and that the memory for the first layer can be had.
+    pub(super) fn check(&self) -> Result<Growth, SeenError> {
         let bad = |option, value, reason| Err(SeenError::Option { option, value, reason });
         if self.capacity == 0 {
             return bad("capacity", self.capacity.to_string(), "at least 1 URL");
@@ -47,28 +96,37 @@ impl SeenOptions {
         if !(self.shards.is_power_of_two() && self.shards <= 1 << 16) {
             return bad("shards", self.shards.to_string(), "a power of two from 1 to 65536");
         }
-        let sizing = Sizing::new(self.layout, self.shard_room(), self.false_positive_rate);
-        let bytes = u128::from(sizing.bytes()) * self.shards as u128;
-        // Asked for once and given back: an allocation that fails later would end the process.
-        let had = bytes <= MAX_BYTES
-            && usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-        if had { Ok(sizing) } else { Err(SeenError::Memory { capacity: self.capacity, bytes }) }
-    }
-
-    /// A shard's part of the capacity.
-    pub(super) fn shard_capacity(&self) -> u64 {
-        self.capacity.div_ceil(self.shards as u64)
-    }
-
-    /// What a shard has room for: fingerprints fall into shards at random, so beyond its part of the capacity it gets four
-    /// standard deviations. At 100 M URLs in 16 shards these are 0.2 % more bits.
-    pub(super) fn shard_room(&self) -> u64 {
-        let part = self.shard_capacity();
-        if self.shards == 1 { part } else { part.saturating_add(4 * part.isqrt()) }
+        if self.audit > 0 && !self.audit.is_power_of_two() {
+            return bad("audit", self.audit.to_string(), "a power of two, or 0 for none");
+        }
+        match (self.layout, self.bits_per_url, self.probes) {
+            (Layout::Exact, Some(bits), _) => {
+                return bad("bits_per_url", bits.to_string(), "the exact layout has none to choose");
+            }
+            (_, Some(bits), _) if !(bits > 0.0 && bits <= 4096.0) => {
+                return bad("bits_per_url", bits.to_string(), "above 0 and at most 4096");
+            }
+            (_, None, Some(probes)) => return bad("probes", probes.to_string(), "only with bits_per_url"),
+            (Layout::Blocked, _, Some(probes)) if ![LANE_PROBES, 2 * LANE_PROBES].contains(&probes) => {
+                return bad("probes", probes.to_string(), "8 or 16 in the blocked layout");
+            }
+            (_, _, Some(probes)) if !(1..=MAX_PROBES).contains(&probes) => {
+                return bad("probes", probes.to_string(), "from 1 to 64");
+            }
+            _ => {}
+        }
+        let growth = Growth::new(self);
+        let bytes = growth.layer(0).map_or(0, |first| u128::from(first.sizing.bytes()) * self.shards as u128);
+        if is_to_be_had(bytes) { Ok(growth) } else { Err(SeenError::Memory { capacity: self.capacity, bytes }) }
     }
 }
 
-/// Why a seen set cannot be made.
+/// Asked for at once and given back: an allocation that fails later would end the process.
+pub(super) fn is_to_be_had(bytes: u128) -> bool {
+    bytes <= MAX_BYTES && usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
+}
+
+/// Why a seen set cannot be made, or asked for something.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SeenError {
@@ -90,4 +148,26 @@ pub enum SeenError {
         /// What is allowed.
         reason: &'static str,
     },
+    /// The layout cannot do it.
+    #[error("the {layout} layout cannot {act}: {reason}")]
+    Unsupported {
+        /// How the set remembers.
+        layout: Layout,
+        /// What was asked for.
+        act: &'static str,
+        /// Why it cannot be.
+        reason: &'static str,
+    },
+}
+
+impl std::fmt::Display for Layout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Blocked => "blocked",
+            Self::Counting => "counting",
+            Self::Exact => "exact",
+            Self::Partitioned => "partitioned",
+            Self::Standard => "standard",
+        })
+    }
 }

@@ -52,6 +52,19 @@ impl Probes {
         Self { place: 0, pattern: self.second() }.lanes()
     }
 
+    /// `probes` cells of `cells`: one hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on
+    /// the way (Dillinger and Manolios 2004), since a fixed one floors the rate of small filters.
+    pub(super) fn steps(self, cells: usize, probes: u32) -> impl Iterator<Item = usize> + use<> {
+        let (mut at, mut step) = (self.pattern, self.second());
+        let change = step.rotate_left(32) | 1;
+        (0..probes).map(move |_| {
+            let cell = scale(at, cells);
+            at = at.wrapping_add(step);
+            step = step.wrapping_add(change);
+            cell
+        })
+    }
+
     fn second(self) -> u64 {
         mix(self.pattern ^ 0x9e37_79b9_7f4a_7c15)
     }

@@ -1,8 +1,10 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use super::growth::Growth;
 use super::probes::shard;
 use super::shard::Shard;
-use super::{SeenError, SeenOptions, SeenStatistics};
+use super::{Layout, SeenError, SeenOptions, SeenStatistics};
 use crate::address::Fingerprint;
 
 /// The answer of the URL-seen test.
@@ -14,9 +16,22 @@ pub enum Sighting {
     Seen,
 }
 
+/// What became of a fingerprint that was to be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Removal {
+    /// It was not remembered.
+    Absent,
+    /// It is still remembered: two layers claim to hold it, and to take it from the wrong one would make the set forget another.
+    Kept,
+    /// It is no longer remembered, unless by error.
+    Removed,
+}
+
 /// All shards together: shared by reference among threads.
 #[derive(Debug)]
 pub struct SeenSet {
+    growth: Arc<Growth>,
+    full: AtomicBool,
     shards: Box<[Locked]>,
     shard_bits: u32,
 }
@@ -35,14 +50,22 @@ impl SeenSet {
     /// # Errors
     /// Where an option is out of its range, or the memory cannot be had.
     pub fn new(options: &SeenOptions) -> Result<Self, SeenError> {
-        let sizing = options.sizing()?;
-        let shards = (0..options.shards).map(|_| Locked(Mutex::new(Shard::new(options, sizing)))).collect();
-        Ok(Self { shards, shard_bits: options.shards.trailing_zeros() })
+        let growth = Arc::new(options.check()?);
+        let shards = (0..options.shards).map(|_| Locked(Mutex::new(Shard::new(&growth)))).collect();
+        Ok(Self { growth, full: AtomicBool::new(false), shards, shard_bits: options.shards.trailing_zeros() })
+    }
+
+    /// What it was made from.
+    pub fn options(&self) -> &SeenOptions {
+        self.growth.options()
     }
 
     /// Was this fingerprint shown before? Remembers it either way.
     pub fn insert(&self, fingerprint: Fingerprint) -> Sighting {
-        self.lock(shard(fingerprint, self.shard_bits)).insert(fingerprint)
+        let mut shard = self.lock(shard(fingerprint, self.shard_bits));
+        let sighting = shard.insert(fingerprint);
+        self.note(&shard);
+        sighting
     }
 
     /// As [`insert`](Self::insert) for each, in order; the answers replace `sightings`.
@@ -56,7 +79,9 @@ impl SeenSet {
         for (run, sightings) in fingerprints.chunks(RUN).zip(sightings.chunks_mut(RUN)) {
             self.group(run, &mut order);
             for group in order.chunk_by(|&a, &b| self.shard_of(run, a) == self.shard_of(run, b)) {
-                self.lock(self.shard_of(run, group[0])).insert_run(run, group, sightings);
+                let mut shard = self.lock(self.shard_of(run, group[0]));
+                shard.insert_run(run, group, sightings);
+                self.note(&shard);
             }
         }
     }
@@ -64,6 +89,30 @@ impl SeenSet {
     /// Was this fingerprint shown before? Remembers nothing.
     pub fn contains(&self, fingerprint: Fingerprint) -> bool {
         self.lock(shard(fingerprint, self.shard_bits)).contains(fingerprint)
+    }
+
+    /// Forgets a fingerprint, so that it is new when it is next shown.
+    ///
+    /// To be called once for an insertion that was answered `New`: to remove what was never inserted may, in the counting layout,
+    /// make the set forget another URL.
+    ///
+    /// # Errors
+    /// Where the layout cannot forget: all but counting and exact.
+    pub fn remove(&self, fingerprint: Fingerprint) -> Result<Removal, SeenError> {
+        match self.options().layout {
+            Layout::Counting | Layout::Exact => Ok(self.lock(shard(fingerprint, self.shard_bits)).remove(fingerprint)),
+            layout => Err(SeenError::Unsupported {
+                layout,
+                act: "remove",
+                reason: "each of its bits may be another URL's as well",
+            }),
+        }
+    }
+
+    /// A shard is beyond its capacity and does not grow, by its options or for want of memory: the rate is about to rise beyond its
+    /// target. Costs a load; asked by who can stop the crawl.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
     }
 
     /// What it holds and what it costs, merged and a shard. Each shard is locked for itself, so of a set in use the rows are a
@@ -74,7 +123,22 @@ impl SeenSet {
 
     /// A shard is whole whenever its lock is free: no code under it panics between two writes that belong together.
     fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
-        self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner)
+        let lock = &self.shards[index].0;
+        match lock.try_lock() {
+            Ok(shard) => shard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let mut shard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                shard.count_wait();
+                shard
+            }
+        }
+    }
+
+    fn note(&self, shard: &Shard) {
+        if shard.is_full() {
+            self.full.store(true, Ordering::Relaxed);
+        }
     }
 
     fn shard_of(&self, run: &[Fingerprint], place: u16) -> usize {

@@ -1,3 +1,6 @@
+use super::audit::AuditStatistics;
+use super::sizing::share;
+
 /// What one shard holds and costs; sums and means of these for the merged row.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
@@ -9,19 +12,34 @@ pub struct ShardStatistics {
     pub inserted: u64,
     /// Questions asked that are remembered: URLs, repeated ones each time.
     pub tests: u64,
-    /// Bits of the filter, `m`.
+    /// Fingerprints taken back: URLs.
+    pub removed: u64,
+    /// Times that someone had to wait for the shard's lock.
+    pub lock_waits: u64,
+    /// Times that the shard was locked for a batch.
+    pub batches: u64,
+    /// Questions asked in these batches: URLs.
+    pub batched: u64,
+    /// Filters, one when nothing has grown; summed over the shards in the merged row.
+    pub layers: u64,
+    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row.
+    pub full: u64,
+    /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 64 a slot).
     pub bits: u64,
-    /// Bits of the filter that are set.
+    /// Those that are set.
     pub bits_set: u64,
-    /// Bits looked at for each URL, `k`.
+    /// Bits looked at for each URL, `k`, in the layer with the most.
     pub probes: u32,
-    /// Memory allocated, in bytes.
+    /// Memory allocated in all, in bytes.
     pub bytes: u64,
-    /// Share of bits set, 0 to 1 (for the exact layout: of slots taken).
+    /// Of these, not bits but what is beside them: the audit and the counters, in bytes.
+    pub bytes_bookkeeping: u64,
+    /// Share of bits set, 0 to 1.
     pub fill_ratio: f64,
     /// Distinct URLs shown, estimated from the fill; those taken for seen are in it.
     pub cardinality: f64,
-    /// Share of new URLs that may be taken for seen at capacity: what was asked for, 0 to 1; 0 for the exact layout.
+    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: what was asked for.
+    /// 0 for the exact layout.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
@@ -29,6 +47,17 @@ pub struct ShardStatistics {
     pub false_positive_rate_mean: f64,
     /// URLs lost to the filter so far: taken for seen, though they were new. An expectation, not a count.
     pub expected_lost: f64,
+    /// The same, measured; `None` where no sample is audited.
+    pub audit: Option<AuditStatistics>,
+}
+
+impl ShardStatistics {
+    /// Fills in what follows from the rest.
+    pub(super) fn finish(&mut self) {
+        self.fill_ratio = share(self.bits_set as f64, self.bits as f64);
+        self.false_positive_rate_mean = share(self.expected_lost, self.cardinality);
+        self.audit = self.audit.take().map(|audit| audit.over(self.cardinality));
+    }
 }
 
 /// The seen set in numbers.
@@ -50,22 +79,26 @@ impl SeenStatistics {
             merged.capacity += shard.capacity;
             merged.inserted += shard.inserted;
             merged.tests += shard.tests;
+            merged.removed += shard.removed;
+            merged.lock_waits += shard.lock_waits;
+            merged.batches += shard.batches;
+            merged.batched += shard.batched;
+            merged.layers += shard.layers;
+            merged.full += shard.full;
             merged.bits += shard.bits;
             merged.bits_set += shard.bits_set;
             merged.probes = merged.probes.max(shard.probes);
             merged.bytes += shard.bytes;
+            merged.bytes_bookkeeping += shard.bytes_bookkeeping;
             merged.cardinality += shard.cardinality;
             merged.false_positive_rate_target = shard.false_positive_rate_target;
             merged.false_positive_rate_estimated += shard.false_positive_rate_estimated / shards.len() as f64;
             merged.expected_lost += shard.expected_lost;
+            if let Some(audit) = &shard.audit {
+                merged.audit.get_or_insert_default().add(audit);
+            }
         }
-        merged.fill_ratio = share(merged.bits_set as f64, merged.bits as f64);
-        merged.false_positive_rate_mean = share(merged.expected_lost, merged.cardinality);
+        merged.finish();
         Self { merged, shards }
     }
-}
-
-/// `part / whole`, and 0 of nothing.
-pub(super) fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }

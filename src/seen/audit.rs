@@ -1,0 +1,99 @@
+use super::exact::Exact;
+use super::interval::clopper_pearson;
+use super::sizing::share;
+use super::{Removal, Sighting};
+use crate::address::Fingerprint;
+
+/// The filter's true errors, counted over a small sample of fingerprint space (D6).
+///
+/// Every URL whose fingerprint falls into the sample is also kept exactly. Where the filter says `Seen` and the exact set has never heard of
+/// it, that is a URL lost. The sample is chosen by the fingerprint's last bits, which drive no probe of their own.
+#[derive(Debug)]
+pub(super) struct Audit {
+    /// One fingerprint in so many; a power of two.
+    sample: u32,
+    held: Exact,
+    /// Distinct ones shown, since that may differ from those held now.
+    shown: u64,
+    false_positives: u64,
+}
+
+impl Audit {
+    /// `sample`: a power of two. `capacity`: URLs of the shard; the audit grows on by itself.
+    pub(super) fn new(sample: u32, capacity: u64, split_bits: u32) -> Self {
+        let held = Exact::for_urls(capacity / u64::from(sample), split_bits);
+        Self { sample, held, shown: 0, false_positives: 0 }
+    }
+
+    pub(super) fn samples(&self, fingerprint: Fingerprint) -> bool {
+        fingerprint.bits() & u64::from(self.sample - 1) == 0
+    }
+
+    /// Compares the filter's answer with the truth; for fingerprints in the sample only.
+    #[cold]
+    pub(super) fn check(&mut self, fingerprint: Fingerprint, answer: Sighting) {
+        if self.held.insert(fingerprint) == Sighting::New {
+            self.shown += 1;
+            self.false_positives += u64::from(answer == Sighting::Seen);
+        }
+    }
+
+    pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
+        self.held.remove(fingerprint)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.held.bytes()
+    }
+
+    pub(super) fn statistics(&self) -> AuditStatistics {
+        AuditStatistics {
+            sample: self.sample,
+            shown: self.shown,
+            false_positives: self.false_positives,
+            ..Default::default()
+        }
+    }
+}
+
+/// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct AuditStatistics {
+    /// One URL in so many is in the sample.
+    pub sample: u32,
+    /// Distinct URLs of the sample that were shown.
+    pub shown: u64,
+    /// Of these, taken for seen when they were new: URLs.
+    pub false_positives: u64,
+    /// Share of new URLs taken for seen, as a mean over the fill so far, 0 to 1: measured.
+    pub rate: f64,
+    /// Lower bound of the 95 % confidence interval of `rate` (Clopper and Pearson).
+    pub rate_low: f64,
+    /// Upper bound.
+    pub rate_high: f64,
+    /// URLs lost in the whole set: the rate times the distinct URLs shown.
+    pub lost: f64,
+    /// Lower bound of the 95 % confidence interval of `lost`.
+    pub lost_low: f64,
+    /// Upper bound.
+    pub lost_high: f64,
+}
+
+impl AuditStatistics {
+    /// Adds another shard's counts.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.sample = other.sample;
+        self.shown += other.shown;
+        self.false_positives += other.false_positives;
+    }
+
+    /// Fills in what follows from the counts, for a set that was shown so many distinct URLs.
+    pub(super) fn over(self, cardinality: f64) -> Self {
+        let rate = share(self.false_positives as f64, self.shown as f64);
+        let (rate_low, rate_high) = clopper_pearson(self.false_positives, self.shown);
+        let (lost, lost_low, lost_high) = (rate * cardinality, rate_low * cardinality, rate_high * cardinality);
+        Self { rate, rate_low, rate_high, lost, lost_low, lost_high, ..self }
+    }
+}

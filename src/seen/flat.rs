@@ -1,0 +1,97 @@
+use super::probes::Probes;
+use super::{Removal, Sighting};
+
+/// A Bloom filter over one array of cells, or over one array for each probe: bits, or counters that can forget.
+///
+/// One array of bits is the filter of Bloom 1970; one for each probe that of Chang, Feng and Li 2004; counters of 4 bits are Fan, Cao,
+/// Almeida and Broder's 2000. A counter that reaches 15 stays there, so that no removal takes what another URL needs.
+#[derive(Debug)]
+pub(super) struct Flat {
+    words: Vec<u64>,
+    /// Cells of each array.
+    cells: usize,
+    /// One array for each probe.
+    apart: bool,
+    /// Bits of a cell: 1 or 4.
+    width: usize,
+    probes: u32,
+    cells_set: u64,
+}
+
+impl Flat {
+    /// `cells`: in all arrays together.
+    pub(super) fn new(cells: u64, probes: u32, apart: bool, width: usize) -> Self {
+        let cells = usize::try_from(cells).expect("sizes are checked against the memory before");
+        let words = vec![0; (cells * width).div_ceil(64)];
+        let cells = if apart { cells / probes as usize } else { cells };
+        Self { words, cells, apart, width, probes, cells_set: 0 }
+    }
+
+    pub(super) fn cells_set(&self) -> u64 {
+        self.cells_set
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Loads all words that will be tested.
+    pub(super) fn touch(&self, probes: Probes) -> u64 {
+        self.places(probes).fold(0, |loaded, place| loaded ^ self.words[place * self.width / 64])
+    }
+
+    pub(super) fn contains(&self, probes: Probes) -> bool {
+        self.places(probes).all(|place| self.get(place) != 0)
+    }
+
+    pub(super) fn insert(&mut self, probes: Probes) -> Sighting {
+        if self.contains(probes) {
+            return Sighting::Seen;
+        }
+        for place in self.places(probes) {
+            let value = self.get(place);
+            self.cells_set += u64::from(value == 0);
+            self.set(place, (value + 1).min(self.full()));
+        }
+        Sighting::New
+    }
+
+    /// Takes back one insertion that was answered `New`; only counters can.
+    pub(super) fn remove(&mut self, probes: Probes) -> Removal {
+        if !self.contains(probes) {
+            return Removal::Absent;
+        }
+        for place in self.places(probes) {
+            let value = self.get(place);
+            // Zero only where other removals were not of URLs that had been inserted.
+            if value < self.full() && value > 0 {
+                self.set(place, value - 1);
+                self.cells_set -= u64::from(value == 1);
+            }
+        }
+        Removal::Removed
+    }
+
+    fn places(&self, probes: Probes) -> impl Iterator<Item = usize> + use<> {
+        let (cells, apart) = (self.cells, self.apart);
+        probes
+            .steps(cells, self.probes)
+            .enumerate()
+            .map(move |(array, cell)| if apart { array * cells + cell } else { cell })
+    }
+
+    fn full(&self) -> u64 {
+        (1 << self.width) - 1
+    }
+
+    fn get(&self, place: usize) -> u64 {
+        let bit = place * self.width;
+        self.words[bit / 64] >> (bit % 64) & self.full()
+    }
+
+    fn set(&mut self, place: usize, value: u64) {
+        let bit = place * self.width;
+        let word = &mut self.words[bit / 64];
+        *word = *word & !(((1 << self.width) - 1) << (bit % 64)) | value << (bit % 64);
+    }
+}

@@ -1,0 +1,141 @@
+use std::sync::OnceLock;
+
+use super::sizing::to_u64;
+use super::{OnFull, SeenOptions, Sizing};
+
+/// What each layer of a shard is, or will be when the one before is full (D5): the same for all shards of a set.
+///
+/// Three layers make a decade, so the bits allocated before they are needed stay within a factor of 2.2. Each layer may use a share of the
+/// target rate, and the shares add up to 1: so the compound rate stays below the target however far the set grows (Almeida,
+/// Baquero, Preguiça and Hutchison 2007, "Scalable Bloom filters": first p·(1−r), then each r times the one before).
+///
+/// A set of known capacity gives its first layer nearly all, since it should need no other. A set of unknown capacity gives most to
+/// the layer that ends at a hundred times the start, and less in both directions: a small layer costs little even at a very low rate, and
+/// a crawl that outgrows all of them is rare.
+#[derive(Debug)]
+pub(super) struct Growth {
+    options: SeenOptions,
+    /// The target: what was asked for, or what follows from the bits that were asked for.
+    rate: f64,
+    layers: [OnceLock<Plan>; MAX_LAYERS],
+}
+
+/// One layer of one shard.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) sizing: Sizing,
+    /// URLs of the shard's part.
+    pub(super) capacity: u64,
+    /// URLs answered `New` after which it is full.
+    pub(super) room: u64,
+}
+
+/// 10^(1/3).
+const GROWTH: f64 = 2.154_434_690_031_884;
+
+/// To 4.6e7 times the first layer's capacity.
+pub(super) const MAX_LAYERS: usize = 24;
+
+/// Part of the target rate that a first layer of known capacity leaves to later ones; it costs 0.12 bits a URL at 1e-4.
+const RESERVE: f64 = 1.0 / 32.0;
+
+impl Growth {
+    pub(super) fn new(options: &SeenOptions) -> Self {
+        let layers = [const { OnceLock::new() }; MAX_LAYERS];
+        let mut growth = Self { options: options.clone(), rate: options.false_positive_rate, layers };
+        if options.bits_per_url.is_some() {
+            let first = growth.plan(0);
+            growth.rate = first.sizing.rate(growth.first_urls() as f64) / growth.share(0);
+        }
+        growth
+    }
+
+    /// The share of new URLs that may be taken for seen while the set grows as planned.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    pub(super) fn options(&self) -> &SeenOptions {
+        &self.options
+    }
+
+    /// `None` where a shard must not grow so far.
+    pub(super) fn layer(&self, index: usize) -> Option<Plan> {
+        if index > 0 && self.options.on_full != OnFull::Grow {
+            return None;
+        }
+        self.layers.get(index).map(|layer| *layer.get_or_init(|| self.plan(index)))
+    }
+
+    fn plan(&self, index: usize) -> Plan {
+        let options = &self.options;
+        let first = options.capacity.div_ceil(options.shards as u64);
+        let (capacity, urls) = if index == 0 {
+            (first, self.first_urls())
+        } else {
+            let until = |layers: usize| first as f64 * GROWTH.powf(layers as f64);
+            let more = to_u64((until(index) - until(index - 1)).ceil());
+            (more, more)
+        };
+        let sizing = match options.bits_per_url {
+            Some(bits) if index == 0 => Sizing::with_bits(options.layout, urls, bits, options.probes),
+            _ => Sizing::new(options.layout, urls, self.rate * self.share(index)),
+        };
+        // Those that it takes for seen fill it as well, and are not counted as new.
+        let room = urls - to_u64(sizing.expected_lost(urls as f64).ceil()).min(urls - 1);
+        Plan { sizing, capacity, room }
+    }
+
+    /// What a shard's first layer is sized for: fingerprints fall into shards at random, so beyond its part it gets four standard
+    /// deviations. At 100 M URLs in 16 shards these are 0.2 % more bits.
+    fn first_urls(&self) -> u64 {
+        let part = self.options.capacity.div_ceil(self.options.shards as u64);
+        if self.options.shards == 1 { part } else { part.saturating_add(part.isqrt().saturating_mul(4)) }
+    }
+
+    /// The part of the target rate that is a layer's.
+    fn share(&self, index: usize) -> f64 {
+        match (self.options.on_full, self.options.open_ended) {
+            (OnFull::Grow, true) => 0.2 * (2.0_f64 / 3.0).powf((index as f64 - 6.0).abs()),
+            (OnFull::Grow, false) if index == 0 => 1.0 - RESERVE,
+            (OnFull::Grow, false) => RESERVE * 0.5_f64.powf(index as f64),
+            (OnFull::Stop | OnFull::Warn, _) => 1.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seen::Layout;
+
+    fn growth(open_ended: bool) -> Growth {
+        let options = SeenOptions { open_ended, shards: 1, ..SeenOptions::default() };
+        Growth::new(&options)
+    }
+
+    #[test]
+    fn shares_add_up_to_less_than_one() {
+        for open_ended in [false, true] {
+            let growth = growth(open_ended);
+            let sum: f64 = (0..MAX_LAYERS).map(|index| growth.share(index)).sum();
+            assert!((0.9..1.0).contains(&sum), "{sum}");
+        }
+    }
+
+    #[test]
+    fn three_layers_are_a_decade() {
+        let growth = growth(true);
+        let until_100_m: u64 = (0..7).map(|index| growth.layer(index).unwrap().capacity).sum();
+        assert!(until_100_m.abs_diff(100_000_000) < 10);
+    }
+
+    #[test]
+    fn unknown_capacity_costs_a_third_more_at_100_m() {
+        let growth = growth(true);
+        let bits: u64 = (0..7).map(|index| growth.layer(index).unwrap().sizing.bits).sum();
+        let right_from_the_start = Sizing::new(Layout::Blocked, 100_000_000, 1e-4).bits;
+        let ratio = bits as f64 / right_from_the_start as f64;
+        assert!(ratio < 1.35, "{ratio}");
+    }
+}
