@@ -5,11 +5,18 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crawler::address::FingerprintKey;
 use crawler::job::{Job, JobError};
 use tempfile::TempDir;
 
 fn empty() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
+}
+
+const KEY: FingerprintKey = FingerprintKey::from_u64(0x005e_ed00_c0ff_ee00);
+
+fn create(directory: &Path, overwrite: bool) -> Result<Job, JobError> {
+    Job::create(directory, overwrite, KEY)
 }
 
 fn write(directory: &TempDir, name: &str, content: &str) {
@@ -31,7 +38,7 @@ fn text(error: &JobError, directory: &Path) -> String {
 
 /// What `create` says, where it is refused because the directory is somebody else's.
 fn conflict(directory: &Path, overwrite: bool) -> String {
-    let error = Job::create(directory, overwrite).expect_err("refused");
+    let error = create(directory, overwrite).expect_err("refused");
     assert!(error.is_conflict());
     text(&error, directory)
 }
@@ -40,7 +47,7 @@ fn conflict(directory: &Path, overwrite: bool) -> String {
 fn a_new_job_can_be_read_again() {
     let root = empty();
     let directory = root.path().join("crawls/first");
-    let job = Job::create(&directory, false).expect("a job");
+    let job = create(&directory, false).expect("a job");
     assert_eq!(job.pages_path(), directory.join("pages.jsonl"));
     assert_eq!(job.report_path(), directory.join("report.json"));
 
@@ -51,17 +58,16 @@ fn a_new_job_can_be_read_again() {
 }
 
 #[test]
-fn no_two_jobs_share_their_id_or_key() {
-    let manifests = [empty(), empty()].map(|root| Job::create(root.path(), false).expect("a job").manifest().clone());
+fn a_job_keeps_its_key_and_no_two_share_their_id() {
+    let manifests = [empty(), empty()].map(|root| create(root.path(), false).expect("a job").manifest().clone());
     assert_ne!(manifests[0].id, manifests[1].id);
-    assert_ne!(manifests[0].fingerprint_key, manifests[1].fingerprint_key);
-    assert_ne!(manifests[0].id, manifests[0].fingerprint_key.to_u64());
+    assert_eq!(manifests[0].fingerprint_key, KEY);
 }
 
 #[test]
 fn a_finished_job_is_kept_unless_it_is_to_be_overwritten() {
     let root = empty();
-    let first = Job::create(root.path(), false).expect("a job").manifest().clone();
+    let first = create(root.path(), false).expect("a job").manifest().clone();
     write(&root, "pages.jsonl", "{}\n");
     write(&root, "report.json", "{}");
     write(&root, "notes.txt", "mine");
@@ -70,7 +76,7 @@ fn a_finished_job_is_kept_unless_it_is_to_be_overwritten() {
     assert_eq!(names(&root), ["lock", "manifest", "notes.txt", "pages.jsonl", "report.json"]);
     assert_eq!(Job::open_for_reading(root.path()).expect("the job").manifest(), &first);
 
-    let second = Job::create(root.path(), true).expect("a job");
+    let second = create(root.path(), true).expect("a job");
     assert_eq!(names(&root), ["lock", "manifest", "notes.txt"]);
     assert_ne!(second.manifest().id, first.id);
 }
@@ -96,14 +102,14 @@ fn what_a_creation_that_died_left_is_no_obstacle() {
     let root = empty();
     write(&root, "lock", "");
     write(&root, "manifest.new", "crawler job, for");
-    Job::create(root.path(), false).expect("a job");
+    create(root.path(), false).expect("a job");
     assert_eq!(names(&root), ["lock", "manifest"]);
 }
 
 #[test]
 fn a_job_has_one_holder() {
     let root = empty();
-    let job = Job::create(root.path(), false).expect("a job");
+    let job = create(root.path(), false).expect("a job");
     for overwrite in [false, true] {
         let expected = "lock is locked: another process crawls into this directory";
         assert_eq!(conflict(root.path(), overwrite), expected);
@@ -111,19 +117,19 @@ fn a_job_has_one_holder() {
     assert_eq!(Job::open_for_reading(root.path()).expect("the job").manifest(), job.manifest());
 
     drop(job);
-    assert!(matches!(Job::create(root.path(), false), Err(JobError::Exists { .. })));
-    Job::create(root.path(), true).expect("a job");
+    assert!(matches!(create(root.path(), false), Err(JobError::Exists { .. })));
+    create(root.path(), true).expect("a job");
 }
 
 #[test]
 fn a_process_that_is_killed_holds_nothing() {
     let root = empty();
     let mut other = holder(root.path());
-    assert!(matches!(Job::create(root.path(), true), Err(JobError::Locked { .. })));
+    assert!(matches!(create(root.path(), true), Err(JobError::Locked { .. })));
 
     other.kill().expect("killed");
     other.wait().expect("gone");
-    Job::create(root.path(), true).expect("a job");
+    create(root.path(), true).expect("a job");
 }
 
 /// Another process that has created a job and holds it: this test binary, running only [`hold_a_job`].
@@ -140,7 +146,7 @@ fn holder(directory: &Path) -> Child {
 #[ignore = "no test: what `holder` runs"]
 fn hold_a_job() {
     let Some(directory) = std::env::var_os("JOB_TO_HOLD") else { return };
-    let _job = Job::create(Path::new(&directory), false).expect("a job");
+    let _job = create(Path::new(&directory), false).expect("a job");
     println!("holding");
     // Until the parent kills it, or is gone itself.
     let _end = std::io::stdin().read_line(&mut String::new());
@@ -149,7 +155,7 @@ fn hold_a_job() {
 #[test]
 fn a_damaged_manifest_is_refused_with_its_place() {
     let root = empty();
-    drop(Job::create(root.path(), false).expect("a job"));
+    drop(create(root.path(), false).expect("a job"));
     let whole = fs::read_to_string(root.path().join("manifest")).expect("a manifest");
     for (line, damage, expected) in [
         (
@@ -175,8 +181,8 @@ fn a_damaged_manifest_is_refused_with_its_place() {
     }
 
     // It is a job still: kept, unless it is to be overwritten.
-    assert!(matches!(Job::create(root.path(), false), Err(JobError::Exists { .. })));
-    Job::create(root.path(), true).expect("a job");
+    assert!(matches!(create(root.path(), false), Err(JobError::Exists { .. })));
+    create(root.path(), true).expect("a job");
 }
 
 #[test]
@@ -206,7 +212,7 @@ fn no_job_is_said_so() {
 fn a_file_in_the_directorys_place_is_said_so() {
     let root = empty();
     write(&root, "crawl", "a file");
-    let error = Job::create(&root.path().join("crawl"), true).expect_err("not a directory");
+    let error = create(&root.path().join("crawl"), true).expect_err("not a directory");
     assert_eq!(text(&error, root.path()), "cannot create crawl");
     assert!(!error.is_conflict());
 }
@@ -222,6 +228,6 @@ fn a_directory_that_cannot_be_written_is_said_so() {
     if fs::write(root.path().join("probe"), "").is_ok() {
         return;
     }
-    let error = Job::create(root.path(), false).expect_err("refused");
+    let error = create(root.path(), false).expect_err("refused");
     assert_eq!(text(&error, root.path()), "cannot create lock");
 }

@@ -3,6 +3,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{JobError, Manifest};
+use crate::address::FingerprintKey;
 
 /// Empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";
@@ -26,7 +27,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Makes the directory where there is none, locks it, and draws a manifest.
+    /// Makes the directory where there is none, locks it, and writes a manifest. `key` is the one that the crawl's frontier
+    /// was made with.
     ///
     /// A job that is there already is refused, or, with `overwrite`, loses its output: files that a job owns by name.
     /// Nothing else in the directory is ever deleted.
@@ -34,7 +36,7 @@ impl Job {
     /// # Errors
     /// Where another job, another process or other files are there ([`JobError::is_conflict`]), and where the file
     /// system refuses.
-    pub fn create(directory: &Path, overwrite: bool) -> Result<Self, JobError> {
+    pub fn create(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
         fs::create_dir_all(directory).map_err(JobError::io("create", directory))?;
         // Asked twice: not even a lock is put between somebody else's files, and another process may have come first.
         holds_job(directory)?;
@@ -47,7 +49,7 @@ impl Job {
                 remove(&directory.join(output))?;
             }
         }
-        let manifest = Manifest::draw();
+        let manifest = Manifest::draw(key);
         manifest.write(directory)?;
         Ok(Self { directory: directory.to_owned(), manifest, _lock: Some(lock) })
     }

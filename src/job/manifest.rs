@@ -45,11 +45,11 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// A new job's: its numbers drawn, its versions this crate's, its time now.
-    pub(super) fn draw() -> Self {
+    /// A new job's: its id drawn, its versions this crate's, its time now.
+    pub(super) fn draw(fingerprint_key: FingerprintKey) -> Self {
         Self {
             id: RandomState::new().hash_one(()),
-            fingerprint_key: FingerprintKey::random(),
+            fingerprint_key,
             fingerprint_strategy: FINGERPRINT_STRATEGY,
             key_rules: KEY_RULES_VERSION,
             crawler: env!("CARGO_PKG_VERSION").to_owned(),
