@@ -1,6 +1,8 @@
 //! There and back: async workers that lease, fetch, parse and submit.
 
+mod budget;
 mod charset;
+mod clock;
 mod counts;
 mod date;
 mod decode;
@@ -17,11 +19,18 @@ mod record;
 mod resolve;
 mod response;
 mod robots_tag;
+mod run;
+mod shared;
+mod sink;
 mod sniff;
+mod stop;
 mod tally;
 mod tls;
+mod visit;
+mod worker;
 
 pub use charset::EncodingSource;
+pub use clock::Clock;
 pub use counts::NameCounts;
 pub use date::rfc3339;
 pub use fetch::{FetchError, Fetcher, FetcherError};
@@ -34,5 +43,9 @@ pub use politeness::{PolitenessWatch, Violation};
 pub use record::{LinkCounts, PageRecord, Timings};
 pub use response::Response;
 pub use robots_tag::RobotsTag;
+pub use run::{Crawl, CrawlError, Finished, Progress};
+pub use shared::{HeldLease, SharedFrontier};
+pub use sink::{Sink, SinkThread};
 pub use sniff::is_html;
+pub use stop::Stop;
 pub use tally::{LinkTotals, Tally, Traffic};

@@ -1,0 +1,46 @@
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::frontier::Timestamp;
+
+/// The only reader of clocks: wall time once, at the start, and monotonic time from there, so that a step of the wall
+/// clock neither hurries nor stalls a crawl.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    started: Instant,
+    epoch: Timestamp,
+}
+
+impl Clock {
+    /// Starts at the wall clock's time.
+    pub fn start() -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { started: Instant::now(), epoch: Timestamp::default() + since_epoch }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.timestamp(Instant::now())
+    }
+
+    /// A moment of the monotonic clock, as a timestamp.
+    pub fn timestamp(&self, instant: Instant) -> Timestamp {
+        self.epoch + instant.saturating_duration_since(self.started)
+    }
+
+    /// A timestamp, as a moment of the monotonic clock; one before the start is the start.
+    pub fn instant(&self, timestamp: Timestamp) -> Instant {
+        let after = timestamp.since(self.epoch);
+        // A timestamp beyond the monotonic clock's range is as good as a day.
+        self.started.checked_add(after).unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400))
+    }
+
+    /// Since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// When the clock was started.
+    pub fn epoch(&self) -> Timestamp {
+        self.epoch
+    }
+}

@@ -1,0 +1,155 @@
+use std::sync::Arc;
+
+use super::{PageRecord, ParseOptions, Response, Timings, is_html, parse};
+use crate::address::{BaseUrl, CanonicalUrl};
+use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal};
+
+/// Larger bodies are parsed off the worker's thread: at about 40 MB/s, this many bytes take some three milliseconds.
+const INLINE_BODY: usize = 128 * 1024;
+
+/// One fetch, as the frontier sees it (how it ended, what it found) and as the output does (its record).
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) outcome: Outcome,
+    pub(super) found: Vec<Found>,
+    pub(super) record: PageRecord,
+}
+
+impl Visit {
+    /// No response, or none that can be used.
+    pub(super) fn failed(lease: &Lease, failure: Failure) -> Self {
+        let record = PageRecord { error: Some(failure.name().to_owned()), ..blank_record(lease) };
+        Self { outcome: Outcome::Failed(failure), found: Vec::new(), record }
+    }
+
+    /// A response to a lease of either kind.
+    pub(super) async fn answered(
+        lease: &Lease,
+        mut response: Response,
+        gate: &Arc<Gate>,
+        options: &ParseOptions,
+    ) -> Self {
+        let record = PageRecord {
+            status: Some(response.status),
+            content_type: response.content_type.clone(),
+            bytes: response.body.len() as u64,
+            wire_bytes: response.wire_bytes,
+            truncated: response.truncated,
+            timings: Timings {
+                first_byte_ms: response.first_byte.as_secs_f64() * 1e3,
+                total_ms: response.total.as_secs_f64() * 1e3,
+            },
+            error: response.incomplete.as_ref().map(|error| error.failure.name().to_owned()),
+            ..blank_record(lease)
+        };
+        let mut visit = Self { outcome: outcome_of(lease, &mut response), found: Vec::new(), record };
+        let Ok(base) = gate.canonicalizer().base(lease.url()) else { return visit };
+        if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
+            visit.redirect(lease, gate, &base, location);
+        } else if lease.kind() == LeaseKind::Page && (200..300).contains(&response.status) {
+            visit.read(lease, response, gate, base, options).await;
+        }
+        visit
+    }
+
+    /// A redirect is a page with one link (D12). One to the page's own key is followed without asking the seen test,
+    /// which would take the page for its own duplicate.
+    fn redirect(&mut self, lease: &Lease, gate: &Gate, base: &BaseUrl, location: &str) {
+        let Ok(to) = gate.join(base, location) else { return };
+        self.record.redirect = Some(to.wire().to_owned());
+        let is_robots = lease.kind() == LeaseKind::Robots;
+        if to.wire() == lease.url() {
+            self.record.error = Some("redirect_loop".to_owned());
+        } else if is_robots || to.key() == self.record.key {
+            self.outcome = Outcome::Moved { to: to.wire().to_owned() };
+        } else {
+            self.record.links.found = 1;
+            self.found.push(Found::redirect(to, lease));
+        }
+    }
+
+    /// Title and links of a page.
+    async fn read(
+        &mut self,
+        lease: &Lease,
+        response: Response,
+        gate: &Arc<Gate>,
+        base: BaseUrl,
+        options: &ParseOptions,
+    ) {
+        if response.raw || !is_html(response.content_type.as_deref(), &response.body) {
+            return;
+        }
+        let (gate, options) = (Arc::clone(gate), options.clone());
+        let large = response.body.len() > INLINE_BODY;
+        let read = move || Reading::of(&response, &base, &gate, &options);
+        let reading = if large { tokio::task::spawn_blocking(read).await.ok() } else { Some(read()) };
+        let Some(reading) = reading else {
+            // The parser panicked; the page is recorded with what is known of it.
+            self.record.error = Some(Failure::Lost.name().to_owned());
+            return;
+        };
+        self.record.title = reading.title;
+        self.record.links.found =
+            reading.refused.saturating_add(u32::try_from(reading.links.len()).unwrap_or(u32::MAX));
+        self.record.links.refused = reading.refused;
+        self.found = reading.links.into_iter().map(|url| Found::link(url, lease)).collect();
+    }
+}
+
+/// What is taken from a page: a synchronous step, from bytes to owned links (D13).
+struct Reading {
+    title: Option<String>,
+    links: Vec<CanonicalUrl>,
+    /// Links that cannot or must not be followed, counted at the gate.
+    refused: u32,
+}
+
+impl Reading {
+    fn of(response: &Response, base: &BaseUrl, gate: &Gate, options: &ParseOptions) -> Self {
+        let page = parse(&response.body, response.content_type.as_deref(), options);
+        let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or_else(|| base.clone());
+        let page_nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
+        let mut links = Vec::with_capacity(page.links.len());
+        let dropped = [(Refusal::TooLong, page.links_too_long), (Refusal::TooManyLinks, page.links_over_limit)];
+        let mut refused = 0;
+        for (refusal, times) in dropped {
+            (0..times).for_each(|_| gate.refuse(refusal));
+            refused += times;
+        }
+        for link in &page.links {
+            if page_nofollow || (options.nofollow && link.nofollow) {
+                gate.refuse(Refusal::Nofollow);
+                refused += 1;
+            } else if let Ok(url) = gate.join(&base, &link.href) {
+                links.push(url);
+            } else {
+                refused += 1;
+            }
+        }
+        Self { title: page.title, links, refused }
+    }
+}
+
+fn blank_record(lease: &Lease) -> PageRecord {
+    PageRecord {
+        url: lease.url().to_owned(),
+        depth: lease.depth(),
+        referrer: lease.referrer().map(str::to_owned),
+        attempts: lease.attempt(),
+        ..PageRecord::default()
+    }
+}
+
+fn outcome_of(lease: &Lease, response: &mut Response) -> Outcome {
+    let (status, retry_after) = (response.status, response.retry_after);
+    match (&response.incomplete, lease.kind()) {
+        (Some(error), _) => Outcome::Failed(error.failure),
+        (None, LeaseKind::Page) => Outcome::Response { status, retry_after },
+        (None, LeaseKind::Robots) => Outcome::Robots { status, retry_after, body: std::mem::take(&mut response.body) },
+    }
+}
+
+const fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
