@@ -226,16 +226,14 @@ fn seed_url(text: &str) -> Result<String, String> {
 }
 
 fn after_long_help() -> String {
-    let mut help = "Examples:\n".to_owned();
-    for (command, what) in EXAMPLES {
-        help += &format!("  {command}\n      {what}\n");
-    }
-    help += "\nSettings: default < crawler.toml < --simulate < environment (CRAWLER_SECTION_KEY) < flag.\n";
-    help += "\nExit codes:\n";
-    for exit in Exit::ALL {
-        help += &format!("  {:>3}  {}\n", exit as u8, exit.meaning());
-    }
-    help
+    let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
+    let codes = Exit::ALL.map(|exit| format!("  {:>3}  {}\n", exit as u8, exit.meaning())).concat();
+    format!(
+        "Examples:\n{examples}\n\
+         Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment\n\
+         (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` tells which.\n\n\
+         Exit codes:\n{codes}"
+    )
 }
 
 const EXAMPLES: [(&str, &str); 5] = [

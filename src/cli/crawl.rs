@@ -1,12 +1,13 @@
 //! `crawler`: the crawl itself, from settings to report.
 
 use super::exit::{Exit, Failure};
+use super::layers::Layers;
 use super::output;
 use super::progress::Screen;
-use super::settings::Settings;
 
 /// Crawls, tells how far it is, and prints the report.
-pub(super) fn crawl(settings: &Settings) -> Result<Exit, Failure> {
+pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
+    let settings = &layers.settings;
     if settings.seeds.files.is_empty() && settings.seeds.urls.is_empty() && !settings.simulate.enabled {
         return Err(Failure::new(Exit::Usage, "nothing to crawl: give URLs or --seeds FILE (see --help)"));
     }

@@ -1,6 +1,7 @@
 //! How the command ends.
 
 use std::error::Error;
+use std::iter;
 use std::process::ExitCode;
 
 /// The exit codes, and the only place that numbers them.
@@ -62,14 +63,9 @@ impl Failure {
     }
 
     /// With an error that lies below, and those below it.
-    pub(super) fn caused(exit: Exit, message: &str, error: &dyn Error) -> Self {
-        let mut message = format!("{message}: {error}");
-        let mut below = error.source();
-        while let Some(error) = below {
-            message += &format!(": {error}");
-            below = error.source();
-        }
-        Self::new(exit, message)
+    pub(super) fn caused(exit: Exit, message: &str, error: &(dyn Error + 'static)) -> Self {
+        let causes = iter::successors(Some(error), |&error| error.source());
+        Self::new(exit, causes.fold(message.to_owned(), |message, cause| format!("{message}: {cause}")))
     }
 
     /// What a user gave and cannot be taken.

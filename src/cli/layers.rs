@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::settings::Settings;
 use super::suggest::nearest;
-use super::table::{SIMULATE, Setting, TABLE, VARIABLES};
+use super::table::{SIMULATE, Setting, TABLE};
 use super::toml_file::{self, Entry, Position};
 use super::value::{Given, Kind};
 
@@ -119,10 +119,10 @@ impl Layers {
     /// `CRAWLER_SERVICE_HOST`.
     fn take_variable(&mut self, name: &str, text: &OsString) {
         let source = Source::Environment(name.to_owned());
-        let Some(row) = TABLE.iter().position(|setting| setting.variable() == name) else {
-            let variables: Vec<_> = TABLE.iter().map(Setting::variable).collect();
-            let hint = hint(nearest(name, variables.iter().map(String::as_str)));
-            self.warnings.push(format!("unknown environment variable `{name}`{hint}"));
+        let Some(row) = TABLE.iter().position(|setting| variable(setting.key) == name) else {
+            let key = name[VARIABLES.len()..].to_ascii_lowercase().replacen('_', ".", 1);
+            let meant = nearest(&key, TABLE.iter().map(|setting| setting.key)).map(variable);
+            self.warnings.push(format!("unknown environment variable `{name}`{}", hint(meant.as_deref())));
             return;
         };
         match text.to_str() {
@@ -144,13 +144,20 @@ impl Layers {
         }
     }
 
-    /// Turns a refusal of the settings as a whole into one that knows the place of its key.
+    /// What to tell the user about a value that was taken and turned out wrong: where it came from, and why.
+    pub(super) fn refusal(&self, key: &str, reason: &str) -> String {
+        match Setting::row(key) {
+            Some(row) => {
+                let value = TABLE[row].field.literal(&mut self.settings.clone());
+                format!("{}: {key} = {value}: {reason}", self.sources[row])
+            }
+            None => format!("{key}: {reason}"),
+        }
+    }
+
     fn reject(&mut self, refused: Result<(), (&str, &str)>) {
         if let Err((key, reason)) = refused {
-            let row = Setting::row(key).expect("a test finds each of these keys in the table");
-            let value = TABLE[row].field.literal(&mut self.settings);
-            let source = self.sources[row].clone();
-            self.error(&source, &format!("{key} = {value}: {reason}"));
+            self.errors.push(self.refusal(key, reason));
         }
     }
 
@@ -161,6 +168,14 @@ impl Layers {
     fn into_result(self) -> Result<Self, Vec<String>> {
         if self.errors.is_empty() { Ok(self) } else { Err(self.errors) }
     }
+}
+
+/// How environment variables of ours start.
+const VARIABLES: &str = "CRAWLER_";
+
+/// The environment variable of a key: `CRAWLER_POLITENESS_HOST_DELAY`.
+fn variable(key: &str) -> String {
+    format!("{VARIABLES}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
 /// What a flag or variable holds.

@@ -53,7 +53,7 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
             let layers = checked(settings(line)?)?;
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
-        Request::Crawl => return crawl::crawl(&checked(settings(line)?)?.settings),
+        Request::Crawl => return crawl::crawl(&checked(settings(line)?)?),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
         Request::Stats { job, json } => {
             let _ = (job, json);

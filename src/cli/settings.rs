@@ -31,15 +31,13 @@ pub(super) struct SeedSettings {
 pub(super) struct JobSettings {
     /// The job directory.
     pub(super) dir: PathBuf,
-    /// The file of page records, relative to the job directory; `-` for standard output.
-    pub(super) pages: String,
     /// Empty a job directory that another crawl has filled.
     pub(super) overwrite: bool,
 }
 
 impl Default for JobSettings {
     fn default() -> Self {
-        Self { dir: "crawl".into(), pages: "pages.jsonl".to_owned(), overwrite: false }
+        Self { dir: "crawl".into(), overwrite: false }
     }
 }
 
@@ -50,14 +48,25 @@ pub(super) struct OutputSettings {
     pub(super) json: bool,
     /// What is logged: directives of tracing's `EnvFilter`.
     pub(super) log: String,
+    /// Where page records go.
+    pub(super) pages: Pages,
     /// Say how far the crawl is while it runs.
     pub(super) progress: bool,
 }
 
 impl Default for OutputSettings {
     fn default() -> Self {
-        Self { json: false, log: "warn".to_owned(), progress: true }
+        Self { json: false, log: "warn".to_owned(), pages: Pages::Job, progress: true }
     }
+}
+
+/// Where page records go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// To the job directory.
+    Job,
+    /// To standard output; what else would go there goes to standard error.
+    StandardOutput,
 }
 
 /// The simulated web.
@@ -94,8 +103,8 @@ impl Settings {
         if scope.kind == ScopeKind::Any && !limited && !self.simulate.enabled {
             return Err(("scope.kind", "the whole web needs a limit: --depth, --max-pages or --max-duration"));
         }
-        if self.output.json && self.job.pages == "-" {
-            return Err(("output.json", "standard output already takes the page records: --output FILE"));
+        if self.output.json && self.output.pages == Pages::StandardOutput {
+            return Err(("output.json", "standard output takes the page records already"));
         }
         Ok(())
     }

@@ -13,12 +13,13 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 /// Half of the edits that would make a word of equal length from nothing.
 const ENOUGH: f64 = 0.5;
 
-/// 1 for equal words, 0 for words with nothing in common. Where the sections differ, the names decide: a key is often right and
-/// only stands in the wrong section.
+/// 1 for equal words, 0 for words with nothing in common. Of a dotted key the name decides, and the section only between equals: a
+/// key is often right and stands in the wrong place.
 fn likeness(word: &str, candidate: &str) -> f64 {
-    let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-    let whole = strsim::normalized_damerau_levenshtein(word, candidate);
-    whole.max(strsim::normalized_damerau_levenshtein(&name(word), &name(candidate)) * 0.9)
+    let (section, name) = word.rsplit_once('.').unwrap_or(("", word));
+    let (other_section, other_name) = candidate.rsplit_once('.').unwrap_or(("", candidate));
+    let same = strsim::normalized_damerau_levenshtein;
+    same(name, other_name) * (0.9 + 0.1 * same(section, other_section))
 }
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod tests {
         assert_eq!(nearest("politeness.hostdelay", known), Some("politeness.host_delay"));
         assert_eq!(nearest("host_delay", known), Some("politeness.host_delay"));
         assert_eq!(nearest("fetch.wrokers", known), Some("crawl.workers"));
-        assert_eq!(nearest("gui.color", known), None);
+        assert_eq!(nearest("seen.capacity", ["a.capacity", "see.capacity"]), Some("see.capacity"));
+        assert_eq!(nearest("politeness.color", known), None);
     }
 }

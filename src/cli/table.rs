@@ -1,6 +1,7 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
 //! variables, `crawler config` and `--help` follow from it.
 
+use super::settings::Pages;
 use super::value::{Bytes, Choice, Field, Many, Maybe, One};
 use crate::frontier::ScopeKind;
 use crate::seen::Layout;
@@ -52,19 +53,11 @@ impl Setting {
         self.key.split_once('.').map_or(self.key, |(_, name)| name)
     }
 
-    /// `CRAWLER_POLITENESS_HOST_DELAY`.
-    pub(super) fn variable(&self) -> String {
-        format!("{VARIABLES}{}", self.key.replace('.', "_").to_ascii_uppercase())
-    }
-
     /// Its row in [`TABLE`].
     pub(super) fn row(key: &str) -> Option<usize> {
         TABLE.iter().position(|setting| setting.key == key)
     }
 }
-
-/// How the environment variables start.
-pub(super) const VARIABLES: &str = "CRAWLER_";
 
 /// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
 pub(super) const SIMULATE: &[(&str, &str)] =
@@ -83,6 +76,8 @@ const SCOPES: &[(&str, ScopeKind)] = &[
 
 const LAYOUTS: &[(&str, Layout)] =
     &[("blocked", Layout::Blocked), ("bloom", Layout::Blocked), ("exact", Layout::Exact)];
+
+const PAGES: &[(&str, Pages)] = &[("job", Pages::Job), ("-", Pages::StandardOutput)];
 
 const fn value(long: &'static str, name: &'static str) -> Flag {
     Flag { long, short: None, help: None, takes: Takes::Value(name), common: true }
@@ -292,10 +287,14 @@ pub(super) static TABLE: &[Setting] = &[
     ),
     row("job.dir", "Directory of the crawl's records and report", &One(|s| &mut s.job.dir))
         .flags(&[value("job", "DIR")]),
-    row("job.pages", "File of page records in that directory; - is standard output", &One(|s| &mut s.job.pages))
-        .flags(&[value("output", "FILE").short('o')]),
     row("job.overwrite", "Replace the crawl that the directory holds", &One(|s| &mut s.job.overwrite))
         .flags(&[switch("overwrite", &["true"])]),
+    row(
+        "output.pages",
+        "Where page records go: job (its pages.jsonl) or - (standard output)",
+        &Choice(|s| &mut s.output.pages, PAGES),
+    )
+    .flags(&[value("output", "WHERE").short('o')]),
     row("output.json", "The final report as JSON", &One(|s| &mut s.output.json)).flags(&[switch("json", &["true"])]),
     row("output.log", "What is logged, as crate=level: error, warn, info, debug, trace", &One(|s| &mut s.output.log))
         .flags(&[
@@ -309,3 +308,59 @@ pub(super) static TABLE: &[Setting] = &[
     row("simulate.enabled", "Crawl a simulated web, served on this machine", &One(|s| &mut s.simulate.enabled))
         .flags(&[switch("simulate", &["true"])]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::cli::layers::untyped;
+    use crate::cli::settings::Settings;
+
+    #[test]
+    fn each_key_variable_and_flag_is_there_once() {
+        let count = |names: Vec<String>| (names.len(), names.into_iter().collect::<BTreeSet<_>>().len());
+        let flags = || TABLE.iter().flat_map(|setting| setting.flags);
+        for (all, distinct) in [
+            count(TABLE.iter().map(|setting| setting.key.to_owned()).collect()),
+            // As variables: `a.b_c` and `a_b.c` would be one.
+            count(TABLE.iter().map(|setting| setting.key.replace('.', "_")).collect()),
+            count(flags().map(|flag| flag.long.to_owned()).collect()),
+            count(flags().filter_map(|flag| flag.short).map(String::from).collect()),
+        ] {
+            assert_eq!(all, distinct);
+        }
+    }
+
+    #[test]
+    fn keys_that_the_code_names_are_in_the_table() {
+        let named = ["fetch.user_agent", "scope.kind", "output.json"];
+        for key in SIMULATE.iter().map(|(key, _)| *key).chain(named) {
+            assert!(Setting::row(key).is_some(), "{key}");
+        }
+    }
+
+    /// Sets every row to something else and looks at every field of every options struct, as `Debug` writes them a line each: one
+    /// that nothing changed has no row.
+    #[test]
+    fn each_field_of_the_options_has_a_row() {
+        let before = Settings::default();
+        let mut after = Settings::default();
+        for setting in TABLE {
+            let was = setting.field.literal(&mut after);
+            let candidates = ["true", "false", "page", "exact", "-", "7", "7s", "0.5", "127.0.0.1:7"];
+            let changed = candidates.iter().any(|text| {
+                let taken = setting.field.set(&mut after, &untyped(vec![(*text).to_owned()]));
+                taken.is_ok() && setting.field.literal(&mut after) != was
+            });
+            assert!(changed, "{} takes none of the candidates", setting.key);
+        }
+        after.finish().unwrap();
+        let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
+        let value = |line: &str| line.split_once(": ").map(|(name, value)| (name.trim().to_owned(), value.to_owned()));
+        // A structure's opening line is no value; what a list or an option gains stands on lines of its own.
+        let leaves: BTreeSet<_> = before.lines().filter(|line| !line.ends_with('{')).filter_map(value).collect();
+        let kept: Vec<_> = after.lines().filter_map(value).filter(|leaf| leaves.contains(leaf)).collect();
+        assert_eq!(kept, [], "no row changes these");
+    }
+}

@@ -44,14 +44,14 @@ pub(super) fn entries(file: &str, text: &str) -> Result<Vec<Entry>, Vec<String>>
         return Err(errors.iter().map(|error| format!("{}: {}", place(error), error.message())).collect());
     }
     let mut entries = Vec::new();
-    for (name, value) in table.get_ref() {
-        match value.get_ref() {
-            DeValue::Table(section) => {
-                entries.extend(section.iter().map(|(key, value)| {
-                    places.entry(format!("{}.{}", name.get_ref(), key.get_ref()), key.span(), value)
-                }))
-            }
-            _ => entries.push(places.entry(name.get_ref().to_string(), name.span(), value)),
+    for (section, value) in table.get_ref() {
+        let name = section.get_ref();
+        let DeValue::Table(keys) = value.get_ref() else {
+            entries.push(places.entry(name.to_string(), section.span(), value));
+            continue;
+        };
+        for (key, value) in keys {
+            entries.push(places.entry(format!("{name}.{}", key.get_ref()), key.span(), value));
         }
     }
     entries.sort_by_key(|entry| (entry.key_at.line, entry.key_at.column));

@@ -1,0 +1,345 @@
+//! The command as its users meet it: what it prints where, and how it exits.
+
+#![cfg(feature = "cli")]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A directory to run the command in.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// With a `crawler.toml`.
+    fn with(toml: &str) -> Self {
+        let desk = Self::new();
+        std::fs::write(desk.0.path().join("crawler.toml"), toml).unwrap();
+        desk
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// With standard input.
+    fn feed(&self, arguments: &[&str], input: &[u8]) -> Ran {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || stdin.write_all(input).unwrap());
+            child.wait_with_output().unwrap().into()
+        })
+    }
+}
+
+/// What a run of the command left behind.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    /// What `crawler config` says of a key whose name no two sections have.
+    #[track_caller]
+    fn line(&self, key: &str) -> &str {
+        let start = format!("{key} = ");
+        self.out.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_else(|| panic!("{key}: {}", self.err))
+    }
+
+    /// Refused as bad use, with these lines and no word on standard output.
+    #[track_caller]
+    fn is_refused_with(&self, errors: &[&str]) {
+        let lines: Vec<_> = errors.iter().map(|error| format!("crawler: error: {error}\n")).collect();
+        assert_eq!((self.code, &*self.out, &*self.err), (Some(2), "", &*lines.concat()));
+    }
+}
+
+#[test]
+fn each_layer_counts_over_those_below_it() {
+    let desk = Desk::with("[crawl]\nworkers = 3\n\n[politeness]\nhost_delay = \"3s\"\nattempts = 5\n");
+    let line = |flags: &[&str], variable: Option<&str>, key: &str| {
+        let mut command = desk.command(&[&["config"], flags].concat());
+        command.envs(variable.map(|text| (format!("CRAWLER_POLITENESS_{}", key.to_uppercase()), text)));
+        Ran::from(command.output().unwrap()).line(key).to_owned()
+    };
+    assert_eq!(line(&[], None, "max_backoff"), r#""1h" # default"#);
+    assert_eq!(line(&[], None, "attempts"), "5 # crawler.toml:6");
+    assert_eq!(line(&["--simulate"], None, "attempts"), "5 # crawler.toml:6");
+    assert_eq!(line(&[], None, "host_delay"), r#""3s" # crawler.toml:5"#);
+    assert_eq!(line(&["--simulate"], None, "host_delay"), r#""20ms" # --simulate"#);
+    assert_eq!(line(&["--simulate"], Some("4s"), "host_delay"), r#""4s" # CRAWLER_POLITENESS_HOST_DELAY"#);
+    assert_eq!(line(&["--host-delay=5s"], Some("4s"), "host_delay"), r#""5s" # --host-delay"#);
+    assert_eq!(line(&["-vv"], None, "log"), r#""warn,crawler=debug" # --verbose"#);
+}
+
+#[test]
+fn the_simulated_web_may_be_asked_for_by_any_layer() {
+    let enabled = Desk::with("simulate.enabled = true\n").run(&["config"]);
+    assert_eq!(enabled.line("enabled"), "true # crawler.toml:1");
+    assert_eq!(enabled.line("kind"), r#""any" # --simulate"#);
+}
+
+#[test]
+fn a_flag_may_repeat_only_where_there_is_a_list() {
+    let desk = Desk::with("scope.include = [\"a\"]\n");
+    assert_eq!(desk.run(&["config"]).line("include"), r#"["a"] # crawler.toml:1"#);
+    assert_eq!(desk.run(&["config", "--include=b", "--include=c"]).line("include"), r#"["b", "c"] # --include"#);
+    assert_eq!(desk.run(&["config", "--depth=1", "--depth=2"]).code, Some(2));
+    assert_eq!(desk.run(&["config", "-v", "-q"]).code, Some(2));
+}
+
+#[test]
+fn the_product_token_is_that_of_the_user_agent() {
+    let desk = Desk::new();
+    desk.run(&["config", "-A", "(x)"]).is_refused_with(&[
+        r#"--user-agent: fetch.user_agent = "(x)": starts with no product token: set politeness.agent"#,
+    ]);
+    assert_eq!(desk.run(&["config", "-A", "MyBot/1.0 (+https://example.org/)"]).code, Some(0));
+}
+
+#[test]
+fn a_slip_in_the_file_is_told_with_its_place_and_what_was_meant() {
+    let toml = "\
+workers = 3
+[politeness]
+hostdelay = \"1s\"
+  \"ä\" = { \"ö\" = 1 }
+[gui]
+color = true
+";
+    Desk::with(toml).run(&["config"]).is_refused_with(&[
+        "crawler.toml:1:1: unknown key `workers`; did you mean `crawl.workers`?",
+        "crawler.toml:3:1: unknown key `politeness.hostdelay`; did you mean `politeness.host_delay`?",
+        "crawler.toml:4:3: unknown key `politeness.ä`",
+        "crawler.toml:6:1: unknown key `gui.color`",
+    ]);
+}
+
+#[test]
+fn a_bad_value_is_told_with_its_place_and_what_is_expected() {
+    let toml = "\
+[politeness]
+host_delay = \"5 parsecs\"
+backoff = 5
+robots = \"no\"
+attempts = 256
+[fetch]
+max_body_bytes = -1
+user_agent = 7
+[seen]
+layout = \"cuckoo\"
+false_positive_rate = inf
+[crawl]
+seeds = [1]
+workers = { many = true }
+";
+    Desk::with(toml).run(&["config"]).is_refused_with(&[
+        "crawler.toml:2:14: politeness.host_delay = \"5 parsecs\": expected a duration with its unit, such as 250ms, 1s or \"1h 30m\"",
+        "crawler.toml:3:11: politeness.backoff = 5: expected a duration with its unit, such as 250ms, 1s or \"1h 30m\"",
+        "crawler.toml:4:10: politeness.robots = \"no\": expected true or false",
+        "crawler.toml:5:12: politeness.attempts = 256: expected a count of at most 255",
+        "crawler.toml:7:18: fetch.max_body_bytes = -1: expected a size such as 10MiB, 64kB or 8192 (bytes)",
+        "crawler.toml:8:14: fetch.user_agent = 7: expected a text",
+        "crawler.toml:10:10: seen.layout = \"cuckoo\": expected one of blocked, bloom, exact",
+        "crawler.toml:11:23: seen.false_positive_rate = inf: expected a number such as 0.0001 or 1e-4",
+        "crawler.toml:13:9: crawl.seeds = [1]: expected a list of texts, such as [\"a\", \"b\"]",
+        "crawler.toml:14:11: crawl.workers = { many = true }: expected a count such as 8, 10_000 or 1M",
+    ]);
+}
+
+#[test]
+fn what_is_not_toml_is_told_with_its_place() {
+    let ran = Desk::with("[seen]\nshards = 16\nshards = 32\n").run(&["config"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.starts_with("crawler: error: crawler.toml:3:1: "), "{}", ran.err);
+}
+
+#[test]
+fn values_may_be_written_in_several_ways() {
+    let toml =
+        "[fetch]\nmax_body_bytes = 1_024\n[seen]\ncapacity = \"1.5M\"\nshards = 0x20\nfalse_positive_rate = 1e-3\n";
+    let ran = Desk::with(toml).run(&["config"]);
+    assert_eq!(ran.line("max_body_bytes"), r#""1KiB" # crawler.toml:2"#);
+    assert_eq!(ran.line("capacity"), "1_500_000 # crawler.toml:4");
+    assert_eq!(ran.line("shards"), "32 # crawler.toml:5");
+    assert_eq!(ran.line("false_positive_rate"), "0.001 # crawler.toml:6");
+}
+
+#[test]
+fn bad_flags_and_variables_are_told_by_their_names() {
+    let desk = Desk::new();
+    desk.run(&["config", "--host-delay", "5"]).is_refused_with(&[
+        "--host-delay: politeness.host_delay = \"5\": expected a duration with its unit, such as 250ms, 1s or \"1h 30m\"",
+    ]);
+    let ran: Ran = desk.command(&["config"]).env("CRAWLER_CRAWL_WORKERS", "many").output().unwrap().into();
+    ran.is_refused_with(&["CRAWLER_CRAWL_WORKERS: crawl.workers = \"many\": expected a count such as 8, 10_000 or 1M"]);
+}
+
+#[test]
+fn an_unknown_variable_is_only_a_warning() {
+    let ran: Ran = Desk::new().command(&["config"]).env("CRAWLER_CRAWL_WROKERS", "3").output().unwrap().into();
+    assert_eq!(ran.code, Some(0));
+    let warning = "crawler: warning: unknown environment variable `CRAWLER_CRAWL_WROKERS`; did you mean `CRAWLER_CRAWL_WORKERS`?\n";
+    assert_eq!(ran.err, warning);
+}
+
+#[test]
+fn the_whole_web_wants_a_limit() {
+    let desk = Desk::new();
+    desk.run(&["https://example.org/", "--scope", "any"]).is_refused_with(&[
+        r#"--scope: scope.kind = "any": the whole web needs a limit: --depth, --max-pages or --max-duration"#,
+    ]);
+    for limit in ["--depth=1", "--max-pages=1M", "--max-duration=1d", "--simulate"] {
+        assert_eq!(desk.run(&["config", "--scope=any", limit]).code, Some(0), "{limit}");
+    }
+}
+
+#[test]
+fn standard_output_takes_one_thing_at_a_time() {
+    Desk::new()
+        .run(&["https://example.org/", "-o", "-", "--json"])
+        .is_refused_with(&["--json: output.json = true: standard output takes the page records already"]);
+}
+
+#[test]
+fn a_crawl_wants_a_start() {
+    Desk::new().run(&[]).is_refused_with(&["nothing to crawl: give URLs or --seeds FILE (see --help)"]);
+}
+
+#[test]
+fn a_word_that_is_no_url_is_told_what_it_may_have_meant() {
+    let desk = Desk::new();
+    std::fs::write(desk.path().join("seeds.txt"), "").unwrap();
+    for (arguments, meant) in [
+        (&["stat"][..], "did you mean `stats`?"),
+        (&["example"], "neither a URL nor a command"),
+        (&["seeds.txt"], "--seeds seeds.txt"),
+        (&["--depth=1", "config"], "a command stands alone"),
+        (&["--detph=1"], "'--depth'"),
+    ] {
+        let ran = desk.run(arguments);
+        assert_eq!((ran.code, &*ran.out), (Some(2), ""), "{arguments:?}");
+        assert!(ran.err.contains(meant), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_missing_configuration_is_an_error_only_where_it_was_named() {
+    let desk = Desk::new();
+    assert_eq!(desk.run(&["config"]).code, Some(0));
+    let ran = desk.run(&["config", "-c", "my.toml"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.starts_with("crawler: error: cannot read my.toml: "), "{}", ran.err);
+}
+
+#[test]
+fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
+    let desk = Desk::new();
+    let (short, long) = (desk.run(&["-h"]), desk.run(&["--help"]));
+    assert_eq!((short.code, long.code), (Some(0), Some(0)));
+    assert!(short.out.lines().count() <= 48, "{}", short.out);
+    for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "130  ", "143  "] {
+        assert!(long.out.contains(&format!("\n  {code}")), "{code}");
+    }
+    assert!(!short.out.contains('\x1b') && !long.out.contains('\x1b'), "a pipe gets no colors");
+}
+
+#[test]
+fn completions_are_scripts_that_their_shells_can_read() {
+    let desk = Desk::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = desk.run(&["completions", shell]);
+        assert_eq!(ran.code, Some(0), "{shell}");
+        assert!(ran.out.contains("host-delay") && ran.out.contains("canonicalize"), "{shell}");
+        if let ("bash" | "fish" | "zsh", Ok(mut child)) =
+            (shell, Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn())
+        {
+            child.stdin.take().unwrap().write_all(ran.out.as_bytes()).unwrap();
+            assert!(child.wait().unwrap().success(), "{shell}");
+        }
+    }
+    assert_eq!(desk.run(&["completions", "tcsh"]).code, Some(2));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let desk = Desk::new();
+    let mut child = desk
+        .command(&["canonicalize"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    // Until the command leaves in its turn: no pipe holds so much.
+    let many = b"https://example.org/\n".repeat(4096);
+    let left = (0..100).any(|_| stdin.write_all(&many).is_err());
+    drop(stdin);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), &*said, left), (Some(0), "", true));
+}
+
+#[test]
+fn each_line_is_canonicalized_to_one_line() {
+    let desk = Desk::new();
+    let ran =
+        desk.feed(&["canonicalize"], b"HTTP://EXAMPLE.org:80/a\r\n\nhttps://example.org/\xff\nftp://example.org/\n");
+    let lines: Vec<_> = ran.out.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(lines, ["http://example.org/a", "error", "error", "error"]);
+    let ran = desk.feed(&["canonicalize", "--base", "https://example.org/a/b"], b"c\n../d#e");
+    assert_eq!(
+        ran.out,
+        "https://example.org/a/c\thttps://example.org/a/c\nhttps://example.org/d\thttps://example.org/d\n"
+    );
+    assert_eq!(desk.feed(&["canonicalize", "--base", "a"], b"").code, Some(2));
+}
+
+#[test]
+fn canonicalize_goes_by_the_keys_of_the_file() {
+    let url = b"https://example.org/?b=1&a=2\n";
+    let sorted = Desk::new().feed(&["canonicalize"], url);
+    assert_eq!(sorted.out, "https://example.org/?a=2&b=1\thttps://example.org/?b=1&a=2\n");
+    let kept = Desk::with("keys.sort_query = false\n").feed(&["canonicalize"], url);
+    assert_eq!(kept.out, "https://example.org/?b=1&a=2\thttps://example.org/?b=1&a=2\n");
+}
+
+#[test]
+fn robots_answers_with_the_rule_that_decides() {
+    let desk = Desk::new();
+    let rules = "User-agent: other\nDisallow: /\n\nUser-agent: mybot\nDisallow: /private\u{202e}\nAllow: /private\u{202e}/open\n";
+    std::fs::write(desk.path().join("robots.txt"), rules).unwrap();
+    let urls = b"https://example.org/private%E2%80%AE/a\nhttps://example.org/\nmailto:a@example.org\n";
+    let ran = desk.feed(&["robots", "robots.txt", "--agent", "mybot"], urls);
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert_eq!(lines[..2], ["disallowed\tDisallow: /private\u{fffd}", "allowed\t-"]);
+    assert!(lines[2].starts_with("error\t"), "{}", lines[2]);
+    assert_eq!(desk.feed(&["robots", "none.txt", "--agent", "mybot"], b"").code, Some(1));
+    assert_eq!(desk.run(&["robots", "robots.txt"]).code, Some(2));
+}

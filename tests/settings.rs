@@ -1,0 +1,108 @@
+//! What can be set, and that file, flags and help tell one story.
+
+#![cfg(feature = "cli")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+const SHIPPED: &str = include_str!("../crawler.toml");
+
+/// What the command prints, run where there is no `crawler.toml`.
+fn print(arguments: &[&str]) -> String {
+    let place = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_crawler")).args(arguments).current_dir(&place).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// `section.key` to the value as it is spelled.
+fn keys(toml: &str) -> BTreeMap<String, String> {
+    let mut section = "";
+    let mut keys = BTreeMap::new();
+    for line in toml.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name;
+        } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
+            let value = value.split(" # ").next().unwrap();
+            let twice = keys.insert(format!("{section}.{key}"), value.to_owned());
+            assert_eq!(twice, None, "{section}.{key} is there twice");
+        }
+    }
+    keys
+}
+
+#[test]
+fn the_shipped_file_is_what_the_code_says() {
+    assert_eq!(SHIPPED, print(&["config", "--defaults"]), "write it anew: crawler config --defaults > crawler.toml");
+}
+
+#[test]
+fn the_shipped_file_changes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("crawler.toml");
+    std::fs::write(&file, SHIPPED).unwrap();
+    assert_eq!(keys(&print(&["config", "--config", file.to_str().unwrap()])), keys(&print(&["config"])));
+}
+
+#[test]
+fn each_key_of_the_shipped_file_has_its_reason() {
+    let mut before = "";
+    for line in SHIPPED.lines() {
+        if line.contains(" = ") && !line.starts_with('#') {
+            assert!(before.starts_with("# ") && before.len() > 10, "{line}");
+        }
+        before = line;
+    }
+}
+
+#[test]
+fn what_is_printed_is_read_back_as_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("again.toml");
+    let flags =
+        ["--include", "a\"b\\d", "--include", "ü", "--max-duration", "1d 2h 250ms", "-d7", "--seen-rate=3e-9", "-o-"];
+    let printed = print(&[&["config"][..], &flags].concat());
+    std::fs::write(&file, &printed).unwrap();
+    let again = print(&["config", "-c", file.to_str().unwrap()]);
+    assert_eq!(keys(&again), keys(&printed));
+    assert_eq!(keys(&again)["scope.include"], r#"['a"b\d', "ü"]"#);
+    assert_eq!(keys(&again)["crawl.max_duration"], r#""1d 2h 250ms""#);
+}
+
+#[test]
+fn each_flag_names_its_one_key_in_the_help() {
+    let help = print(&["--help"]);
+    let options = help.split_once("Options:").unwrap().1.split_once("Examples:").unwrap().0;
+    let keys = keys(SHIPPED);
+    let mut flags = BTreeSet::new();
+    for option in options.split("\n\n").map(str::trim).filter(|option| !option.is_empty()) {
+        let flag = option.split_whitespace().find(|word| word.starts_with("--")).unwrap();
+        assert!(flags.insert(flag), "{flag} is there twice");
+        // The file cannot name itself, and what only prints sets nothing.
+        if !["--config", "--help", "--version"].contains(&flag) {
+            let line = option.lines().last().unwrap().trim();
+            let (key, value) = line[1..line.len() - 1].split_once(" = ").unwrap();
+            assert_eq!(keys[key], value, "{flag}");
+        }
+    }
+    assert!(flags.len() > 25, "{flags:?}");
+}
+
+#[test]
+fn each_key_is_an_environment_variable() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.arg("config").current_dir(&place);
+    let keys = keys(SHIPPED);
+    for (key, value) in &keys {
+        let text = if value == "[]" { "https://example.org/" } else { value.trim_matches('"') };
+        command.env(format!("CRAWLER_{}", key.replace('.', "_").to_uppercase()), text);
+    }
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for key in keys.keys() {
+        let variable = format!("# CRAWLER_{}\n", key.replace('.', "_").to_uppercase());
+        assert!(printed.contains(&variable), "{key}");
+    }
+}
