@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use crate::crawl::CrawlOptions;
 use crate::frontier::ScopeKind;
+use crate::simulate::SimulateOptions;
 
 /// Every setting's value. A field is found by name through [`TABLE`](super::table::TABLE).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    /// The product token for robots.txt; `None` takes it from the User-Agent header.
+    /// The product token for robots.txt, `X-Robots-Tag` and `<meta>`; `None` takes it from the User-Agent header.
     pub(super) agent: Option<String>,
     pub(super) crawl: CrawlOptions,
     pub(super) job: JobSettings,
@@ -74,6 +75,8 @@ pub(super) enum Pages {
 pub(super) struct SimulateSettings {
     /// Serve it, and crawl it instead of the real one.
     pub(super) enabled: bool,
+    /// What it is like.
+    pub(super) web: SimulateOptions,
 }
 
 impl Settings {
@@ -82,13 +85,17 @@ impl Settings {
     /// # Errors
     /// The key to change, and why.
     pub(super) fn finish(&mut self) -> Result<(), (&'static str, &'static str)> {
-        let politeness = &mut self.crawl.frontier.politeness;
-        politeness.agent = match &self.agent {
-            Some(agent) => agent.clone(),
+        let agent = match &self.agent {
+            Some(agent) => agent.as_str(),
             None => product_token(&self.crawl.fetch.user_agent)
-                .ok_or(("fetch.user_agent", "starts with no product token: set politeness.agent"))?
-                .to_owned(),
+                .ok_or(("fetch.user_agent", "starts with no product token: set politeness.agent"))?,
         };
+        let agent = agent.to_owned();
+        for place in
+            [&mut self.crawl.fetch.agent, &mut self.crawl.frontier.politeness.agent, &mut self.crawl.parse.agent]
+        {
+            place.clone_from(&agent);
+        }
         Ok(())
     }
 
@@ -119,12 +126,11 @@ fn product_token(user_agent: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawl::FetchOptions;
     use crate::frontier::Politeness;
 
     #[test]
     fn the_default_user_agent_and_product_token_agree() {
-        let mut settings = Settings::default();
-        settings.finish().unwrap();
-        assert_eq!(settings.crawl.frontier.politeness.agent, Politeness::default().agent);
+        assert_eq!(product_token(&FetchOptions::default().user_agent), Some(&*Politeness::default().agent));
     }
 }

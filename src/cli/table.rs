@@ -166,7 +166,7 @@ pub(super) static TABLE: &[Setting] = &[
     row("traps.redirects", "Redirects in a row that are followed", &One(|s| &mut s.crawl.frontier.traps.redirects)),
     row(
         "politeness.agent",
-        "Name that robots.txt knows us by; empty takes it from fetch.user_agent",
+        "Name that robots rules know us by; empty takes it from fetch.user_agent",
         &Maybe(|s| &mut s.agent, ""),
     ),
     row("politeness.robots", "Honor robots.txt", &One(|s| &mut s.crawl.frontier.politeness.robots)).flags(&[switch(
@@ -261,6 +261,12 @@ pub(super) static TABLE: &[Setting] = &[
         &One(|s| &mut s.crawl.fetch.first_byte_timeout),
     ),
     row("fetch.idle_timeout", "Between two pieces of a body", &One(|s| &mut s.crawl.fetch.idle_timeout)),
+    row(
+        "fetch.min_bytes_per_second",
+        "A body that comes slower, on the average, is given up",
+        &One(|s| &mut s.crawl.fetch.min_bytes_per_second),
+    ),
+    row("fetch.rate_grace", "How long a body may be slower than that", &One(|s| &mut s.crawl.fetch.rate_grace)),
     row("fetch.total_timeout", "For a whole fetch", &One(|s| &mut s.crawl.fetch.total_timeout)),
     row(
         "fetch.max_body_bytes",
@@ -307,6 +313,36 @@ pub(super) static TABLE: &[Setting] = &[
         .flags(&[switch("no-progress", &["false"]).says("Do not say how far the crawl is").rare()]),
     row("simulate.enabled", "Crawl a simulated web, served on this machine", &One(|s| &mut s.simulate.enabled))
         .flags(&[switch("simulate", &["true"])]),
+    row("simulate.seed", "The number that everything else about it follows from", &One(|s| &mut s.simulate.web.seed)),
+    row("simulate.hosts", "Its hosts", &One(|s| &mut s.simulate.web.hosts)),
+    row("simulate.pages", "Its addresses: pages, files, redirects and dead ones", &One(|s| &mut s.simulate.web.pages)),
+    row(
+        "simulate.largest_host_percent",
+        "Share of the pages on the largest host",
+        &One(|s| &mut s.simulate.web.largest_host_percent),
+    ),
+    row(
+        "simulate.duplicate_percent",
+        "Share of the links that lead where another one leads already",
+        &One(|s| &mut s.simulate.web.duplicate_percent),
+    ),
+    row(
+        "simulate.slow_host_percent",
+        "Share of the hosts that answer slowly",
+        &One(|s| &mut s.simulate.web.slow_host_percent),
+    ),
+    row("simulate.latency", "How long a slow host takes", &One(|s| &mut s.simulate.web.latency)),
+    row(
+        "simulate.crawl_delay",
+        "The Crawl-delay of the few hosts that have one",
+        &One(|s| &mut s.simulate.web.crawl_delay),
+    ),
+    row(
+        "simulate.retry_after",
+        "Seconds that each 503 asks for in Retry-After",
+        &One(|s| &mut s.simulate.web.retry_after),
+    ),
+    row("simulate.trap", "One more host, with a calendar that never ends", &One(|s| &mut s.simulate.web.trap)),
 ];
 
 #[cfg(test)]
