@@ -335,11 +335,12 @@ fn robots_answers_with_the_rule_that_decides() {
     let desk = Desk::new();
     let rules = "User-agent: other\nDisallow: /\n\nUser-agent: mybot\nDisallow: /private\u{202e}\nAllow: /private\u{202e}/open\n";
     std::fs::write(desk.path().join("robots.txt"), rules).unwrap();
-    let urls = b"https://example.org/private%E2%80%AE/a\nhttps://example.org/\nmailto:a@example.org\n";
+    let urls = b"https://example.org/private%E2%80%AE/a\nhttps://example.org/\nmailto:a@example.org\n\xff\n";
     let ran = desk.feed(&["robots", "robots.txt", "--agent", "mybot"], urls);
     let lines: Vec<_> = ran.out.lines().collect();
     assert_eq!(lines[..2], ["disallowed\tDisallow: /private\u{fffd}", "allowed\t-"]);
     assert!(lines[2].starts_with("error\t"), "{}", lines[2]);
+    assert_eq!(lines[3..], ["error\tnot UTF-8"]);
     assert_eq!(desk.feed(&["robots", "none.txt", "--agent", "mybot"], b"").code, Some(1));
     assert_eq!(desk.run(&["robots", "robots.txt"]).code, Some(2));
 }

@@ -6,22 +6,17 @@ use std::path::Path;
 
 use super::exit::{Exit, Failure};
 use super::output::{Safe, print};
-use crate::address::{BaseUrl, Canonicalizer, KeyRules};
+use super::settings::Settings;
+use crate::address::{Canonicalizer, KeyRules, canonicalize_lines};
 use crate::frontier::robots::{self, Robots};
 
 /// `crawler canonicalize`: key, tab, wire URL; or `error`, tab, reason.
-pub(super) fn canonicalize(rules: &KeyRules, base: Option<&str>) -> Result<(), Failure> {
-    let canonicalizer = Canonicalizer::new(rules);
+pub(super) fn canonicalize(settings: &Settings, base: Option<&str>) -> Result<(), Failure> {
+    let frontier = &settings.crawl.frontier;
+    let canonicalizer = Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
     let base = base.map(|base| canonicalizer.base(base)).transpose();
     let base = base.map_err(|error| Failure::caused(Exit::Usage, "--base", &error))?;
-    answer_each(|line| canonicalize_line(&canonicalizer, base.as_ref(), line))
-}
-
-fn canonicalize_line(canonicalizer: &Canonicalizer, base: Option<&BaseUrl>, line: &str) -> String {
-    match base.map_or_else(|| canonicalizer.canonicalize(line), |base| canonicalizer.join(base, line)) {
-        Ok(url) => format!("{}\t{}", url.key(), url.wire()),
-        Err(error) => format!("error\t{error}"),
-    }
+    print(|out| canonicalize_lines(io::stdin().lock(), out, &canonicalizer, base.as_ref()))
 }
 
 /// `crawler robots`: `allowed` or `disallowed`, tab, the rule that decided; or `error`, tab, reason.
@@ -31,36 +26,22 @@ pub(super) fn robots(file: &Path, agent: &str) -> Result<(), Failure> {
     read.map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))?;
     let robots = Robots::parse(&body, agent);
     let canonicalizer = Canonicalizer::new(&KeyRules::default());
-    answer_each(|line| robots::rule_line(&robots, &canonicalizer, line))
-}
-
-/// Bytes of a line that are looked at. Far beyond any URL that is crawled; the rest of a longer line is skipped.
-const MAX_LINE: usize = 1 << 20;
-
-fn answer_each(answer: impl Fn(&str) -> String) -> Result<(), Failure> {
-    let mut input = io::stdin().lock();
-    let mut failed = None;
     print(|out| {
+        let mut input = io::stdin().lock();
         let mut line = Vec::new();
-        loop {
-            match next_line(&mut input, &mut line) {
-                Ok(false) => return Ok(()),
-                Ok(true) => {}
-                Err(error) => {
-                    failed = Some(error);
-                    return Ok(());
-                }
-            }
+        while next_line(&mut input, &mut line)? {
             let answer = match std::str::from_utf8(&line) {
-                Ok(_) if line.len() > MAX_LINE => format!("error\tlonger than {MAX_LINE} bytes"),
-                Ok(text) => answer(text),
+                Ok(text) => robots::rule_line(&robots, &canonicalizer, text),
                 Err(_) => "error\tnot UTF-8".to_owned(),
             };
             writeln!(out, "{}", Safe(&answer))?;
         }
-    })?;
-    failed.map_or(Ok(()), |error| Err(Failure::caused(Exit::Failed, "cannot read standard input", &error)))
+        Ok(())
+    })
 }
+
+/// Bytes of a line that are looked at. Far beyond any URL that is crawled; the rest of a longer line is skipped.
+const MAX_LINE: usize = 1 << 20;
 
 /// Replaces `line` by the next line without its end, cut one byte behind [`MAX_LINE`]; says whether there was one.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {

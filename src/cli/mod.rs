@@ -43,10 +43,7 @@ pub fn main() -> ExitCode {
 
 fn run(line: &CommandLine) -> Result<Exit, Failure> {
     match &line.request {
-        Request::Canonicalize { base } => {
-            let layers = settings(line)?;
-            lines::canonicalize(&layers.settings.crawl.frontier.keys, base.as_deref())?;
-        }
+        Request::Canonicalize { base } => lines::canonicalize(&settings(line)?.settings, base.as_deref())?,
         Request::Completions { script } => print(|out| out.write_all(script))?,
         Request::Config { defaults: true } => print(|out| out.write_all(config::defaults().as_bytes()))?,
         Request::Config { defaults: false } => {

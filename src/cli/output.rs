@@ -16,12 +16,12 @@ use super::progress::Screen;
 /// Writes data to standard output, buffered.
 ///
 /// # Errors
-/// Where it cannot be written. A reader that has gone is no fault of ours: the command then ends at once, quietly and well.
+/// Where it cannot be written, or what it is made from cannot be read. A reader that has gone is no fault of ours: the command then ends at once, quietly and well.
 pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure { exit: Exit::Done, messages: Vec::new() },
-        _ => Failure::caused(Exit::Failed, "cannot write to standard output", &error),
+        _ => Failure::caused(Exit::Failed, "standard input or output failed", &error),
     })
 }
 

@@ -213,14 +213,39 @@ pub(super) static TABLE: &[Setting] = &[
         &One(|s| &mut s.crawl.frontier.politeness.robots_ttl),
     ),
     row(
+        "keys.normalize_escapes",
+        "Escapes in another case, and needless ones, make no other URL",
+        &One(|s| &mut s.crawl.frontier.keys.normalize_escapes),
+    ),
+    row(
+        "keys.collapse_slashes",
+        "Slashes in a row are one; some servers keep them apart",
+        &One(|s| &mut s.crawl.frontier.keys.collapse_slashes),
+    ),
+    row(
         "keys.sort_query",
         "Parameters in another order are the same URL",
         &One(|s| &mut s.crawl.frontier.keys.sort_query),
     ),
     row(
+        "keys.drop_empty_query",
+        "A query without parameters makes no other URL",
+        &One(|s| &mut s.crawl.frontier.keys.drop_empty_query),
+    ),
+    row(
         "keys.drop_tracking",
         "Parameters that only track visitors make no other URL",
         &One(|s| &mut s.crawl.frontier.keys.drop_tracking),
+    ),
+    row(
+        "keys.drop_sessions",
+        "Parameters that only name a visitor's session make no other URL",
+        &One(|s| &mut s.crawl.frontier.keys.drop_sessions),
+    ),
+    row(
+        "keys.drop_parameters",
+        "More parameters that make no other URL; ref_* is all that start with ref_",
+        &Many(|s| &mut s.crawl.frontier.keys.drop_parameters),
     ),
     row(
         "seen.layout",
