@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
 
-use crawler::address::Fingerprint;
+use crawler::address::{Fingerprint, FingerprintKey};
 use crawler::seen::{Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, SeenStatistics, Sighting, Sizing};
 use proptest::prelude::*;
 
@@ -306,6 +306,18 @@ fn wrong_options_are_named() {
             }
         }
     }
+}
+
+#[test]
+fn bytes_words_and_urls_are_keyed_alike() {
+    let mut options = SeenOptions::default();
+    options.key = FingerprintKey::from_u64(3);
+    let seen = SeenSet::new(&options).unwrap();
+    assert_eq!(seen.insert_bytes(b"https://a.example/"), Sighting::New);
+    assert_eq!(seen.insert(options.key.fingerprint("https://a.example/")), Sighting::Seen);
+    assert_eq!(seen.insert_words(&[1, 2]), Sighting::New);
+    assert_eq!(seen.insert_words(&[2, 1]), Sighting::New);
+    assert_eq!(seen.insert_bytes(&[1, 0, 0, 0, 2, 0, 0, 0]), Sighting::Seen);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 /// The number of the way from a key's text to its fingerprint: 1 is XXH3, 64 bits, seeded, over the text's bytes. It is
 /// written wherever fingerprints are; a way, once released, never changes, and an unknown one is refused (D1).
@@ -50,13 +50,50 @@ impl FingerprintKey {
 
     /// The fingerprint of a URL's key.
     pub fn fingerprint(self, key: &str) -> Fingerprint {
-        Fingerprint(xxh3_64_with_seed(key.as_bytes(), self.0))
+        self.fingerprint_bytes(key.as_bytes())
     }
+
+    /// The fingerprint of any bytes; of a text's, that of the text.
+    pub fn fingerprint_bytes(self, bytes: &[u8]) -> Fingerprint {
+        Fingerprint(xxh3_64_with_seed(bytes, self.0))
+    }
+
+    /// The fingerprint of a vector of integers: that of its bytes, each word's lowest first, on every machine.
+    pub fn fingerprint_words(self, words: &[u32]) -> Fingerprint {
+        const PIECE: usize = 256;
+        let mut buffer = [0; 4 * PIECE];
+        if words.len() <= PIECE {
+            return self.fingerprint_bytes(pack(words, &mut buffer));
+        }
+        let mut hasher = Xxh3::with_seed(self.0);
+        for piece in words.chunks(PIECE) {
+            hasher.update(pack(piece, &mut buffer));
+        }
+        Fingerprint(hasher.digest())
+    }
+}
+
+/// The words' bytes, lowest first, at the buffer's start.
+fn pack<'a>(words: &[u32], buffer: &'a mut [u8]) -> &'a [u8] {
+    for (bytes, word) in buffer.as_chunks_mut().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+    &buffer[..4 * words.len()]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_their_bytes() {
+        let key = FingerprintKey::from_u64(9);
+        for count in [0, 1, 127, 128, 255, 256, 257, 1000] {
+            let words: Vec<u32> = (0..count).map(|word: u32| word.wrapping_mul(0x9e37_79b9)).collect();
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(key.fingerprint_words(&words), key.fingerprint_bytes(&bytes), "{count} words");
+        }
+    }
 
     /// From the reference implementation (xxHash 0.8, by its Python binding): one for each way that XXH3 treats a length.
     #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::scope::{Roots, Scope};
 use super::{Admission, Admitted, Found, FrontierError, FrontierOptions, Refusal, RefusalCounts, TrapLimits};
 use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
-use crate::seen::{SeenSet, Sighting};
+use crate::seen::{SeenOptions, SeenSet, Sighting};
 
 /// Scope, then traps, then seen (D7): the verdict on one URL, and the proof. `Sync`; shared by all workers.
 ///
@@ -25,12 +25,13 @@ impl Gate {
     pub(super) fn new(options: &FrontierOptions) -> Result<Self, FrontierError> {
         // The standard library's seed is the system's randomness.
         let random = || FingerprintKey::from_u64(RandomState::new().hash_one("fingerprint key"));
+        let key = options.fingerprint_key.unwrap_or_else(random);
         Ok(Self {
             canonicalizer: Canonicalizer::new(&options.keys),
-            key: options.fingerprint_key.unwrap_or_else(random),
+            key,
             scope: Scope::new(&options.scope)?,
             traps: options.traps.clone(),
-            seen: SeenSet::new(&options.seen)?,
+            seen: SeenSet::new(&SeenOptions { key, ..options.seen.clone() })?,
             admitted: AtomicU64::default(),
             refused: Default::default(),
         })

@@ -68,6 +68,16 @@ impl SeenSet {
         sighting
     }
 
+    /// As [`insert`](Self::insert), of any bytes: a URL's key, a user name, an address.
+    pub fn insert_bytes(&self, bytes: &[u8]) -> Sighting {
+        self.insert(self.options().key.fingerprint_bytes(bytes))
+    }
+
+    /// As [`insert`](Self::insert), of a vector of integers, hashed words at a time.
+    pub fn insert_words(&self, words: &[u32]) -> Sighting {
+        self.insert(self.options().key.fingerprint_words(words))
+    }
+
     /// As [`insert`](Self::insert) for each, in order; the answers replace `sightings`.
     ///
     /// Fingerprints are grouped by shard and each shard's lock is taken once (once for each 4,096 fingerprints). Much faster than
