@@ -86,7 +86,7 @@ impl<J: Journal> Frontier<J> {
         let refusal = match self.gate.canonicalizer().canonicalize(to) {
             Err(error) => Some(Refusal::from(&error)),
             // Same key, same host; anything else came around the gate.
-            Ok(url) if url.host_key() != lease.host_key => Some(Refusal::OutOfScope),
+            Ok(url) if url.origin() != lease.host_key.as_str() => Some(Refusal::OutOfScope),
             Ok(_) if lease.redirects >= self.redirects => Some(Refusal::TooManyRedirects),
             Ok(_) => None,
         };

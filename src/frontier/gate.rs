@@ -1,4 +1,3 @@
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::scope::{Roots, Scope};
@@ -23,11 +22,9 @@ pub struct Gate {
 
 impl Gate {
     pub(super) fn new(options: &FrontierOptions) -> Result<Self, FrontierError> {
-        // The standard library's seed is the system's randomness.
-        let random = || FingerprintKey::from_u64(RandomState::new().hash_one("fingerprint key"));
-        let key = options.fingerprint_key.unwrap_or_else(random);
+        let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         Ok(Self {
-            canonicalizer: Canonicalizer::new(&options.keys),
+            canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes),
             key,
             scope: Scope::new(&options.scope)?,
             traps: options.traps.clone(),
@@ -128,7 +125,7 @@ impl Gate {
     fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
-        Ok(self.key.fingerprint(found.url.key()))
+        Ok(found.url.fingerprint(self.key))
     }
 
     fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {

@@ -48,8 +48,8 @@ pub(super) enum RobotsFile {
     Known {
         /// When it should be fetched again.
         stale_at: Timestamp,
-        /// It has decided on a URL. One that never did is good however old: hosts may be so many that none has its next
-        /// turn within the time that a robots.txt is good for, and nothing but robots.txt would be fetched.
+        /// A page was lent by it, or none was left. Before, it is good however old: hosts may be so many that none has its
+        /// next turn within the time that a robots.txt is good for, and nothing but robots.txt would be fetched.
         is_used: bool,
         /// `None` allows everything.
         rules: Option<Box<Robots>>,
@@ -109,13 +109,14 @@ impl RobotsFile {
     }
 
     /// May this path and query be fetched? What is not known yet decides nothing here.
-    pub(super) fn allows(&mut self, path_and_query: &str) -> bool {
-        match self {
-            Self::Unknown | Self::Moved(_) => true,
-            Self::Known { is_used, rules, .. } => {
-                *is_used = true;
-                rules.as_ref().is_none_or(|rules| rules.ruling(path_and_query).allowed)
-            }
+    pub(super) fn allows(&self, path_and_query: &str) -> bool {
+        self.rules().is_none_or(|rules| rules.ruling(path_and_query).allowed)
+    }
+
+    /// It has served its purpose: once stale, it is fetched again.
+    pub(super) fn mark_used(&mut self) {
+        if let Self::Known { is_used, .. } = self {
+            *is_used = true;
         }
     }
 

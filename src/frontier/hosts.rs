@@ -22,15 +22,15 @@ impl Hosts {
     /// # Panics
     /// With 2³² hosts: 400 GiB of them.
     pub(super) fn number(&mut self, url: &CanonicalUrl) -> u32 {
-        let key = url.host_key();
-        let hash = self.hasher.hash_one(key.as_str());
-        let is_same = |&number: &u32| self.all[number as usize].key == key;
+        let origin = url.origin();
+        let hash = self.hasher.hash_one(origin);
+        let is_same = |&number: &u32| self.all[number as usize].key.as_str() == origin;
         if let Some(&number) = self.numbers.find(hash, is_same) {
             return number;
         }
         let number = u32::try_from(self.all.len()).expect("fewer than 2^32 hosts");
-        self.texts += key.as_str().len();
-        self.all.push(Host::new(key));
+        self.texts += origin.len();
+        self.all.push(Host::new(url.host_key()));
         let rehash = |&number: &u32| self.hasher.hash_one(self.all[number as usize].key.as_str());
         self.numbers.insert_unique(hash, number, rehash);
         number

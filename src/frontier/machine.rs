@@ -9,7 +9,7 @@ use super::host::{HostState, RobotsFile};
 use super::hosts::Hosts;
 use super::{
     Admitted, Arena, Entry, FrontierError, FrontierOptions, FrontierStatistics, Gate, HostStatistics, Journal, Lease,
-    LeaseKind, Politeness, Refusal, Timestamp, Via,
+    LeaseKind, Politeness, Position, Refusal, Timestamp, Via,
 };
 
 /// What to do now.
@@ -138,7 +138,7 @@ impl<J: Journal> Frontier<J> {
     /// What to do now. O(log hosts), amortized: each host that has become due moves to the front once.
     ///
     /// # Errors
-    /// Where the journal's storage fails; nothing has changed then.
+    /// Where the journal's storage fails; nothing is lost then.
     pub fn next(&mut self, now: Timestamp) -> io::Result<Next> {
         self.wake(now);
         let mut drops = DROPS;
@@ -252,10 +252,11 @@ impl<J: Journal> Frontier<J> {
                 let Entry { depth, via, redirects, referrer, .. } = entry;
                 let wire = entry.wire.into();
                 let referrer = match referrer {
-                    Some(position) => Some(self.journal.read(position)?.wire.into()),
+                    Some(position) => read_wire(&mut self.journal, position)?,
                     None => None,
                 };
                 self.back.pop(&mut host.queue);
+                host.robots.mark_used();
                 self.count.queued -= 1;
                 let attempt = first.attempts.saturating_add(1);
                 let position = Some(first.position);
@@ -268,6 +269,9 @@ impl<J: Journal> Frontier<J> {
             self.count.queued -= 1;
             self.gate.withdraw(Refusal::Robots, 1);
             *drops -= 1;
+        }
+        if self.back.first(&host.queue).is_none() {
+            host.robots.mark_used();
         }
         Ok(None)
     }
@@ -297,6 +301,15 @@ impl<J: Journal> Frontier<J> {
         host.requests += 1;
         self.count.leased += 1;
         lease
+    }
+}
+
+/// The wire URL of an entry; `None` where there is none: a [`Found`](super::Found) says what its maker pleases.
+fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
+    match journal.read(position) {
+        Ok(entry) => Ok(Some(entry.wire.into())),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
