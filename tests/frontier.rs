@@ -1,35 +1,435 @@
 //! The frontier as a user meets it: invented webs, crawled in no time.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
+use crawler::frontier::{
+    Completion, Failure, ForeignLease, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Refusal, ScopeKind,
+    Timestamp,
+};
+
+/// Pages and what they link to; what is not there is a 404.
+#[derive(Clone, Debug, Default)]
+struct Web {
+    pages: BTreeMap<String, Page>,
+}
+
+#[derive(Clone, Debug)]
+enum Page {
+    Links(String),
+    Redirect(String),
+    /// Robots rules.
+    Text(String),
+    /// As many 5xx, then nothing but a good end.
+    Broken(u16, u32),
+    Dead(Failure),
+}
+
+/// What was asked for, and when.
+type Visit = (u64, String);
+
+impl Web {
+    /// Links are separated by spaces; paths are those of `https://a.example`.
+    fn of<const N: usize>(pages: [(&str, &str); N]) -> Self {
+        let links = |(path, links): (&str, &str)| (absolute(path), Page::Links(links.to_owned()));
+        Self { pages: pages.into_iter().map(links).collect() }
+    }
+
+    fn with(mut self, path: &str, page: Page) -> Self {
+        self.pages.insert(absolute(path), page);
+        self
+    }
+
+    /// One fetcher, that takes no time; until it is drained, or a year is over.
+    fn crawl(mut self, options: &FrontierOptions, seeds: &[&str]) -> (Frontier, Vec<Visit>) {
+        let mut now = secs(0);
+        let mut frontier = Frontier::new(options).unwrap();
+        for seed in seeds {
+            frontier.seed(&absolute(seed), now).unwrap();
+        }
+        let mut visits = Vec::new();
+        loop {
+            match frontier.next(now).unwrap() {
+                Next::Fetch(lease) => {
+                    visits.push((now.as_micros() / 1_000_000, lease.url().replace("https://a.example", "")));
+                    let outcome = self.answer(&mut frontier, &lease, now);
+                    frontier.complete(lease, outcome, now).unwrap();
+                }
+                Next::Wait(until) => now = until,
+                Next::Busy => panic!("nothing is lent out"),
+                Next::Drained => break,
+            }
+            assert!(now < secs(365 * 86_400), "it ends");
+        }
+        let statistics = frontier.statistics();
+        assert_eq!(statistics.completed, frontier.gate().admitted());
+        (frontier, visits)
+    }
+
+    fn answer(&mut self, frontier: &mut Frontier, lease: &Lease, now: Timestamp) -> Outcome {
+        match self.pages.get_mut(lease.url()) {
+            None => Outcome::response(lease, 404, b""),
+            Some(Page::Links(links)) => {
+                frontier.links(lease, links.split_whitespace(), now).unwrap();
+                Outcome::response(lease, 200, b"")
+            }
+            Some(Page::Redirect(location)) => frontier.redirect(lease, 301, location, now).unwrap(),
+            Some(Page::Text(text)) => Outcome::response(lease, 200, text.as_bytes()),
+            Some(Page::Broken(_, 0)) => Outcome::response(lease, 200, b""),
+            Some(Page::Broken(status, times)) => {
+                *times -= 1;
+                Outcome::response(lease, *status, b"")
+            }
+            Some(Page::Dead(failure)) => Outcome::Failed(*failure),
+        }
+    }
+}
+
+fn absolute(path: &str) -> String {
+    if path.starts_with('/') { format!("https://a.example{path}") } else { path.to_owned() }
+}
 
 const fn secs(seconds: u64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
 }
 
-/// No robots.txt, one second between two requests to a host.
+fn visits(expected: &[(u64, &str)]) -> Vec<Visit> {
+    expected.iter().map(|&(at, url)| (at, url.to_owned())).collect()
+}
+
+/// No robots.txt; a second between two requests to a host.
 fn plain() -> FrontierOptions {
     let mut options = FrontierOptions::default();
     options.politeness.robots = false;
     options
 }
 
+fn refused(frontier: &Frontier) -> Vec<(&'static str, u64)> {
+    let counts = frontier.gate().refusals();
+    counts.iter().filter(|&(_, count)| count > 0).map(|(refusal, count)| (refusal.name(), count)).collect()
+}
+
+fn lease(frontier: &mut Frontier, now: Timestamp) -> Lease {
+    match frontier.next(now).unwrap() {
+        Next::Fetch(lease) => lease,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn a_host_rests_between_two_requests() {
+fn a_site_is_crawled_breadth_first_a_page_a_second_each_once() {
+    let web = Web::of([("/", "a b"), ("/a", "deep / b a#x"), ("/b", "a missing"), ("/deep", "../")]);
+    let (frontier, seen) = web.crawl(&FrontierOptions::default(), &["/"]);
+    let pages = [(0, "/robots.txt"), (1, "/"), (2, "/a"), (3, "/b"), (4, "/deep"), (5, "/missing")];
+    assert_eq!(seen, visits(&pages));
+    assert_eq!(refused(&frontier), [("seen", 5)]);
+    assert_eq!(frontier.gate().found(), 10);
+}
+
+#[test]
+fn hosts_take_turns_and_none_waits_for_another() {
+    let web = Web::of([
+        ("/", "https://b.example/ https://c.example/ 1 2"),
+        ("https://b.example/", "1 2"),
+        ("https://c.example/", "1"),
+    ]);
+    let mut options = plain();
+    options.scope.kind = ScopeKind::Any;
+    let (_, seen) = web.crawl(&options, &["/"]);
+    let expected = [
+        (0, "/"),
+        (0, "https://b.example/"),
+        (0, "https://c.example/"),
+        (1, "/1"),
+        (1, "https://b.example/1"),
+        (1, "https://c.example/1"),
+        (2, "/2"),
+        (2, "https://b.example/2"),
+    ];
+    assert_eq!(seen, visits(&expected));
+}
+
+#[test]
+fn a_host_with_a_better_url_goes_first_among_those_that_are_due() {
+    let mut options = plain();
+    options.scope.kind = ScopeKind::Any;
+    let mut frontier = Frontier::new(&options).unwrap();
+    frontier.seed("https://a.example/", secs(0)).unwrap();
+    let a = lease(&mut frontier, secs(0));
+    frontier.links(&a, ["https://b.example/deep", "https://c.example/deep"], secs(0)).unwrap();
+    // Both are due, b before c; then the user wants something of c.
+    frontier.seed("https://c.example/", secs(0)).unwrap();
+    let c = lease(&mut frontier, secs(0));
+    assert_eq!(c.url(), "https://c.example/");
+    assert_eq!(lease(&mut frontier, secs(0)).url(), "https://b.example/deep");
+    assert!(matches!(frontier.next(secs(0)).unwrap(), Next::Busy), "c's other page waits for c");
+    let outcome = Outcome::response(&c, 200, b"");
+    frontier.complete(c, outcome, secs(3)).unwrap();
+    assert!(matches!(frontier.next(secs(3)).unwrap(), Next::Wait(until) if until == secs(4)));
+    assert_eq!(lease(&mut frontier, secs(4)).url(), "https://c.example/deep");
+}
+
+#[test]
+fn robots_txt_says_what_and_how_often() {
+    let web = Web::of([("/", "open private/a private/b")])
+        .with("/robots.txt", Page::Text("User-agent: *\nDisallow: /private/\nCrawl-delay: 5".into()));
+    let (frontier, seen) = web.crawl(&FrontierOptions::default(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/robots.txt"), (5, "/"), (10, "/open")]));
+    assert_eq!(refused(&frontier), [("robots", 2)]);
+    assert_eq!(frontier.gate().admitted(), 2, "what robots.txt disallows is refused, not admitted");
+    let host = &frontier.top_hosts(1)[0];
+    assert_eq!((host.delay, host.requests, host.queued), (Duration::from_secs(5), 3, 0));
+}
+
+#[test]
+fn a_crawl_delay_is_honored_up_to_a_limit() {
+    let slow = Page::Text("User-agent: crawler\nCrawl-delay: 86400".into());
+    let (_, seen) = Web::of([("/", "")]).with("/robots.txt", slow).crawl(&FrontierOptions::default(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/robots.txt"), (300, "/")]));
+}
+
+#[test]
+fn a_robots_txt_that_cannot_be_had_now_disallows_everything_until_it_can() {
+    let web = Web::of([("/", "")]).with("/robots.txt", Page::Broken(503, 2));
+    let (_, seen) = web.crawl(&FrontierOptions::default(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/robots.txt"), (10, "/robots.txt"), (30, "/robots.txt"), (31, "/")]));
+}
+
+#[test]
+fn a_robots_txt_is_followed_through_five_redirects() {
+    let hops = |count: u32| {
+        let web = Web::of([("/", "")]).with("/robots.txt", Page::Redirect("/hop1".into()));
+        let hop = |web: Web, hop| web.with(&format!("/hop{hop}"), Page::Redirect(format!("/hop{}", hop + 1)));
+        let web = (1..count).fold(web, hop);
+        web.with(&format!("/hop{count}"), Page::Text("User-agent: *\nDisallow: /".into()))
+    };
+    let (frontier, seen) = hops(5).crawl(&FrontierOptions::default(), &["/"]);
+    assert_eq!(refused(&frontier), [("robots", 1)]);
+    assert_eq!(seen.last(), Some(&(5, "/hop5".to_owned())));
+    let (frontier, seen) = hops(6).crawl(&FrontierOptions::default(), &["/"]);
+    assert_eq!(refused(&frontier), [], "further than that it is as good as missing");
+    assert_eq!(seen.last(), Some(&(6, "/".to_owned())));
+}
+
+#[test]
+fn robots_txt_is_fetched_again_when_it_is_stale_and_each_time_serves_a_page() {
+    let mut options = FrontierOptions::default();
+    options.politeness.robots_ttl = Duration::from_secs(2);
+    let web = Web::of([("/", "1 2 3 4")]);
+    let (_, seen) = web.clone().crawl(&options, &["/"]);
+    let expected = [
+        (0, "/robots.txt"),
+        (1, "/"),
+        (2, "/robots.txt"),
+        (3, "/1"),
+        (4, "/robots.txt"),
+        (5, "/2"),
+        (6, "/robots.txt"),
+    ];
+    assert_eq!(seen[..7], visits(&expected));
+    // Good for less time than the host rests.
+    options.politeness.host_delay = Duration::from_secs(60);
+    let (_, seen) = web.crawl(&options, &["/"]);
+    assert_eq!(seen.len(), 10, "five pages: {seen:?}");
+}
+
+#[test]
+fn ten_thousand_disallowed_urls_do_not_stop_the_other_hosts() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    options.seen.capacity = 10_000;
+    let mut frontier = Frontier::new(&options).unwrap();
+    for number in 0..10_000 {
+        frontier.seed(&format!("https://a.example/{number}"), secs(0)).unwrap();
+    }
+    let robots = lease(&mut frontier, secs(0));
+    let outcome = Outcome::response(&robots, 200, b"User-agent: *\nDisallow: /");
+    frontier.complete(robots, outcome, secs(0)).unwrap();
+    frontier.seed("https://b.example/", secs(0)).unwrap();
+    // In one call some are dropped, then it is b's turn.
+    let b = lease(&mut frontier, secs(1));
+    assert_eq!(b.kind(), LeaseKind::Robots);
+    let before = frontier.statistics().queued;
+    assert!(matches!(frontier.next(secs(1)).unwrap(), Next::Wait(until) if until == secs(1)), "call again");
+    let after = frontier.statistics().queued;
+    assert!(after < before && before - after < 1000, "{before} {after}");
+    while frontier.statistics().queued > 1 {
+        assert!(matches!(frontier.next(secs(1)).unwrap(), Next::Wait(_) | Next::Busy));
+    }
+    assert_eq!(refused(&frontier), [("robots", 10_000)]);
+}
+
+#[test]
+fn a_broken_page_is_tried_three_times_with_growing_rests() {
+    let web = Web::of([("/", "bad good"), ("/good", "")]).with("/bad", Page::Broken(500, 9));
+    let (frontier, seen) = web.crawl(&plain(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/"), (1, "/bad"), (11, "/bad"), (31, "/bad"), (71, "/good")]));
+    let statistics = frontier.statistics();
+    assert_eq!((statistics.retries, statistics.completed, statistics.retired_hosts), (2, 3, 0));
+}
+
+#[test]
+fn eight_broken_pages_in_a_row_retire_a_host_and_seven_do_not() {
+    let crawl = |pages: u32| {
+        let links: Vec<String> = (0..pages).map(|page| format!("/{page}")).collect();
+        let web = Web::of([("/", &*format!("{} z", links.join(" "))), ("/z", "")]);
+        links.iter().fold(web, |web, path| web.with(path, Page::Broken(500, 9))).crawl(&plain(), &["/"]).0
+    };
+    let good = crawl(7);
+    assert_eq!((good.statistics().retired_hosts, good.statistics().completed), (0, 9));
+    let mut dead = crawl(9);
+    assert_eq!(dead.statistics().retired_hosts, 1);
+    assert_eq!(refused(&dead), [("host_retired", 2)], "the ninth, and z");
+    dead.seed("https://a.example/later", secs(0)).unwrap();
+    assert_eq!(refused(&dead), [("host_retired", 3)]);
+    assert!(matches!(dead.next(secs(1_000_000)).unwrap(), Next::Drained));
+    assert!(dead.top_hosts(1)[0].retired);
+}
+
+#[test]
+fn a_host_that_never_answers_is_given_up_after_three_tries() {
+    let dead = |path| Web::of([]).with(path, Page::Dead(Failure::Dns));
+    let (frontier, seen) = dead("/robots.txt").crawl(&FrontierOptions::default(), &["/", "/1"]);
+    assert_eq!(seen, visits(&[(0, "/robots.txt"), (10, "/robots.txt"), (30, "/robots.txt")]));
+    assert_eq!(refused(&frontier), [("host_retired", 2)]);
+    let (frontier, seen) = dead("/").crawl(&plain(), &["/", "/1"]);
+    assert_eq!(seen, visits(&[(0, "/"), (10, "/"), (30, "/")]));
+    assert_eq!((refused(&frontier), frontier.statistics().completed), (vec![("host_retired", 1)], 1));
+}
+
+#[test]
+fn a_robots_txt_that_can_never_be_had_retires_its_host_at_once() {
+    let web = Web::of([("/", "")]).with("/robots.txt", Page::Dead(Failure::Address));
+    let (frontier, seen) = web.crawl(&FrontierOptions::default(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/robots.txt")]));
+    assert_eq!(refused(&frontier), [("host_retired", 1)]);
+}
+
+#[test]
+fn a_fetcher_that_vanishes_is_not_held_against_the_host() {
+    let web = Web::of([("/", "bad good"), ("/good", "")]).with("/bad", Page::Dead(Failure::Lost));
+    let (frontier, seen) = web.crawl(&plain(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/"), (1, "/bad"), (2, "/bad"), (3, "/bad"), (4, "/good")]));
+    assert_eq!(frontier.top_hosts(1)[0].failures, 0);
+}
+
+#[test]
+fn retry_after_is_obeyed_up_to_a_day() {
+    let mut frontier = Frontier::new(&plain()).unwrap();
+    frontier.seed("https://a.example/", secs(0)).unwrap();
+    let mut now = secs(0);
+    // Shorter than the delay is the delay.
+    for (asked, rest) in [(120, 120), (0, 1)] {
+        let page = lease(&mut frontier, now);
+        let outcome = Outcome::response(&page, 429, b"").retry_after(Duration::from_secs(asked));
+        let due = now + Duration::from_secs(rest);
+        assert_eq!(frontier.complete(page, outcome, now).unwrap(), Completion::Retry(due));
+        now = due;
+    }
+    frontier.seed("https://a.example/other", now).unwrap();
+    let page = lease(&mut frontier, now);
+    let outcome = Outcome::response(&page, 503, b"").retry_after(Duration::MAX);
+    assert_eq!(frontier.complete(page, outcome, now).unwrap(), Completion::Done, "the third try");
+    assert!(matches!(frontier.next(now).unwrap(), Next::Wait(until) if until == now + Duration::from_secs(86_400)));
+}
+
+#[test]
+fn redirects_are_links_and_take_their_turn_at_their_own_host() {
+    let mut options = plain();
+    options.scope.kind = ScopeKind::Any;
+    let web = Web::of([("/", "/moved"), ("https://b.example/new", "")])
+        .with("/moved", Page::Redirect("https://b.example/new".into()));
+    let (frontier, seen) = web.crawl(&options, &["/"]);
+    assert_eq!(seen, visits(&[(0, "/"), (1, "/moved"), (1, "https://b.example/new")]));
+    assert_eq!(frontier.statistics().completed, 3);
+}
+
+#[test]
+fn a_seed_that_redirects_takes_the_scope_along_and_a_link_does_not() {
+    let web = Web::of([("https://www.a.example/", "/inside /away"), ("https://www.a.example/inside", "")])
+        .with("/", Page::Redirect("https://www.a.example/".into()))
+        .with("https://www.a.example/away", Page::Redirect("https://elsewhere.example/".into()));
+    let (frontier, seen) = web.crawl(&plain(), &["/"]);
+    let www = |path: &str| format!("https://www.a.example{path}");
+    assert_eq!(seen, [(0, "/".into()), (0, www("/")), (1, www("/inside")), (2, www("/away"))]);
+    assert_eq!(refused(&frontier), [("out_of_scope", 1)]);
+}
+
+#[test]
+fn a_page_that_moves_to_its_own_key_is_fetched_there_ten_times_at_most() {
+    // The tracking parameter is no part of the key.
+    let web = Web::of([("/?utm_source=1", "")]).with("/", Page::Redirect("/?utm_source=1".into()));
+    let (frontier, seen) = web.crawl(&plain(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/"), (1, "/?utm_source=1")]));
+    assert_eq!(frontier.statistics().completed, 1);
+    let web = Web::of([])
+        .with("/", Page::Redirect("/?utm_source=1".into()))
+        .with("/?utm_source=1", Page::Redirect("/".into()));
+    let (frontier, seen) = web.crawl(&plain(), &["/"]);
+    assert_eq!(seen.len(), 11);
+    assert_eq!(refused(&frontier), [("too_many_redirects", 1)]);
+    assert_eq!((frontier.statistics().completed, frontier.gate().found()), (1, 2));
+}
+
+#[test]
+fn a_chain_of_redirects_ends_too() {
+    let hop = |web: Web, hop| web.with(&format!("/{hop}"), Page::Redirect(format!("/{}", hop + 1)));
+    let (frontier, seen) = (0..100).fold(Web::default(), hop).crawl(&plain(), &["/0"]);
+    assert_eq!(seen.len(), 11);
+    assert_eq!(refused(&frontier), [("too_many_redirects", 1)]);
+}
+
+#[test]
+fn what_was_released_goes_next_and_the_clock_is_as_it_was() {
     let mut frontier = Frontier::new(&plain()).unwrap();
     frontier.seed("https://a.example/1", secs(0)).unwrap();
     frontier.seed("https://a.example/2", secs(0)).unwrap();
-    let Next::Fetch(first) = frontier.next(secs(0)).unwrap() else { panic!() };
-    assert_eq!(first.url(), "https://a.example/1");
-    assert!(matches!(frontier.next(secs(0)).unwrap(), Next::Busy));
-    let outcome = Outcome::response(&first, 200, b"");
-    frontier.complete(first, outcome, secs(5)).unwrap();
-    let Next::Wait(until) = frontier.next(secs(5)).unwrap() else { panic!() };
-    assert_eq!(until, secs(5) + Duration::from_secs(1));
-    let Next::Fetch(second) = frontier.next(until).unwrap() else { panic!() };
-    assert_eq!(second.url(), "https://a.example/2");
-    let outcome = Outcome::response(&second, 200, b"");
-    frontier.complete(second, outcome, until).unwrap();
-    assert!(matches!(frontier.next(until).unwrap(), Next::Drained));
+    let first = lease(&mut frontier, secs(7));
+    assert!(matches!(frontier.complete(first, Outcome::Released, secs(8)), Ok(Completion::Retry(at)) if at <= secs(7)));
+    let again = lease(&mut frontier, secs(8));
+    assert_eq!((again.url(), again.attempt()), ("https://a.example/1", 1));
+}
+
+#[test]
+fn a_lease_knows_where_its_url_comes_from() {
+    let mut frontier = Frontier::new(&plain()).unwrap();
+    frontier.seed("https://a.example/", secs(0)).unwrap();
+    let seed = lease(&mut frontier, secs(0));
+    frontier.links(&seed, ["x"], secs(0)).unwrap();
+    assert_eq!((seed.depth(), seed.referrer()), (0, None));
+    let outcome = Outcome::response(&seed, 200, b"");
+    frontier.complete(seed, outcome, secs(0)).unwrap();
+    let link = lease(&mut frontier, secs(1));
+    assert_eq!((link.depth(), link.referrer()), (1, Some("https://a.example/")));
+}
+
+#[test]
+fn a_lease_of_another_frontier_changes_nothing() {
+    let mut one = Frontier::new(&plain()).unwrap();
+    let mut other = Frontier::new(&plain()).unwrap();
+    one.seed("https://a.example/", secs(0)).unwrap();
+    other.seed("https://a.example/", secs(0)).unwrap();
+    let mine = lease(&mut one, secs(0));
+    let _held = lease(&mut other, secs(0));
+    let before = other.statistics();
+    let outcome = Outcome::response(&mine, 200, b"");
+    let error = other.complete(mine, outcome, secs(0)).unwrap_err();
+    assert!(error.get_ref().unwrap().is::<ForeignLease>(), "{error}");
+    assert_eq!(other.statistics(), before);
+}
+
+#[test]
+fn a_seed_that_is_no_url_says_why() {
+    let mut frontier = Frontier::new(&plain()).unwrap();
+    let error = frontier.seed("ftp://a.example/", secs(0)).unwrap_err();
+    assert!(error.to_string().contains("ftp"), "{error}");
+    assert_eq!(frontier.seed("https://a.example/", secs(0)).unwrap(), None);
+    assert_eq!(frontier.seed("https://a.example/#again", secs(0)).unwrap(), Some(Refusal::Seen));
+}
+
+#[test]
+fn a_crawl_of_ten_hours_takes_no_time() {
+    let links: Vec<String> = (0..36_000).map(|page| format!("/{page}")).collect();
+    let (_, seen) = Web::of([("/", &*links.join(" "))]).crawl(&plain(), &["/"]);
+    assert_eq!(seen.last().unwrap().0, 36_000);
 }

@@ -33,6 +33,31 @@ pub enum Next {
 /// priority of its best URL, once that time has come; or lent out. Its URLs are in its *back queue*. [`next`](Self::next)
 /// takes the host that waits longest among those of the best priority, and of it the URL that waits longest among
 /// its best. A host's first lease is its robots.txt.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
+///
+/// // Any client that follows no redirects, and any parser; here a web of two pages and no robots.txt.
+/// let web = HashMap::from([("https://example.org/", "/a /b"), ("https://example.org/a", "/ /a#top")]);
+/// let mut now = Timestamp::from_micros(0);
+/// let mut frontier = Frontier::new(&FrontierOptions::default())?;
+/// frontier.seed("https://example.org/", now)?;
+/// loop {
+///     match frontier.next(now)? {
+///         Next::Fetch(lease) => {
+///             let (status, body) = web.get(lease.url()).map_or((404, ""), |body| (200, *body));
+///             frontier.links(&lease, body.split_whitespace(), now)?;
+///             let outcome = Outcome::response(&lease, status, body.as_bytes());
+///             frontier.complete(lease, outcome, now)?;
+///         }
+///         Next::Wait(until) => now = until, // In earnest, sleep: the host rests for a second.
+///         Next::Busy | Next::Drained => break,
+///     }
+/// }
+/// assert_eq!(frontier.statistics().completed, 3); // The seed, /a and /b, each once.
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Frontier<J: Journal = Arena> {
     pub(super) gate: Arc<Gate>,
