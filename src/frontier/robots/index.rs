@@ -171,10 +171,12 @@ impl Builder {
 
     pub(super) fn build(self) -> Index {
         let Self { text, mut rules } = self;
-        let rank =
-            |(octets, rule): &(usize, Rule)| (Reverse(*octets), !rule.allow, rule.pattern.of(&text), rule.anchored);
-        rules.sort_by(|a, b| rank(a).cmp(&rank(b)));
-        rules.dedup_by(|a, b| rank(a) == rank(b));
+        let compared = |rule: &Rule| (rule.pattern.of(&text), rule.anchored);
+        let rank = |(octets, rule): &(usize, Rule)| (Reverse(*octets), !rule.allow);
+        // Of rules that match the same paths, only the first in rank can decide.
+        rules.sort_by(|a, b| compared(&a.1).cmp(&compared(&b.1)).then_with(|| rank(a).cmp(&rank(b))));
+        rules.dedup_by(|a, b| compared(&a.1) == compared(&b.1));
+        rules.sort_by_key(rank);
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
 
         let pattern = |rule: u32| rules[rule as usize].pattern.of(&text);
@@ -182,9 +184,8 @@ impl Builder {
             (0..number(rules.len())).partition(|&rule| pattern(rule).contains('*'));
         let (mut exact, mut prefixes): (Vec<u32>, Vec<u32>) =
             plain.into_iter().partition(|&rule| rules[rule as usize].anchored);
-        // Stable: of equal patterns the least rule comes first.
-        exact.sort_by_key(|&rule| pattern(rule));
-        prefixes.sort_by_key(|&rule| pattern(rule));
+        exact.sort_unstable_by_key(|&rule| pattern(rule));
+        prefixes.sort_unstable_by_key(|&rule| pattern(rule));
         let prefixes = link(&prefixes, &rules, &text);
         let wild = Wild::new(wild.into(), pattern);
         Index { prefixes, exact: exact.into(), wild, rules, text: text.into() }
@@ -269,7 +270,7 @@ mod tests {
             // A run that the path does not hold, behind pieces that it holds everywhere.
             (missing, "/abc", 2_000_000),
             // Stars alone: one rule after all.
-            ((1..700).map(|n| format!("/{}a", "*".repeat(n))).collect(), "/b", 700 * 8194),
+            ((1..700).map(|n| format!("/{}a", "*".repeat(n))).collect(), "/b", 8192 + 10),
             // Backtracking would take 2^n steps.
             ((1..700).map(|n| format!("/{}c", "*a".repeat(n))).collect(), "/a", 700 * (8192 + 1400)),
             // A search that starts again behind each mismatch would take 8192 * n for each rule.
