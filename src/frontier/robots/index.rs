@@ -275,6 +275,8 @@ mod tests {
             ((1..700).map(|n| format!("/{}c", "*a".repeat(n))).collect(), "/a", 700 * (8192 + 1400)),
             // A search that starts again behind each mismatch would take 8192 * n for each rule.
             ((1..900).map(|n| format!("/*{}b", "a".repeat(n))).collect(), "/aaaaaaaaa", 900 * (8192 + 900)),
+            // A run that the path holds again and again.
+            ((0..100).map(|n| format!("*aaaa*{n}")).collect(), "/aaaaaaaaa", 100 * 8300),
             // Each begins the next.
             ((1..900).map(|n| format!("/{}", "a".repeat(n))).collect(), "/aaaaaaaaaaaaaaaaaa", 2000),
         ] {
