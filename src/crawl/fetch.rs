@@ -1,6 +1,7 @@
 use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Url};
 
 use super::decode::{Decoder, Stop};
+use super::dial::{self, Dial, WatchLayer};
 use super::guard::{is_bad_port, is_global};
 use super::resolve::{ResolveError, Resolver};
 use super::response::retry_after;
@@ -19,7 +21,7 @@ use crate::frontier::Failure;
 /// Headers in a response (HOSTILE.md H7).
 const MAX_HEADERS: usize = 256;
 /// Bytes of headers that HTTP/2 may send; HTTP/1.1 has hyper's bound of about 400 KiB.
-const MAX_HEADER_LIST: u32 = 128 * 1024;
+const MAX_HEADER_LIST: u32 = 64 * 1024;
 /// Connections kept open to one host: politeness asks one thing at a time of it.
 const IDLE_CONNECTIONS: usize = 1;
 /// How long one is kept.
@@ -85,6 +87,7 @@ impl Fetcher {
             .http1_ignore_invalid_headers_in_responses(true)
             .http1_max_headers(MAX_HEADERS)
             .http2_max_header_list_size(MAX_HEADER_LIST)
+            .connector_layer(WatchLayer)
             .dns_resolver(Names::new(options))
             .tls_backend_preconfigured(tls::config().map_err(|error| setup(error.into()))?)
             .build()
@@ -99,23 +102,46 @@ impl Fetcher {
     /// [`Response::incomplete`].
     pub async fn fetch(&self, url: &str) -> Result<Response, FetchError> {
         let url = self.check(url)?;
-        let sent_at = Instant::now();
-        let head = self.client.execute(Request::new(Method::GET, url));
-        let clock = self.options.total_timeout.min(self.options.connect_timeout + self.options.first_byte_timeout);
-        let head = match tokio::time::timeout(clock, head).await {
-            Ok(head) => head.map_err(|error| no_head(error, sent_at))?,
-            Err(_) => return Err(FetchError::timeout("first byte", clock).sent(sent_at)),
-        };
-        let first_byte = sent_at.elapsed();
-        let mut response = self.read_head(&head, sent_at, first_byte).map_err(|error| error.sent(sent_at))?;
-        self.read_body(head, &mut response).await;
-        response.total = sent_at.elapsed();
+        let total = Clock { name: "total", length: self.options.total_timeout, from: Instant::now() };
+        let mut dial = Dial::new();
+        let mut head = self.head(&url, &dial, total).await;
+        if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Connect) {
+            // The server closed a kept connection just as it was used again: RFC 9110 section 9.2.2 lets the request be
+            // repeated, and it is, once.
+            dial = Dial::new();
+            head = self.head(&url, &dial, total).await;
+        }
+        let sent_at = dial.sent_at();
+        let head = head.map_err(|error| FetchError { sent_at, ..error })?;
+        let mut response = self.read_head(&head, sent_at.unwrap_or(total.from))?;
+        response.incomplete = self.read_body(head, &mut response, total).await.err();
+        response.total = response.sent_at.elapsed();
         Ok(response)
+    }
+
+    /// One request, up to its response's head.
+    async fn head(&self, url: &Url, dial: &Arc<Dial>, total: Clock) -> Result<reqwest::Response, FetchError> {
+        let request = Request::new(Method::GET, url.clone());
+        let mut head = pin!(dial::watched(dial, self.client.execute(request)));
+        let mut clock = Clock { name: "first byte", length: self.options.first_byte_timeout, from: Instant::now() };
+        loop {
+            let first = clock.sooner(total);
+            match tokio::time::timeout_at(first.until().into(), &mut head).await {
+                Ok(result) => return result.map_err(no_head),
+                Err(_) => {
+                    // The clock runs from when the request was sent; connecting has its own, which the client keeps.
+                    clock.from = dial.sent_at().unwrap_or_else(Instant::now);
+                    if clock.sooner(total).until() <= first.until() {
+                        return Err(first.ran_out());
+                    }
+                }
+            }
+        }
     }
 
     /// Refuses what must not be asked at all: for a name, the resolver does it, on the addresses that are dialed.
     fn check(&self, url: &str) -> Result<Url, FetchError> {
-        let url = Url::parse(url).map_err(|error| FetchError::new(Failure::BadResponse, error.to_string()))?;
+        let url = Url::parse(url).map_err(|error| FetchError::new(Failure::Address, error.to_string()))?;
         if let Some(port) = url.port_or_known_default().filter(|port| is_bad_port(*port)) {
             return Err(FetchError::new(Failure::Address, format!("port {port} belongs to another protocol")));
         }
@@ -128,14 +154,10 @@ impl Fetcher {
         }
     }
 
-    fn read_head(
-        &self,
-        head: &reqwest::Response,
-        sent_at: Instant,
-        first_byte: Duration,
-    ) -> Result<Response, FetchError> {
+    fn read_head(&self, head: &reqwest::Response, sent_at: Instant) -> Result<Response, FetchError> {
         let status = head.status().as_u16();
-        let bad = |message: &str| Err(FetchError::new(Failure::BadResponse, message.to_owned()));
+        let bad =
+            |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
         if status == 304 {
             return bad("304 to a request without conditions");
         }
@@ -164,27 +186,30 @@ impl Fetcher {
             truncated: false,
             incomplete: None,
             sent_at,
-            first_byte,
-            total: first_byte,
+            first_byte: sent_at.elapsed(),
+            total: Duration::ZERO,
             remote_addr: head.remote_addr(),
         })
     }
 
-    /// Reads until the end, a cap, a clock or an error; then the connection is dropped unless it was the end.
-    async fn read_body(&self, mut head: reqwest::Response, response: &mut Response) {
+    /// Reads until the end, a cap, a clock or an error; the connection is dropped unless it was the end.
+    async fn read_body(
+        &self,
+        mut head: reqwest::Response,
+        response: &mut Response,
+        total: Clock,
+    ) -> Result<(), FetchError> {
         let max_bytes = self.options.max_body_bytes;
         let mut decoder = Decoder::new(texts(head.headers(), &header::CONTENT_ENCODING), max_bytes);
         let begun = Instant::now();
-        let end = loop {
-            let (clock, until) = self.body_clock(response, begun);
-            let piece = match tokio::time::timeout_at(until.into(), head.chunk()).await {
-                Err(_) => break Err(FetchError::timeout(clock.0, clock.1)),
-                Ok(Err(error)) => break Err(FetchError::caused(Failure::Incomplete, error)),
-                Ok(Ok(None)) if decoder.is_whole() => break Ok(()),
-                Ok(Ok(None)) => {
-                    break Err(FetchError::new(Failure::Incomplete, "the content coding ends early".to_owned()));
-                }
+        let result = loop {
+            let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
+            let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
+                Ok(Ok(None)) if decoder.is_whole() => break Ok(()),
+                Ok(Ok(None)) => break Err(FetchError::new(Failure::Incomplete, "the content coding ends early")),
+                Ok(Err(error)) => break Err(FetchError::caused(Failure::Incomplete, error)),
+                Err(_) => break Err(clock.ran_out()),
             };
             response.wire_bytes += piece.len() as u64;
             match decoder.push(&piece, response.wire_bytes) {
@@ -196,64 +221,73 @@ impl Fetcher {
                 Err(stop @ Stop::Corrupt(_)) => break Err(FetchError::new(Failure::BadResponse, stop.to_string())),
             }
         };
-        response.incomplete = end.err().map(|error| error.sent(response.sent_at));
         response.raw = decoder.is_raw();
         response.body = decoder.into_bytes();
+        result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }
 
-    /// The clock that runs out first while the next piece is awaited: its name, its length, and when.
-    fn body_clock(&self, response: &Response, begun: Instant) -> ((&'static str, Duration), Instant) {
+    /// The clock that runs out first while the next piece of a body is awaited: the idle one, or the least rate's, by which
+    /// the bytes so far may have taken only so long.
+    fn body_clock(&self, wire_bytes: u64, begun: Instant) -> Clock {
         let options = &self.options;
-        // At the least rate, this is how long the bytes so far may have taken.
-        let earned = Duration::from_secs(response.wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
-        let rate = options.rate_grace.max(earned);
-        let clocks = [
-            (("idle", options.idle_timeout), Instant::now() + options.idle_timeout),
-            (("rate", rate), begun + rate),
-            (("total", options.total_timeout), response.sent_at + options.total_timeout),
-        ];
-        let [idle, rate, total] = clocks;
-        [rate, total].into_iter().fold(idle, |first, other| if other.1 < first.1 { other } else { first })
+        let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
+        let rate = Clock { name: "rate", length: options.rate_grace.max(earned), from: begun };
+        Clock { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
+    }
+}
+
+/// A limit on how long something may take.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    name: &'static str,
+    length: Duration,
+    from: Instant,
+}
+
+impl Clock {
+    fn until(self) -> Instant {
+        self.from + self.length
+    }
+
+    fn sooner(self, other: Self) -> Self {
+        if other.until() < self.until() { other } else { self }
+    }
+
+    fn ran_out(self) -> FetchError {
+        FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
     }
 }
 
 impl FetchError {
-    fn new(failure: Failure, message: String) -> Self {
-        Self { failure, message, sent_at: None, source: None }
-    }
-
-    fn timeout(clock: &str, after: Duration) -> Self {
-        Self::new(Failure::Timeout, format!("{clock} clock ran out after {after:?}"))
+    fn new(failure: Failure, message: impl Into<String>) -> Self {
+        Self { failure, message: message.into(), sent_at: None, source: None }
     }
 
     fn caused(failure: Failure, error: reqwest::Error) -> Self {
         let error = error.without_url();
-        let innermost = chain(&error).last().map_or_else(String::new, ToString::to_string);
-        Self { failure, message: innermost, sent_at: None, source: Some(error.into()) }
-    }
-
-    fn sent(self, sent_at: Instant) -> Self {
-        Self { sent_at: Some(sent_at), ..self }
+        let message = chain(&error).last().map_or_else(String::new, ToString::to_string);
+        Self { failure, message, sent_at: None, source: Some(error.into()) }
     }
 }
 
 /// Why no head came.
-fn no_head(error: reqwest::Error, sent_at: Instant) -> FetchError {
-    let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>().copied());
+fn no_head(error: reqwest::Error) -> FetchError {
+    let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
     let hyper = chain(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
-    let io = chain(&error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
-    let (failure, was_sent) = match resolve {
-        Some(ResolveError::Private(_)) => (Failure::Address, false),
-        Some(ResolveError::Failed(_) | ResolveError::TimedOut) => (Failure::Dns, false),
-        None if chain(&error).any(tls::is_tls) => (Failure::Tls, false),
-        None if error.is_timeout() => (Failure::Timeout, !error.is_connect()),
-        None if error.is_connect() && io == Some(io::ErrorKind::UnexpectedEof) => (Failure::Tls, false),
-        None if error.is_connect() => (Failure::Connect, false),
-        None if hyper.is_some_and(hyper::Error::is_parse) => (Failure::BadResponse, true),
-        None => (Failure::Connect, true),
+    let is_eof = |cause: &(dyn Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
     };
-    let error = FetchError::caused(failure, error);
-    if was_sent { error.sent(sent_at) } else { error }
+    let failure = match resolve {
+        Some(ResolveError::Private(_)) => Failure::Address,
+        Some(ResolveError::Failed(_) | ResolveError::TimedOut) => Failure::Dns,
+        None if chain(&error).any(tls::is_tls) => Failure::Tls,
+        None if error.is_timeout() => Failure::Timeout,
+        // Of connecting, only the TLS handshake reads.
+        None if error.is_connect() && chain(&error).any(is_eof) => Failure::Tls,
+        None if error.is_builder() || hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
+        None => Failure::Connect,
+    };
+    FetchError::caused(failure, error)
 }
 
 /// An error, its cause, the cause's cause; an I/O error that only carries another error counts as its cause.

@@ -6,6 +6,7 @@ mod clock;
 mod counts;
 mod date;
 mod decode;
+mod dial;
 mod document;
 mod fetch;
 mod finish;

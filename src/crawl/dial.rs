@@ -1,0 +1,88 @@
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tower_layer::Layer;
+use tower_service::Service;
+
+tokio::task_local! {
+    static DIAL: Arc<Dial>;
+}
+
+/// What the connector did for one request.
+#[derive(Debug)]
+pub(super) struct Dial {
+    asked: Instant,
+    begun: OnceLock<()>,
+    connected: OnceLock<Instant>,
+}
+
+impl Dial {
+    /// For a request that is asked for now.
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { asked: Instant::now(), begun: OnceLock::new(), connected: OnceLock::new() })
+    }
+
+    /// When the request was sent: at once on a connection that stood already, else when the new one did; `None` until then.
+    pub(super) fn sent_at(&self) -> Option<Instant> {
+        if self.is_reused() { Some(self.asked) } else { self.connected.get().copied() }
+    }
+
+    /// Whether no connection was made for it.
+    pub(super) fn is_reused(&self) -> bool {
+        self.begun.get().is_none()
+    }
+}
+
+/// Lets a request's future tell `dial` of its connecting. The client connects within the task that asks.
+pub(super) fn watched<F: Future>(dial: &Arc<Dial>, request: F) -> impl Future<Output = F::Output> + use<F> {
+    DIAL.scope(Arc::clone(dial), request)
+}
+
+/// Puts a [`Watch`] around the client's connector.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WatchLayer;
+
+impl<S> Layer<S> for WatchLayer {
+    type Service = Watch<S>;
+
+    fn layer(&self, connector: S) -> Watch<S> {
+        Watch { connector }
+    }
+}
+
+/// A connector that tells the [`Dial`] of the request that it connects for.
+#[derive(Clone, Debug)]
+pub(super) struct Watch<S> {
+    connector: S,
+}
+
+impl<S, R> Service<R> for Watch<S>
+where
+    S: Service<R>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.connector.poll_ready(context)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let dial = DIAL.try_with(Arc::clone).ok();
+        if let Some(dial) = &dial {
+            dial.begun.get_or_init(|| ());
+        }
+        let connecting = self.connector.call(request);
+        Box::pin(async move {
+            let connection = connecting.await?;
+            if let Some(dial) = dial {
+                dial.connected.get_or_init(Instant::now);
+            }
+            Ok(connection)
+        })
+    }
+}

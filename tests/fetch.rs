@@ -1,0 +1,484 @@
+//! The client against real sockets on loopback, whose servers say byte for byte what the test wants.
+#![cfg(feature = "crawl")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
+use crawler::frontier::Failure;
+
+/// A server that hands each connection, with its number, to a script; connections are dropped where the script ends.
+struct Site {
+    address: SocketAddr,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Site {
+    fn new(script: impl Fn(Visit, usize) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
+        let script = Arc::new(script);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let script = Arc::clone(&script);
+                thread::spawn(move || script(Visit(stream.unwrap()), number));
+            }
+        });
+        Self { address, connections }
+    }
+
+    /// Says the same to each visitor and closes.
+    fn saying(words: impl Into<Vec<u8>>) -> Self {
+        let words = words.into();
+        Self::new(move |mut visit, _| {
+            visit.request();
+            visit.say(&words);
+            visit.finish();
+        })
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    /// What a client with these options makes of it.
+    async fn fetch(&self, options: &FetchOptions) -> Result<Response, FetchError> {
+        Fetcher::new(options).unwrap().fetch(&self.url()).await
+    }
+}
+
+struct Visit(TcpStream);
+
+impl Visit {
+    /// Waits for a request; empty where the client has gone.
+    fn request(&mut self) -> String {
+        let mut request = Vec::new();
+        let mut byte = [0];
+        while !request.ends_with(b"\r\n\r\n") && matches!(self.0.read(&mut byte), Ok(1)) {
+            request.push(byte[0]);
+        }
+        String::from_utf8(request).unwrap()
+    }
+
+    /// False where the client has gone.
+    fn say(&mut self, words: impl AsRef<[u8]>) -> bool {
+        self.0.write_all(words.as_ref()).is_ok()
+    }
+
+    /// Closes without a reset: what was said arrives.
+    fn finish(mut self) {
+        let _ = self.0.shutdown(std::net::Shutdown::Write);
+        let _ = self.0.read_to_end(&mut Vec::new());
+    }
+
+    /// Closes with a reset, which the system sends where something unread is left.
+    fn reset(self) {
+        self.0.peek(&mut [0]).unwrap();
+    }
+}
+
+fn ok(head: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    [format!("HTTP/1.1 200 OK\r\n{head}Content-Length: {length}\r\n\r\n").as_bytes(), body].concat()
+}
+
+/// Loopback is private, and what these tests are about.
+fn options() -> FetchOptions {
+    let mut options = FetchOptions::default();
+    options.allow_private_addresses = true;
+    options
+}
+
+/// Loopback allowed, and this changed.
+fn with(change: impl FnOnce(&mut FetchOptions)) -> FetchOptions {
+    let mut options = options();
+    change(&mut options);
+    options
+}
+
+const MS: Duration = Duration::from_millis(1);
+
+#[tokio::test]
+async fn a_page_comes_with_its_head() {
+    let (sent, requests) = std::sync::mpsc::channel();
+    let site = Site::new(move |mut visit, _| {
+        sent.send(visit.request()).unwrap();
+        visit.say(ok("Content-Type: text/html\r\nX-Robots-Tag: otherbot: none\r\nX-Robots-Tag: NoFollow\r\n", b"<p>"));
+    });
+    let options = with(|options| options.contact = Some("https://example.org/bot".to_owned()));
+    let page = site.fetch(&options).await.unwrap();
+    assert_eq!((page.status, page.content_type.as_deref(), &page.body[..]), (200, Some("text/html"), &b"<p>"[..]));
+    assert_eq!((page.wire_bytes, page.truncated, page.raw, page.incomplete.is_none()), (3, false, false, true));
+    assert!(page.robots.nofollow && !page.robots.noindex);
+    assert_eq!(page.remote_addr, Some(site.address));
+    assert!(page.first_byte <= page.total && page.sent_at.elapsed() >= page.total);
+
+    let request = requests.recv().unwrap();
+    assert!(request.starts_with("GET / HTTP/1.1\r\n"), "{request}");
+    let header = |name: &str| {
+        let line = request.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
+        line.map(|line| line.split_once(": ").unwrap().1.to_owned())
+    };
+    assert_eq!(
+        header("user-agent").unwrap(),
+        concat!("crawler/", env!("CARGO_PKG_VERSION"), " (+https://example.org/bot)")
+    );
+    assert_eq!(header("accept-encoding").unwrap(), "gzip, br, zstd, deflate");
+    assert_eq!(header("host").unwrap(), site.address.to_string());
+    assert!(header("accept").unwrap().starts_with("text/html,"));
+    assert_eq!([header("from"), header("cookie"), header("referer")], [None, None, None]);
+
+    site.fetch(&with(|options| options.contact = Some("me@example.org".to_owned()))).await.unwrap();
+    assert!(requests.recv().unwrap().to_ascii_lowercase().contains("\r\nfrom: me@example.org\r\n"));
+    let broken = with(|options| options.user_agent = "a\nb".to_owned());
+    assert_eq!(
+        Fetcher::new(&broken).unwrap_err().to_string(),
+        "fetch.user_agent = \"a\\nb\" cannot be sent in a header"
+    );
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let site = Site::saying("HTTP/1.1 302 Found\r\nLocation: /a bé\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
+    let page = site.fetch(&options()).await.unwrap();
+    assert_eq!((page.status, page.location.as_deref()), (302, Some("/a bé")));
+    assert_eq!(page.retry_after, Some(Duration::from_secs(7)));
+    assert_eq!(site.connections(), 1);
+
+    let same = "HTTP/1.1 301 Moved\r\nLocation: /a\r\nLocation: /a\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(Site::saying(same).fetch(&options()).await.unwrap().location.as_deref(), Some("/a"));
+    let two = same.replacen("/a", "/b", 1);
+    assert_eq!(Site::saying(two).fetch(&options()).await.unwrap_err().failure, Failure::BadResponse);
+}
+
+/// HOSTILE.md H3, H7 to H10: what a head may be.
+#[tokio::test]
+async fn odd_heads_pass_and_broken_ones_fail() {
+    let passes = [
+        ("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi", 200),
+        ("HTTP/1.0 200 OK\r\n\r\nhi", 200),
+        ("HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nhi", 999),
+        ("HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", 200),
+        ("HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 2\r\n\r\nhi", 200),
+        ("HTTP/1.1 200 OK\r\nX-Folded: a\r\n b\r\nContent-Length: 2\r\n\r\nhi", 200),
+        ("HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi", 200),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi", 200),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 200),
+        ("HTTP/1.1 103 Early\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more", 200),
+    ];
+    for (words, status) in passes {
+        let page = Site::saying(words).fetch(&options()).await.unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        assert_eq!((page.status, &page.body[..], page.incomplete.is_none()), (status, &b"hi"[..], true), "{words:?}");
+    }
+    let fails = [
+        "hello\r\n\r\n".to_owned(),
+        "HTTP/1.1 200: OK\r\n\r\n".to_owned(),
+        "HTTP/1.1 99 Low\r\n\r\n".to_owned(),
+        "HTTP/1.1 -1 Minus\r\n\r\n".to_owned(),
+        "HTTP/1.1 20000 Long\r\n\r\n".to_owned(),
+        "HTTP/1.1 304 Not Modified\r\n\r\n".to_owned(),
+        "HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nhi".to_owned(),
+        "HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nhi".to_owned(),
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi".to_owned(),
+        format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: y\r\n".repeat(300)),
+        format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(1 << 20)),
+    ];
+    for words in fails {
+        let what = words[..words.len().min(60)].to_owned();
+        let error = Site::saying(words).fetch(&options()).await.expect_err(&what);
+        assert_eq!(error.failure, Failure::BadResponse, "{what:?}: {error}");
+        assert!(error.sent_at.is_some());
+    }
+}
+
+/// HOSTILE.md H8, H9, H12: what came before the connection broke is kept.
+#[tokio::test]
+async fn a_broken_body_is_kept_so_far() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n";
+    let bodies = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhi".to_owned(),
+        chunked.to_owned(),
+        format!("{chunked}zz\r\n"),
+        format!("{chunked}-1\r\n"),
+        format!("{chunked}ffffffffffffffffff\r\n"),
+        format!("{chunked}5;{}", "x".repeat(1 << 20)),
+    ];
+    for words in bodies {
+        let what = words[..words.len().min(90)].to_owned();
+        let site = Site::saying(words);
+        let page = site.fetch(&options()).await.unwrap();
+        let why = page.incomplete.unwrap_or_else(|| panic!("{what:?} is not whole"));
+        assert_eq!((&page.body[..], why.failure), (&b"hi"[..], Failure::Incomplete), "{what:?}: {why}");
+        assert_eq!((page.truncated, why.sent_at, site.connections()), (false, Some(page.sent_at), 1));
+    }
+    let site = Site::new(|mut visit, _| {
+        visit.say("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhi");
+        visit.reset();
+    });
+    assert_eq!(site.fetch(&options()).await.unwrap().incomplete.unwrap().failure, Failure::Incomplete);
+}
+
+#[tokio::test]
+async fn no_answer_is_a_failed_connection() {
+    let silent = Site::new(|mut visit, _| {
+        visit.request();
+    });
+    let error = silent.fetch(&options()).await.unwrap_err();
+    assert_eq!((error.failure, error.sent_at.is_some(), silent.connections()), (Failure::Connect, true, 1), "{error}");
+
+    let half = Site::saying("HTTP/1.1 200 OK\r\nContent-Le");
+    assert_eq!(half.fetch(&options()).await.unwrap_err().failure, Failure::Connect);
+
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = Fetcher::new(&options()).unwrap().fetch(&format!("http://{closed}/")).await.unwrap_err();
+    assert_eq!((error.failure, error.sent_at), (Failure::Connect, None), "{error}");
+    assert!(error.message.contains("refused"), "{error}");
+}
+
+/// HOSTILE.md H5: the body is not taken beyond the cap, and the server notices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_body_of_100_mb_is_cut() {
+    let (sent, said) = std::sync::mpsc::channel();
+    let site = Site::new(move |mut visit, _| {
+        visit.request();
+        visit.say("HTTP/1.1 200 OK\r\n\r\n");
+        let pieces = (0..1_600).take_while(|_| visit.say([b'x'; 64 * 1024])).count();
+        sent.send(pieces * 64 * 1024).unwrap();
+    });
+    let page = site.fetch(&with(|options| options.max_body_bytes = 1 << 20)).await.unwrap();
+    assert_eq!((page.body.len(), page.truncated, page.incomplete.is_none()), (1 << 20, true, true));
+    assert!(page.wire_bytes < 2 << 20, "{}", page.wire_bytes);
+    let said = said.recv().unwrap();
+    assert!(said < 50 << 20, "{said} bytes before the connection was dropped");
+
+    let exact = Site::saying(ok("", &[b'x'; 1_000]));
+    assert!(!exact.fetch(&with(|options| options.max_body_bytes = 1_000)).await.unwrap().truncated);
+    assert!(exact.fetch(&with(|options| options.max_body_bytes = 999)).await.unwrap().truncated);
+}
+
+/// HOSTILE.md H4, H7: each clock frees the slot.
+#[tokio::test]
+async fn each_clock_runs_out() {
+    let silent = Site::new(|mut visit, _| {
+        visit.request();
+        visit.request();
+    });
+    let endless_head = |words: &'static str| {
+        Site::new(move |mut visit, _| {
+            visit.request();
+            visit.say("HTTP/1.1 ");
+            while visit.say(words) {
+                thread::sleep(MS);
+            }
+        })
+    };
+    let first_byte = with(|options| options.first_byte_timeout = 50 * MS);
+    for site in [&silent, &endless_head("1"), &endless_head("103 Early Hints\r\n\r\nHTTP/1.1 ")] {
+        let begun = Instant::now();
+        let error = site.fetch(&first_byte).await.unwrap_err();
+        // A status line without end may also be refused for what it is.
+        assert!(matches!(error.failure, Failure::Timeout | Failure::BadResponse), "{error}");
+        assert!(begun.elapsed() < 1_000 * MS && error.sent_at.is_some());
+    }
+    let error = silent.fetch(&first_byte).await.unwrap_err();
+    assert_eq!((error.failure, &error.message[..]), (Failure::Timeout, "the first byte clock ran out after 50ms"));
+    let error = silent.fetch(&with(|options| options.total_timeout = 40 * MS)).await.unwrap_err();
+    assert_eq!(&error.message, "the total clock ran out after 40ms");
+
+    let drip = Site::new(|mut visit, _| {
+        visit.request();
+        visit.say("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+        while visit.say("x") {
+            thread::sleep(10 * MS);
+        }
+    });
+    let clocks = [
+        ("total", with(|options| options.total_timeout = 100 * MS)),
+        ("rate", with(|options| options.rate_grace = 100 * MS)),
+        ("idle", with(|options| options.idle_timeout = 3 * MS)),
+    ];
+    for (name, options) in clocks {
+        let page = drip.fetch(&options).await.unwrap();
+        let why = page.incomplete.unwrap();
+        assert!(why.failure == Failure::Timeout && why.message.starts_with(&format!("the {name} clock")), "{why}");
+        assert!(page.total < 1_000 * MS);
+        assert!(!page.body.is_empty() && page.body.iter().all(|byte| *byte == b'x'));
+    }
+}
+
+#[tokio::test]
+async fn connecting_has_a_clock_of_its_own() {
+    // Nobody answers the handshake.
+    let site = Site::new(|mut visit, _| {
+        visit.request();
+    });
+    let options = with(|options| (options.connect_timeout, options.first_byte_timeout) = (50 * MS, 10 * MS));
+    let begun = Instant::now();
+    let error = Fetcher::new(&options).unwrap().fetch(&site.url().replace("http", "https")).await.unwrap_err();
+    assert_eq!((error.failure, error.sent_at), (Failure::Timeout, None), "{error}");
+    assert!(begun.elapsed() >= 50 * MS && begun.elapsed() < 1_000 * MS);
+}
+
+/// HOSTILE.md H13.
+#[tokio::test]
+async fn tls_with_a_plain_port_fails() {
+    for words in ["HTTP/1.1 400 Bad Request\r\n\r\n", ""] {
+        let site = Site::new(move |mut visit, _| {
+            visit.0.read_exact(&mut [0; 5]).unwrap();
+            visit.say(words);
+            visit.finish();
+        });
+        let url = site.url().replace("http", "https");
+        let error = Fetcher::new(&options()).unwrap().fetch(&url).await.unwrap_err();
+        assert_eq!((error.failure, error.sent_at), (Failure::Tls, None), "{error}");
+    }
+}
+
+/// HOSTILE.md H6.
+#[tokio::test]
+async fn codings_are_undone_within_the_caps() {
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let page = Site::saying(ok("Content-Encoding: gzip\r\n", &gzip(b"<p>"))).fetch(&options()).await.unwrap();
+    assert_eq!((&page.body[..], page.wire_bytes), (&b"<p>"[..], gzip(b"<p>").len() as u64));
+
+    let stacked = zstd::encode_all(&gzip(b"<p>")[..], 3).unwrap();
+    for header in ["Content-Encoding: gzip, zstd\r\n", "Content-Encoding: gzip\r\nContent-Encoding: zstd\r\n"] {
+        assert_eq!(Site::saying(ok(header, &stacked)).fetch(&options()).await.unwrap().body, b"<p>");
+    }
+    let bomb = gzip(&gzip(&vec![0; 200 << 20]));
+    let page = Site::saying(ok("Content-Encoding: gzip, gzip\r\n", &bomb)).fetch(&options()).await.unwrap();
+    assert!(page.truncated && page.body.len() <= 2 << 20, "{} bytes from {}", page.body.len(), bomb.len());
+
+    let unknown = Site::saying(ok("Content-Encoding: compress\r\n", b"raw")).fetch(&options()).await.unwrap();
+    assert!(unknown.raw && unknown.body == b"raw");
+
+    let cut = &gzip(&[b'x'; 10_000])[..20];
+    let page = Site::saying(ok("Content-Encoding: gzip\r\n", cut)).fetch(&options()).await.unwrap();
+    assert_eq!(page.incomplete.unwrap().failure, Failure::Incomplete);
+    let lie = Site::saying(ok("Content-Encoding: gzip\r\n", b"<p>")).fetch(&options()).await.unwrap();
+    assert_eq!(lie.incomplete.unwrap().failure, Failure::BadResponse);
+    let empty = Site::saying(ok("Content-Encoding: gzip\r\n", b"")).fetch(&options()).await.unwrap();
+    assert!(empty.incomplete.is_none());
+}
+
+/// HOSTILE.md D1, D3, D5: private addresses are not even dialed.
+#[tokio::test]
+async fn private_addresses_are_refused() {
+    let site = Site::saying(ok("", b"secret"));
+    let port = site.address.port();
+    let fetcher = Fetcher::new(&FetchOptions::default()).unwrap();
+    let hosts = "127.0.0.1 127.1 0177.0.0.1 2130706433 0x7f.1 0 127.0.0.1. [::1] [::ffff:127.0.0.1] [::ffff:7f00:1] \
+        [2002:7f00:1::] [64:ff9b::7f00:1] 10.0.0.1 169.254.169.254 100.100.100.200 [fd00:ec2::254] [fe80::1] localhost LOCALHOST";
+    for host in hosts.split_ascii_whitespace() {
+        let error = fetcher.fetch(&format!("http://{host}:{port}/")).await.expect_err(host);
+        assert_eq!((error.failure, error.sent_at), (Failure::Address, None), "{host}: {error}");
+        assert!(error.message.ends_with("not public"), "{host}: {error}");
+    }
+    // Some resolvers know it, some do not.
+    let error = fetcher.fetch(&format!("http://localhost.:{port}/")).await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Address | Failure::Dns), "{error}");
+    assert_eq!(site.connections(), 0);
+    assert_eq!(site.fetch(&options()).await.unwrap().body, b"secret");
+
+    let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:6667/").await.unwrap_err();
+    assert_eq!((error.failure, &error.message[..]), (Failure::Address, "port 6667 belongs to another protocol"));
+}
+
+#[tokio::test]
+async fn an_unknown_name_is_a_dns_failure() {
+    let error = Fetcher::new(&options()).unwrap().fetch("http://name.invalid/").await.unwrap_err();
+    assert_eq!((error.failure, error.sent_at), (Failure::Dns, None), "{error}");
+}
+
+/// The simulated web: all names lead to one address.
+#[tokio::test]
+async fn all_names_can_lead_to_one_address() {
+    let site = Site::new(|mut visit, _| {
+        let request = visit.request();
+        let host = request.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default().to_owned();
+        visit.say(ok("", host.as_bytes()));
+    });
+    let mut options = FetchOptions::default();
+    options.resolve_all_to = Some(site.address);
+    let fetcher = Fetcher::new(&options).unwrap();
+    assert_eq!(fetcher.fetch("http://a.example/").await.unwrap().body, b"a.example");
+    assert_eq!(fetcher.fetch("http://b.example/").await.unwrap().body, b"b.example");
+    let port = site.address.port();
+    let named = fetcher.fetch(&format!("http://c.example:{port}/")).await.unwrap();
+    assert_eq!(named.body, format!("c.example:{port}").into_bytes());
+    assert_eq!(fetcher.fetch(&site.url()).await.unwrap_err().failure, Failure::Address, "literals stay guarded");
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    let site = Site::new(|mut visit, number| {
+        while visit.request().starts_with("GET") {
+            visit.say(ok("", number.to_string().as_bytes()));
+        }
+    });
+    let fetcher = Fetcher::new(&options()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(fetcher.clone().fetch(&site.url()).await.unwrap().body, b"0");
+    }
+    assert_eq!(site.connections(), 1);
+}
+
+/// HOSTILE.md H12: a kept connection that the server closes under the next request is replaced once, unnoticed.
+#[tokio::test]
+async fn a_stale_connection_is_replaced_once() {
+    let site = Site::new(|mut visit, number| {
+        visit.request();
+        visit.say(ok("", number.to_string().as_bytes()));
+        // Reads the next request, and does not answer.
+        visit.request();
+    });
+    let fetcher = Fetcher::new(&options()).unwrap();
+    assert_eq!(fetcher.fetch(&site.url()).await.unwrap().body, b"0");
+    assert_eq!(fetcher.fetch(&site.url()).await.unwrap().body, b"1");
+    assert_eq!(site.connections(), 2);
+
+    let site = Site::new(|mut visit, number| {
+        visit.request();
+        if number == 0 {
+            visit.say(ok("", b"first"));
+            visit.request();
+        }
+    });
+    let fetcher = Fetcher::new(&options()).unwrap();
+    fetcher.fetch(&site.url()).await.unwrap();
+    assert_eq!(fetcher.fetch(&site.url()).await.unwrap_err().failure, Failure::Connect);
+    assert_eq!(site.connections(), 2, "a fresh connection is not replaced");
+}
+
+/// HOSTILE.md H11: what a server says unasked is no answer to the next request.
+#[tokio::test]
+async fn surplus_bytes_are_not_an_answer() {
+    for surplus in [ok("", b"evil"), b"litter".to_vec()] {
+        let site = Site::new(move |mut visit, number| {
+            visit.request();
+            let answer = ok("", number.to_string().as_bytes());
+            visit.say([&answer[..], &surplus].concat());
+            visit.request();
+        });
+        let fetcher = Fetcher::new(&options()).unwrap();
+        for number in ["0", "1", "2"] {
+            assert_eq!(fetcher.fetch(&site.url()).await.unwrap().body, number.as_bytes());
+        }
+    }
+}
