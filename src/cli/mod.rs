@@ -9,7 +9,10 @@ mod lines;
 mod output;
 mod progress;
 mod quantity;
+mod seeds;
 mod settings;
+mod signals;
+mod simulated;
 mod suggest;
 mod table;
 mod toml_file;
@@ -24,7 +27,8 @@ use exit::{Exit, Failure};
 use layers::{Inputs, Layers};
 use output::print;
 
-pub use progress::Progress;
+use crate::job::Job;
+use crate::report;
 
 /// Runs the command with this process's arguments, environment and streams.
 #[must_use]
@@ -52,12 +56,16 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
         }
         Request::Crawl => return crawl::crawl(&checked(settings(line)?)?),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
-        Request::Stats { job, json } => {
-            let _ = (job, json);
-            return Err(Failure::new(Exit::Failed, "reports are not built yet"));
-        }
+        Request::Stats { job, json } => stats(job, *json)?,
     }
     Ok(Exit::Done)
+}
+
+/// Prints the report of a job again.
+fn stats(directory: &Path, json: bool) -> Result<(), Failure> {
+    let job = Job::open_for_reading(directory).map_err(|error| Failure::caused(Exit::Failed, "job", &error))?;
+    let report = report::read(&job.report_path()).map_err(|error| Failure::caused(Exit::Failed, "report", &error))?;
+    print(|out| if json { report.write_json(out) } else { write!(out, "{report}") })
 }
 
 fn checked(layers: Layers) -> Result<Layers, Failure> {

@@ -9,24 +9,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// The crawl at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Page records.
-    pub pages: u64,
-    /// URLs waiting.
-    pub queued: u64,
-    /// URLs lent to workers.
-    pub in_flight: u64,
-    /// Hosts known.
-    pub hosts: u64,
-    /// Fetches without a whole response.
-    pub errors: u64,
-    /// URLs found again.
-    pub duplicates: u64,
-    /// Since the start.
-    pub elapsed: Duration,
-}
+use crate::crawl::Progress;
 
 /// Standard error, with a place at its bottom where a bar may stand. Lines are written above the bar.
 #[derive(Clone, Debug)]

@@ -60,8 +60,7 @@ impl Setting {
 }
 
 /// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
-pub(super) const SIMULATE: &[(&str, &str)] =
-    &[("fetch.allow_private_addresses", "true"), ("politeness.host_delay", "20ms"), ("scope.kind", "any")];
+pub(super) const SIMULATE: &[(&str, &str)] = &[("politeness.host_delay", "20ms"), ("scope.kind", "any")];
 
 /// The word for a limit that is none.
 const UNLIMITED: &str = "unlimited";

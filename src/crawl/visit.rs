@@ -17,8 +17,8 @@ pub(super) struct Visit {
 
 impl Visit {
     /// No response, or none that can be used.
-    pub(super) fn failed(lease: &Lease, failure: Failure) -> Self {
-        let record = PageRecord { error: Some(failure.name().to_owned()), ..blank_record(lease) };
+    pub(super) fn failed(lease: &Lease, failure: Failure, gate: &Gate) -> Self {
+        let record = PageRecord { error: Some(failure.name().to_owned()), ..blank_record(lease, gate) };
         Self { outcome: Outcome::Failed(failure), found: Vec::new(), record }
     }
 
@@ -40,7 +40,7 @@ impl Visit {
                 total_ms: response.total.as_secs_f64() * 1e3,
             },
             error: response.incomplete.as_ref().map(|error| error.failure.name().to_owned()),
-            ..blank_record(lease)
+            ..blank_record(lease, gate)
         };
         let mut visit = Self { outcome: outcome_of(lease, &mut response), found: Vec::new(), record };
         let Ok(base) = gate.canonicalizer().base(lease.url()) else { return visit };
@@ -131,9 +131,11 @@ impl Reading {
     }
 }
 
-fn blank_record(lease: &Lease) -> PageRecord {
+fn blank_record(lease: &Lease, gate: &Gate) -> PageRecord {
+    let key = gate.canonicalizer().canonicalize(lease.url()).map(|url| url.key().to_owned());
     PageRecord {
         url: lease.url().to_owned(),
+        key: key.unwrap_or_default(),
         depth: lease.depth(),
         referrer: lease.referrer().map(str::to_owned),
         attempts: lease.attempt(),

@@ -82,7 +82,7 @@ impl Worker {
                 () = self.crew.stop.stopping() => return Ok(()),
                 visit = AssertUnwindSafe(self.visit(&lease)).catch_unwind() => visit,
             };
-            let visit = visit.unwrap_or_else(|_| Visit::failed(&lease, Failure::Lost));
+            let visit = visit.unwrap_or_else(|_| Visit::failed(&lease, Failure::Lost, self.crew.frontier.gate()));
             if self.settle(lease, visit).await? {
                 page.spend();
             }
@@ -100,7 +100,7 @@ impl Worker {
         let mut visit = match fetched {
             Err(error) => {
                 tracing::debug!(url = lease.url(), %error, "no response");
-                Visit::failed(lease, error.failure)
+                Visit::failed(lease, error.failure, self.crew.frontier.gate())
             }
             Ok(response) => Visit::answered(lease, response, self.crew.frontier.gate(), &self.crew.parse).await,
         };

@@ -1,0 +1,57 @@
+//! The simulated web beside a crawl: served before it, judged after it.
+
+use super::exit::{Exit, Failure};
+use crate::crawl::{CrawlOptions, Finished};
+use crate::frontier::ScopeKind;
+use crate::report;
+use crate::simulate::{Server, SimulateOptions, TruthOptions, Verdict, World};
+
+/// A web that knows what a crawl of it should have fetched.
+pub(super) struct SimulatedWeb {
+    server: Server,
+}
+
+impl SimulatedWeb {
+    /// Serves it on loopback; every name resolves there from now on.
+    pub(super) async fn serve(settings: &SimulateOptions, options: &mut CrawlOptions) -> Result<Self, Failure> {
+        let world = World::new(settings).map_err(|error| Failure::caused(Exit::Usage, "simulate", &error))?;
+        let server = Server::start(world)
+            .await
+            .map_err(|error| Failure::caused(Exit::Failed, "cannot serve the simulated web", &error))?;
+        options.fetch.resolve_all_to = Some(server.address());
+        Ok(Self { server })
+    }
+
+    /// What the crawl made of it. The walk from the portal is the truth for its usual seed.
+    pub(super) fn judge(&self, options: &CrawlOptions, finished: &Finished) -> report::Simulated {
+        let (world, judge) = (self.server.world(), self.server.judge());
+        let frontier = &options.frontier;
+        let truth = world.truth(&TruthOptions {
+            robots: frontier.politeness.robots,
+            nofollow: options.parse.nofollow,
+            seed_hosts_only: frontier.scope.kind != ScopeKind::Any,
+            max_depth: frontier.scope.max_depth,
+            ..TruthOptions::default()
+        });
+        let mut verdict = judge.verdict(world, &truth, frontier.politeness.host_delay);
+        let gate = &finished.gate;
+        verdict.explain(world, judge, &truth, |url| {
+            let url = gate.canonicalizer().canonicalize(url);
+            url.is_ok_and(|url| gate.seen().contains(gate.fingerprint_key().fingerprint(url.key())))
+        });
+        section(&verdict)
+    }
+}
+
+fn section(verdict: &Verdict) -> report::Simulated {
+    report::Simulated {
+        reachable: verdict.reachable,
+        fetched: verdict.fetched,
+        missed: verdict.missed,
+        missed_by_filter: verdict.missed_by_filter.unwrap_or_default(),
+        fetched_twice: verdict.fetched_twice,
+        against_robots: verdict.fetched_against_robots,
+        unknown_urls: verdict.unknown_urls,
+        interval_violations: verdict.hosts_hurried + verdict.hosts_concurrent + verdict.before_retry_after,
+    }
+}
