@@ -48,6 +48,7 @@ pub(super) struct Line<'a> {
     pub(super) number: u64,
     /// What was kept.
     pub(super) kept: &'a [u8],
+    /// Of the whole line, its end too.
     length: usize,
     max_bytes: usize,
 }
@@ -57,6 +58,6 @@ impl<'a> Line<'a> {
         if self.length > self.max_bytes.saturating_add(MARGIN) {
             return Err(AddressError::TooLong { length: self.length, limit: self.max_bytes });
         }
-        std::str::from_utf8(self.kept).map_err(|error| AddressError::Malformed(error.to_string()))
+        std::str::from_utf8(self.kept).map_err(|_| AddressError::Malformed("invalid UTF-8".to_owned()))
     }
 }
