@@ -346,8 +346,6 @@ proptest! {
         (one, other) in prop::collection::vec("[abcZ.-]{0,2}(=[01]{0,2})?|utm_[a-c]=1|sid=[0-9a-f]{32}", 0..8)
             .prop_flat_map(|parameters| (Just(parameters.clone()), Just(parameters).prop_shuffle())),
     ) {
-        // `a` and `a=` are two spellings that sort alike: their order is the page's.
-        prop_assume!(!one.iter().any(|each| each.strip_suffix('=').is_some_and(|name| one.iter().any(|each| each == name))));
         let key = |parameters: &[String]| url(&format!("http://a.org/?{}", parameters.join("&"))).key().to_owned();
         prop_assert_eq!(key(&one), key(&other));
         let mut pairs: Vec<_> = one

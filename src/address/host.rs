@@ -73,7 +73,7 @@ pub(super) fn host(origin: &str) -> &str {
 }
 
 /// Where the host stands. A colon is the port's only where no bracket follows: an IPv6 address has its own.
-pub(super) fn range(origin: &str) -> Range<usize> {
+fn range(origin: &str) -> Range<usize> {
     let start = scheme(origin).len() + "://".len();
     let port = origin[start..].rfind([':', ']']).map(|at| start + at).filter(|&at| origin[at..].starts_with(':'));
     start..port.unwrap_or(origin.len())

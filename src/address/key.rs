@@ -1,10 +1,11 @@
 //! From the wire form to the key.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::parameters::{NameSet, is_hex_session};
 use super::whatwg::Wire;
-use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS, escapes, host};
+use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS, escapes};
 
 /// A key that differs from its wire form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,14 +37,13 @@ impl KeyMaker {
     /// `None` where the wire form is its own key. Never longer than that.
     pub(super) fn make(&self, wire: &Wire) -> Option<Key> {
         let (origin, tail) = wire.text.split_at(wire.path);
-        let dot = trailing_dot(origin);
-        if dot.is_none() && self.is_clean(tail) {
+        let (host, port) = origin.split_at(wire.host_end);
+        let bare_host = without_dot(host);
+        if bare_host.len() == host.len() && self.is_clean(tail) {
             return None;
         }
         let mut text = String::with_capacity(wire.text.len());
-        let (before, after) = dot.map_or((origin, ""), |dot| (&origin[..dot], &origin[dot + 1..]));
-        text.push_str(before);
-        text.push_str(after);
+        text.extend([bare_host, port]);
         let start = text.len();
 
         let tail = if self.rules.normalize_escapes && tail.contains('%') {
@@ -61,17 +61,24 @@ impl KeyMaker {
 
     /// Says without an allocation that no rule applies; the answer for most URLs. May be wrong on the safe side.
     fn is_clean(&self, tail: &str) -> bool {
-        if tail.bytes().fold(false, |found, byte| found | matches!(byte, b'%' | b';')) {
-            return false;
-        }
-        let (path, query) = tail.split_once('?').map_or((tail, None), |(path, query)| (path, Some(query)));
-        let mut last = ("", "");
-        let mut follows = |parameter| {
-            let before = std::mem::replace(&mut last, parts(parameter));
-            !self.rules.sort_query || before <= last
+        const QUERY: u8 = 1;
+        const UNCLEAR: u8 = 2;
+        let found = tail.bytes().fold(0, |found, byte| match byte {
+            b'?' => found | QUERY,
+            b'%' | b';' => found | UNCLEAR,
+            _ => found,
+        });
+        let is_clean = |query: &str| {
+            let mut last = "";
+            query.split('&').all(|parameter| {
+                let follows = !self.rules.sort_query || by_name_then_value(last, parameter).is_le();
+                last = parameter;
+                follows && !self.drops(parameter)
+            })
         };
-        !(self.rules.collapse_slashes && path.contains("//"))
-            && query.is_none_or(|query| query.split('&').all(|each| !self.drops(each) && follows(each)))
+        found & UNCLEAR == 0
+            && !(self.rules.collapse_slashes && tail.contains("//"))
+            && (found & QUERY == 0 || tail.split_once('?').is_none_or(|(_, query)| is_clean(query)))
     }
 
     fn push_path(&self, out: &mut String, path: &str) {
@@ -91,7 +98,7 @@ impl KeyMaker {
     fn push_query(&self, out: &mut String, query: &str) {
         let mut parameters: Vec<&str> = query.split('&').filter(|parameter| !self.drops(parameter)).collect();
         if self.rules.sort_query {
-            parameters.sort_by_key(|parameter| parts(parameter));
+            parameters.sort_unstable_by(|one, other| by_name_then_value(one, other));
         }
         for (at, parameter) in parameters.into_iter().enumerate() {
             out.push(if at == 0 { '?' } else { '&' });
@@ -108,16 +115,24 @@ impl KeyMaker {
     }
 }
 
-/// Name and value; `a` and `a=` sort alike.
+/// Bytewise, and total: `a` goes before `a=`. Most pairs are decided by their first byte.
+fn by_name_then_value(one: &str, other: &str) -> Ordering {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let in_name = !one[..same].contains(&b'=');
+    // The first `=` ends the name, and so goes before each byte that a longer name goes on with.
+    let next = |text: &[u8]| text.get(same).map(|&byte| if in_name && byte == b'=' { 0 } else { byte });
+    next(one).cmp(&next(other))
+}
+
+/// Name and value.
 fn parts(parameter: &str) -> (&str, &str) {
     parameter.split_once('=').unwrap_or((parameter, ""))
 }
 
-/// Where a host's trailing dot stands. Two in a row stay: no name, and without them `1..` would become an IPv4 address.
-fn trailing_dot(origin: &str) -> Option<usize> {
-    let host = host::range(origin);
-    let name = origin[host.clone()].strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with('.'))?;
-    Some(host.start + name.len())
+/// `http://host` without one trailing dot. Two in a row stay: no name, and without them `1..` would become an IPv4 address.
+fn without_dot(host: &str) -> &str {
+    host.strip_suffix('.').filter(|name| !name.ends_with(['.', '/'])).unwrap_or(host)
 }
 
 /// A path segment without its `;jsessionid=...`; whole where the rest would be a dot segment, and name another page.

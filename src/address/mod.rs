@@ -41,7 +41,7 @@
 //! | [session parameters](SESSION_PARAMETERS) off | `drop_sessions` | `?PHPSESSID=9&id=1` | `?id=1` |
 //! | parameters of your own list off | `drop_parameters` | `?ref=x&id=1` | `?id=1` |
 //! | an empty query off, and empty parameters | `drop_empty_query` | `/b?`, `?&id=1&` | `/b`, `?id=1` |
-//! | parameters by name, then value, bytewise; equal ones stay in order; blank values stay | `sort_query` | `?b=2&a=&b=1` | `?a=&b=1&b=2` |
+//! | parameters by name, then value, bytewise; blank values and repeated parameters stay | `sort_query` | `?b=2&a=&b=1` | `?a=&b=1&b=2` |
 //!
 //! Up to the trailing dot the rules make the wire form; all of them make the key. **Never:** the path or the query in lower case, a slash added
 //! or taken at the end, `index.html` dropped, `+` and `%20` made one, an escape decoded twice. Each of those joins pages

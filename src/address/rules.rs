@@ -5,13 +5,14 @@ pub const KEY_RULES_VERSION: u32 = 1;
 /// Which differences between two spellings do not make two URLs. One switch a rule; the [table](super#the-rules) says what
 /// each does, and which rules have no switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each a key of its own in crawler.toml")]
 #[non_exhaustive]
 pub struct KeyRules {
     /// Escapes in upper case, unreserved characters unescaped.
     pub normalize_escapes: bool,
     /// Slashes in a row to one. Off: some servers keep them apart.
     pub collapse_slashes: bool,
-    /// Sort query parameters by name, then by value; stable.
+    /// Sort query parameters by name, then by value, bytewise; `a` before `a=`.
     pub sort_query: bool,
     /// Drop a query without parameters, and parameters without a letter.
     pub drop_empty_query: bool,

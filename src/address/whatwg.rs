@@ -46,6 +46,8 @@ impl BaseUrl {
 /// The wire form: ASCII, `scheme://host[:port]` then path and query.
 pub(super) struct Wire {
     pub(super) text: String,
+    /// Where the host ends; `:port` may follow.
+    pub(super) host_end: usize,
     /// Where the path starts, and the origin ends.
     pub(super) path: usize,
 }
@@ -53,18 +55,18 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn parse(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
         let url = resolve(base.map(|base| &base.url), text, max_bytes)?;
-        let host = url[..Position::BeforeHost].len();
-        let mut path = url[..Position::BeforePath].len();
-        let end = url[..Position::AfterQuery].len();
         let authority = url.scheme().len() + "://".len();
+        let userinfo = url[..Position::BeforeHost].len() - authority;
+        let host_end = url[..Position::AfterHost].len() - userinfo;
+        let path = url[..Position::BeforePath].len() - userinfo;
+        let end = url[..Position::AfterQuery].len();
         let mut text = String::from(url);
         text.truncate(end);
-        if host > authority {
-            text.drain(authority..host);
-            path -= host - authority;
+        if userinfo > 0 {
+            text.drain(authority..authority + userinfo);
         }
         check_length(text.len(), max_bytes)?;
-        Ok(Self { text, path })
+        Ok(Self { text, host_end, path })
     }
 }
 
