@@ -202,6 +202,7 @@ fn link(sorted: &[u32], rules: &[Rule], text: &str) -> Box<[Prefix]> {
         while open.pop_if(|place| !begins(place)).is_some() {}
         let place = number(prefixes.len());
         let parent = open.last().copied().unwrap_or(place);
+        // Its own place is not taken yet.
         let best = prefixes.get(parent as usize).map_or(rule, |parent| parent.best.min(rule));
         prefixes.push(Prefix { pattern, parent, best });
         open.push(place);

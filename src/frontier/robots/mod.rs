@@ -44,7 +44,7 @@ pub const MAX_STEPS: usize = 1 << 22;
 
 /// The rules of one robots.txt for one product token.
 ///
-/// Costs about 30 bytes a rule beside the rule's own text; a file of [`MAX_BYTES`] that is made for it holds 3 MB.
+/// Holds about 40 bytes a rule beside the rule's own text, and at most 3 MiB, for a file made for it.
 #[derive(Clone, Debug, Default)]
 pub struct Robots {
     index: Index,
