@@ -1,0 +1,285 @@
+//! The architecture itself: imports run down, each foreign crate has one door, files stay readable.
+//!
+//! The sources are read as text. To add a crate, add its door to [`DOORS`].
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// The floors, lowest first. Code on a floor names its own and those before it.
+const FLOORS: [&str; 8] = ["address", "seen", "frontier", "job", "crawl", "report", "simulate", "cli"];
+
+/// Where each foreign crate may be named: files, or folders by a `/` at the end. One file a crate, so that a swap is one
+/// file; where there are more, the reason stands beside them.
+const DOORS: &[(&str, &[&str])] = &[
+    // In-memory tables are everywhere.
+    ("ahash", &["src/"]),
+    ("anyhow", &["src/cli/"]),
+    ("brotli", &["src/crawl/decode.rs"]),
+    ("bytes", &[]),
+    ("chardetng", &["src/crawl/charset.rs"]),
+    ("clap", &["src/cli/arguments.rs"]),
+    ("clap_complete", &["src/cli/arguments.rs"]),
+    ("encoding_rs", &["src/crawl/charset.rs"]),
+    // The simulated web compresses what the crawl decompresses.
+    ("flate2", &["src/crawl/decode.rs", "src/simulate/gzip.rs"]),
+    // `catch_unwind`.
+    ("futures_util", &["src/crawl/worker.rs"]),
+    ("hashbrown", &["src/frontier/hosts.rs"]),
+    ("hdrhistogram", &["src/crawl/latency.rs"]),
+    // Its `ns!` selects attributes while links are gathered.
+    ("html5ever", &["src/crawl/document.rs", "src/crawl/harvest.rs"]),
+    ("http_body_util", &["src/simulate/server.rs"]),
+    // reqwest's errors do not tell a malformed response from a reset: hyper's, inside them, do.
+    ("hyper", &["src/crawl/fetch.rs", "src/simulate/server.rs"]),
+    ("hyper_util", &["src/simulate/server.rs"]),
+    ("indicatif", &["src/cli/progress.rs"]),
+    // Times as records have them, the clock that gives them, and dates as headers have them.
+    ("jiff", &["src/crawl/date.rs", "src/crawl/fetch.rs", "src/crawl/response.rs"]),
+    ("psl", &["src/frontier/scope.rs"]),
+    // Built in one, asked in the other.
+    ("regex", &["src/frontier/pattern.rs", "src/frontier/scope.rs"]),
+    ("reqwest", &["src/crawl/fetch.rs"]),
+    ("rustls", &["src/crawl/tls.rs"]),
+    ("rustls_platform_verifier", &["src/crawl/tls.rs"]),
+    // Parsed in one, walked in the other.
+    ("scraper", &["src/crawl/document.rs", "src/crawl/harvest.rs"]),
+    // Derives, and what they need.
+    ("serde", &["src/"]),
+    // Records by the line; the report as a whole.
+    ("serde_json", &["src/crawl/sink.rs", "src/report/file.rs"]),
+    ("strsim", &["src/cli/suggest.rs"]),
+    // Derives.
+    ("thiserror", &["src/"]),
+    // The runtime is all around what runs on it.
+    ("tokio", &["src/crawl/", "src/simulate/server.rs", "src/cli/"]),
+    ("toml", &["src/cli/toml_file.rs"]),
+    ("tower_layer", &["src/crawl/dial.rs"]),
+    ("tower_service", &["src/crawl/dial.rs"]),
+    ("tracing", &["src/crawl/", "src/cli/"]),
+    ("tracing_subscriber", &["src/cli/output.rs"]),
+    ("url", &["src/address/whatwg.rs"]),
+    // Fingerprints are one matter, checksums another.
+    ("xxhash_rust", &["src/address/fingerprint.rs"]),
+    ("zstd", &["src/crawl/decode.rs"]),
+];
+
+/// Lines in a file. Beyond it, it is about more than one noun.
+const MAX_LINES: usize = 400;
+
+/// Files that are to be split yet.
+const LONGER: [&str; 2] = ["src/cli/table.rs", "src/crawl/decode.rs"];
+
+/// Modules that would be about nothing in particular.
+const DRAWERS: [&str; 8] = ["common", "helper", "helpers", "manager", "misc", "types", "util", "utils"];
+
+/// A file under `src`.
+struct Source {
+    /// From the package's directory, with `/`.
+    path: String,
+    text: String,
+    /// The text with the comments blanked, so that offsets and lines are the same.
+    code: String,
+}
+
+impl Source {
+    fn all() -> Vec<Self> {
+        let mut sources = Vec::new();
+        let mut folders = vec!["src".to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder)).unwrap() {
+                let entry = entry.unwrap();
+                let path = format!("{folder}/{}", entry.file_name().into_string().unwrap());
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(path);
+                } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
+                    sources.push(Self::new(path, fs::read_to_string(entry.path()).unwrap()));
+                }
+            }
+        }
+        assert!(sources.len() > 30, "the sources are where they are looked for");
+        sources.sort_by(|a, b| a.path.cmp(&b.path));
+        sources
+    }
+
+    fn new(path: String, text: String) -> Self {
+        let code = text.split_inclusive('\n').map(blank_comment).collect();
+        Self { path, text, code }
+    }
+
+    /// The floor it is on; `None` for the crate's own two files.
+    fn floor(&self) -> Option<&str> {
+        let (floor, _) = self.path.strip_prefix("src/")?.split_once('/')?;
+        Some(floor)
+    }
+
+    /// Offsets at which the code names this path's first segment, as `segment::` or `use segment;`.
+    fn names<'a>(&'a self, segment: &'a str) -> impl Iterator<Item = usize> + 'a {
+        self.code.match_indices(segment).map(|(at, _)| at).filter(move |&at| {
+            let (before, after) = (&self.code[..at], &self.code[at + segment.len()..]);
+            let starts = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+            starts && (after.starts_with("::") || before.ends_with("use ") && after.starts_with([';', ' ']))
+        })
+    }
+
+    fn place(&self, offset: usize) -> String {
+        format!("{}:{}", self.path, self.code[..offset].matches('\n').count() + 1)
+    }
+}
+
+fn blank_comment(line: &str) -> String {
+    let starts = line.match_indices("//").find(|(at, _)| !line[..*at].ends_with(':'));
+    starts.map_or_else(|| line.to_owned(), |(at, _)| format!("{}{}\n", &line[..at], " ".repeat(line.len() - at - 1)))
+}
+
+/// The names that a path's rest begins with: one, or each at the top of its braces.
+fn first_names(rest: &str) -> Vec<&str> {
+    let name = |text: &'_ str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let Some(list) = rest.strip_prefix('{') else { return vec![&rest[..name(rest)]] };
+    let (mut names, mut depth, mut expected) = (Vec::new(), 0, true);
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => expected = true,
+            c if expected && !c.is_whitespace() => {
+                names.push(&list[at..at + name(&list[at..])]);
+                expected = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn report(offences: &BTreeSet<String>) {
+    let list = offences.iter().fold(String::new(), |mut list, offence| {
+        writeln!(list, "  {offence}").unwrap();
+        list
+    });
+    assert!(offences.is_empty(), "\n{list}");
+}
+
+/// What a file names that is not below it.
+fn climbs(source: &Source) -> Vec<String> {
+    let Some(floor) = source.floor() else { return Vec::new() };
+    let Some(height) = FLOORS.iter().position(|known| *known == floor) else {
+        return vec![format!("{}: `{floor}` is none of the floors", source.path)];
+    };
+    let mut offences = Vec::new();
+    for at in source.names("crate") {
+        for name in first_names(&source.code[at + "crate::".len()..]) {
+            match FLOORS.iter().position(|known| *known == name) {
+                Some(other) if other <= height => {}
+                Some(_) => offences.push(format!("{}: `{floor}` names `{name}`, a floor above it", source.place(at))),
+                None => offences.push(format!("{}: `crate::{name}` is none of the floors", source.place(at))),
+            }
+        }
+    }
+    // `super` would lead to another floor unseen where it climbs as high as the file is deep.
+    let depth = source.path.matches('/').count() - usize::from(source.path.ends_with("/mod.rs"));
+    let tests = source.code.find("\nmod tests {").unwrap_or(source.code.len());
+    for at in source.names("super") {
+        let steps = source.code[at..].split("::").take_while(|segment| *segment == "super").count();
+        if steps >= depth + usize::from(at > tests) {
+            offences.push(format!("{}: `super` leads out of its floor: say `crate::`", source.place(at)));
+        }
+    }
+    offences
+}
+
+#[test]
+fn imports_run_down() {
+    report(&Source::all().iter().flat_map(climbs).collect());
+}
+
+#[test]
+fn a_climb_is_seen_however_it_is_written() {
+    let climbs = |path: &str, text: &str| climbs(&Source::new(path.to_owned(), text.to_owned()));
+    let text = "crate::address::a();\n// crate::cli::A\nuse crate::{\n    address::{A, cli},\n    crawl::B,\n};\n";
+    assert_eq!(climbs("src/seen/set.rs", text), ["src/seen/set.rs:3: `seen` names `crawl`, a floor above it"]);
+    assert_eq!(climbs("src/report/set.rs", text), [""; 0]);
+    assert_eq!(
+        climbs("src/job/a.rs", "\nfn a() -> crate::cli::A { }"),
+        ["src/job/a.rs:2: `job` names `cli`, a floor above it"]
+    );
+    assert_eq!(
+        climbs("src/seen/a.rs", "pub(in crate::seen) fn a() {} use crate::a;"),
+        ["src/seen/a.rs:1: `crate::a` is none of the floors"]
+    );
+    let text = "use super::a;\nuse super::super::b;\n";
+    let offence = |path: &str, line: u8| format!("{path}:{line}: `super` leads out of its floor: say `crate::`");
+    assert_eq!(climbs("src/seen/a/b.rs", text), [""; 0]);
+    assert_eq!(climbs("src/seen/a.rs", text), [offence("src/seen/a.rs", 2)]);
+    assert_eq!(climbs("src/seen/mod.rs", text), [1, 2].map(|line| offence("src/seen/mod.rs", line)));
+    assert_eq!(
+        climbs("src/seen/a.rs", "\ncrate::cli::a();"),
+        ["src/seen/a.rs:2: `seen` names `cli`, a floor above it"]
+    );
+    assert_eq!(climbs("src/drawer/a.rs", ""), ["src/drawer/a.rs: `drawer` is none of the floors"]);
+}
+
+#[test]
+fn each_foreign_crate_has_its_door() {
+    let sources = Source::all();
+    let mut offences = BTreeSet::new();
+    for (name, doors) in DOORS {
+        let is_door =
+            |path: &str| doors.iter().any(|door| path == *door || door.ends_with('/') && path.starts_with(door));
+        for source in sources.iter().filter(|source| !is_door(&source.path)) {
+            let places = source.names(name).map(|at| source.place(at));
+            offences.extend(places.map(|place| format!("{place}: `{name}` belongs in {}", doors.join(" or "))));
+        }
+        for door in doors.iter().filter(|door| !door.ends_with('/')) {
+            let used = sources.iter().any(|source| source.path == *door && source.names(name).next().is_some());
+            if !used {
+                offences.insert(format!("{door}: named as a door of `{name}`, and does not use it"));
+            }
+        }
+    }
+    report(&offences);
+}
+
+#[test]
+fn every_dependency_has_a_door() {
+    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap();
+    let dependencies = dependencies.lines().take_while(|line| !line.starts_with('['));
+    let names: BTreeSet<String> =
+        dependencies.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.replace('-', "_")).collect();
+    let doors: BTreeSet<String> = DOORS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert!(names.len() > 5);
+    assert_eq!(names, doors, "Cargo.toml on the left, DOORS on the right");
+}
+
+#[test]
+fn files_are_nouns_and_whole() {
+    let mut offences = BTreeSet::new();
+    for source in Source::all() {
+        let lines = source.text.lines().count();
+        if lines > MAX_LINES && !LONGER.contains(&source.path.as_str()) {
+            offences.insert(format!("{}: {lines} lines, at most {MAX_LINES}", source.path));
+        }
+        let stem = source.path.trim_end_matches("/mod.rs").trim_end_matches(".rs");
+        if stem.rsplit('/').next().is_some_and(|name| DRAWERS.contains(&name)) {
+            offences.insert(format!("{}: a name that says nothing", source.path));
+        }
+        for (line, code) in source.code.lines().enumerate().map(|(line, code)| (line + 1, code.trim_start())) {
+            let drawer = DRAWERS
+                .iter()
+                .find(|name| code.contains(&format!("mod {name} ")) || code.contains(&format!("mod {name};")));
+            if let Some(name) = drawer {
+                offences.insert(format!("{}:{line}: `mod {name}` says nothing", source.path));
+            }
+            if code.starts_with("#[allow(") || code.starts_with("#![allow(") {
+                offences.insert(format!("{}:{line}: say `#[expect(..., reason = ...)]`", source.path));
+            }
+            if code.contains("todo!(") || code.contains("unimplemented!(") {
+                offences.insert(format!("{}:{line}: unfinished", source.path));
+            }
+        }
+    }
+    report(&offences);
+}
