@@ -173,3 +173,13 @@ fn count(counter: &AtomicU8) -> u8 {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{HostLog, Mutex};
+
+    #[test]
+    fn a_host_costs_what_the_page_says() {
+        assert!(size_of::<Mutex<HostLog>>() <= 64);
+    }
+}
