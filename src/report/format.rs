@@ -92,7 +92,7 @@ pub struct Urls {
     pub found: u64,
     /// Refused, by the name of each [`Refusal`](crate::frontier::Refusal).
     pub refused: BTreeMap<String, u64>,
-    /// New, in scope, and allowed.
+    /// New and in scope; without those that their host turned away later.
     pub admitted: u64,
     /// Answered, whatever the status.
     pub fetched: u64,

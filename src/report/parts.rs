@@ -175,3 +175,93 @@ fn millis(duration: Duration) -> u64 {
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Canonicalizer, HostKey, KeyRules};
+    use crate::crawl::PageRecord;
+    use crate::frontier::{Completion, LeaseKind};
+
+    fn host() -> HostKey {
+        let url = Canonicalizer::new(&KeyRules::default()).canonicalize("http://a.test/");
+        url.expect("an address").host_key()
+    }
+
+    #[test]
+    fn each_part_is_where_the_format_says() {
+        let mut tally = Tally::default();
+        let mut page = PageRecord { status: Some(200), wire_bytes: 7, bytes: 9, ..PageRecord::default() };
+        page.content_type = Some("text/html".to_owned());
+        for ms in 1..=100 {
+            page.timings.first_byte_ms = f64::from(ms);
+            tally.record(LeaseKind::Page, Completion::Done, &page);
+        }
+        let lost = PageRecord { error: Some("dns".to_owned()), ..PageRecord::default() };
+        tally.record(LeaseKind::Page, Completion::Done, &lost);
+        tally.record(LeaseKind::Robots, Completion::Done, &lost);
+
+        let mut politeness = PolitenessWatch::default();
+        politeness.sent(&host(), Timestamp::from_micros(0), Duration::ZERO);
+        politeness.sent(&host(), Timestamp::from_micros(250), Duration::from_millis(1));
+        let frontier = FrontierStatistics { queued: 3, leased: 2, hosts: 5, retired_hosts: 1, ..Default::default() };
+        let delay = Duration::from_millis(1500);
+        let top = HostStatistics { host: host(), requests: 102, queued: 3, failures: 1, delay, retired: true };
+        let mut options = CrawlOptions::default();
+        options.frontier.politeness.robots = false;
+
+        let report = Report::new(Parts {
+            finish: FinishReason::MaxPages,
+            started: Timestamp::from_micros(1_794_304_800_000_000),
+            elapsed: Duration::from_millis(90_500),
+            options: &options,
+            seeds: Seeds { taken: 2, refused: 1 },
+            found: 106,
+            admitted: 106,
+            refused: &RefusalCounts::default(),
+            tally: &tally,
+            frontier,
+            top_hosts: &[top],
+            politeness: &politeness,
+            seen: SeenStatistics::default(),
+            cost: Cost { cpu_ms: Some(4), peak_memory_bytes: None },
+            simulated: None,
+        });
+
+        assert_eq!((report.version, report.finish), (1, FinishReason::MaxPages));
+        assert_eq!([&*report.started, &report.finished], ["2026-11-10T10:00:00.000Z", "2026-11-10T10:01:30.500Z"]);
+        assert_eq!((report.elapsed_ms, report.settings.robots, &*report.settings.scope), (90_500, false, "host"));
+        assert_eq!((report.urls.fetched, report.urls.failed, report.urls.queued), (100, 1, 5));
+        assert_eq!((report.pages.requests, report.robots.requests), (101, 1));
+        assert_eq!((report.pages.wire_bytes, report.pages.decoded_bytes), (700, 900));
+        assert_eq!(report.pages.content_types, BTreeMap::from([("text/html".to_owned(), 100)]));
+        assert_eq!(report.robots.errors, BTreeMap::from([("dns".to_owned(), 1)]));
+        let Percentiles { count, p50_us, p90_us, p99_us, max_us } = report.pages.first_byte;
+        assert_eq!(count, 100);
+        for (ours, exact) in [(p50_us, 50_000), (p90_us, 90_000), (p99_us, 99_000), (max_us, 100_000)] {
+            assert!(ours.abs_diff(exact) <= exact / 1000, "{ours} for {exact}");
+        }
+        let row = HostRow {
+            host: "http://a.test".to_owned(),
+            requests: 102,
+            queued: 3,
+            failures: 1,
+            delay_ms: 1500,
+            retired: true,
+        };
+        assert_eq!((report.hosts.known, report.hosts.retired, report.hosts.top), (5, 1, vec![row]));
+        let worst = TooEarly { host: "http://a.test".to_owned(), waited_us: 250, delay_us: 1000 };
+        assert_eq!((report.politeness.violations, report.politeness.worst), (1, Some(worst)));
+    }
+
+    #[test]
+    fn folded_names_are_summed_under_one() {
+        let mut counts = NameCounts::default();
+        for i in 0..=NameCounts::MOST {
+            counts.add(&format!("x/{i}"), 2);
+        }
+        let named = by_name(&counts);
+        assert_eq!(named.values().sum::<u64>(), counts.total());
+        assert_eq!(named.get("other"), Some(&(NameCounts::MOST as u64)));
+    }
+}
