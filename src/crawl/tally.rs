@@ -205,6 +205,15 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_will_be_asked_again_is_not_fetched_yet() {
+        let mut tally = Tally::default();
+        let busy = PageRecord { content_type: None, links: LinkCounts::default(), ..page(503, "") };
+        tally.record(LeaseKind::Page, Completion::Retry(Timestamp::from_micros(1)), &busy);
+        assert_eq!((tally.fetched, tally.failed, tally.pages.retries), (0, 0, 1));
+        assert_eq!(tally.pages.content_types.most_first(), [("missing", 1)]);
+    }
+
+    #[test]
     fn a_body_that_broke_off_has_a_status_and_an_error() {
         let mut tally = Tally::default();
         let broken = PageRecord { error: Some("incomplete".to_owned()), truncated: true, ..page(200, "text/html") };
