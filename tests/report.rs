@@ -123,6 +123,22 @@ fn of_many_shards_the_text_shows_the_fullest_and_says_so() {
 }
 
 #[test]
+fn what_should_frighten_stands_in_the_first_lines() {
+    let mut report = invented();
+    report.seen.merged.full = 3;
+    let top: Vec<_> = report.to_string().lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect();
+    for alarm in ["robots.txt was NOT honored", "private addresses", "TOO EARLY", "3 shards of the seen filter"] {
+        assert!(top.iter().any(|line| line.starts_with("  !! ") && line.contains(alarm)), "{alarm}: {top:#?}");
+    }
+
+    report.seen.merged.full = 0;
+    report.settings.robots = true;
+    report.settings.private_addresses = false;
+    report.politeness.worst = None;
+    assert!(!report.to_string().contains("!!"));
+}
+
+#[test]
 fn a_missing_report_is_said_so() {
     let nowhere = Path::new("no/such/report.json");
     let error = read(nowhere).expect_err("missing");

@@ -27,7 +27,7 @@ pub struct Tally {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Traffic {
-    /// Requests, retries among them.
+    /// Requests, retries and those that reached no server among them.
     pub requests: u64,
     /// Requests that will be tried again.
     pub retries: u64,

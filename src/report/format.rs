@@ -106,7 +106,7 @@ pub struct Urls {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Requests {
-    /// Requests sent, retries among them.
+    /// Requests, retries and those that reached no server among them.
     pub requests: u64,
     /// Requests after which the URL was to be tried again.
     pub retries: u64,
@@ -183,7 +183,7 @@ pub struct HostRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Politeness {
-    /// Requests judged.
+    /// Requests judged: those that were sent.
     pub requests: u64,
     /// Requests that came too early: anything but zero is a fault of this program.
     pub violations: u64,

@@ -60,6 +60,10 @@ impl Report {
             page.line(&format!("!! {violations} requests came TOO EARLY, at worst after {waited} of {delay}:"));
             page.line(&format!("   {}", worst.host));
         }
+        if self.seen.merged.full > 0 {
+            let full = thousands(self.seen.merged.full);
+            page.line(&format!("!! {full} shards of the seen filter are beyond their capacity"));
+        }
     }
 
     fn lost(&self, page: &mut Page) {
@@ -67,6 +71,12 @@ impl Report {
         let filter = &self.seen.merged;
         let new = format!("expected, of {} new URLs", short(filter.inserted));
         page.fact("URLs taken for seen by the filter", &expected(filter.expected_lost), &new);
+        if let Some(audit) = &filter.audit {
+            let [low, high] = [audit.lost_low, audit.lost_high].map(expected);
+            let [errors, sample] = [audit.false_positives, audit.shown].map(short);
+            let interval = format!("measured, 95 %: {low} to {high}; {errors} of {sample} sampled");
+            page.fact("", &expected(audit.lost), &interval);
+        }
         let retries = format!("after {} retries", thousands(self.pages.retries));
         page.fact("URLs given up without a response", &thousands(self.urls.failed), &retries);
         page.fact("URLs still queued", &thousands(self.urls.queued), "");
@@ -82,10 +92,10 @@ impl Report {
         let of_capacity = percent(filter.inserted as f64, filter.capacity as f64);
         let capacity = format!("of {} that it was sized for", thousands(filter.capacity));
         page.fact("URLs", &thousands(filter.inserted), &format!("{of_capacity} {capacity}"));
-        let shards =
-            format!("{} layout, {} shards", self.settings.seen_layout, thousands(self.seen.shards.len() as u64));
         let bits = format!("of {} bits, {} a URL", short(filter.bits), filter.probes);
-        page.fact("filled", &percent(filter.fill_ratio, 1.0), &format!("{bits}; {shards}"));
+        page.fact("filled", &percent(filter.fill_ratio, 1.0), &bits);
+        let layers = format!("{} layout, {} layers", self.settings.seen_layout, thousands(filter.layers));
+        page.fact("shards", &thousands(self.seen.shards.len() as u64), &layers);
         let mean = chance(filter.false_positive_rate_mean);
         let target = chance(filter.false_positive_rate_target);
         let rates = format!("mean so far {mean}, target at capacity {target}");
@@ -105,6 +115,8 @@ impl Report {
             let each = cpu_ms as f64 / self.urls.fetched.max(1) as f64;
             page.fact("CPU time", &duration(Duration::from_millis(cpu_ms)), &format!("{each:.2} s per 1,000 pages"));
         }
+        let tests = format!("in {} tests", thousands(self.seen.merged.tests));
+        page.fact("waits for a shard of the filter", &thousands(self.seen.merged.lock_waits), &tests);
         if let Some(peak) = self.cost.peak_memory_bytes {
             page.fact("peak memory", &bytes(peak), "");
         }
@@ -112,7 +124,7 @@ impl Report {
 
     fn urls(&self, page: &mut Page) {
         page.heading("URLs");
-        let seeds = format!("{} seeds taken, {} refused", thousands(self.seeds.taken), thousands(self.seeds.refused));
+        let seeds = format!("seeds: {} taken, {} refused", thousands(self.seeds.taken), thousands(self.seeds.refused));
         page.fact("found", &thousands(self.urls.found), &seeds);
         let mut refused: Vec<_> = self.urls.refused.iter().filter(|&(_, &count)| count > 0).collect();
         refused.sort_by_key(|&(_, &count)| Reverse(count));
@@ -189,7 +201,8 @@ impl Report {
         fullest.sort_by(|(_, a), (_, b)| b.fill_ratio.total_cmp(&a.fill_ratio));
         fullest.truncate(SHARDS);
         fullest.sort_by_key(|&(number, _)| number);
-        let header = ["shard", "capacity", "URLs", "tests", "bits", "k", "fill", "distinct", "rate", "mean", "lost"];
+        let header =
+            ["shard", "capacity", "URLs", "tests", "layers", "bits", "k", "fill", "shown", "rate", "mean", "lost"];
         let mut rows = vec![header.map(str::to_owned), shard_row("all", &self.seen.merged)];
         rows.extend(fullest.iter().map(|(number, shard)| shard_row(&number.to_string(), shard)));
         page.table(&rows);
@@ -214,12 +227,13 @@ impl Simulated {
     }
 }
 
-fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 11] {
+fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 12] {
     [
         name.to_owned(),
         short(shard.capacity),
         short(shard.inserted),
         short(shard.tests),
+        short(shard.layers),
         short(shard.bits),
         shard.probes.to_string(),
         percent(shard.fill_ratio, 1.0),
