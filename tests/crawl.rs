@@ -1,0 +1,327 @@
+//! Whole crawls through real sockets, of small sites that each test invents.
+#![cfg(feature = "crawl")]
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crawler::crawl::{Clock, Crawl, CrawlOptions, FinishReason, Finished, PageRecord, SharedFrontier, Sink};
+use crawler::frontier::{
+    Admission, Completion, Failure, Found, Frontier, FrontierOptions, LeaseKind, Outcome, Refusal,
+};
+
+/// A site on loopback: what it answers to a path, and what it was asked.
+struct Site {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Site {
+    /// Pages by path: a page of links, or, where the text starts with a digit, `status location`.
+    fn of<const N: usize>(pages: [(&'static str, &'static str); N]) -> Self {
+        let pages = BTreeMap::from(pages);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                // A client that gives a request up is part of some tests.
+                let _ = answer(stream.unwrap(), &pages, &log);
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        let mut asked = self.asked.lock().unwrap().clone();
+        asked.retain(|path| path != "/robots.txt");
+        asked
+    }
+
+    fn options(&self) -> CrawlOptions {
+        let mut options = CrawlOptions::default();
+        options.fetch.resolve_all_to = Some(self.address);
+        options.frontier.politeness.host_delay = Duration::ZERO;
+        options.frontier.politeness.backoff = Duration::from_millis(1);
+        options.workers = 8;
+        options
+    }
+}
+
+fn answer(stream: TcpStream, pages: &BTreeMap<&str, &str>, log: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut reader = BufReader::new(&stream);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    while reader.read_line(&mut line)? > 2 {}
+    log.lock().unwrap().push(path.clone());
+    let (head, body) = match pages.get(&*path).copied() {
+        None => ("404 Not Found".to_owned(), String::new()),
+        Some(page) => match page.split_once(' ') {
+            Some((status, location)) if status.starts_with(|c: char| c.is_ascii_digit()) => {
+                (format!("{status} Moved\r\nLocation: {location}"), String::new())
+            }
+            _ => ("200 OK\r\nContent-Type: text/html".to_owned(), links(page)),
+        },
+    };
+    write!(&stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+}
+
+fn links(page: &str) -> String {
+    let links = page.split_whitespace().map(|href| format!("<a href=\"{href}\">{href}</a>"));
+    format!("<!doctype html><title>{page}</title>{}", links.collect::<String>())
+}
+
+/// Memory that a sink writes to, and a test reads.
+#[derive(Clone, Default)]
+struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Crawls from the seeds on `site.test`; records by path.
+async fn crawl(options: &CrawlOptions, seeds: &[&str]) -> (Finished, Vec<PageRecord>) {
+    let output = Output::default();
+    let crawl = Crawl::new(options).unwrap();
+    for seed in seeds {
+        let url = crawl.gate().canonicalizer().canonicalize(&format!("http://site.test{seed}")).unwrap();
+        assert_eq!(crawl.seed(url).unwrap(), None);
+    }
+    let (sink, thread) = Sink::start(output.clone()).unwrap();
+    let finished = crawl.run(sink).await;
+    let written = thread.join().unwrap();
+    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+    let mut records: Vec<PageRecord> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records.len() as u64, written);
+    records.sort_by(|a, b| a.url.cmp(&b.url));
+    (finished, records)
+}
+
+fn paths(records: &[PageRecord]) -> Vec<&str> {
+    records.iter().map(|record| record.url.strip_prefix("http://site.test").unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_crawl_fetches_each_page_once_and_ends_drained() {
+    let site = Site::of([("/", "a b /"), ("/a", "/b ./c b#top"), ("/b", "/ mailto:x@y.z"), ("/c", "gone")]);
+    let (finished, records) = crawl(&site.options(), &["/"]).await;
+    assert_eq!(finished.reason, FinishReason::Drained);
+    assert_eq!(paths(&records), ["/", "/a", "/b", "/c", "/gone"]);
+    let mut asked = site.asked();
+    asked.sort();
+    assert_eq!(asked, ["/", "/a", "/b", "/c", "/gone"]);
+    let c = &records[3];
+    assert_eq!((c.depth, c.referrer.as_deref(), c.status), (2, Some("http://site.test/a"), Some(200)));
+    assert_eq!((c.links.found, c.links.admitted, c.links.seen), (1, 1, 0));
+    assert_eq!(records[4].status, Some(404));
+    assert_eq!(finished.gate.refusals().of(Refusal::UnsupportedScheme), 1);
+    let refused: u64 = finished.gate.refusals().iter().map(|(_, count)| count).sum();
+    assert_eq!(finished.gate.found(), refused + finished.gate.admitted(), "nothing falls between the counts");
+    assert_eq!(finished.politeness.violations(), 0);
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_spelling_of_the_same_page_is_followed() {
+    let site = Site::of([("/", "/a?utm_source=x"), ("/a?utm_source=x", "301 /a"), ("/a", "/")]);
+    let (_, records) = crawl(&site.options(), &["/"]).await;
+    assert_eq!(paths(&records), ["/", "/a"]);
+    assert_eq!(records[1].status, Some(200), "its key is that of the page that redirected, and so seen already");
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_link_and_waits_its_turn() {
+    let site = Site::of([("/", "old"), ("/old", "302 /new"), ("/new", "/")]);
+    let (finished, records) = crawl(&site.options(), &["/"]).await;
+    assert_eq!(paths(&records), ["/", "/new", "/old"]);
+    let (new, old) = (&records[1], &records[2]);
+    assert_eq!(old.redirect.as_deref(), Some("http://site.test/new"));
+    assert_eq!((new.depth, new.referrer.as_deref()), (1, Some("http://site.test/old")));
+    assert_eq!(finished.tally.pages.redirects, 1);
+}
+
+#[tokio::test]
+async fn redirects_that_lead_nowhere_end() {
+    let site =
+        Site::of([("/", "self ping n0"), ("/self", "301 /self"), ("/ping", "301 /pong"), ("/pong", "301 /ping")]);
+    let (finished, records) = crawl(&site.options(), &["/"]).await;
+    assert_eq!(finished.reason, FinishReason::Drained);
+    assert_eq!(paths(&records), ["/", "/n0", "/ping", "/pong", "/self"]);
+    assert_eq!(records[4].error.as_deref(), Some("redirect_loop"));
+}
+
+#[tokio::test]
+async fn max_pages_is_met_exactly() {
+    for pages in [0, 1, 3, 5] {
+        let site = Site::of([("/", "a b c d e f g h i j k l"), ("/a", "m n o p q r s")]);
+        let mut options = site.options();
+        options.max_pages = Some(pages);
+        let (finished, records) = crawl(&options, &["/"]).await;
+        assert_eq!(records.len() as u64, pages);
+        assert_eq!(site.asked().len() as u64, pages, "no page is fetched that is not recorded");
+        assert_eq!(finished.reason, FinishReason::MaxPages);
+        assert!(finished.frontier.queued > 0);
+    }
+}
+
+#[tokio::test]
+async fn a_crawl_that_is_told_to_stop_asks_for_nothing_new() {
+    let site = Site::of([("/", "a")]);
+    let crawl = Crawl::new(&site.options()).unwrap();
+    let url = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
+    crawl.seed(url).unwrap();
+    crawl.stop().drain();
+    let (sink, thread) = Sink::start(io::sink()).unwrap();
+    let finished = crawl.run(sink).await;
+    assert_eq!(finished.reason, FinishReason::Stopped);
+    assert_eq!((thread.join().unwrap(), finished.frontier.queued), (0, 1));
+    assert_eq!(site.asked.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_crawl_that_gives_up_does_not_wait_for_a_silent_host() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut options = CrawlOptions::default();
+    options.fetch.resolve_all_to = Some(listener.local_addr().unwrap());
+    let crawl = Crawl::new(&options).unwrap();
+    let url = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
+    crawl.seed(url).unwrap();
+    let stop = crawl.stop();
+    let (sink, _thread) = Sink::start(io::sink()).unwrap();
+    let running = tokio::spawn(crawl.run(sink));
+    // The request is under way, and nobody will answer it.
+    let _request = tokio::task::spawn_blocking(move || listener.accept().unwrap()).await.unwrap();
+    stop.now();
+    assert_eq!(running.await.unwrap().reason, FinishReason::Stopped);
+}
+
+#[tokio::test]
+async fn a_crawl_ends_when_its_time_is_over() {
+    let site = Site::of([("/", "a")]);
+    let mut options = site.options();
+    options.frontier.politeness.host_delay = Duration::from_secs(3600);
+    options.max_duration = Some(Duration::from_millis(50));
+    let (finished, records) = crawl(&options, &["/"]).await;
+    assert_eq!(finished.reason, FinishReason::MaxDuration);
+    assert_eq!(records.len(), 0, "the page's turn comes an hour after its robots.txt");
+}
+
+#[tokio::test]
+async fn a_crawl_ends_when_its_records_cannot_be_written() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let site = Site::of([("/", "/a"), ("/a", "/b"), ("/b", "/c"), ("/c", "/d"), ("/d", "/")]);
+    let mut options = site.options();
+    // Time for the writer to fail before the crawl is through.
+    options.frontier.politeness.host_delay = Duration::from_millis(20);
+    let crawl = Crawl::new(&options).unwrap();
+    let url = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
+    crawl.seed(url).unwrap();
+    let (sink, thread) = Sink::start(Full).unwrap();
+    let finished = crawl.run(sink).await;
+    assert_eq!(finished.reason, FinishReason::SinkFailed);
+    assert_eq!(thread.join().unwrap_err().kind(), io::ErrorKind::StorageFull);
+}
+
+#[tokio::test]
+async fn a_private_address_is_not_asked_unless_allowed() {
+    let site = Site::of([("/", "a")]);
+    let seed = format!("http://{}/", site.address);
+    for (allow, asked) in [(false, 0), (true, 2)] {
+        let mut options = site.options();
+        options.fetch.resolve_all_to = None;
+        options.fetch.allow_private_addresses = allow;
+        options.frontier.politeness.host_failures = 1;
+        let crawl = Crawl::new(&options).unwrap();
+        let url = crawl.gate().canonicalizer().canonicalize(&seed).unwrap();
+        crawl.seed(url).unwrap();
+        let (sink, _) = Sink::start(io::sink()).unwrap();
+        crawl.run(sink).await;
+        assert_eq!(site.asked().len(), asked, "allowed: {allow}");
+    }
+}
+
+fn shared() -> SharedFrontier {
+    let mut options = FrontierOptions::default();
+    options.politeness.robots = false;
+    options.politeness.host_delay = Duration::ZERO;
+    options.politeness.backoff = Duration::ZERO;
+    SharedFrontier::new(Frontier::new(&options).unwrap(), Clock::start())
+}
+
+fn plant(frontier: &SharedFrontier, text: &str) {
+    let gate = frontier.gate();
+    let url = gate.canonicalizer().canonicalize(text).unwrap();
+    let Admission::Admitted(admitted) = gate.admit(Found::seed(url)) else { panic!("{text} is new") };
+    frontier.submit([admitted]).unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_that_is_dropped_is_tried_again() {
+    let frontier = shared();
+    plant(&frontier, "http://a.test/");
+    for attempt in 1..=2 {
+        let lease = frontier.lease().await.unwrap().unwrap();
+        assert_eq!((lease.url(), lease.kind(), lease.attempt()), ("http://a.test/", LeaseKind::Page, attempt));
+        drop(lease);
+    }
+    let lease = frontier.lease().await.unwrap().unwrap();
+    let outcome = Outcome::Failed(Failure::Tls);
+    assert_eq!(lease.complete(Vec::new(), outcome).unwrap(), Completion::Done);
+    assert!(frontier.lease().await.unwrap().is_none(), "drained");
+}
+
+#[tokio::test]
+async fn all_who_wait_are_served_or_sent_home() {
+    let frontier = shared();
+    (0..10).for_each(|host| plant(&frontier, &format!("http://h{host}.test/")));
+    let tasks: Vec<_> = (0..50)
+        .map(|_| {
+            let frontier = frontier.clone();
+            tokio::spawn(async move {
+                let mut fetched = 0;
+                while let Some(lease) = frontier.lease().await.unwrap() {
+                    tokio::task::yield_now().await;
+                    let outcome = Outcome::Response { status: 200, retry_after: None };
+                    lease.complete(Vec::new(), outcome).unwrap();
+                    fetched += 1;
+                }
+                fetched
+            })
+        })
+        .collect();
+    let mut fetched = 0;
+    for task in tasks {
+        fetched += task.await.unwrap();
+    }
+    assert_eq!(fetched, 10);
+}
+
+#[tokio::test]
+async fn waiting_for_a_lease_can_be_given_up() {
+    let frontier = shared();
+    plant(&frontier, "http://a.test/");
+    let held = frontier.lease().await.unwrap().unwrap();
+    for _ in 0..3 {
+        let waited = tokio::time::timeout(Duration::from_millis(1), frontier.lease()).await;
+        assert!(waited.is_err(), "the only host is busy");
+    }
+    drop(held);
+    assert!(frontier.lease().await.unwrap().is_some(), "who gave up took nothing along");
+}
