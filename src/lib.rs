@@ -1,15 +1,65 @@
-//! A web-crawler frontier with a built-in URL-seen filter.
+//! A web-crawler **frontier with a built-in URL-seen filter**: run it, embed it, inspect it.
+//!
+//! # The life of a URL
+//!
+//! ```text
+//!    seeds ──┐                                                      a page's links
+//!            ▼                                                            ▲
+//!    ┌─ address ──┐   ┌────────── gate ─────────┐   ┌─ frontier ───┐   ┌──┴─ crawl ──────┐
+//!    │ canonical  │──▶│ in scope? a trap?       │──▶│ front ▸ back │──▶│ fetch ▸ parse   │──▶ pages
+//!    │ host key   │   │ seen: shard = hash bits │   │ agenda       │   │ (async workers) │
+//!    │ fingerprint│   │ New? then Admitted      │   │ politely     │   │                 │
+//!    └────────────┘   └─────────────────────────┘   └──────┬───────┘   └──────┬──────────┘
+//!            ▲          refused: counted, by reason        │ ▲                │
+//!            └──────────────────────────────────────────── │ ┴─ outcome ──────┘
+//!                                                   journal (append-only)
+//! ```
+//!
+//! 1. A text becomes a [`CanonicalUrl`](address::CanonicalUrl): the *wire* form that is requested, and the *key* that all
+//!    its spellings share. The key becomes a [`Fingerprint`](address::Fingerprint): 64 stable, keyed bits.
+//! 2. The [`Gate`](frontier::Gate) asks: in scope? a trap? seen? A refusal has a [reason](frontier::Refusal) and is counted. What
+//!    passes is [`Admitted`](frontier::Admitted), and only the gate makes that. The URL-seen test is a
+//!    [`SeenSet`](seen::SeenSet): a Bloom filter in shards that fingerprint bits choose, one lock each, so that
+//!    equal URLs always meet at the same place and exactly one of them is told `New`.
+//! 3. The [`Frontier`](frontier::Frontier) journals and queues it. It is a state machine: time comes in as an argument, what to do
+//!    comes out as a [`Next`](frontier::Next). It hands out a [`Lease`](frontier::Lease) only for a host that is due.
+//! 4. A worker of the [`Crawl`](crawl::Crawl) fetches and parses. The page's links go back to 1; the
+//!    [`Outcome`](frontier::Outcome) completes the lease; a [`PageRecord`](crawl::PageRecord) goes out.
+//! 5. In the end a [`Report`](report::Report) says what was fetched, what was refused and why, and what the filter lost.
+//!
+//! # Three ways to use it
+//!
+//! - **Run it**: `crawler --seeds seeds.txt`.
+//! - **Embed it** with `default-features = false`: [`Frontier`](frontier::Frontier) has an example. No async runtime, HTTP client or
+//!   HTML parser is in the build then. Feature `crawl` adds [`Crawl`](crawl::Crawl) and its workers, `simulate` a
+//!   [simulated web](simulate), `cli` (the default) the command.
+//! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.
+//!
+//! # Floors
+//!
+//! Modules stand on each other in the order in which a URL travels; a module imports only from those before it.
 
-// Floors, lowest first: a module imports only from those above it in this list.
 pub mod address;
-#[cfg(feature = "cli")]
-pub mod cli;
+
+pub mod seen;
+
+pub mod frontier;
+
+pub mod job;
+
 #[cfg(feature = "crawl")]
 pub mod crawl;
-pub mod frontier;
-pub mod job;
+
 #[cfg(feature = "crawl")]
 pub mod report;
-pub mod seen;
+
 #[cfg(feature = "simulate")]
 pub mod simulate;
+
+#[cfg(feature = "cli")]
+pub mod cli;
+
+/// The README's example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
