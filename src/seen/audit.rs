@@ -1,7 +1,7 @@
+use super::Sighting;
 use super::exact::Exact;
 use super::interval::clopper_pearson;
 use super::sizing::share;
-use super::{Removal, Sighting};
 use crate::address::Fingerprint;
 
 /// The filter's true errors, counted over a small sample of fingerprint space (D6).
@@ -12,10 +12,10 @@ use crate::address::Fingerprint;
 pub(super) struct Audit {
     /// One fingerprint in so many; a power of two.
     sample: u32,
-    held: Exact,
+    pub(super) held: Exact,
     /// Distinct ones shown, since that may differ from those held now.
-    shown: u64,
-    false_positives: u64,
+    pub(super) shown: u64,
+    pub(super) false_positives: u64,
 }
 
 impl Audit {
@@ -25,21 +25,30 @@ impl Audit {
         Self { sample, held, shown: 0, false_positives: 0 }
     }
 
-    pub(super) fn samples(&self, fingerprint: Fingerprint) -> bool {
+    /// Compares the filter's answer with the truth, for fingerprints in the sample.
+    #[inline]
+    pub(super) fn check(&mut self, fingerprint: Fingerprint, answer: Sighting) {
+        if self.samples(fingerprint) {
+            self.compare(fingerprint, answer);
+        }
+    }
+
+    pub(super) fn remove(&mut self, fingerprint: Fingerprint) {
+        if self.samples(fingerprint) {
+            self.held.remove(fingerprint);
+        }
+    }
+
+    fn samples(&self, fingerprint: Fingerprint) -> bool {
         fingerprint.bits() & u64::from(self.sample - 1) == 0
     }
 
-    /// Compares the filter's answer with the truth; for fingerprints in the sample only.
     #[cold]
-    pub(super) fn check(&mut self, fingerprint: Fingerprint, answer: Sighting) {
+    fn compare(&mut self, fingerprint: Fingerprint, answer: Sighting) {
         if self.held.insert(fingerprint) == Sighting::New {
             self.shown += 1;
             self.false_positives += u64::from(answer == Sighting::Seen);
         }
-    }
-
-    pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
-        self.held.remove(fingerprint)
     }
 
     pub(super) fn bytes(&self) -> usize {

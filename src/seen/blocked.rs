@@ -1,4 +1,5 @@
 use super::Sighting;
+use super::filter::Memory;
 use super::probes::{LANE_PROBES, LANES, LINE_BITS, Probes};
 
 type Line = [u64; LANES];
@@ -23,41 +24,67 @@ impl Blocked {
         self.bits_set
     }
 
+    pub(super) fn words(&self) -> &[u64] {
+        self.lines.as_slice().as_flattened()
+    }
+
+    /// Sets the bits of these words, from place `at` on.
+    pub(super) fn absorb(&mut self, at: usize, words: &[u64]) {
+        for (word, &more) in self.lines.as_mut_slice().as_flattened_mut()[at..].iter_mut().zip(words) {
+            self.bits_set += u64::from((more & !*word).count_ones());
+            *word |= more;
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.lines.words.capacity() * size_of::<u64>()
     }
+}
 
-    /// Loads a word of the line that will be tested.
-    pub(super) fn touch(&self, probes: Probes) -> u64 {
+impl Memory for Blocked {
+    fn touch(&self, probes: Probes) -> u64 {
         let lines = self.lines.as_slice();
         lines[probes.slot(lines.len())][0]
     }
 
-    pub(super) fn contains(&self, probes: Probes) -> bool {
+    fn contains(&self, probes: Probes) -> bool {
         let lines = self.lines.as_slice();
         let line = &lines[probes.slot(lines.len())];
-        let holds = |lanes: Line| line.iter().zip(lanes).all(|(word, bit)| word & bit != 0);
-        holds(probes.lanes()) && (self.probes_per_lane == 1 || holds(probes.lanes_again()))
+        holds(line, probes.lanes()) && (self.probes_per_lane == 1 || holds(line, probes.lanes_again()))
     }
 
-    pub(super) fn insert(&mut self, probes: Probes) -> Sighting {
+    fn insert(&mut self, probes: Probes) -> Sighting {
         let lines = self.lines.as_mut_slice();
         let slot = probes.slot(lines.len());
-        let mut added = set(&mut lines[slot], probes.lanes());
-        if self.probes_per_lane == 2 {
-            added += set(&mut lines[slot], probes.lanes_again());
+        let line = &mut lines[slot];
+        // Most are seen: their lines are read and stay clean.
+        let bits = probes.lanes();
+        let mut seen = holds(line, bits);
+        if !seen {
+            self.bits_set += set(line, bits);
         }
-        self.bits_set += added;
-        if added == 0 { Sighting::Seen } else { Sighting::New }
+        if self.probes_per_lane == 2 {
+            let bits = probes.lanes_again();
+            if !holds(line, bits) {
+                seen = false;
+                self.bits_set += set(line, bits);
+            }
+        }
+        if seen { Sighting::Seen } else { Sighting::New }
     }
 }
 
+/// Are all these bits set, one in each lane? Without a branch, since no single lane decides often enough.
+fn holds(line: &Line, lanes: [u8; LANES]) -> bool {
+    line.iter().zip(lanes).fold(1, |all, (word, bit)| all & word >> bit) & 1 == 1
+}
+
 /// Sets one bit a lane; returns how many were not set before.
-fn set(line: &mut Line, lanes: Line) -> u64 {
+fn set(line: &mut Line, lanes: [u8; LANES]) -> u64 {
     let mut added = 0;
     for (word, bit) in line.iter_mut().zip(lanes) {
-        added += u64::from(*word & bit == 0);
-        *word |= bit;
+        added += !*word >> bit & 1;
+        *word |= 1 << bit;
     }
     added
 }

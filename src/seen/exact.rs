@@ -1,3 +1,4 @@
+use super::filter::Memory;
 use super::probes::Probes;
 use super::{Removal, Sighting};
 use crate::address::Fingerprint;
@@ -42,13 +43,27 @@ impl Exact {
         self.slots.len()
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<u64>()
+    pub(super) fn words(&self) -> &[u64] {
+        &self.slots
     }
 
-    /// Loads the slot where the search will begin.
-    pub(super) fn touch(&self, probes: Probes) -> u64 {
-        self.slots[probes.slot(self.slots.len())]
+    pub(super) fn holds_zero(&self) -> bool {
+        self.holds_zero
+    }
+
+    /// Inserts the fingerprints of another table's slots.
+    pub(super) fn absorb(&mut self, slots: &[u64]) {
+        for &bits in slots.iter().filter(|&&bits| bits != 0) {
+            self.insert(Fingerprint::from_bits(bits));
+        }
+    }
+
+    pub(super) fn absorb_zero(&mut self) {
+        self.holds_zero = true;
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<u64>()
     }
 
     pub(super) fn contains(&self, fingerprint: Fingerprint) -> bool {
@@ -132,5 +147,19 @@ impl Exact {
             let slot = self.find(bits);
             self.slots[slot] = bits;
         }
+    }
+}
+
+impl Memory for Exact {
+    fn touch(&self, probes: Probes) -> u64 {
+        self.slots[probes.slot(self.slots.len())]
+    }
+
+    fn contains(&self, probes: Probes) -> bool {
+        self.contains(probes.fingerprint)
+    }
+
+    fn insert(&mut self, probes: Probes) -> Sighting {
+        self.insert(probes.fingerprint)
     }
 }

@@ -3,7 +3,29 @@ use super::exact::Exact;
 use super::flat::Flat;
 use super::probes::Probes;
 use super::{Layout, Removal, Sighting, Sizing};
-use crate::address::Fingerprint;
+
+/// What each layout does with a fingerprint.
+pub(super) trait Memory {
+    /// Loads what a test will look at first; the value means nothing.
+    fn touch(&self, probes: Probes) -> u64;
+    /// Was it inserted, or is taken for it?
+    fn contains(&self, probes: Probes) -> bool;
+    /// The same, and it is inserted where it was not.
+    fn insert(&mut self, probes: Probes) -> Sighting;
+}
+
+/// Memory answers after a hundred nanoseconds, but many questions at once: so what a whole run will test is loaded before the first
+/// test.
+fn insert_run(memory: &mut impl Memory, run: &[Probes], sightings: &mut [Sighting]) -> u64 {
+    // Used, or the optimizer would drop the loads.
+    std::hint::black_box(run.iter().fold(0, |loaded, &probes| loaded ^ memory.touch(probes)));
+    let mut new = 0;
+    for (&probes, sighting) in run.iter().zip(sightings) {
+        *sighting = memory.insert(probes);
+        new += u64::from(*sighting == Sighting::New);
+    }
+    new
+}
 
 /// One layer's memory, in any of the layouts.
 #[derive(Debug)]
@@ -35,27 +57,36 @@ impl Filter {
         }
     }
 
-    pub(super) fn contains(&self, fingerprint: Fingerprint, probes: Probes) -> bool {
+    pub(super) fn contains(&self, probes: Probes) -> bool {
         match self {
             Self::Blocked(blocked) => blocked.contains(probes),
-            Self::Exact(exact) => exact.contains(fingerprint),
+            Self::Exact(exact) => Memory::contains(exact, probes),
             Self::Flat(flat) => flat.contains(probes),
         }
     }
 
-    pub(super) fn insert(&mut self, fingerprint: Fingerprint, probes: Probes) -> Sighting {
+    pub(super) fn insert(&mut self, probes: Probes) -> Sighting {
         match self {
             Self::Blocked(blocked) => blocked.insert(probes),
-            Self::Exact(exact) => exact.insert(fingerprint),
+            Self::Exact(exact) => Memory::insert(exact, probes),
             Self::Flat(flat) => flat.insert(probes),
         }
     }
 
+    /// As [`insert`](Self::insert) for each, in order, with their memory asked for first; says how many were new.
+    pub(super) fn insert_run(&mut self, run: &[Probes], sightings: &mut [Sighting]) -> u64 {
+        match self {
+            Self::Blocked(blocked) => insert_run(blocked, run, sightings),
+            Self::Exact(exact) => insert_run(exact, run, sightings),
+            Self::Flat(flat) => insert_run(flat, run, sightings),
+        }
+    }
+
     /// Called only of layouts that can: exact and counting.
-    pub(super) fn remove(&mut self, fingerprint: Fingerprint, probes: Probes) -> Removal {
+    pub(super) fn remove(&mut self, probes: Probes) -> Removal {
         match self {
             Self::Blocked(_) => Removal::Kept,
-            Self::Exact(exact) => exact.remove(fingerprint),
+            Self::Exact(exact) => exact.remove(probes.fingerprint),
             Self::Flat(flat) => flat.remove(probes),
         }
     }
@@ -66,6 +97,29 @@ impl Filter {
             Self::Blocked(blocked) => (blocked.bits_set(), sizing.bits),
             Self::Exact(exact) => (exact.len() as u64 * 64, exact.slots() as u64 * 64),
             Self::Flat(flat) => (flat.cells_set(), sizing.bits),
+        }
+    }
+
+    /// The cells, the first in the lowest bits; of the exact layout the slots.
+    pub(super) fn words(&self) -> &[u64] {
+        match self {
+            Self::Blocked(blocked) => blocked.words(),
+            Self::Exact(exact) => exact.words(),
+            Self::Flat(flat) => flat.words(),
+        }
+    }
+
+    /// Whether the exact layout holds the fingerprint that means an empty slot.
+    pub(super) fn holds_zero(&self) -> bool {
+        matches!(self, Self::Exact(exact) if exact.holds_zero())
+    }
+
+    /// Adds what another filter of the same size holds in its words from `at` on.
+    pub(super) fn absorb(&mut self, at: usize, words: &[u64]) {
+        match self {
+            Self::Blocked(blocked) => blocked.absorb(at, words),
+            Self::Exact(exact) => exact.absorb(words),
+            Self::Flat(flat) => flat.absorb(at, words),
         }
     }
 

@@ -1,3 +1,4 @@
+use super::filter::Memory;
 use super::probes::Probes;
 use super::{Removal, Sighting};
 
@@ -35,25 +36,17 @@ impl Flat {
         &self.words
     }
 
-    /// Loads all words that will be tested.
-    pub(super) fn touch(&self, probes: Probes) -> u64 {
-        self.places(probes).fold(0, |loaded, place| loaded ^ self.words[place * self.width / 64])
-    }
-
-    pub(super) fn contains(&self, probes: Probes) -> bool {
-        self.places(probes).all(|place| self.get(place) != 0)
-    }
-
-    pub(super) fn insert(&mut self, probes: Probes) -> Sighting {
-        if self.contains(probes) {
-            return Sighting::Seen;
+    /// Adds the cells of these words, from place `at` on; counters only to clear ones.
+    pub(super) fn absorb(&mut self, at: usize, words: &[u64]) {
+        let set = |word: u64| match self.width {
+            1 => word.count_ones(),
+            // Each counter's four bits together, in its lowest.
+            _ => ((word | word >> 1 | word >> 2 | word >> 3) & 0x1111_1111_1111_1111).count_ones(),
+        };
+        for (word, &more) in self.words[at..].iter_mut().zip(words) {
+            self.cells_set += u64::from(set(*word | more) - set(*word));
+            *word |= more;
         }
-        for place in self.places(probes) {
-            let value = self.get(place);
-            self.cells_set += u64::from(value == 0);
-            self.set(place, (value + 1).min(self.full()));
-        }
-        Sighting::New
     }
 
     /// Takes back one insertion that was answered `New`; only counters can.
@@ -93,5 +86,27 @@ impl Flat {
         let bit = place * self.width;
         let word = &mut self.words[bit / 64];
         *word = *word & !(((1 << self.width) - 1) << (bit % 64)) | value << (bit % 64);
+    }
+}
+
+impl Memory for Flat {
+    fn touch(&self, probes: Probes) -> u64 {
+        self.places(probes).fold(0, |loaded, place| loaded ^ self.words[place * self.width / 64])
+    }
+
+    fn contains(&self, probes: Probes) -> bool {
+        self.places(probes).all(|place| self.get(place) != 0)
+    }
+
+    fn insert(&mut self, probes: Probes) -> Sighting {
+        if self.contains(probes) {
+            return Sighting::Seen;
+        }
+        for place in self.places(probes) {
+            let value = self.get(place);
+            self.cells_set += u64::from(value == 0);
+            self.set(place, (value + 1).min(self.full()));
+        }
+        Sighting::New
     }
 }

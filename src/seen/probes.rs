@@ -6,8 +6,7 @@
 use crate::address::Fingerprint;
 
 /// The number of this way to spend the bits: stands in every saved file. A strategy, once released, never changes.
-#[expect(dead_code, reason = "written by snapshots")]
-pub(super) const STRATEGY: u16 = 1;
+pub(super) const STRATEGY: u32 = 1;
 
 /// Bits in a cache line.
 pub(super) const LINE_BITS: u64 = 512;
@@ -25,15 +24,16 @@ pub(super) fn shard(fingerprint: Fingerprint, shard_bits: u32) -> usize {
 }
 
 /// A fingerprint inside its shard: where it lies, and the bits that its probes are made from.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Probes {
+    pub(super) fingerprint: Fingerprint,
     place: u64,
     pattern: u64,
 }
 
 impl Probes {
     pub(super) fn new(fingerprint: Fingerprint, shard_bits: u32) -> Self {
-        Self { place: fingerprint.bits() << shard_bits, pattern: mix(fingerprint.bits()) }
+        Self { fingerprint, place: fingerprint.bits() << shard_bits, pattern: mix(fingerprint.bits()) }
     }
 
     /// Which of `slots` it lies in: in the fingerprints' own order, evenly. The multiplication replaces a division (Lemire 2019,
@@ -42,14 +42,14 @@ impl Probes {
         scale(self.place, slots)
     }
 
-    /// One bit in each lane of a line, from 48 bits.
-    pub(super) fn lanes(self) -> [u64; LANES] {
-        std::array::from_fn(|lane| 1 << (self.pattern >> (6 * lane) & 63))
+    /// One bit's number in each lane of a line, from 48 bits.
+    pub(super) fn lanes(self) -> [u8; LANES] {
+        lanes(self.pattern)
     }
 
     /// A second bit in each lane, from 48 fresh bits; it may be the first one again.
-    pub(super) fn lanes_again(self) -> [u64; LANES] {
-        Self { place: 0, pattern: self.second() }.lanes()
+    pub(super) fn lanes_again(self) -> [u8; LANES] {
+        lanes(self.second())
     }
 
     /// `probes` cells of `cells`: one hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on
@@ -68,6 +68,11 @@ impl Probes {
     fn second(self) -> u64 {
         mix(self.pattern ^ 0x9e37_79b9_7f4a_7c15)
     }
+}
+
+/// Six bits for each lane.
+fn lanes(pattern: u64) -> [u8; LANES] {
+    std::array::from_fn(|lane| (pattern >> (6 * lane) & 63) as u8)
 }
 
 /// `place / 2^64` of `slots`, rounded down.

@@ -51,8 +51,19 @@ impl SeenSet {
     /// Where an option is out of its range, or the memory cannot be had.
     pub fn new(options: &SeenOptions) -> Result<Self, SeenError> {
         let growth = Arc::new(options.check()?);
-        let shards = (0..options.shards).map(|_| Locked(Mutex::new(Shard::new(&growth)))).collect();
-        Ok(Self { growth, full: AtomicBool::new(false), shards, shard_bits: options.shards.trailing_zeros() })
+        let shards = (0..options.shards).map(|_| Shard::new(&growth)).collect();
+        Ok(Self::from_shards(growth, shards))
+    }
+
+    pub(super) fn from_shards(growth: Arc<Growth>, shards: Vec<Shard>) -> Self {
+        let full = AtomicBool::new(shards.iter().any(Shard::is_full));
+        let shard_bits = shards.len().trailing_zeros();
+        let shards = shards.into_iter().map(|shard| Locked(Mutex::new(shard))).collect();
+        Self { growth, full, shards, shard_bits }
+    }
+
+    pub(super) fn shards_mut(&mut self) -> impl Iterator<Item = &mut Shard> {
+        self.shards.iter_mut().map(|locked| locked.0.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What it was made from.
@@ -90,7 +101,7 @@ impl SeenSet {
             self.group(run, &mut order);
             for group in order.chunk_by(|&a, &b| self.shard_of(run, a) == self.shard_of(run, b)) {
                 let mut shard = self.lock(self.shard_of(run, group[0]));
-                shard.insert_run(run, group, sightings);
+                shard.insert_batch(run, group, sightings);
                 self.note(&shard);
             }
         }
@@ -132,7 +143,7 @@ impl SeenSet {
     }
 
     /// A shard is whole whenever its lock is free: no code under it panics between two writes that belong together.
-    fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
+    pub(super) fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
         let lock = &self.shards[index].0;
         match lock.try_lock() {
             Ok(shard) => shard,
@@ -149,6 +160,10 @@ impl SeenSet {
         if shard.is_full() {
             self.full.store(true, Ordering::Relaxed);
         }
+    }
+
+    pub(super) fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
     }
 
     fn shard_of(&self, run: &[Fingerprint], place: u16) -> usize {

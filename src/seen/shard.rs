@@ -5,7 +5,8 @@ use super::filter::Filter;
 use super::growth::{Growth, Plan};
 use super::options::is_to_be_had;
 use super::probes::Probes;
-use super::{Layout, OnFull, Removal, ShardStatistics, Sighting};
+use super::sizing::to_u64;
+use super::{Layout, OnFull, Removal, ShardStatistics, Sighting, Sizing};
 use crate::address::Fingerprint;
 
 /// One part of the seen set: layers of filters, the audit, and the counters. Its lock is outside.
@@ -13,29 +14,29 @@ use crate::address::Fingerprint;
 pub(super) struct Shard {
     growth: Arc<Growth>,
     /// How many shards there are, as a power of two.
-    split_bits: u32,
+    pub(super) split_bits: u32,
     /// Oldest first; there is always one.
-    layers: Vec<Layer>,
-    audit: Option<Audit>,
-    full: bool,
-    counts: Counts,
+    pub(super) layers: Vec<Layer>,
+    pub(super) audit: Option<Audit>,
+    pub(super) full: bool,
+    pub(super) counts: Counts,
 }
 
 #[derive(Debug)]
-struct Layer {
-    filter: Filter,
-    plan: Plan,
-    inserted: u64,
+pub(super) struct Layer {
+    pub(super) filter: Filter,
+    pub(super) plan: Plan,
+    pub(super) inserted: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    inserted: u64,
-    removed: u64,
-    tests: u64,
-    lock_waits: u64,
-    batches: u64,
-    batched: u64,
+pub(super) struct Counts {
+    pub(super) inserted: u64,
+    pub(super) removed: u64,
+    pub(super) tests: u64,
+    pub(super) lock_waits: u64,
+    pub(super) batches: u64,
+    pub(super) batched: u64,
 }
 
 /// Fingerprints whose lines are asked for before the first is tested. A processor core waits for 10 to 20 lines at a time, so more would not
@@ -44,67 +45,94 @@ const RUN: usize = 32;
 
 impl Shard {
     pub(super) fn new(growth: &Arc<Growth>) -> Self {
+        let mut shard = Self::empty(growth);
+        shard.grow();
+        shard
+    }
+
+    /// Without a layer: for one that is read from a file next.
+    pub(super) fn empty(growth: &Arc<Growth>) -> Self {
         let options = growth.options();
         let split_bits = options.shards.trailing_zeros();
         let audited = options.audit > 0 && options.layout != Layout::Exact;
-        let mut shard = Self {
+        Self {
             growth: Arc::clone(growth),
             split_bits,
             layers: Vec::new(),
             audit: audited.then(|| Audit::new(options.audit, options.capacity / options.shards as u64, split_bits)),
             full: false,
             counts: Counts::default(),
-        };
-        shard.grow();
-        shard
+        }
     }
 
     pub(super) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
-        self.answer(fingerprint, self.probes(fingerprint))
+        self.answer(self.probes(fingerprint))
     }
 
     /// As [`insert`](Self::insert) for each, in `order`, which are places in `fingerprints` and in `sightings`.
-    ///
-    /// Memory answers after a hundred nanoseconds, but many questions at once: so the lines of a whole run are loaded before the
-    /// first is tested.
-    pub(super) fn insert_run(&mut self, fingerprints: &[Fingerprint], order: &[u16], sightings: &mut [Sighting]) {
+    pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], order: &[u16], sightings: &mut [Sighting]) {
         self.counts.batches += 1;
         self.counts.batched += order.len() as u64;
-        for run in order.chunks(RUN) {
-            let mut probes = [Probes::default(); RUN];
-            let mut loaded = 0;
-            for (probes, &place) in probes.iter_mut().zip(run) {
+        let mut probes = [self.probes(Fingerprint::from_bits(0)); RUN];
+        let mut answers = [Sighting::Seen; RUN];
+        for order in order.chunks(RUN) {
+            let (probes, answers) = (&mut probes[..order.len()], &mut answers[..order.len()]);
+            for (probes, &place) in probes.iter_mut().zip(order) {
                 *probes = self.probes(fingerprints[usize::from(place)]);
-                loaded ^= self.layers.iter().fold(0, |loaded, layer| loaded ^ layer.filter.touch(*probes));
             }
-            // Used, or the optimizer would drop the loads.
-            std::hint::black_box(loaded);
-            for (&probes, &place) in probes.iter().zip(run) {
-                sightings[usize::from(place)] = self.answer(fingerprints[usize::from(place)], probes);
+            self.insert_run(probes, answers);
+            for (&answer, &place) in answers.iter().zip(order) {
+                sightings[usize::from(place)] = answer;
+            }
+        }
+    }
+
+    fn insert_run(&mut self, run: &[Probes], sightings: &mut [Sighting]) {
+        match self.layers.as_mut_slice() {
+            // One layer, which does not grow on the way: the bookkeeping can wait until after the run.
+            [only] if only.inserted + (run.len() as u64) < only.plan.room => {
+                let new = only.filter.insert_run(run, sightings);
+                only.inserted += new;
+                self.counts.inserted += new;
+                self.counts.tests += run.len() as u64;
+                if let Some(audit) = &mut self.audit {
+                    for (probes, &sighting) in run.iter().zip(&*sightings) {
+                        audit.check(probes.fingerprint, sighting);
+                    }
+                }
+            }
+            layers => {
+                let touch = |loaded, probes: &Probes| {
+                    layers.iter().fold(loaded, |loaded, layer| loaded ^ layer.filter.touch(*probes))
+                };
+                std::hint::black_box(run.iter().fold(0, touch));
+                for (&probes, sighting) in run.iter().zip(sightings) {
+                    *sighting = self.answer(probes);
+                }
             }
         }
     }
 
     pub(super) fn contains(&self, fingerprint: Fingerprint) -> bool {
         let probes = self.probes(fingerprint);
-        self.layers.iter().rev().any(|layer| layer.filter.contains(fingerprint, probes))
+        self.layers.iter().rev().any(|layer| layer.filter.contains(probes))
     }
 
     /// For layouts that can.
     pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
         let probes = self.probes(fingerprint);
-        let mut claiming = self.layers.iter_mut().filter(|layer| layer.filter.contains(fingerprint, probes));
+        let mut claiming = self.layers.iter_mut().filter(|layer| layer.filter.contains(probes));
         let removal = match (claiming.next(), claiming.next()) {
             (None, _) => Removal::Absent,
             (Some(layer), None) => {
                 layer.inserted = layer.inserted.saturating_sub(1);
-                layer.filter.remove(fingerprint, probes)
+                layer.filter.remove(probes)
             }
             (Some(_), Some(_)) => Removal::Kept,
         };
         if removal == Removal::Removed {
             self.counts.removed += 1;
-            if let Some(audit) = self.audit.as_mut().filter(|audit| audit.samples(fingerprint)) {
+            if let Some(audit) = &mut self.audit {
                 audit.remove(fingerprint);
             }
         }
@@ -128,11 +156,10 @@ impl Shard {
         row.full = u64::from(self.full);
         // The share of new URLs that no older layer takes for seen.
         let mut passed = 1.0;
-        for Layer { filter, plan, .. } in &self.layers {
+        for layer in &self.layers {
+            let Layer { filter, plan, .. } = layer;
             let (cells_set, cells) = filter.cells(plan.sizing);
-            let sizing = super::Sizing { bits: cells, ..plan.sizing };
-            // Of the URLs shown while this layer was the newest, those that came to it. A full filter cannot tell more than its bits.
-            let came = sizing.cardinality(cells_set as f64 / cells as f64).min(cells as f64);
+            let (sizing, came) = layer.came();
             row.capacity += plan.capacity;
             row.bits += cells;
             row.bits_set += cells_set;
@@ -161,40 +188,53 @@ impl Shard {
     }
 
     /// Looks into the newest layer first: it is the largest, and what was seen lately is seen most.
-    fn answer(&mut self, fingerprint: Fingerprint, probes: Probes) -> Sighting {
+    fn answer(&mut self, probes: Probes) -> Sighting {
         let (newest, older) = self.layers.split_last_mut().expect("a shard has a layer from the start");
         let seen_before = !older.is_empty()
-            && (newest.filter.contains(fingerprint, probes)
-                || older.iter().rev().any(|layer| layer.filter.contains(fingerprint, probes)));
-        let sighting = if seen_before { Sighting::Seen } else { newest.filter.insert(fingerprint, probes) };
+            && (newest.filter.contains(probes) || older.iter().rev().any(|layer| layer.filter.contains(probes)));
+        let sighting = if seen_before { Sighting::Seen } else { newest.filter.insert(probes) };
         self.counts.tests += 1;
         if sighting == Sighting::New {
             self.counts.inserted += 1;
             newest.inserted += 1;
-            if newest.inserted == newest.plan.room {
+            if newest.inserted >= newest.plan.room {
                 self.grow();
             }
         }
-        if let Some(audit) = self.audit.as_mut().filter(|audit| audit.samples(fingerprint)) {
-            audit.check(fingerprint, sighting);
+        if let Some(audit) = &mut self.audit {
+            audit.check(probes.fingerprint, sighting);
         }
         sighting
     }
 
-    /// Adds the next layer, or, where there is none, is full.
+    /// Adds the next layer, or, where there is none, is full: from then on the newest has room without end.
     #[cold]
     fn grow(&mut self) {
         let options = self.growth.options();
-        if options.layout == Layout::Exact && !self.layers.is_empty() {
-            // Its table has grown by itself.
-            self.full = options.on_full != OnFull::Grow;
-            return;
+        // An exact table grows by itself.
+        let is_table = options.layout == Layout::Exact && !self.layers.is_empty();
+        let next = if is_table { None } else { self.growth.layer(self.layers.len()) };
+        if let Some(plan) = next.filter(|plan| is_to_be_had(plan.sizing.bytes().into())) {
+            self.layers.push(Layer { filter: Filter::new(plan.sizing, self.split_bits), plan, inserted: 0 });
+        } else if let Some(newest) = self.layers.last_mut() {
+            newest.plan.room = u64::MAX;
+            self.full = !(is_table && options.on_full == OnFull::Grow);
         }
-        match self.growth.layer(self.layers.len()).filter(|plan| is_to_be_had(plan.sizing.bytes().into())) {
-            Some(plan) => {
-                self.layers.push(Layer { filter: Filter::new(plan.sizing, self.split_bits), plan, inserted: 0 });
-            }
-            None => self.full = true,
-        }
+    }
+}
+
+impl Layer {
+    /// Its size as it is now, and an estimate of the distinct URLs that came to it: those shown while it was the newest, which no older
+    /// layer took for seen. A full filter cannot tell more than its cells.
+    fn came(&self) -> (Sizing, f64) {
+        let (cells_set, cells) = self.filter.cells(self.plan.sizing);
+        let sizing = Sizing { bits: cells, ..self.plan.sizing };
+        (sizing, sizing.cardinality(cells_set as f64 / cells as f64).min(cells as f64))
+    }
+
+    /// After a union nobody has counted what is new in it.
+    pub(super) fn estimate_inserted(&mut self) {
+        let (sizing, came) = self.came();
+        self.inserted = to_u64((came - sizing.expected_lost(came)).round());
     }
 }

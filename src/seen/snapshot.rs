@@ -1,0 +1,374 @@
+//! The seen set in a file.
+//!
+//! ```text
+//! snapshot:  magic     8 bytes, "seen set"
+//!            version   4 bytes, 1
+//!            frames    (see the frames' layout in `frames.rs`), in this order:
+//!
+//! header:    hash strategy     u32   how keys become fingerprints, 1
+//!            probe strategy    u32   how fingerprints become places and probes, 1
+//!            key               u64   of the fingerprints
+//!            layout            u8    0 blocked, 1 counting, 2 exact, 3 partitioned, 4 standard
+//!            on_full           u8    0 grow, 1 stop, 2 warn
+//!            open_ended        u8    0 or 1
+//!            shards            u32
+//!            audit             u32
+//!            probes            u32   0 where none were asked for
+//!            capacity          u64   URLs
+//!            rate              f64
+//!            bits_per_url      f64   0 where none were asked for
+//! then for each shard, in order:
+//!   counters:  layers u8, full u8, audited u8, inserted, removed, tests, lock_waits, batches, batched u64
+//!   then for each layer, oldest first:
+//!     geometry:  cells u64, probes u32, capacity u64, room u64, inserted u64, holds fingerprint 0 u8, words u64
+//!     words:     u64 each, 8,192 a frame, the last frame the rest
+//!   and where audited:
+//!     audit:     shown u64, false positives u64, holds fingerprint 0 u8, words u64
+//!     words:     as above
+//! end:       an empty frame, and nothing after it
+//! ```
+//!
+//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits; of the exact layout, and of the audit, the slots
+//! of its table: a fingerprint each, or 0.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use super::exact::Exact;
+use super::filter::Filter;
+use super::frames::{Fields, FrameReader, FrameWriter, read_exact};
+use super::growth::{MAX_LAYERS, Plan};
+use super::options::is_to_be_had;
+use super::probes::{LANE_PROBES, LINE_BITS, STRATEGY};
+use super::shard::{Counts, Layer, Shard};
+use super::sizing::MAX_PROBES;
+use super::{Layout, OnFull, SeenError, SeenOptions, SeenSet, Sizing};
+use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
+
+const MAGIC: [u8; 8] = *b"seen set";
+const VERSION: u32 = 1;
+const LAYOUTS: [Layout; 5] = [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard];
+const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
+
+/// Why a snapshot cannot be read, or not be merged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The file says something that cannot be, or its checksum is wrong.
+    #[error("damaged at byte {offset}: {reason}")]
+    Damaged {
+        /// Where the frame begins, in bytes.
+        offset: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Two sets that cannot be merged.
+    #[error("cannot be merged: {0}")]
+    Geometry(&'static str),
+    /// The fingerprints are keyed with another number than expected: none of them would be found.
+    #[error("keyed with another number than this job's")]
+    Key,
+    /// What was saved cannot be made here.
+    #[error("cannot be made here")]
+    Options(#[from] SeenError),
+    /// The file cannot be read.
+    #[error("cannot read on at byte {offset}")]
+    Read {
+        /// Where the frame begins, in bytes.
+        offset: u64,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file ends too early.
+    #[error("ends inside the frame that begins at byte {offset}")]
+    Short {
+        /// Where the frame begins, in bytes.
+        offset: u64,
+    },
+    /// Fingerprints or probes are made in a way that this version does not know.
+    #[error("{what} strategy {found} is not known here; this version has {known}")]
+    Strategy {
+        /// `hash` or `probe`.
+        what: &'static str,
+        /// The file's.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// Not a snapshot of a seen set.
+    #[error("not a snapshot of a seen set")]
+    Unknown,
+    /// A format that this version does not know.
+    #[error("format version {found} is not known here; this version has {VERSION}")]
+    Version {
+        /// The file's.
+        found: u32,
+    },
+}
+
+impl SeenSet {
+    /// Writes all of it, with one shard locked at a time, holding 64 KiB. While it is in use, what is inserted meanwhile may be in the
+    /// snapshot or not.
+    ///
+    /// # Errors
+    /// As writing fails.
+    pub fn save(&self, mut to: impl Write) -> io::Result<()> {
+        to.write_all(&MAGIC)?;
+        to.write_all(&VERSION.to_le_bytes())?;
+        let mut frames = FrameWriter::new(to);
+        save_header(&mut frames, self.options())?;
+        for index in 0..self.options().shards {
+            save_shard(&mut frames, &self.lock(index))?;
+        }
+        frames.finish()
+    }
+
+    /// Reads what [`save`](Self::save) wrote, holding 64 KiB beside the set; `key`, where it is given, must be that of the snapshot.
+    ///
+    /// # Errors
+    /// Where the file is not a snapshot, not whole, or not for this version, key or machine.
+    pub fn load(from: impl Read, key: Option<FingerprintKey>) -> Result<Self, SnapshotError> {
+        let (mut frames, options) = open(from)?;
+        if key.is_some_and(|key| key != options.key) {
+            return Err(SnapshotError::Key);
+        }
+        let growth = Arc::new(options.check()?);
+        let shards = (0..options.shards).map(|_| {
+            let mut shard = Shard::empty(&growth);
+            absorb_shard(&mut frames, &mut shard, &options)?;
+            Ok(shard)
+        });
+        let shards = shards.collect::<Result<Vec<_>, SnapshotError>>()?;
+        frames.finish()?;
+        Ok(Self::from_shards(growth, shards))
+    }
+
+    /// The union with what another snapshot holds, read as by [`load`](Self::load): whatever either has seen. Counts of new URLs
+    /// are then estimates from the fill; of URLs in both, each set's audit has counted.
+    ///
+    /// Where a layer of the union is fuller than it was sized for, the rate is above its share; the statistics say what it is.
+    ///
+    /// # Errors
+    /// As `load`, and where the two differ in layout, size, shards or key; and for the counting layout, since a URL in both would be
+    /// counted twice, and outlive its removal.
+    pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
+        let (mut frames, options) = open(from)?;
+        let ours = self.options();
+        if ours.key != options.key {
+            return Err(SnapshotError::Key);
+        }
+        for (differs, reason) in [
+            (ours.layout != options.layout, "the layouts differ"),
+            (ours.shards != options.shards, "the numbers of shards differ"),
+            (ours.audit != options.audit, "the audits' samples differ"),
+            (ours.layout == Layout::Counting, "a URL in both would be counted twice, and outlive its removal"),
+        ] {
+            if differs {
+                return Err(SnapshotError::Geometry(reason));
+            }
+        }
+        let mut full = false;
+        for shard in self.shards_mut() {
+            absorb_shard(&mut frames, shard, &options)?;
+            full |= shard.full;
+        }
+        self.set_full(full);
+        frames.finish()?;
+        Ok(self)
+    }
+}
+
+fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> io::Result<()> {
+    let code = |place: Option<usize>| [u8::try_from(place.expect("all variants are listed")).expect("below 256")];
+    frames
+        .put(FINGERPRINT_STRATEGY.to_le_bytes())
+        .put(STRATEGY.to_le_bytes())
+        .put(options.key.to_u64().to_le_bytes())
+        .put(code(LAYOUTS.iter().position(|&layout| layout == options.layout)))
+        .put(code(ON_FULL.iter().position(|&on_full| on_full == options.on_full)))
+        .put([u8::from(options.open_ended)])
+        .put(u32::try_from(options.shards).expect("at most 65536").to_le_bytes())
+        .put(options.audit.to_le_bytes())
+        .put(options.probes.unwrap_or(0).to_le_bytes())
+        .put(options.capacity.to_le_bytes())
+        .put(options.false_positive_rate.to_le_bytes())
+        .put(options.bits_per_url.unwrap_or(0.0).to_le_bytes())
+        .end()
+}
+
+/// Reads up to the first shard.
+fn open<R: Read>(mut from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
+    let (mut magic, mut version) = ([0; 8], [0; 4]);
+    read_exact(&mut from, &mut magic, 0)?;
+    if magic != MAGIC {
+        return Err(SnapshotError::Unknown);
+    }
+    read_exact(&mut from, &mut version, 8)?;
+    let found = u32::from_le_bytes(version);
+    if found != VERSION {
+        return Err(SnapshotError::Version { found });
+    }
+    let mut frames = FrameReader::new(from, 12);
+    let mut header = frames.next()?;
+    for (what, known) in [("hash", FINGERPRINT_STRATEGY), ("probe", STRATEGY)] {
+        let found = header.u32()?;
+        if found != known {
+            return Err(SnapshotError::Strategy { what, found, known });
+        }
+    }
+    let options = SeenOptions {
+        key: FingerprintKey::from_u64(header.u64()?),
+        layout: variant(&mut header, &LAYOUTS)?,
+        on_full: variant(&mut header, &ON_FULL)?,
+        open_ended: variant(&mut header, &[false, true])?,
+        shards: header.u32()? as usize,
+        audit: header.u32()?,
+        probes: Some(header.u32()?).filter(|&probes| probes > 0),
+        capacity: header.u64()?,
+        false_positive_rate: header.f64()?,
+        bits_per_url: Some(header.f64()?).filter(|&bits| bits != 0.0),
+    };
+    header.end()?;
+    Ok((frames, options))
+}
+
+fn variant<T: Copy>(fields: &mut Fields<'_>, variants: &[T]) -> Result<T, SnapshotError> {
+    let code = usize::from(fields.u8()?);
+    variants.get(code).copied().ok_or_else(|| fields.damaged("a code without a meaning"))
+}
+
+fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
+    frames.put([u8::try_from(shard.layers.len()).expect("at most 24 layers")]);
+    frames.put([u8::from(shard.full)]).put([u8::from(shard.audit.is_some())]);
+    let Counts { inserted, removed, tests, lock_waits, batches, batched } = shard.counts;
+    for count in [inserted, removed, tests, lock_waits, batches, batched] {
+        frames.put(count.to_le_bytes());
+    }
+    frames.end()?;
+    for Layer { filter, plan, inserted } in &shard.layers {
+        let (_, cells) = filter.cells(plan.sizing);
+        frames.put(cells.to_le_bytes()).put(plan.sizing.probes.to_le_bytes());
+        frames.put(plan.capacity.to_le_bytes()).put(plan.room.to_le_bytes()).put(inserted.to_le_bytes());
+        let words = filter.words();
+        frames.put([u8::from(filter.holds_zero())]).put((words.len() as u64).to_le_bytes()).end()?;
+        frames.words(words)?;
+    }
+    if let Some(audit) = &shard.audit {
+        frames.put(audit.shown.to_le_bytes()).put(audit.false_positives.to_le_bytes());
+        let words = audit.held.words();
+        frames.put([u8::from(audit.held.holds_zero())]).put((words.len() as u64).to_le_bytes()).end()?;
+        frames.words(words)?;
+    }
+    Ok(())
+}
+
+/// Reads a shard's frames into `shard`, which is empty or holds what the union is made with.
+fn absorb_shard<R: Read>(
+    frames: &mut FrameReader<R>,
+    shard: &mut Shard,
+    options: &SeenOptions,
+) -> Result<(), SnapshotError> {
+    let mut fields = frames.next()?;
+    let (layers, full, audited) =
+        (usize::from(fields.u8()?), variant(&mut fields, &[false, true])?, variant(&mut fields, &[false, true])?);
+    if layers == 0 || layers > MAX_LAYERS || audited != shard.audit.is_some() {
+        return Err(fields.damaged("a shard that cannot be"));
+    }
+    let counts = &mut shard.counts;
+    for count in [
+        &mut counts.inserted,
+        &mut counts.removed,
+        &mut counts.tests,
+        &mut counts.lock_waits,
+        &mut counts.batches,
+        &mut counts.batched,
+    ] {
+        *count = count.saturating_add(fields.u64()?);
+    }
+    fields.end()?;
+    shard.full |= full;
+    for index in 0..layers {
+        absorb_layer(frames, shard, options, index)?;
+    }
+    if let Some(audit) = &mut shard.audit {
+        let mut fields = frames.next()?;
+        audit.shown = audit.shown.saturating_add(fields.u64()?);
+        audit.false_positives = audit.false_positives.saturating_add(fields.u64()?);
+        let holds_zero = variant(&mut fields, &[false, true])?;
+        let words = fields.u64()?;
+        fields.end()?;
+        absorb_table(frames, &mut audit.held, holds_zero, words)?;
+    }
+    Ok(())
+}
+
+fn absorb_layer<R: Read>(
+    frames: &mut FrameReader<R>,
+    shard: &mut Shard,
+    options: &SeenOptions,
+    index: usize,
+) -> Result<(), SnapshotError> {
+    let mut fields = frames.next()?;
+    let sizing = Sizing { layout: options.layout, bits: fields.u64()?, probes: fields.u32()? };
+    let plan = Plan { sizing, capacity: fields.u64()?, room: fields.u64()? };
+    let inserted = fields.u64()?;
+    let holds_zero = variant(&mut fields, &[false, true])?;
+    let words = fields.u64()?;
+    fields.end()?;
+    if !is_possible(sizing) {
+        return Err(fields.damaged("a filter that cannot be"));
+    }
+    let merged = index < shard.layers.len();
+    if !merged {
+        if !is_to_be_had(sizing.bytes().into()) {
+            let bytes = sizing.bytes().into();
+            return Err(SeenError::Memory { capacity: plan.capacity, bytes }.into());
+        }
+        shard.layers.push(Layer { filter: Filter::new(sizing, shard.split_bits), plan, inserted });
+    }
+    let layer = &mut shard.layers[index];
+    if let Filter::Exact(exact) = &mut layer.filter {
+        absorb_table(frames, exact, holds_zero, words)?;
+        layer.inserted = exact.len() as u64;
+        return Ok(());
+    }
+    if layer.plan.sizing != sizing {
+        return Err(SnapshotError::Geometry("a layer's sizes differ"));
+    }
+    let count = layer.filter.words().len();
+    if words != count as u64 {
+        return Err(SnapshotError::Geometry("a layer's words do not fit its size"));
+    }
+    frames.words(count, |at, words| layer.filter.absorb(at, words))?;
+    if merged {
+        layer.estimate_inserted();
+    }
+    Ok(())
+}
+
+fn absorb_table<R: Read>(
+    frames: &mut FrameReader<R>,
+    table: &mut Exact,
+    holds_zero: bool,
+    words: u64,
+) -> Result<(), SnapshotError> {
+    // A count beyond memory ends as a file too short: nothing is allocated for it.
+    let count = usize::try_from(words).unwrap_or(usize::MAX);
+    frames.words(count, |_, words| table.absorb(words))?;
+    if holds_zero {
+        table.absorb_zero();
+    }
+    Ok(())
+}
+
+/// Whether a filter can have this size; the file's checksum says only that it was written so.
+fn is_possible(sizing: Sizing) -> bool {
+    let Sizing { layout, bits, probes } = sizing;
+    bits > 0
+        && match layout {
+            Layout::Blocked => bits % LINE_BITS == 0 && [LANE_PROBES, 2 * LANE_PROBES].contains(&probes),
+            Layout::Exact => bits % 64 == 0,
+            Layout::Partitioned => (1..=MAX_PROBES).contains(&probes) && bits % u64::from(probes) == 0,
+            Layout::Counting | Layout::Standard => (1..=MAX_PROBES).contains(&probes),
+        }
+}

@@ -1,0 +1,194 @@
+//! A saved seen set comes back as it was, or with an error that says why not; two of a kind make one.
+
+use std::error::Error;
+use std::path::Path;
+
+use crawler::address::{Fingerprint, FingerprintKey};
+use crawler::seen::{Layout, OnFull, SeenOptions, SeenSet, Sighting, SnapshotError};
+use proptest::prelude::*;
+
+const LAYOUTS: [Layout; 5] = [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard];
+
+fn key(count: u64) -> Fingerprint {
+    FingerprintKey::from_u64(1).fingerprint_bytes(&count.to_le_bytes())
+}
+
+fn options(layout: Layout, capacity: u64) -> SeenOptions {
+    let mut options = SeenOptions::default();
+    (options.layout, options.capacity, options.shards) = (layout, capacity, 2);
+    (options.audit, options.key) = (4, FingerprintKey::from_u64(42));
+    options
+}
+
+fn filled(options: &SeenOptions, keys: impl IntoIterator<Item = u64>) -> SeenSet {
+    let seen = SeenSet::new(options).unwrap();
+    for count in keys {
+        seen.insert(key(count));
+    }
+    seen
+}
+
+fn saved(seen: &SeenSet) -> Vec<u8> {
+    let mut file = Vec::new();
+    seen.save(&mut file).unwrap();
+    file
+}
+
+fn load(file: &[u8]) -> Result<SeenSet, SnapshotError> {
+    SeenSet::load(file, None)
+}
+
+#[test]
+fn what_was_saved_comes_back() {
+    for layout in LAYOUTS {
+        // Beyond its capacity, so that there are layers.
+        let seen = filled(&options(layout, 500), 0..3000);
+        seen.insert(Fingerprint::from_bits(0));
+        let back = SeenSet::load(&saved(&seen)[..], Some(FingerprintKey::from_u64(42))).unwrap();
+        assert_eq!(back.options(), seen.options());
+        assert_eq!(back.statistics(), seen.statistics(), "{layout}");
+        assert!((0..3000).all(|count| back.contains(key(count))));
+        // And goes on as the one that was saved, into further layers.
+        for count in 3000..6000 {
+            assert_eq!(back.insert(key(count)), seen.insert(key(count)), "{layout}");
+        }
+        assert_eq!(back.statistics().merged.bits_set, seen.statistics().merged.bits_set);
+    }
+}
+
+#[test]
+fn a_full_set_comes_back_full() {
+    let mut options = options(Layout::Blocked, 100);
+    (options.on_full, options.bits_per_url, options.probes) = (OnFull::Stop, Some(30.0), Some(16));
+    let seen = filled(&options, 0..300);
+    assert!(seen.is_full());
+    let back = load(&saved(&seen)).unwrap();
+    assert!(back.is_full());
+    assert!(back.options() == &options);
+}
+
+/// What is in the files under `tests/data` was written by format version 1, and every later version must read it.
+#[test]
+fn version_1_is_read_and_written_as_ever() {
+    for layout in LAYOUTS {
+        let seen = filled(&options(layout, 20), 0..40);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/seen-1-{layout}"));
+        if std::env::var_os("WRITE_GOLDEN").is_some() {
+            std::fs::write(&path, saved(&seen)).unwrap();
+        }
+        let golden = std::fs::read(&path).unwrap();
+        assert_eq!(load(&golden).unwrap().statistics(), seen.statistics(), "{layout}");
+        assert!(saved(&seen) == golden, "{layout} is written differently");
+    }
+}
+
+#[test]
+fn every_flipped_bit_and_every_missing_end_is_noticed() {
+    for layout in [Layout::Blocked, Layout::Exact] {
+        let file = saved(&filled(&options(layout, 20), 0..40));
+        for place in 0..file.len() {
+            let mut flipped = file.clone();
+            flipped[place] ^= 1 << (place % 8);
+            let error = load(&flipped).unwrap_err();
+            match place {
+                0..8 => assert!(matches!(error, SnapshotError::Unknown)),
+                8..12 => assert!(matches!(error, SnapshotError::Version { .. })),
+                _ => assert!(
+                    matches!(error, SnapshotError::Damaged { .. } | SnapshotError::Short { .. }),
+                    "byte {place}: {error}"
+                ),
+            }
+            let error = load(&file[..place]).unwrap_err();
+            assert!(matches!(error, SnapshotError::Short { .. }), "{place} bytes: {error}");
+        }
+        let longer = [&file[..], &[0]].concat();
+        let error = load(&longer).unwrap_err();
+        assert_eq!(error.to_string(), format!("damaged at byte {}: bytes after the end", file.len()));
+    }
+}
+
+/// The same file with a header that says something else, under a right checksum.
+fn with_header(file: &[u8], change: impl Fn(&mut [u8])) -> Vec<u8> {
+    let mut file = file.to_vec();
+    let length = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
+    change(&mut file[16..16 + length]);
+    let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&file[16..16 + length]).bits();
+    file[16 + length..][..8].copy_from_slice(&checksum.to_le_bytes());
+    file
+}
+
+#[test]
+fn what_this_version_cannot_read_is_refused() {
+    let file = saved(&filled(&options(Layout::Blocked, 20), 0..40));
+    let error = |file: &[u8]| load(file).unwrap_err().to_string();
+    let mut newer = file.clone();
+    newer[8] = 2;
+    assert_eq!(error(&newer), "format version 2 is not known here; this version has 1");
+    let strategy = with_header(&file, |header| header[0] = 9);
+    assert_eq!(error(&strategy), "hash strategy 9 is not known here; this version has 1");
+    let strategy = with_header(&file, |header| header[4] = 7);
+    assert_eq!(error(&strategy), "probe strategy 7 is not known here; this version has 1");
+    assert_eq!(error(&with_header(&file, |header| header[16] = 99)), "damaged at byte 12: a code without a meaning");
+    let shards = with_header(&file, |header| header[19] = 3);
+    let refused = load(&shards).unwrap_err();
+    assert_eq!(refused.source().unwrap().to_string(), "shards = 3: a power of two from 1 to 65536");
+    assert_eq!(error(b"<html>\r\n\r\n"), "not a snapshot of a seen set");
+    assert!(load(&with_header(&file, |_| ())).is_ok());
+
+    let other = SeenSet::load(&file[..], Some(FingerprintKey::from_u64(43))).unwrap_err();
+    assert!(matches!(other, SnapshotError::Key));
+}
+
+#[test]
+fn sets_that_differ_are_not_merged() {
+    let base = options(Layout::Blocked, 1000);
+    let refused = |change: &dyn Fn(&mut SeenOptions)| {
+        let mut options = base.clone();
+        change(&mut options);
+        let other = saved(&filled(&options, 0..10));
+        filled(&base, 0..10).merge(&other[..]).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&|o| o.layout = Layout::Exact), "cannot be merged: the layouts differ");
+    assert_eq!(refused(&|o| o.shards = 4), "cannot be merged: the numbers of shards differ");
+    assert_eq!(refused(&|o| o.audit = 0), "cannot be merged: the audits' samples differ");
+    assert_eq!(refused(&|o| o.capacity = 2000), "cannot be merged: a layer's sizes differ");
+    assert_eq!(refused(&|o| o.key = FingerprintKey::from_u64(1)), "keyed with another number than this job's");
+    let counting = filled(&options(Layout::Counting, 100), 0..10);
+    let file = saved(&counting);
+    assert_eq!(
+        counting.merge(&file[..]).unwrap_err().to_string(),
+        "cannot be merged: a URL in both would be counted twice, and outlive its removal"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever either has seen, the union has; where nothing grew, it is the set that was shown both.
+    #[test]
+    fn a_union_is_the_set_that_was_shown_both(
+        one in 0_u64..1500, start in 0_u64..1500, two in 0_u64..1500, layout in 0_usize..4, small: bool,
+    ) {
+        let layout = [Layout::Blocked, Layout::Exact, Layout::Partitioned, Layout::Standard][layout];
+        let options = options(layout, if small { 200 } else { 4000 });
+        let keys = || (0..one).chain(start..start + two);
+        let file = saved(&filled(&options, start..start + two));
+        let union = filled(&options, 0..one).merge(&file[..]).unwrap();
+        prop_assert!(keys().all(|count| union.contains(key(count))));
+        if !small {
+            let both = filled(&options, keys());
+            for count in 10_000..12_000 {
+                prop_assert_eq!(union.contains(key(count)), both.contains(key(count)));
+            }
+            let (union, both) = (union.statistics().merged, both.statistics().merged);
+            prop_assert_eq!(union.bits_set, both.bits_set);
+            prop_assert!((union.cardinality - both.cardinality).abs() < 1e-6);
+        }
+        // And it goes on: nothing new is forgotten.
+        let union = load(&saved(&filled(&options, 0..one).merge(&file[..]).unwrap())).unwrap();
+        for count in 20_000..21_000 {
+            union.insert(key(count));
+        }
+        prop_assert!((20_000..21_000).all(|count| union.insert(key(count)) == Sighting::Seen));
+    }
+}
