@@ -16,14 +16,14 @@ fn canonicalize(criterion: &mut Criterion) {
     for (name, text) in [("clean", CLEAN), ("query", QUERY), ("changed", CHANGED)] {
         group.bench_function(name, |bencher| bencher.iter(|| canonicalizer.canonicalize(black_box(text))));
         group.bench_function(format!("{name}, parse alone"), |bencher| {
-            bencher.iter(|| url::Url::parse(black_box(text)))
+            bencher.iter(|| url::Url::parse(black_box(text)));
         });
     }
     let base = canonicalizer.base(CLEAN).expect("an address");
-    let bare = url::Url::parse(CLEAN).expect("an address");
+    let plain = url::Url::parse(CLEAN).expect("an address");
     let href = "../history/page-0043.html";
     group.bench_function("relative", |bencher| bencher.iter(|| canonicalizer.join(&base, black_box(href))));
-    group.bench_function("relative, join alone", |bencher| bencher.iter(|| bare.join(black_box(href))));
+    group.bench_function("relative, join alone", |bencher| bencher.iter(|| plain.join(black_box(href))));
     group.finish();
 }
 
