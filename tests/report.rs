@@ -5,7 +5,9 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crawler::report::{Report, ReportError, read};
+use crawler::crawl::{CrawlOptions, FinishReason, PageRecord, PolitenessWatch, Tally};
+use crawler::frontier::{Frontier, LeaseKind, Next, Outcome, Timestamp};
+use crawler::report::{Cost, Parts, Report, ReportError, Seeds, read};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -27,6 +29,75 @@ fn failure(content: &str) -> ReportError {
     let file = tempfile::NamedTempFile::new().expect("a file");
     fs::write(file.path(), content).expect("written");
     read(file.path()).expect_err("no report")
+}
+
+/// Crawls a web of one host, whose every page has the same links, and stops after so many requests.
+fn crawled(requests: usize) -> Report {
+    const LINKS: &str = "/ /a /b /b#twice /private/c /private/d mailto:a@b.test https://else.test/ http://[ /e /f";
+    let options = CrawlOptions::default();
+    let mut frontier = Frontier::new(&options.frontier).expect("the defaults");
+    let mut tally = Tally::default();
+    let mut politeness = PolitenessWatch::default();
+    let mut now = Timestamp::default();
+    frontier.seed("https://a.test/", now).expect("memory");
+    while tally.pages.requests + tally.robots.requests < requests as u64 {
+        let lease = match frontier.next(now).expect("memory") {
+            Next::Fetch(lease) => lease,
+            Next::Wait(until) => {
+                now = until;
+                continue;
+            }
+            _ => break,
+        };
+        politeness.sent(lease.host_key(), now, lease.delay());
+        let kind = lease.kind();
+        let record = PageRecord { status: Some(200), wire_bytes: 10, ..PageRecord::default() };
+        let outcome = match kind {
+            LeaseKind::Robots => Outcome::response(&lease, 200, b"User-agent: *\nDisallow: /private/"),
+            LeaseKind::Page => {
+                frontier.links(&lease, LINKS.split(' '), now).expect("memory");
+                Outcome::response(&lease, 200, b"")
+            }
+        };
+        let completion = frontier.complete(lease, outcome, now).expect("memory");
+        tally.record(kind, completion, &record);
+    }
+    let gate = frontier.gate();
+    Report::new(Parts {
+        finish: FinishReason::Stopped,
+        started: Timestamp::default(),
+        elapsed: now.since(Timestamp::default()),
+        options: &options,
+        seeds: Seeds { taken: 1, refused: 0 },
+        found: gate.found(),
+        admitted: gate.admitted(),
+        refused: &gate.refusals(),
+        tally: &tally,
+        frontier: frontier.statistics(),
+        top_hosts: &frontier.top_hosts(10),
+        politeness: &politeness,
+        seen: gate.seen().statistics(),
+        cost: Cost::default(),
+        simulated: None,
+    })
+}
+
+#[test]
+fn each_url_is_in_one_place_whenever_the_crawl_stops() {
+    for requests in 0..8 {
+        let Report { urls, pages, hosts, politeness, seen, .. } = crawled(requests);
+        assert_eq!(urls.found, urls.admitted + urls.refused.values().sum::<u64>(), "{requests}: {urls:?}");
+        assert_eq!(urls.admitted, urls.fetched + urls.failed + urls.queued, "{requests}: {urls:?}");
+        assert_eq!(pages.wire_bytes, 10 * urls.fetched);
+        assert_eq!(hosts.top[0].requests, requests.min(6) as u64);
+        assert_eq!((politeness.requests, politeness.violations), (requests.min(6) as u64, 0));
+        assert_eq!(seen.merged.inserted, urls.admitted + urls.refused["robots"]);
+    }
+    let Report { urls, .. } = crawled(usize::MAX);
+    let refused = |reason: &str| urls.refused[reason];
+    assert_eq!((urls.found, urls.fetched, urls.queued), (1 + 5 * 11, 5, 0));
+    assert_eq!((refused("unsupported_scheme"), refused("out_of_scope"), refused("malformed")), (5, 5, 5));
+    assert_eq!((refused("robots"), refused("seen")), (2, 56 - 5 - 15 - 2));
 }
 
 fn assert_golden(text: &str, name: &str) {
