@@ -7,8 +7,9 @@
 //! # The format of `report.json`
 //!
 //! One JSON object, UTF-8. Its keys are the fields of [`Report`], documented there with their units: a key ends in `_ms`
-//! or `_us` where it is a time, in `_bytes` where it is a size, and is a count where it says nothing. `version` is 1.
-//! Keys may be added within a version; one that is removed or changes its meaning makes the next version.
+//! or `_us` where it is a time, in `_bytes` where it is a size, and is a count where it says nothing; in `seen` they are
+//! those of [`ShardStatistics`](crate::seen::ShardStatistics). `version` is [`Report::VERSION`]; whatever a reader of this
+//! version could not read, or would misread, makes the next one.
 
 mod cost;
 mod figures;

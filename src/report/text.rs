@@ -107,13 +107,15 @@ impl Report {
     fn cost(&self, page: &mut Page) {
         page.heading("What did it cost?");
         let [pages, robots] = [&self.pages, &self.robots];
-        let retries = format!("{} of them retries", thousands(pages.retries + robots.retries));
+        let retries = format!("{} of them to be tried again", thousands(pages.retries + robots.retries));
         page.fact("requests", &thousands(pages.requests + robots.requests), &retries);
         let decoded = format!("{} decoded", bytes(pages.decoded_bytes + robots.decoded_bytes));
         page.fact("bytes on the wire", &bytes(pages.wire_bytes + robots.wire_bytes), &decoded);
         if let Some(cpu_ms) = self.cost.cpu_ms {
             let each = cpu_ms as f64 / self.urls.fetched.max(1) as f64;
-            page.fact("CPU time", &duration(Duration::from_millis(cpu_ms)), &format!("{each:.2} s per 1,000 pages"));
+            let server = if self.simulated.is_some() { ", the simulated web included" } else { "" };
+            let per_page = format!("{each:.2} s per 1,000 pages{server}");
+            page.fact("CPU time", &duration(Duration::from_millis(cpu_ms)), &per_page);
         }
         let tests = format!("in {} tests", thousands(self.seen.merged.tests));
         page.fact("waits for a shard of the filter", &thousands(self.seen.merged.lock_waits), &tests);
