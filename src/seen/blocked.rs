@@ -1,6 +1,6 @@
 use super::Sighting;
 use super::filter::Memory;
-use super::probes::{LANE_PROBES, LANES, LINE_BITS, Probes};
+use super::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 
 type Line = [u64; LANES];
 
@@ -42,6 +42,7 @@ impl Blocked {
 }
 
 impl Memory for Blocked {
+    #[inline]
     fn touch(&self, probes: Probes) -> u64 {
         let lines = self.lines.as_slice();
         lines[probes.slot(lines.len())][0]
@@ -53,6 +54,7 @@ impl Memory for Blocked {
         holds(line, probes.lanes()) && (self.probes_per_lane == 1 || holds(line, probes.lanes_again()))
     }
 
+    #[inline]
     fn insert(&mut self, probes: Probes) -> Sighting {
         let lines = self.lines.as_mut_slice();
         let slot = probes.slot(lines.len());
@@ -75,16 +77,16 @@ impl Memory for Blocked {
 }
 
 /// Are all these bits set, one in each lane? Without a branch, since no single lane decides often enough.
-fn holds(line: &Line, lanes: [u8; LANES]) -> bool {
-    line.iter().zip(lanes).fold(1, |all, (word, bit)| all & word >> bit) & 1 == 1
+fn holds(line: &Line, lanes: Lanes) -> bool {
+    line.iter().enumerate().fold(1, |all, (lane, word)| all & word >> lanes.bit(lane)) & 1 == 1
 }
 
 /// Sets one bit a lane; returns how many were not set before.
-fn set(line: &mut Line, lanes: [u8; LANES]) -> u64 {
+fn set(line: &mut Line, lanes: Lanes) -> u64 {
     let mut added = 0;
-    for (word, bit) in line.iter_mut().zip(lanes) {
-        added += !*word >> bit & 1;
-        *word |= 1 << bit;
+    for (lane, word) in line.iter_mut().enumerate() {
+        added += !*word >> lanes.bit(lane) & 1;
+        *word |= 1 << lanes.bit(lane);
     }
     added
 }

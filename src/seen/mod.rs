@@ -24,6 +24,7 @@ mod frames;
 mod growth;
 mod interval;
 mod options;
+mod plan;
 mod probes;
 mod set;
 mod shard;
@@ -33,6 +34,7 @@ mod statistics;
 
 pub use audit::AuditStatistics;
 pub use options::{Layout, OnFull, SeenError, SeenOptions};
+pub use plan::{PlanRow, plan};
 pub use set::{Removal, SeenSet, Sighting};
 pub use sizing::Sizing;
 pub use snapshot::SnapshotError;

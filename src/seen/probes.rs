@@ -42,14 +42,14 @@ impl Probes {
         scale(self.place, slots)
     }
 
-    /// One bit's number in each lane of a line, from 48 bits.
-    pub(super) fn lanes(self) -> [u8; LANES] {
-        lanes(self.pattern)
+    /// One bit in each lane of a line, from 48 bits.
+    pub(super) fn lanes(self) -> Lanes {
+        Lanes(self.pattern)
     }
 
     /// A second bit in each lane, from 48 fresh bits; it may be the first one again.
-    pub(super) fn lanes_again(self) -> [u8; LANES] {
-        lanes(self.second())
+    pub(super) fn lanes_again(self) -> Lanes {
+        Lanes(self.second())
     }
 
     /// `probes` cells of `cells`: one hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on
@@ -70,9 +70,15 @@ impl Probes {
     }
 }
 
-/// Six bits for each lane.
-fn lanes(pattern: u64) -> [u8; LANES] {
-    std::array::from_fn(|lane| (pattern >> (6 * lane) & 63) as u8)
+/// One bit of each lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lanes(u64);
+
+impl Lanes {
+    /// The bit's number in this lane: six bits for each.
+    pub(super) fn bit(self, lane: usize) -> u64 {
+        self.0 >> (6 * lane) & 63
+    }
 }
 
 /// `place / 2^64` of `slots`, rounded down.
