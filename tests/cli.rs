@@ -226,6 +226,13 @@ fn standard_output_takes_one_thing_at_a_time() {
 }
 
 #[test]
+fn standard_input_is_one_list() {
+    Desk::new()
+        .run(&["--seeds=-", "--seeds=-"])
+        .is_refused_with(&[r#"--seeds: crawl.seeds = ["-", "-"]: standard input ends only once"#]);
+}
+
+#[test]
 fn a_crawl_wants_a_start() {
     Desk::new().run(&[]).is_refused_with(&["nothing to crawl: give URLs or --seeds FILE (see --help)"]);
 }

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::builder::NonEmptyStringValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 
 use super::exit::Exit;
@@ -197,7 +197,16 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
         Takes::Positional(name) => arg.value_name(name).action(ArgAction::Append).num_args(0..).value_parser(seed_url),
         Takes::Value(name) => {
             let action = if setting.field.is_list() { ArgAction::Append } else { ArgAction::Set };
-            arg.long(flag.long).value_name(name).action(action)
+            let hint = match name {
+                "DIR" => ValueHint::DirPath,
+                "FILE" => ValueHint::FilePath,
+                _ => ValueHint::Other,
+            };
+            let arg = arg.long(flag.long).value_name(name).action(action).value_hint(hint);
+            match setting.field.words() {
+                none if none.is_empty() => arg,
+                words => arg.value_parser(PossibleValuesParser::new(words)).hide_possible_values(true),
+            }
         }
     };
     match flag.short {

@@ -1,5 +1,6 @@
 //! Output discipline: data on standard output, everything else on standard error, and nothing from the web raw on a terminal.
 
+use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
 
@@ -50,7 +51,7 @@ pub(super) fn start_log(directives: &str, screen: &Screen) -> Result<(), Failure
     let screen = screen.clone();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_ansi(is_colored())
+        .with_ansi(io::stderr().is_terminal() && is_colored(|name| std::env::var_os(name)))
         .with_writer(move || screen.clone())
         .fmt_fields(format::debug_fn(write_field))
         .event_format(Line)
@@ -58,11 +59,9 @@ pub(super) fn start_log(directives: &str, screen: &Screen) -> Result<(), Failure
     Ok(())
 }
 
-/// Colors on standard error: on a terminal that knows them, unless `NO_COLOR` says no (no-color.org).
-fn is_colored() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|text| !text.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stderr().is_terminal() && !set("NO_COLOR") && !dumb
+/// Whether a terminal is to show colors: unless it knows none, or `NO_COLOR` is set and not empty (no-color.org).
+fn is_colored(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    variable("NO_COLOR").is_none_or(|text| text.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// A log event as one line: `crawler: warning: message field=value`.
@@ -128,6 +127,20 @@ mod tests {
         let title = "\x1b]0;owned\x07 \u{9b}31m \u{202e}gpj.exe\r\n\u{2028}é 漢 🦀";
         let shown = Safe(title).to_string();
         assert_eq!(shown, r"\u{1b}]0;owned\u{7} \u{9b}31m \u{202e}gpj.exe\u{d}\u{a}\u{2028}é 漢 🦀");
+    }
+
+    #[test]
+    fn a_terminal_has_colors_unless_it_or_its_user_says_no() {
+        for (variable, text, colored) in [
+            ("NO_COLOR", "1", false),
+            ("NO_COLOR", "", true),
+            ("TERM", "dumb", false),
+            ("TERM", "xterm", true),
+            ("CLICOLOR", "0", true),
+        ] {
+            let found = is_colored(|name| (name == variable).then(|| text.into()));
+            assert_eq!(found, colored, "{variable}={text}");
+        }
     }
 
     proptest! {

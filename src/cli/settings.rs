@@ -113,6 +113,9 @@ impl Settings {
         if self.output.json && self.output.pages == Pages::StandardOutput {
             return Err(("output.json", "standard output takes the page records already"));
         }
+        if self.seeds.files.iter().filter(|file| *file == "-").count() > 1 {
+            return Err(("crawl.seeds", "standard input ends only once"));
+        }
         Ok(())
     }
 }

@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn keys_that_the_code_names_are_in_the_table() {
-        let named = ["fetch.user_agent", "scope.kind", "output.json"];
+        let named = ["crawl.seeds", "fetch.user_agent", "output.json", "scope.kind"];
         for key in SIMULATE.iter().map(|(key, _)| *key).chain(named) {
             assert!(Setting::row(key).is_some(), "{key}");
         }

@@ -186,6 +186,11 @@ pub(super) trait Field: Sync {
     fn is_list(&self) -> bool {
         false
     }
+
+    /// The words that it takes, where it takes no others.
+    fn words(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
 /// The place of a `T`.
@@ -268,16 +273,18 @@ impl<T: Copy + PartialEq + Sync> Field for Choice<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
         let word = one(given, &[Kind::String]);
         let found = self.1.iter().find(|(name, _)| Some(*name) == word);
-        *(self.0)(settings) = found.map(|(_, value)| *value).ok_or_else(|| {
-            let words: Vec<_> = self.1.iter().map(|(name, _)| *name).collect();
-            format!("one of {}", words.join(", "))
-        })?;
+        *(self.0)(settings) =
+            found.map(|(_, value)| *value).ok_or_else(|| format!("one of {}", self.words().join(", ")))?;
         Ok(())
     }
 
     fn literal(&self, settings: &mut Settings) -> String {
         let value = *(self.0)(settings);
         quote(self.1.iter().find(|(_, of)| *of == value).map_or("", |(name, _)| *name))
+    }
+
+    fn words(&self) -> Vec<&'static str> {
+        self.1.iter().map(|(name, _)| *name).collect()
     }
 }
 
