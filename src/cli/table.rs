@@ -4,7 +4,7 @@
 use super::settings::Pages;
 use super::value::{Bytes, Choice, Field, Many, Maybe, One};
 use crate::frontier::ScopeKind;
-use crate::seen::Layout;
+use crate::seen::{Layout, OnFull};
 
 /// One setting.
 pub(super) struct Setting {
@@ -73,8 +73,17 @@ const SCOPES: &[(&str, ScopeKind)] = &[
     ("any", ScopeKind::Any),
 ];
 
-const LAYOUTS: &[(&str, Layout)] =
-    &[("blocked", Layout::Blocked), ("bloom", Layout::Blocked), ("exact", Layout::Exact)];
+/// `bloom` is what everybody else calls the default.
+const LAYOUTS: &[(&str, Layout)] = &[
+    ("blocked", Layout::Blocked),
+    ("bloom", Layout::Blocked),
+    ("standard", Layout::Standard),
+    ("partitioned", Layout::Partitioned),
+    ("counting", Layout::Counting),
+    ("exact", Layout::Exact),
+];
+
+const ON_FULL: &[(&str, OnFull)] = &[("grow", OnFull::Grow), ("stop", OnFull::Stop), ("warn", OnFull::Warn)];
 
 const PAGES: &[(&str, Pages)] = &[("job", Pages::Job), ("-", Pages::StandardOutput)];
 
@@ -248,12 +257,17 @@ pub(super) static TABLE: &[Setting] = &[
     ),
     row(
         "seen.layout",
-        "How seen URLs are remembered: blocked (a Bloom filter) or exact",
+        "How seen URLs are remembered: blocked, standard, partitioned, counting or exact",
         &Choice(|s| &mut s.crawl.frontier.seen.layout, LAYOUTS),
     )
     .flags(&[value("seen", "LAYOUT").rare()]),
     row("seen.capacity", "URLs that the filter is sized for", &One(|s| &mut s.crawl.frontier.seen.capacity))
         .flags(&[value("seen-capacity", "N")]),
+    row(
+        "seen.open_ended",
+        "The capacity is a guess to start with: room for growth to a hundred times",
+        &One(|s| &mut s.crawl.frontier.seen.open_ended),
+    ),
     row(
         "seen.false_positive_rate",
         "Share of new URLs that may be lost to the filter at capacity",
@@ -266,6 +280,22 @@ pub(super) static TABLE: &[Setting] = &[
         &One(|s| &mut s.crawl.frontier.seen.shards),
     )
     .flags(&[value("shards", "N").rare()]),
+    row(
+        "seen.on_full",
+        "At capacity: grow, stop (the crawl) or warn (and lose more)",
+        &Choice(|s| &mut s.crawl.frontier.seen.on_full, ON_FULL),
+    ),
+    row(
+        "seen.audit",
+        "One URL in so many is kept exactly, to count the filter's true errors; 0 is none",
+        &One(|s| &mut s.crawl.frontier.seen.audit),
+    ),
+    row(
+        "seen.bits_per_url",
+        "Bits a URL, instead of those that the rate asks for",
+        &Maybe(|s| &mut s.crawl.frontier.seen.bits_per_url, "auto"),
+    ),
+    row("seen.probes", "Probes a URL, with bits_per_url", &Maybe(|s| &mut s.crawl.frontier.seen.probes, "auto")),
     row(
         "seen.fingerprint_key",
         "Keys the fingerprints: a guessed key lets a site hide pages from us",
@@ -408,7 +438,7 @@ mod tests {
         let mut after = Settings::default();
         for setting in TABLE {
             let was = setting.field.literal(&mut after);
-            let candidates = ["true", "false", "page", "exact", "-", "7", "7s", "0.5", "127.0.0.1:7"];
+            let candidates = ["true", "false", "page", "stop", "exact", "-", "7", "7s", "0.5", "127.0.0.1:7"];
             let changed = candidates.iter().any(|text| {
                 let taken = setting.field.set(&mut after, &untyped(vec![(*text).to_owned()]));
                 taken.is_ok() && setting.field.literal(&mut after) != was
@@ -419,7 +449,7 @@ mod tests {
         let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
         let value = |line: &str| line.split_once(": ").map(|(name, value)| (name.trim().to_owned(), value.to_owned()));
         // A structure's opening line is no value; what a list or an option gains stands on lines of its own.
-        let leaves: BTreeSet<_> = before.lines().filter(|line| !line.ends_with('{')).filter_map(value).collect();
+        let leaves: BTreeSet<_> = before.lines().filter(|line| !line.ends_with(['{', '('])).filter_map(value).collect();
         let kept: Vec<_> = after.lines().filter_map(value).filter(|leaf| leaves.contains(leaf)).collect();
         assert_eq!(kept, [], "no row changes these");
     }
