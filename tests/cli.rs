@@ -2,7 +2,7 @@
 
 #![cfg(feature = "cli")]
 
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -35,6 +35,14 @@ impl Desk {
 
     fn run(&self, arguments: &[&str]) -> Ran {
         self.command(arguments).output().unwrap().into()
+    }
+
+    /// A crawl of a small simulated web, into a job directory of this name.
+    fn crawl(&self, job: &str, flags: &[&str]) -> Ran {
+        let arguments = [&["--simulate", "http://www.simulated.test/", "--job", job], flags].concat();
+        let mut command = self.command(&arguments);
+        command.envs([("CRAWLER_SIMULATE_HOSTS", "2"), ("CRAWLER_SIMULATE_PAGES", "20")]);
+        command.env("CRAWLER_POLITENESS_HOST_DELAY", "1ms").output().unwrap().into()
     }
 
     /// With standard input.
@@ -350,4 +358,143 @@ fn robots_answers_with_the_rule_that_decides() {
     assert_eq!(lines[3..], ["error\tnot UTF-8"]);
     assert_eq!(desk.feed(&["robots", "none.txt", "--agent", "mybot"], b"").code, Some(1));
     assert_eq!(desk.run(&["robots", "robots.txt"]).code, Some(2));
+}
+
+#[test]
+fn a_crawl_ends_with_a_report_that_can_be_read_again() {
+    let desk = Desk::new();
+    let ran = desk.crawl("job", &[]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    assert!(ran.out.starts_with("Drained"), "{}", ran.out);
+    assert_eq!(desk.run(&["stats", "job"]).out, ran.out);
+
+    let json = desk.run(&["stats", "job", "--json"]).out;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let records = std::fs::read_to_string(desk.path().join("job/pages.jsonl")).unwrap();
+    assert_eq!(report["urls"]["fetched"], records.lines().count());
+    assert_eq!(report["simulated"]["missed"], 0);
+    assert_eq!(std::fs::read_to_string(desk.path().join("job/report.json")).unwrap(), json);
+
+    let none = desk.run(&["stats", "."]);
+    assert_eq!(none.code, Some(1));
+    assert!(none.err.contains("holds no job"), "{}", none.err);
+}
+
+#[test]
+fn standard_output_holds_the_data_that_was_asked_for_and_nothing_else() {
+    let desk = Desk::new();
+    let ran = desk.crawl("records", &["-o", "-", "-v"]);
+    let urls = ran.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["url"].to_string());
+    assert!(urls.count() > 1 && ran.err.contains("Drained"), "{}", ran.err);
+    let ran = desk.crawl("report", &["--json", "-v"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["finish"], "drained");
+}
+
+#[test]
+fn a_job_is_not_overwritten_unless_that_is_said() {
+    let desk = Desk::new();
+    assert_eq!(desk.crawl("job", &[]).code, Some(0));
+    let again = desk.crawl("job", &[]);
+    assert_eq!((again.code, &*again.out), (Some(5), ""));
+    assert!(again.err.contains("--overwrite"), "{}", again.err);
+    assert_eq!(desk.crawl("job", &["--overwrite"]).code, Some(0));
+}
+
+#[test]
+fn ignoring_robots_is_loud_and_recorded() {
+    let ran = Desk::new().crawl("job", &["--no-robots", "-q"]);
+    assert!(ran.err.contains("crawler: warning: robots.txt is ignored"), "{}", ran.err);
+    assert!(ran.out.contains("robots.txt was NOT honored"), "{}", ran.out);
+}
+
+#[test]
+fn a_crawl_whose_every_seed_fails_exits_so() {
+    let desk = Desk::new();
+    // Nobody may be asked at a private address, so nothing is sent.
+    let ran = desk.run(&["http://127.0.0.1:9/"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.out.contains("private_address"), "{}", ran.out);
+}
+
+#[test]
+fn bad_seeds_are_told_by_file_and_line_and_the_others_are_crawled() {
+    let desk = Desk::new();
+    std::fs::write(desk.path().join("seeds.txt"), "# mine\nmailto:\x1b[31m@b\n\nhttp://www.simulated.test/\n").unwrap();
+    let ran = desk.crawl("job", &["--seeds", "seeds.txt", "--max-pages=1"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.err.starts_with("crawler: warning: seeds.txt:2: scheme `mailto` is not crawled"), "{}", ran.err);
+    assert!(!ran.err.contains('\x1b'), "{}", ran.err);
+    let ran = desk.run(&["--seeds", "none.txt"]);
+    assert_eq!((ran.code, desk.path().join("crawl").exists()), (Some(2), false), "{}", ran.err);
+    assert!(ran.err.starts_with("crawler: error: cannot read the seeds none.txt: "), "{}", ran.err);
+}
+
+#[test]
+fn what_a_floor_refuses_is_told_by_the_place_it_came_from() {
+    let desk = Desk::with("[seen]\nshards = 3\n");
+    desk.crawl("job", &[]).is_refused_with(&["crawler.toml:2:10: seen.shards = 3: a power of two from 1 to 65536"]);
+    let ran = desk.crawl("job", &["--shards=2", "--include=("]);
+    assert!(ran.err.starts_with("crawler: error: --include: scope.include = [\"(\"]: "), "{}", ran.err);
+    let ran = desk.crawl("job", &["--shards=2", "--user-agent=a\nb"]);
+    assert!(ran.err.starts_with("crawler: error: --user-agent: fetch.user_agent = "), "{}", ran.err);
+    assert!(!desk.path().join("job").exists(), "nothing is made before the settings are checked");
+}
+
+/// A host that takes connections and never answers.
+#[cfg(unix)]
+struct Silent(std::net::TcpListener);
+
+#[cfg(unix)]
+impl Silent {
+    fn new() -> Self {
+        Self(std::net::TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// Starts a crawl of it, and waits until it is asked.
+    fn crawl(&self, desk: &Desk) -> (std::process::Child, std::net::TcpStream) {
+        let url = format!("http://{}/", self.0.local_addr().unwrap());
+        let mut command = desk.command(&[&url, "--allow-private-addresses"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        (child, self.0.accept().unwrap().0)
+    }
+}
+
+#[cfg(unix)]
+fn send(signal: &str, to: &std::process::Child) {
+    assert!(Command::new("kill").args([signal, &to.id().to_string()]).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_first_signal_drains() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let (desk, silent) = (Desk::new(), Silent::new());
+        let (mut child, mut asked) = silent.crawl(&desk);
+        send(signal, &child);
+        let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains("stopping"), "{line}");
+        // What is in flight is finished: the answer is waited for, and taken.
+        asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(code));
+        assert!(ran.out.starts_with("Stopped on request") && ran.out.contains("status 404"), "{}", ran.out);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_second_signal_stops_now_and_there_is_a_report() {
+    let (desk, silent) = (Desk::new(), Silent::new());
+    let (mut child, asked) = silent.crawl(&desk);
+    send("-INT", &child);
+    let mut line = String::new();
+    std::io::BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    send("-TERM", &child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "by the first");
+    assert!(ran.out.starts_with("Stopped on request"), "{}", ran.out);
+    drop(asked);
 }

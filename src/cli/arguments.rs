@@ -9,9 +9,10 @@ use clap_complete::Shell;
 
 use super::exit::Exit;
 use super::layers::untyped;
+use super::setting::{Flag, Setting, Takes};
 use super::settings::Settings;
 use super::suggest::nearest;
-use super::table::{Flag, Setting, TABLE, Takes};
+use super::table::TABLE;
 use super::value::Given;
 
 /// What the user asked for.

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::layers::{Layers, Source};
+use super::setting::Setting;
 use super::settings::Settings;
-use super::table::{Setting, TABLE};
+use super::table::TABLE;
 
 /// The settings in force, each with where it came from.
 pub(super) fn effective(layers: &Layers) -> String {

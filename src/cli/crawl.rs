@@ -12,15 +12,18 @@ use super::settings::{Pages, Settings};
 use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use crate::address::FingerprintKey;
-use crate::crawl::{Crawl, FinishReason, Finished, Sink};
+use crate::crawl::{Crawl, CrawlError, FetcherError, FinishReason, Finished, Sink};
+use crate::frontier::FrontierError;
 use crate::job::{Job, JobError};
 use crate::report::{Cost, Parts, Report};
+use crate::seen::SeenError;
 
 /// Crawls, tells how far it is, and prints the report.
 pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
     let settings = &layers.settings;
     let screen = Screen::new();
-    output::start_log(&settings.output.log, &screen)?;
+    output::start_log(&settings.output.log, &screen)
+        .map_err(|reason| Failure::new(Exit::Usage, layers.refusal("output.log", &reason)))?;
     if !settings.crawl.frontier.politeness.robots {
         output::warn("robots.txt is ignored, in every host: crawl so only what is yours");
     }
@@ -29,20 +32,17 @@ pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::caused(Exit::Failed, "cannot start the runtime", &error))?;
-    runtime.block_on(run(settings, seeds, &screen))
+    runtime.block_on(run(layers, seeds, &screen))
 }
 
-async fn run(settings: &Settings, seeds: Seeds, screen: &Screen) -> Result<Exit, Failure> {
+async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Failure> {
+    let settings = &layers.settings;
     let mut options = settings.crawl.clone();
-    let web = if settings.simulate.enabled {
-        Some(SimulatedWeb::serve(&settings.simulate.web, &mut options).await?)
-    } else {
-        None
-    };
+    let web = if settings.simulate.enabled { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
-    let key = FingerprintKey::random();
+    let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
     options.frontier.fingerprint_key = Some(key);
-    let crawl = Crawl::new(&options).map_err(|error| Failure::caused(Exit::Usage, "settings", &error))?;
+    let crawl = Crawl::new(&options).map_err(|error| unfit(layers, &error))?;
     let job = Job::create(&settings.job.dir, settings.job.overwrite, key).map_err(|error| refused(&error))?;
     let (sink, writer) = Sink::start(records(settings, &job)?)
         .map_err(|error| Failure::caused(Exit::Failed, "cannot write page records", &error))?;
@@ -79,6 +79,19 @@ async fn run(settings: &Settings, seeds: Seeds, screen: &Screen) -> Result<Exit,
     show(settings, &report)?;
     written.or_else(gone).map_err(|error| Failure::caused(Exit::Failed, "cannot write page records", &error))?;
     ended(&finished, &signals)
+}
+
+/// A setting that a floor below refuses, told with the place where it was given.
+fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
+    let (key, reason) = match error {
+        CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
+        CrawlError::Frontier(FrontierError::Option { option, reason, .. }) => (*option, reason.as_str()),
+        CrawlError::Frontier(FrontierError::Seen(SeenError::Option { option, reason, .. })) => {
+            return Failure::new(Exit::Usage, layers.refusal(&format!("seen.{option}"), reason));
+        }
+        error => return Failure::caused(Exit::Failed, "cannot start the crawl", error),
+    };
+    Failure::new(Exit::Usage, layers.refusal(key, reason))
 }
 
 /// The report: standard output's, unless the page records have taken that.

@@ -65,7 +65,11 @@ impl Failure {
     /// With an error that lies below, and those below it.
     pub(super) fn caused(exit: Exit, message: &str, error: &(dyn Error + 'static)) -> Self {
         let causes = iter::successors(Some(error), |&error| error.source());
-        Self::new(exit, causes.fold(message.to_owned(), |message, cause| format!("{message}: {cause}")))
+        let message = causes.map(ToString::to_string).fold(message.to_owned(), |message, cause| {
+            // Some errors display their source too.
+            if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
+        });
+        Self::new(exit, message)
     }
 
     /// What a user gave and cannot be taken.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::settings::Settings;
 use super::suggest::nearest;
-use super::table::{SIMULATE, Setting, TABLE};
+use super::table::{SIMULATE, TABLE, row_of};
 use super::toml_file::{self, Entry, Position};
 use super::value::{Given, Kind};
 
@@ -94,7 +94,7 @@ impl Layers {
             layers.take_entry(entry);
         }
         for (key, text) in SIMULATE.iter().filter(|_| simulate) {
-            let row = Setting::row(key).expect("a test finds each preset in the table");
+            let row = row_of(key).expect("a test finds each preset in the table");
             layers.take(row, &untyped(vec![(*text).to_owned()]), Source::Simulate);
         }
         for (name, text) in &inputs.environment {
@@ -107,7 +107,7 @@ impl Layers {
     }
 
     fn take_entry(&mut self, entry: &Entry) {
-        if let Some(row) = Setting::row(&entry.key) {
+        if let Some(row) = row_of(&entry.key) {
             self.take(row, &entry.given, Source::File(entry.value_at.clone()));
         } else {
             let hint = hint(nearest(&entry.key, TABLE.iter().map(|setting| setting.key)));
@@ -146,7 +146,7 @@ impl Layers {
 
     /// What to tell the user about a value that was taken and turned out wrong: where it came from, and why.
     pub(super) fn refusal(&self, key: &str, reason: &str) -> String {
-        match Setting::row(key) {
+        match row_of(key) {
             Some(row) => {
                 let value = TABLE[row].field.literal(&mut self.settings.clone());
                 format!("{}: {key} = {value}: {reason}", self.sources[row])

@@ -10,6 +10,7 @@ mod output;
 mod progress;
 mod quantity;
 mod seeds;
+mod setting;
 mod settings;
 mod signals;
 mod simulated;

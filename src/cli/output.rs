@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use tracing::field::Field;
 use tracing::{Event, Level, Subscriber};
@@ -37,18 +38,29 @@ pub(super) fn warn(message: &str) {
 }
 
 fn say(kind: &str, message: &str) {
+    let mut text = format!("crawler: {kind}:");
+    for (number, line) in message.lines().enumerate() {
+        // What follows is indented, so that no message can look like another one.
+        let _ = write!(text, "{} {}", if number > 0 { "\n   " } else { "" }, Safe(line));
+    }
+    text.push('\n');
     // Nobody is left to be told that standard error is closed.
-    let _ = writeln!(io::stderr(), "crawler: {kind}: {}", Safe(message));
+    let _ = match SCREEN.get() {
+        Some(screen) => screen.clone().write_all(text.as_bytes()),
+        None => io::stderr().write_all(text.as_bytes()),
+    };
 }
+
+/// Where a progress bar may stand, once there is one.
+static SCREEN: OnceLock<Screen> = OnceLock::new();
 
 /// Logs to standard error from here on, above the progress bar. `directives` are those of tracing's `EnvFilter`.
 ///
 /// # Errors
 /// Where the directives do not parse.
-pub(super) fn start_log(directives: &str, screen: &Screen) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(directives)
-        .map_err(|error| Failure::caused(Exit::Usage, &format!("output.log = {directives:?}"), &error))?;
-    let screen = screen.clone();
+pub(super) fn start_log(directives: &str, screen: &Screen) -> Result<(), String> {
+    let filter = EnvFilter::try_new(directives).map_err(|error| error.to_string())?;
+    let screen = SCREEN.get_or_init(|| screen.clone());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal() && is_colored(|name| std::env::var_os(name)))

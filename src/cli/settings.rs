@@ -85,8 +85,6 @@ impl Settings {
     /// # Errors
     /// The key to change, and why.
     pub(super) fn finish(&mut self) -> Result<(), (&'static str, &'static str)> {
-        let frontier = &mut self.crawl.frontier;
-        frontier.seen.key = frontier.fingerprint_key.unwrap_or(frontier.seen.key);
         let agent = match &self.agent {
             Some(agent) => agent.as_str(),
             None => product_token(&self.crawl.fetch.user_agent)

@@ -1,10 +1,11 @@
 //! The simulated web beside a crawl: served before it, judged after it.
 
 use super::exit::{Exit, Failure};
-use crate::crawl::{CrawlOptions, Finished};
+use super::layers::Layers;
+use crate::crawl::{CrawlOptions, FinishReason, Finished};
 use crate::frontier::ScopeKind;
 use crate::report;
-use crate::simulate::{Server, SimulateOptions, TruthOptions, Verdict, World};
+use crate::simulate::{Server, TruthOptions, Verdict, World};
 
 /// A web that knows what a crawl of it should have fetched.
 pub(super) struct SimulatedWeb {
@@ -13,8 +14,10 @@ pub(super) struct SimulatedWeb {
 
 impl SimulatedWeb {
     /// Serves it on loopback; every name resolves there from now on.
-    pub(super) async fn serve(settings: &SimulateOptions, options: &mut CrawlOptions) -> Result<Self, Failure> {
-        let world = World::new(settings).map_err(|error| Failure::caused(Exit::Usage, "simulate", &error))?;
+    pub(super) async fn serve(layers: &Layers, options: &mut CrawlOptions) -> Result<Self, Failure> {
+        let world = World::new(&layers.settings.simulate.web).map_err(|error| {
+            Failure::new(Exit::Usage, layers.refusal(&format!("simulate.{}", error.option), error.reason))
+        })?;
         let server = Server::start(world)
             .await
             .map_err(|error| Failure::caused(Exit::Failed, "cannot serve the simulated web", &error))?;
@@ -35,10 +38,13 @@ impl SimulatedWeb {
         });
         let mut verdict = judge.verdict(world, &truth, frontier.politeness.host_delay);
         let gate = &finished.gate;
-        verdict.explain(world, judge, &truth, |url| {
-            let url = gate.canonicalizer().canonicalize(url);
-            url.is_ok_and(|url| gate.seen().contains(gate.fingerprint_key().fingerprint(url.key())))
-        });
+        // Of a crawl that ended early, the filter also holds what is still queued: no error of its own.
+        if finished.reason == FinishReason::Drained {
+            verdict.explain(world, judge, &truth, |url| {
+                let url = gate.canonicalizer().canonicalize(url);
+                url.is_ok_and(|url| gate.seen().contains(gate.fingerprint_key().fingerprint(url.key())))
+            });
+        }
         section(&verdict)
     }
 }

@@ -1,63 +1,11 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
 //! variables, `crawler config` and `--help` follow from it.
 
+use super::setting::{Setting, positional, row, switch, value};
 use super::settings::Pages;
-use super::value::{Bytes, Choice, Field, Many, Maybe, One};
+use super::value::{Bytes, Choice, Many, Maybe, One};
 use crate::frontier::ScopeKind;
 use crate::seen::{Layout, OnFull};
-
-/// One setting.
-pub(super) struct Setting {
-    /// Section and name in `crawler.toml`.
-    pub(super) key: &'static str,
-    /// One line of why; also the flags' help.
-    pub(super) why: &'static str,
-    /// The flags that set it; most settings have none.
-    pub(super) flags: &'static [Flag],
-    /// Where the value lives.
-    pub(super) field: &'static dyn Field,
-}
-
-/// One flag of the command.
-pub(super) struct Flag {
-    /// Without dashes.
-    pub(super) long: &'static str,
-    /// One letter.
-    pub(super) short: Option<char>,
-    /// Its help, where the setting's own line does not fit.
-    pub(super) help: Option<&'static str>,
-    /// What stands behind it.
-    pub(super) takes: Takes,
-    /// Shown by `-h`; the others only by `--help`.
-    pub(super) common: bool,
-}
-
-/// What stands behind a flag.
-pub(super) enum Takes {
-    /// Nothing; given once, twice, …, it stands for the first, second, … of these texts.
-    Nothing(&'static [&'static str]),
-    /// All arguments without a flag, called so in the help.
-    Positional(&'static str),
-    /// One value, called so in the help.
-    Value(&'static str),
-}
-
-impl Setting {
-    /// `politeness` of `politeness.host_delay`.
-    pub(super) fn section(&self) -> &'static str {
-        self.key.split_once('.').map_or("", |(section, _)| section)
-    }
-
-    /// `host_delay` of `politeness.host_delay`.
-    pub(super) fn name(&self) -> &'static str {
-        self.key.split_once('.').map_or(self.key, |(_, name)| name)
-    }
-
-    /// Its row in [`TABLE`].
-    pub(super) fn row(key: &str) -> Option<usize> {
-        TABLE.iter().position(|setting| setting.key == key)
-    }
-}
 
 /// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
 pub(super) const SIMULATE: &[(&str, &str)] = &[("politeness.host_delay", "20ms"), ("scope.kind", "any")];
@@ -87,53 +35,11 @@ const ON_FULL: &[(&str, OnFull)] = &[("grow", OnFull::Grow), ("stop", OnFull::St
 
 const PAGES: &[(&str, Pages)] = &[("job", Pages::Job), ("-", Pages::StandardOutput)];
 
-const fn value(long: &'static str, name: &'static str) -> Flag {
-    Flag { long, short: None, help: None, takes: Takes::Value(name), common: true }
-}
-
-const fn switch(long: &'static str, texts: &'static [&'static str]) -> Flag {
-    Flag { long, short: None, help: None, takes: Takes::Nothing(texts), common: true }
-}
-
-impl Flag {
-    const fn short(mut self, letter: char) -> Self {
-        self.short = Some(letter);
-        self
-    }
-
-    const fn says(mut self, help: &'static str) -> Self {
-        self.help = Some(help);
-        self
-    }
-
-    const fn rare(mut self) -> Self {
-        self.common = false;
-        self
-    }
-}
-
-const fn row(key: &'static str, why: &'static str, field: &'static dyn Field) -> Setting {
-    Setting { key, why, flags: &[], field }
-}
-
-impl Setting {
-    const fn flags(mut self, flags: &'static [Flag]) -> Self {
-        self.flags = flags;
-        self
-    }
-}
-
 /// Every setting, in the order of `crawler.toml`.
 pub(super) static TABLE: &[Setting] = &[
     row("crawl.seeds", "Lists of seeds, one URL a line; - is standard input", &Many(|s| &mut s.seeds.files))
         .flags(&[value("seeds", "FILE").short('s')]),
-    row("crawl.urls", "Seeds given one by one", &Many(|s| &mut s.seeds.urls)).flags(&[Flag {
-        long: "urls",
-        short: None,
-        help: None,
-        takes: Takes::Positional("URL"),
-        common: true,
-    }]),
+    row("crawl.urls", "Seeds given one by one", &Many(|s| &mut s.seeds.urls)).flags(&[positional("urls", "URL")]),
     row("crawl.max_pages", "Pages after which the crawl ends", &Maybe(|s| &mut s.crawl.max_pages, UNLIMITED))
         .flags(&[value("max-pages", "N")]),
     row("crawl.max_duration", "Time after which the crawl ends", &Maybe(|s| &mut s.crawl.max_duration, UNLIMITED))
@@ -399,6 +305,11 @@ pub(super) static TABLE: &[Setting] = &[
     row("simulate.trap", "One more host, with a calendar that never ends", &One(|s| &mut s.simulate.web.trap)),
 ];
 
+/// Where a key's row is.
+pub(super) fn row_of(key: &str) -> Option<usize> {
+    TABLE.iter().position(|setting| setting.key == key)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -424,9 +335,9 @@ mod tests {
 
     #[test]
     fn keys_that_the_code_names_are_in_the_table() {
-        let named = ["crawl.seeds", "fetch.user_agent", "output.json", "scope.kind"];
+        let named = ["crawl.seeds", "fetch.user_agent", "output.json", "output.log", "scope.kind"];
         for key in SIMULATE.iter().map(|(key, _)| *key).chain(named) {
-            assert!(Setting::row(key).is_some(), "{key}");
+            assert!(row_of(key).is_some(), "{key}");
         }
     }
 

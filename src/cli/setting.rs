@@ -1,0 +1,95 @@
+//! One row of the [table](super::table) of settings: what it is made of, and the words to write it with.
+
+use super::value::Field;
+
+/// One setting.
+pub(super) struct Setting {
+    /// Section and name in `crawler.toml`.
+    pub(super) key: &'static str,
+    /// One line of why; also the flags' help.
+    pub(super) why: &'static str,
+    /// The flags that set it; most settings have none.
+    pub(super) flags: &'static [Flag],
+    /// Where the value lives.
+    pub(super) field: &'static dyn Field,
+}
+
+/// One flag of the command.
+pub(super) struct Flag {
+    /// Without dashes; also what clap knows it by.
+    pub(super) long: &'static str,
+    /// One letter.
+    pub(super) short: Option<char>,
+    /// Its help, where the setting's own line does not fit.
+    pub(super) help: Option<&'static str>,
+    /// What stands behind it.
+    pub(super) takes: Takes,
+    /// Shown by `-h`; the others only by `--help`.
+    pub(super) common: bool,
+}
+
+/// What stands behind a flag.
+pub(super) enum Takes {
+    /// Nothing; given once, twice, …, it stands for the first, second, … of these texts.
+    Nothing(&'static [&'static str]),
+    /// All arguments without a flag, called so in the help.
+    Positional(&'static str),
+    /// One value, called so in the help.
+    Value(&'static str),
+}
+
+/// A setting without flags.
+pub(super) const fn row(key: &'static str, why: &'static str, field: &'static dyn Field) -> Setting {
+    Setting { key, why, flags: &[], field }
+}
+
+/// A flag with a value, called `name` in the help.
+pub(super) const fn value(long: &'static str, name: &'static str) -> Flag {
+    Flag { long, short: None, help: None, takes: Takes::Value(name), common: true }
+}
+
+/// A flag without a value, that stands for the first, second, … of the texts when it is given once, twice, ….
+pub(super) const fn switch(long: &'static str, texts: &'static [&'static str]) -> Flag {
+    Flag { long, short: None, help: None, takes: Takes::Nothing(texts), common: true }
+}
+
+/// All arguments without a flag, called `name` in the help.
+pub(super) const fn positional(id: &'static str, name: &'static str) -> Flag {
+    Flag { long: id, short: None, help: None, takes: Takes::Positional(name), common: true }
+}
+
+impl Setting {
+    /// `politeness` of `politeness.host_delay`.
+    pub(super) fn section(&self) -> &'static str {
+        self.key.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// `host_delay` of `politeness.host_delay`.
+    pub(super) fn name(&self) -> &'static str {
+        self.key.split_once('.').map_or(self.key, |(_, name)| name)
+    }
+
+    pub(super) const fn flags(mut self, flags: &'static [Flag]) -> Self {
+        self.flags = flags;
+        self
+    }
+}
+
+impl Flag {
+    pub(super) const fn short(mut self, letter: char) -> Self {
+        self.short = Some(letter);
+        self
+    }
+
+    /// Its own help instead of the setting's.
+    pub(super) const fn says(mut self, help: &'static str) -> Self {
+        self.help = Some(help);
+        self
+    }
+
+    /// Not in the short help.
+    pub(super) const fn rare(mut self) -> Self {
+        self.common = false;
+        self
+    }
+}
