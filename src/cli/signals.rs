@@ -20,12 +20,14 @@ impl Signals {
     pub(super) fn listen(stop: Stop) -> Self {
         let first = Arc::new(OnceLock::new());
         let told = Arc::clone(&first);
+        // Heard from here on, not from the task's first turn; and once for both, or one that follows at once would be lost.
+        let mut incoming = Incoming::new();
         let listener = tokio::spawn(async move {
-            let exit = signal().await;
+            let exit = incoming.next().await;
             told.get_or_init(|| exit);
             output::warn("stopping: what is in flight is finished; once more gives it up");
             stop.drain();
-            signal().await;
+            incoming.next().await;
             stop.now();
         });
         Self { first, listener }
@@ -43,25 +45,40 @@ impl Drop for Signals {
     }
 }
 
-/// The next signal. One that cannot be listened for never comes.
+/// Signals as they come. One that cannot be listened for never comes.
 #[cfg(unix)]
-async fn signal() -> Exit {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => Exit::Interrupted,
-        _ = terminate.recv() => Exit::Terminated,
+struct Incoming(Option<[tokio::signal::unix::Signal; 2]>);
+
+#[cfg(unix)]
+impl Incoming {
+    fn new() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        Self(signal(SignalKind::interrupt()).and_then(|one| Ok([one, signal(SignalKind::terminate())?])).ok())
+    }
+
+    async fn next(&mut self) -> Exit {
+        let Some([interrupt, terminate]) = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = interrupt.recv() => Exit::Interrupted,
+            _ = terminate.recv() => Exit::Terminated,
+        }
     }
 }
 
-/// The next signal.
+/// Ctrl-C as it comes.
 #[cfg(not(unix))]
-async fn signal() -> Exit {
-    match tokio::signal::ctrl_c().await {
-        Ok(()) => Exit::Interrupted,
-        Err(_) => std::future::pending().await,
+struct Incoming;
+
+#[cfg(not(unix))]
+impl Incoming {
+    fn new() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) -> Exit {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Exit::Interrupted,
+            Err(_) => std::future::pending().await,
+        }
     }
 }
