@@ -72,6 +72,9 @@ fn each_switch_turns_its_rule_and_no_other() {
     };
     check(|it| it.normalize_escapes = true, "http://a.org/~//b;jsessionid=1?z=1&utm_id=2&CFID=3&&ref=4");
     check(|it| it.collapse_slashes = true, "http://a.org/%7e/b;jsessionid=1?z=1&utm_id=2&CFID=3&&ref=4");
+    let mut rules = none();
+    rules.collapse_slashes = true;
+    assert_eq!(with(&rules, "http://a.org//b///c//").key(), "http://a.org/b/c/");
     check(|it| it.sort_query = true, "http://a.org/%7e//b;jsessionid=1?&CFID=3&ref=4&utm_id=2&z=1");
     check(|it| it.drop_empty_query = true, "http://a.org/%7e//b;jsessionid=1?z=1&utm_id=2&CFID=3&ref=4");
     check(|it| it.drop_tracking = true, "http://a.org/%7e//b;jsessionid=1?z=1&CFID=3&&ref=4");
@@ -139,6 +142,8 @@ fn links_are_resolved_as_browsers_do() {
         ("//x.org/y", "http://x.org/y"),
         ("///x.org/y", "http://x.org/y"),
         (" \\\t//\n\\x.org/y", "http://x.org/y"),
+        ("/\t//x.org/y", "http://x.org/y"),
+        ("//\n/x.org/y", "http://x.org/y"),
         ("http:x", "http://a.org:81/b/x"),
         ("https:x", "https://x/"),
         ("http:///x.org", "http://x.org/"),
@@ -174,6 +179,8 @@ fn what_is_no_address_of_a_page_says_why() {
     ] {
         assert_eq!(refused(text).to_string(), reason, "{text:?}");
     }
+    // Too long to be told before parsing, and cut.
+    assert_eq!(refused(&format!("{}:x", "a".repeat(100))), AddressError::UnsupportedScheme("a".repeat(64)));
     assert_eq!(url("ht\ntp://a.org/").wire(), "http://a.org/");
 }
 

@@ -30,6 +30,8 @@ fn a_list_is_read_past_its_bad_lines() {
             "8 https://c.org/x!",
         ]
     );
+    // The mark is one at the beginning only.
+    assert!(told("\n\u{feff}http://a.org/".as_bytes())[0].starts_with("seeds.txt:2: not a URL"));
     assert!(told(b"").is_empty());
     assert!(told(b"\n# \n \r\n").is_empty());
 }
@@ -49,6 +51,7 @@ fn a_missing_scheme_is_https_where_a_host_comes_first() {
         ("HTTP:example.org", "1 http://example.org/"),
         ("mailto:x", "seeds.txt:1: scheme `mailto` is not crawled: \"mailto:x\""),
         ("tel:911", "seeds.txt:1: scheme `tel` is not crawled: \"tel:911\""),
+        ("example.org:x", "seeds.txt:1: scheme `example.org` is not crawled: \"example.org:x\""),
         ("urn:isbn:1", "seeds.txt:1: scheme `urn` is not crawled: \"urn:isbn:1\""),
         ("ann@example.org", "seeds.txt:1: not a URL: relative URL without a base: \"ann@example.org\""),
         ("/etc/hosts", "seeds.txt:1: not a URL: relative URL without a base: \"/etc/hosts\""),
