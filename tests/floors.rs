@@ -19,7 +19,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("brotli", &["src/crawl/decode.rs"]),
     ("bytes", &[]),
     ("chardetng", &["src/crawl/charset.rs"]),
-    ("clap", &["src/cli/arguments.rs"]),
+    ("clap", &["src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
     ("encoding_rs", &["src/crawl/charset.rs"]),
     // The simulated web compresses what the crawl decompresses.

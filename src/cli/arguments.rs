@@ -9,6 +9,7 @@ use clap_complete::Shell;
 
 use super::exit::Exit;
 use super::layers::untyped;
+use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
 use super::settings::Settings;
 use super::suggest::nearest;
@@ -28,6 +29,8 @@ pub(super) enum Request {
     Crawl,
     /// Print what a robots.txt says to the URLs on standard input.
     Robots { file: PathBuf, agent: String },
+    /// Work on a filter outside a crawl.
+    Seen(SeenRequest),
     /// Print a job's report again.
     Stats { job: PathBuf, json: bool },
 }
@@ -62,18 +65,30 @@ impl CommandLine {
             "robots" => {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
+            "seen" => Request::Seen(seen::request(own)),
             "stats" => Request::Stats { job: path("job"), json: own.get_flag("json") },
             _ => Request::Crawl,
         };
-        let flags = if matches!(request, Request::Config { .. } | Request::Crawl) { given(own) } else { Vec::new() };
+        let flags = match request {
+            Request::Config { .. } | Request::Crawl => given(own, |_| true),
+            Request::Seen(SeenRequest::Build { .. }) => {
+                own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_seen))
+            }
+            _ => Vec::new(),
+        };
         Ok(Self { request, config: own.try_get_one("config").ok().flatten().cloned(), flags })
     }
 }
 
-/// What the flags of the table were given.
-fn given(matches: &ArgMatches) -> Vec<(usize, &'static str, Given)> {
+/// The settings that a filter outside a crawl has too.
+fn is_seen(setting: &Setting) -> bool {
+    setting.section() == "seen"
+}
+
+/// What the flags of some of the table's settings were given.
+fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'static str, Given)> {
     let mut given = Vec::new();
-    for (row, setting) in TABLE.iter().enumerate() {
+    for (row, setting) in TABLE.iter().enumerate().filter(|(_, setting)| of(setting)) {
         for flag in setting.flags {
             let texts: Vec<String> = match flag.takes {
                 Takes::Nothing(texts) => {
@@ -116,7 +131,9 @@ fn command() -> Command {
             .value_parser(value_parser!(PathBuf))
             .help("Settings from this file [default: crawler.toml, if there is one]")
     };
-    let settings = || TABLE.iter().flat_map(|setting| setting.flags.iter().map(move |flag| arg(setting, flag)));
+    let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
+    let settings = || TABLE.iter().flat_map(flags);
+    let seen_settings = TABLE.iter().filter(|setting| is_seen(setting)).flat_map(flags);
     Command::new(NAME)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Crawls the web politely and tells what its URL-seen filter lost")
@@ -169,6 +186,7 @@ fn command() -> Command {
                         .help("The product token to look for"),
                 ),
         )
+        .subcommand(seen::command(seen_settings).arg(config()))
         .subcommand(
             Command::new("stats")
                 .about("Print the report of a job again")

@@ -44,7 +44,7 @@ pub(super) fn robots(file: &Path, agent: &str) -> Result<(), Failure> {
 const MAX_LINE: usize = 1 << 20;
 
 /// Replaces `line` by the next line without its end, cut one byte behind [`MAX_LINE`]; says whether there was one.
-fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+pub(super) fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut read = input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', line)?;
     if line.last() == Some(&b'\n') {

@@ -10,6 +10,7 @@ mod output;
 mod progress;
 mod quantity;
 mod seeds;
+mod seen;
 mod setting;
 mod settings;
 mod signals;
@@ -57,6 +58,7 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
         }
         Request::Crawl => return crawl::crawl(&checked(settings(line)?)?),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
+        Request::Seen(request) => seen::run(request, &settings(line)?.settings)?,
         Request::Stats { job, json } => stats(job, *json)?,
     }
     Ok(Exit::Done)

@@ -19,4 +19,4 @@ mod replace;
 pub use directory::Job;
 pub use error::JobError;
 pub use manifest::Manifest;
-pub use replace::replace;
+pub use replace::{replace, replace_with};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `1,234,567`.
-pub(super) fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -16,7 +16,7 @@ pub(super) fn thousands(number: u64) -> String {
 }
 
 /// At most seven characters: exact below a million, then `1.23 M`.
-pub(super) fn short(number: u64) -> String {
+pub(crate) fn short(number: u64) -> String {
     match number {
         0..1_000_000 => thousands(number),
         _ => scaled(number as f64, 1e3, &["", " k", " M", " G", " T", " P", " E"]),
@@ -24,7 +24,7 @@ pub(super) fn short(number: u64) -> String {
 }
 
 /// `1.23 MiB`.
-pub(super) fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     scaled(number as f64, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"])
 }
 
@@ -50,7 +50,7 @@ fn decimals(number: f64) -> usize {
 }
 
 /// An expected number of URLs, as many digits as mean something: `0`, `4.1e-5`, `0.31`, `12.4`, `1,240`.
-pub(super) fn expected(number: f64) -> String {
+pub(crate) fn expected(number: f64) -> String {
     match number {
         0.0 => "0".to_owned(),
         ..0.01 => format!("{number:.1e}"),
@@ -60,17 +60,17 @@ pub(super) fn expected(number: f64) -> String {
 }
 
 /// A chance: `0`, `1.0e-4`.
-pub(super) fn chance(share: f64) -> String {
+pub(crate) fn chance(share: f64) -> String {
     if share == 0.0 { "0".to_owned() } else { format!("{share:.1e}") }
 }
 
 /// `12.3 %` of a whole; of nothing, `-`.
-pub(super) fn percent(part: f64, whole: f64) -> String {
+pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", part / whole * 100.0) } else { "-".to_owned() }
 }
 
 /// Two units: `3 d 4 h`, `2 min 14 s`; below a minute three digits of one: `1.20 s`, `340 us`.
-pub(super) fn duration(duration: Duration) -> String {
+pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0..60 => scaled(duration.as_secs_f64() * 1e6, 1e3, &[" us", " ms", " s"]),
@@ -86,7 +86,7 @@ pub(super) fn duration(duration: Duration) -> String {
     clippy::cast_sign_loss,
     reason = "the cast saturates, which is the nearest count"
 )]
-pub(super) fn whole(number: f64) -> u64 {
+pub(crate) fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 

@@ -2,7 +2,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Report;
 use crate::job::replace;
@@ -73,9 +73,8 @@ impl Report {
     ///
     /// # Errors
     /// Where the writer fails.
-    pub fn write_json(&self, mut to: impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut to, self)?;
-        writeln!(to)
+    pub fn write_json(&self, to: impl Write) -> io::Result<()> {
+        write_json(self, to)
     }
 
     /// Makes it the content of a file, whole or not at all.
@@ -87,4 +86,10 @@ impl Report {
         self.write_json(&mut json)?;
         replace(path, &json)
     }
+}
+
+/// Writes any value as JSON, indented, with a newline at the end.
+pub(crate) fn write_json(value: &impl Serialize, mut to: impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut to, value)?;
+    writeln!(to)
 }

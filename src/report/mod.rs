@@ -12,7 +12,7 @@
 //! version could not read, or would misread, makes the next one.
 
 mod cost;
-mod figures;
+pub(crate) mod figures;
 mod file;
 mod format;
 mod page;
@@ -20,6 +20,7 @@ mod parts;
 mod text;
 
 pub use cost::Cost;
+pub(crate) use file::write_json;
 pub use file::{ReportError, read};
 pub use format::{
     HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly, Urls,

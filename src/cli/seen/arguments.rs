@@ -1,0 +1,115 @@
+//! The flags of `crawler seen`.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::super::quantity::COUNT;
+use super::SeenRequest;
+
+/// `crawler seen` and what is below it; `settings` are the flags of the filter's own settings.
+pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
+    let file = |help: &'static str| {
+        Arg::new("file").required(true).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
+    };
+    let switch =
+        |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
+    let raw = || switch("raw", "Lines are any text, not URLs");
+    let json = || switch("json", "As JSON");
+    let overwrite = || switch("overwrite", "Replace the file if it is there");
+    Command::new("seen")
+        .about("Plan, build, ask and merge URL-seen filters outside a crawl")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("build")
+                .about("Put the lines of standard input into a new filter")
+                .arg(file("The filter to make"))
+                .args([raw(), overwrite()])
+                .args(settings),
+        )
+        .subcommand(
+            Command::new("info").about("Print what a filter holds and costs").arg(file("The filter")).arg(json()),
+        )
+        .subcommand(
+            Command::new("merge")
+                .about("Write the union of filters of the same layout, size and key")
+                .arg(file("The filter to make"))
+                .arg(
+                    Arg::new("from")
+                        .required(true)
+                        .num_args(1..)
+                        .value_name("FROM")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("The filters to merge"),
+                )
+                .arg(overwrite()),
+        )
+        .subcommand(
+            Command::new("plan")
+                .about("Print what each layout would cost and lose")
+                .arg(
+                    Arg::new("urls")
+                        .long("urls")
+                        .required(true)
+                        .value_name("N")
+                        .value_parser(count)
+                        .help("Distinct URLs to hold: 1000000, 10M, 1e9"),
+                )
+                .arg(
+                    Arg::new("rate")
+                        .long("rate")
+                        .default_value("1e-4")
+                        .value_name("P")
+                        .value_parser(rate)
+                        .help("False-positive rate once they are all in"),
+                )
+                .arg(json()),
+        )
+        .subcommand(
+            Command::new("query")
+                .about("Print `new` or `seen` for each line of standard input; nothing is remembered")
+                .arg(file("The filter"))
+                .args([raw(), switch("count", "Print how many of each instead")]),
+        )
+        .subcommand(
+            Command::new("remove")
+                .about("Take the lines of standard input out of a filter of the counting or exact layout")
+                .arg(file("The filter; it is replaced"))
+                .arg(raw()),
+        )
+}
+
+/// What the matches of `crawler seen` ask for.
+pub(in crate::cli) fn request(matches: &ArgMatches) -> SeenRequest {
+    let (name, own) = matches.subcommand().unwrap_or(("", matches));
+    let file = || own.get_one::<PathBuf>("file").cloned().unwrap_or_default();
+    let flag = |name| own.get_flag(name);
+    match name {
+        "build" => SeenRequest::Build { file: file(), raw: flag("raw"), overwrite: flag("overwrite") },
+        "merge" => {
+            let from = own.get_many("from").into_iter().flatten().cloned().collect();
+            SeenRequest::Merge { to: file(), from, overwrite: flag("overwrite") }
+        }
+        "plan" => {
+            let urls = own.get_one("urls").copied().unwrap_or_default();
+            SeenRequest::Plan { urls, rate: own.get_one("rate").copied().unwrap_or_default(), json: flag("json") }
+        }
+        "query" => SeenRequest::Query { file: file(), raw: flag("raw"), count: flag("count") },
+        "remove" => SeenRequest::Remove { file: file(), raw: flag("raw") },
+        // clap lets no other name through.
+        _ => SeenRequest::Info { file: file(), json: flag("json") },
+    }
+}
+
+/// A count with its unit, or as `1e9`.
+fn count(text: &str) -> Result<u64, String> {
+    COUNT.parse(text).filter(|count| *count > 0).ok_or_else(|| "a count above 0, as in 1000000, 10M, 1e9".to_owned())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|rate| *rate > 0.0 && *rate < 1.0)
+        .ok_or_else(|| "above 0 and below 1, as in 1e-4".to_owned())
+}

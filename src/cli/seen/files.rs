@@ -1,0 +1,209 @@
+//! Filters in files: built from lines, asked by lines, merged.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use super::super::exit::{Exit, Failure};
+use super::super::lines::next_line;
+use super::super::output::{Safe, print, warn};
+use super::name;
+use crate::address::{AddressError, Canonicalizer, Fingerprint, FingerprintKey};
+use crate::report::figures::{bytes, chance, expected, percent, thousands};
+use crate::report::write_json;
+use crate::seen::{Removal, SeenOptions, SeenSet, Sighting};
+
+/// Lines that are shown to a filter together.
+const BATCH: usize = 4096;
+
+/// What a line is: a URL, or, raw, its bytes as they are.
+pub(super) struct Reading {
+    /// `None` is raw.
+    pub(super) canonicalizer: Option<Canonicalizer>,
+}
+
+impl Reading {
+    fn fingerprint(&self, key: FingerprintKey, line: &[u8]) -> Result<Fingerprint, AddressError> {
+        let Some(canonicalizer) = &self.canonicalizer else { return Ok(key.fingerprint_bytes(line)) };
+        let text = std::str::from_utf8(line).map_err(|_| AddressError::Malformed("not UTF-8".to_owned()))?;
+        Ok(canonicalizer.canonicalize(text)?.fingerprint(key))
+    }
+
+    /// Calls `each` with every line of standard input, as a fingerprint or as the reason why it is none.
+    fn each(
+        &self,
+        key: FingerprintKey,
+        mut each: impl FnMut(u64, Result<Fingerprint, AddressError>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut input = io::stdin().lock();
+        let mut line = Vec::new();
+        let mut number = 0;
+        while next_line(&mut input, &mut line)? {
+            number += 1;
+            each(number, self.fingerprint(key, &line))?;
+        }
+        Ok(())
+    }
+}
+
+/// `crawler seen build`: a new filter of the lines of standard input.
+pub(super) fn build(file: &Path, options: &SeenOptions, reading: &Reading, overwrite: bool) -> Result<(), Failure> {
+    refuse_to_overwrite(file, overwrite)?;
+    let seen = SeenSet::new(options).map_err(|error| Failure::caused(Exit::Usage, "settings", &error))?;
+    let (mut new, mut bad) = (0, 0);
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut sightings = Vec::new();
+    let mut show = |batch: &mut Vec<Fingerprint>| {
+        seen.insert_batch(batch, &mut sightings);
+        new += sightings.iter().filter(|sighting| **sighting == Sighting::New).count();
+        batch.clear();
+    };
+    let mut lines = 0;
+    let read = reading.each(options.key, |number, line| {
+        lines = number;
+        match line {
+            Ok(fingerprint) => {
+                batch.push(fingerprint);
+                if batch.len() == BATCH {
+                    show(&mut batch);
+                }
+            }
+            Err(reason) => {
+                bad += 1;
+                warn(&format!("line {number}: {reason}"));
+            }
+        }
+        Ok(())
+    });
+    read.map_err(|error| Failure::caused(Exit::Failed, "cannot read standard input", &error))?;
+    show(&mut batch);
+    save(&seen, file)?;
+    // Not data: whoever wants it in a program asks `info --json`.
+    let _ =
+        writeln!(io::stderr(), "{} lines, {} new, {} refused", thousands(lines), thousands(new as u64), thousands(bad));
+    Ok(())
+}
+
+/// `crawler seen query`: `new` or `seen` a line, or `error`, tab, reason; or how many of each.
+pub(super) fn query(file: &Path, reading: &Reading, count: bool) -> Result<(), Failure> {
+    let seen = load(file)?;
+    let mut counts = [0_u64; 3];
+    print(|out| {
+        reading.each(seen.options().key, |_, line| {
+            let (index, answer) = match line {
+                Ok(fingerprint) if seen.contains(fingerprint) => (1, "seen".to_owned()),
+                Ok(_) => (0, "new".to_owned()),
+                Err(reason) => (2, format!("error\t{}", Safe(&reason.to_string()))),
+            };
+            counts[index] += 1;
+            if count { Ok(()) } else { writeln!(out, "{answer}") }
+        })?;
+        let [new, seen, errors] = counts;
+        if count { writeln!(out, "new\t{new}\nseen\t{seen}\nerror\t{errors}") } else { Ok(()) }
+    })
+}
+
+/// `crawler seen remove`: takes the lines of standard input out again.
+pub(super) fn remove(file: &Path, reading: &Reading) -> Result<(), Failure> {
+    let seen = load(file)?;
+    let mut counts = [0_u64; 3];
+    let mut refused = None;
+    let read = reading.each(seen.options().key, |_, line| {
+        let index = match line.map(|fingerprint| seen.remove(fingerprint)) {
+            Ok(Ok(Removal::Removed)) => 0,
+            Ok(Ok(_)) => 1,
+            Ok(Err(error)) => {
+                refused = Some(error);
+                return Err(io::Error::other("refused"));
+            }
+            Err(_) => 2,
+        };
+        counts[index] += 1;
+        Ok(())
+    });
+    if let Some(error) = refused {
+        return Err(Failure::caused(Exit::Usage, &file.display().to_string(), &error));
+    }
+    read.map_err(|error| Failure::caused(Exit::Failed, "cannot read standard input", &error))?;
+    save(&seen, file)?;
+    let [removed, absent, bad] = counts.map(thousands);
+    let _ = writeln!(io::stderr(), "{removed} removed, {absent} not there, {bad} refused");
+    Ok(())
+}
+
+/// `crawler seen merge`: the union of filters of one geometry and key.
+pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Result<(), Failure> {
+    refuse_to_overwrite(to, overwrite)?;
+    let Some((first, others)) = from.split_first() else { return Err(Failure::new(Exit::Usage, "nothing to merge")) };
+    let mut union = load(first.as_ref())?;
+    for other in others {
+        let other = other.as_ref();
+        union = union
+            .merge(BufReader::new(open(other)?))
+            .map_err(|error| Failure::caused(Exit::Failed, &other.display().to_string(), &error))?;
+    }
+    save(&union, to)
+}
+
+/// `crawler seen info`: what a filter holds and costs.
+pub(super) fn info(file: &Path, json: bool) -> Result<(), Failure> {
+    let seen = load(file)?;
+    let statistics = seen.statistics();
+    if json {
+        return print(|out| write_json(&statistics, out));
+    }
+    let all = &statistics.merged;
+    let options = seen.options();
+    let mut rows = vec![
+        ("layout", name(options.layout).to_owned()),
+        ("shards", thousands(options.shards as u64)),
+        ("layers", thousands(all.layers)),
+        ("capacity", thousands(all.capacity)),
+        ("inserted", thousands(all.inserted)),
+        ("distinct, from the fill", expected(all.cardinality)),
+        ("filled", percent(all.fill_ratio, 1.0)),
+        ("bits, m", thousands(all.bits)),
+        ("probes, k", all.probes.to_string()),
+        ("memory", bytes(all.bytes)),
+        ("false-positive rate, target", chance(all.false_positive_rate_target)),
+        ("false-positive rate, now", chance(all.false_positive_rate_estimated)),
+        ("false-positive rate, mean", chance(all.false_positive_rate_mean)),
+        ("URLs lost, expected", expected(all.expected_lost)),
+    ];
+    if let Some(audit) = &all.audit {
+        let interval = format!(
+            "{}, {} to {} with 95 %",
+            expected(audit.lost),
+            expected(audit.lost_low),
+            expected(audit.lost_high)
+        );
+        rows.push(("URLs lost, measured", interval));
+    }
+    print(|out| rows.iter().try_for_each(|(what, figure)| writeln!(out, "{what:<28}{figure}")))
+}
+
+fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), Failure> {
+    if !overwrite && file.exists() {
+        return Err(Failure::new(Exit::Usage, format!("{} is there already; --overwrite replaces it", file.display())));
+    }
+    Ok(())
+}
+
+fn open(file: &Path) -> Result<File, Failure> {
+    File::open(file).map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))
+}
+
+fn load(file: &Path) -> Result<SeenSet, Failure> {
+    SeenSet::load(BufReader::new(open(file)?), None)
+        .map_err(|error| Failure::caused(Exit::Failed, &file.display().to_string(), &error))
+}
+
+/// Beside the file, then into its place: a command that is killed leaves the old one whole.
+fn save(seen: &SeenSet, file: &Path) -> Result<(), Failure> {
+    crate::job::replace_with(file, |to| {
+        let mut to = BufWriter::new(to);
+        seen.save(&mut to)?;
+        to.flush()
+    })
+    .map_err(|error| Failure::caused(Exit::Failed, &format!("cannot write {}", file.display()), &error))
+}

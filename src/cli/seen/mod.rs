@@ -1,0 +1,63 @@
+//! `crawler seen`: filters outside a crawl, planned, built, asked, merged and compared.
+
+mod arguments;
+mod files;
+mod plan;
+
+use std::path::PathBuf;
+
+pub(super) use arguments::{command, request};
+use files::Reading;
+
+use super::exit::Failure;
+use super::settings::Settings;
+use crate::address::Canonicalizer;
+use crate::seen::Layout;
+
+/// What `crawler seen` was asked for.
+#[derive(Debug)]
+pub(super) enum SeenRequest {
+    /// Put the lines of standard input into a new filter.
+    Build { file: PathBuf, raw: bool, overwrite: bool },
+    /// Say what a filter holds and costs.
+    Info { file: PathBuf, json: bool },
+    /// Write the union of some filters.
+    Merge { to: PathBuf, from: Vec<PathBuf>, overwrite: bool },
+    /// Say what each layout would cost.
+    Plan { urls: u64, rate: f64, json: bool },
+    /// Say of each line of standard input whether a filter holds it.
+    Query { file: PathBuf, raw: bool, count: bool },
+    /// Take the lines of standard input out of a filter.
+    Remove { file: PathBuf, raw: bool },
+}
+
+/// Does it. A filter is built by the settings of `[seen]`, and URLs get their keys by those of `[keys]`, as in a crawl; but its fingerprints
+/// are keyed with the settings' own key, not a random one, so that filters built apart can be merged.
+pub(super) fn run(request: &SeenRequest, settings: &Settings) -> Result<(), Failure> {
+    let frontier = &settings.crawl.frontier;
+    let reading = |raw: bool| {
+        let canonicalizer = Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
+        Reading { canonicalizer: (!raw).then_some(canonicalizer) }
+    };
+    match request {
+        SeenRequest::Build { file, raw, overwrite } => files::build(file, &frontier.seen, &reading(*raw), *overwrite),
+        SeenRequest::Info { file, json } => files::info(file, *json),
+        SeenRequest::Merge { to, from, overwrite } => files::merge(to, from, *overwrite),
+        SeenRequest::Plan { urls, rate, json } => plan::plan(*urls, *rate, *json),
+        SeenRequest::Query { file, raw, count } => files::query(file, &reading(*raw), *count),
+        SeenRequest::Remove { file, raw } => files::remove(file, &reading(*raw)),
+    }
+}
+
+/// Every layout, by the name that users call it.
+pub(super) const LAYOUTS: [(&str, Layout); 5] = [
+    ("blocked", Layout::Blocked),
+    ("standard", Layout::Standard),
+    ("partitioned", Layout::Partitioned),
+    ("counting", Layout::Counting),
+    ("exact", Layout::Exact),
+];
+
+fn name(layout: Layout) -> &'static str {
+    LAYOUTS.iter().find(|(_, known)| *known == layout).map_or("unknown", |(name, _)| name)
+}
