@@ -16,8 +16,9 @@ use super::harvest::Harvest;
 const PIECE: usize = 4 * 1024;
 /// Nodes in a document: about 80 MB of them.
 const MAX_NODES: usize = 1 << 19;
-/// Comparisons of attribute names: a second's work. html5ever compares each attribute of a tag with all before it.
-const MAX_COMPARISONS: u64 = 1 << 30;
+/// Comparisons of attribute names, at most: half a second's work, and an inline image of 2 MB, whose slashes might be names.
+/// html5ever compares each attribute of a tag with all before it.
+const MAX_COMPARISONS: u64 = 1 << 29;
 
 /// A text read as a document.
 pub(super) enum Document {

@@ -13,6 +13,7 @@ use reqwest::{Client, Method, Request, Url};
 use super::decode::{Decoder, Stop};
 use super::dial::{self, Dial, WatchLayer};
 use super::guard::{is_bad_port, is_global};
+use super::keep::{KEPT_FOR, Keeper};
 use super::resolve::{ResolveError, Resolver};
 use super::response::retry_after;
 use super::{FetchOptions, Response, RobotsTag, tls};
@@ -22,16 +23,15 @@ use crate::frontier::Failure;
 const MAX_HEADERS: usize = 256;
 /// Bytes of headers that HTTP/2 may send; HTTP/1.1 has hyper's bound of about 400 KiB.
 const MAX_HEADER_LIST: u32 = 64 * 1024;
-/// Connections kept open to one host: politeness asks one thing at a time of it.
-const IDLE_CONNECTIONS: usize = 1;
-/// How long one is kept.
-const IDLE_CONNECTION_TTL: Duration = Duration::from_secs(60);
+/// The longest clock, so that any option can be added to any time.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The HTTP client: one GET at a time for a URL, no redirects followed, no cookies, no proxies (those of the environment
 /// neither), every limit of [`FetchOptions`] held. Cheap to clone; clones share connections and the name cache.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Client,
+    keeper: Arc<Keeper>,
     options: Arc<FetchOptions>,
 }
 
@@ -79,8 +79,9 @@ impl Fetcher {
             .no_proxy()
             .referer(false)
             .connect_timeout(options.connect_timeout)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            .pool_idle_timeout(IDLE_CONNECTION_TTL)
+            // Politeness asks one thing at a time of a host.
+            .pool_max_idle_per_host(1)
+            .pool_idle_timeout(KEPT_FOR)
             // Servers that browsers bear with (HOSTILE.md H10). Not HTTP/0.9: any line a port says would be a page.
             .http1_allow_obsolete_multiline_headers_in_responses(true)
             .http1_allow_spaces_after_header_name_in_responses(true)
@@ -92,7 +93,7 @@ impl Fetcher {
             .tls_backend_preconfigured(tls::config().map_err(|error| setup(error.into()))?)
             .build()
             .map_err(|error| setup(error.into()))?;
-        Ok(Self { client, options: Arc::new(options.clone()) })
+        Ok(Self { client, keeper: Arc::default(), options: Arc::new(options.clone()) })
     }
 
     /// Gets one URL. Takes at most the total clock; holds the body and little else.
@@ -121,20 +122,22 @@ impl Fetcher {
 
     /// One request, up to its response's head.
     async fn head(&self, url: &Url, dial: &Arc<Dial>, total: Clock) -> Result<reqwest::Response, FetchError> {
-        let request = Request::new(Method::GET, url.clone());
+        let mut request = Request::new(Method::GET, url.clone());
+        if !self.keeper.keeps(url.origin(), Instant::now()) {
+            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         let mut head = pin!(dial::watched(dial, self.client.execute(request)));
+        let connecting = Clock { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
         let mut clock = Clock { name: "first byte", length: self.options.first_byte_timeout, from: Instant::now() };
         loop {
             let first = clock.sooner(total);
-            match tokio::time::timeout_at(first.until().into(), &mut head).await {
-                Ok(result) => return result.map_err(no_head),
-                Err(_) => {
-                    // The clock runs from when the request was sent; connecting has its own, which the client keeps.
-                    clock.from = dial.sent_at().unwrap_or_else(Instant::now);
-                    if clock.sooner(total).until() <= first.until() {
-                        return Err(first.ran_out());
-                    }
-                }
+            if let Ok(result) = tokio::time::timeout_at(first.until().into(), &mut head).await {
+                return result.map_err(|error| no_head(error, connecting));
+            }
+            // The clock runs from when the request was sent; connecting has its own, which the client keeps.
+            clock.from = dial.sent_at().unwrap_or_else(Instant::now);
+            if clock.sooner(total).until() <= first.until() {
+                return Err(first.ran_out());
             }
         }
     }
@@ -246,7 +249,7 @@ struct Clock {
 
 impl Clock {
     fn until(self) -> Instant {
-        self.from + self.length
+        self.from + self.length.min(LONGEST)
     }
 
     fn sooner(self, other: Self) -> Self {
@@ -270,8 +273,8 @@ impl FetchError {
     }
 }
 
-/// Why no head came.
-fn no_head(error: reqwest::Error) -> FetchError {
+/// Why no head came; `connecting` is the one clock that the client keeps.
+fn no_head(error: reqwest::Error, connecting: Clock) -> FetchError {
     let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
     let hyper = chain(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
     let is_eof = |cause: &(dyn Error + 'static)| {
@@ -281,6 +284,7 @@ fn no_head(error: reqwest::Error) -> FetchError {
         Some(ResolveError::Private(_)) => Failure::Address,
         Some(ResolveError::Failed(_) | ResolveError::TimedOut) => Failure::Dns,
         None if chain(&error).any(tls::is_tls) => Failure::Tls,
+        None if error.is_connect() && error.is_timeout() => return connecting.ran_out(),
         None if error.is_timeout() => Failure::Timeout,
         // Of connecting, only the TLS handshake reads.
         None if error.is_connect() && chain(&error).any(is_eof) => Failure::Tls,

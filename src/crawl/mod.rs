@@ -12,6 +12,7 @@ mod fetch;
 mod finish;
 mod guard;
 mod harvest;
+mod keep;
 mod latency;
 mod options;
 mod parse;

@@ -66,7 +66,7 @@ pub enum Reading {
 /// Takes links, title and robots directives from an HTML body.
 ///
 /// Time is linear in the body's length, whatever it says; memory is at most a document of half a million nodes beside it;
-/// the stack is as deep for any page as for an empty one. About 10 ns a byte for an ordinary page (`benches/parse.rs`).
+/// the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost of an ordinary page and of the worst.
 pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
     let decoded = charset::decode(body, content_type);
     let mut harvest = Harvest::new(options);
