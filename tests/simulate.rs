@@ -93,7 +93,9 @@ fn hrefs(address: &Url, answer: &Answer) -> Vec<Href> {
             hrefs.push(Href { url, nofollow: rel.split_whitespace().any(|word| word == "nofollow") });
         }
     }
-    hrefs.iter_mut().for_each(|href| href.nofollow |= page_nofollow);
+    for href in &mut hrefs {
+        href.nofollow |= page_nofollow;
+    }
     hrefs
 }
 
@@ -405,7 +407,9 @@ fn the_judge_convicts() {
     let (portal, robots) = ("http://www.simulated.test/", "http://www.simulated.test/robots.txt");
     let crawl = |urls: &[&str]| {
         let mut client = Client::new(&world);
-        urls.iter().for_each(|url| _ = client.ask(&parse(url)));
+        for url in urls {
+            client.ask(&parse(url));
+        }
         client.verdict()
     };
 
