@@ -161,6 +161,18 @@ fn sets_that_differ_are_not_merged() {
     );
 }
 
+#[test]
+fn a_union_beyond_its_capacity_grows() {
+    let options = options(Layout::Blocked, 1000);
+    let file = saved(&filled(&options, 700..1400));
+    let union = filled(&options, 0..700).merge(&file[..]).unwrap();
+    assert_eq!(union.statistics().merged.layers, 2);
+    for count in 2000..2050 {
+        union.insert(key(count));
+    }
+    assert_eq!(union.statistics().merged.layers, 4, "both shards hold 700 URLs in a layer for 500");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -110,3 +110,22 @@ impl Memory for Flat {
         Sighting::New
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Fingerprint;
+
+    #[test]
+    fn counters_that_overflowed_stay() {
+        let mut flat = Flat::new(640, 2, false, 4);
+        let probes = Probes::new(Fingerprint::from_bits(0x0123_4567_89AB_CDEF), 0);
+        let [full, other] = flat.places(probes).collect::<Vec<_>>()[..] else { panic!("two probes") };
+        flat.set(full, 15);
+        assert_eq!(flat.insert(probes), Sighting::New);
+        assert_eq!((flat.get(full), flat.get(other)), (15, 1));
+        assert_eq!(flat.remove(probes), Removal::Removed);
+        assert_eq!((flat.get(full), flat.get(other)), (15, 0));
+        assert_eq!((0..640).filter(|&place| flat.get(place) != 0).count(), 1);
+    }
+}
