@@ -101,6 +101,7 @@ fn each_layer_counts_over_those_below_it() {
     assert_eq!(line(&["--simulate"], None, "host_delay"), r#""20ms" # --simulate"#);
     assert_eq!(line(&["--simulate"], Some("4s"), "host_delay"), r#""4s" # CRAWLER_POLITENESS_HOST_DELAY"#);
     assert_eq!(line(&["--host-delay=5s"], Some("4s"), "host_delay"), r#""5s" # --host-delay"#);
+    assert_eq!(line(&["a.b", "c.d"], None, "urls"), r#"["a.b", "c.d"] # URL"#);
     assert_eq!(line(&["-vv"], None, "log"), r#""warn,crawler=debug" # --verbose"#);
 }
 

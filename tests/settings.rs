@@ -106,3 +106,22 @@ fn each_key_is_an_environment_variable() {
         assert!(printed.contains(&variable), "{key}");
     }
 }
+
+#[test]
+fn each_flag_in_the_readme_is_one_of_the_command() {
+    let help: String =
+        [&["--help"][..], &["config", "--help"], &["stats", "--help"]].iter().map(|of| print(of)).collect();
+    let known: BTreeSet<_> = help.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).collect();
+    let mut flags = 0;
+    for line in include_str!("../README.md").lines() {
+        // What stands before the command's name, or before a bare `--`, is cargo's.
+        let Some((_, arguments)) = line.split_once("crawler ").or_else(|| line.split_once(" -- ")) else { continue };
+        for flag in arguments.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).filter(|word| word.len() > 3) {
+            if flag.starts_with("--") && !flag.starts_with("---") {
+                assert!(known.contains(flag), "{flag} in {line}");
+                flags += 1;
+            }
+        }
+    }
+    assert!(flags > 4, "{flags}");
+}

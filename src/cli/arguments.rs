@@ -41,8 +41,8 @@ pub(super) struct CommandLine {
     pub(super) request: Request,
     /// The configuration file.
     pub(super) config: Option<PathBuf>,
-    /// Row of the table, name of the flag, what it was given.
-    pub(super) flags: Vec<(usize, &'static str, Given)>,
+    /// Row of the table, which of its flags, what that was given.
+    pub(super) flags: Vec<(usize, &'static Flag, Given)>,
 }
 
 impl CommandLine {
@@ -86,7 +86,7 @@ fn is_seen(setting: &Setting) -> bool {
 }
 
 /// What the flags of some of the table's settings were given.
-fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'static str, Given)> {
+fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'static Flag, Given)> {
     let mut given = Vec::new();
     for (row, setting) in TABLE.iter().enumerate().filter(|(_, setting)| of(setting)) {
         for flag in setting.flags {
@@ -104,7 +104,7 @@ fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'s
                 }
             };
             if !texts.is_empty() {
-                given.push((row, flag.long, untyped(texts)));
+                given.push((row, flag, untyped(texts)));
             }
         }
     }
@@ -268,7 +268,7 @@ const EXAMPLES: [(&str, &str); 5] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
-    ("crawler config --host-delay 2s > crawler.toml", "the settings in force, as a file"),
+    ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --json", "the report of a crawl, again"),
 ];
 

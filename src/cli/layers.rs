@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 
+use super::setting::Flag;
 use super::settings::Settings;
 use super::suggest::nearest;
 use super::table::{SIMULATE, TABLE, row_of};
@@ -10,12 +11,12 @@ use super::toml_file::{self, Entry, Position};
 use super::value::{Given, Kind};
 
 /// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Source {
     Default,
     Environment(String),
     File(Position),
-    Flag(&'static str),
+    Flag(&'static Flag),
     Simulate,
 }
 
@@ -25,7 +26,7 @@ impl fmt::Display for Source {
             Self::Default => f.write_str("default"),
             Self::Environment(variable) => f.write_str(variable),
             Self::File(position) => position.fmt(f),
-            Self::Flag(name) => write!(f, "--{name}"),
+            Self::Flag(flag) => flag.fmt(f),
             Self::Simulate => f.write_str("--simulate"),
         }
     }
@@ -37,8 +38,8 @@ pub(super) struct Inputs {
     pub(super) file: Vec<Entry>,
     /// Each variable whose name starts with [`VARIABLES`].
     pub(super) environment: Vec<(String, OsString)>,
-    /// Row of the table, name of the flag, what it was given.
-    pub(super) flags: Vec<(usize, &'static str, Given)>,
+    /// Row of the table, which of its flags, what that was given.
+    pub(super) flags: Vec<(usize, &'static Flag, Given)>,
 }
 
 /// The merged settings, and where each came from.

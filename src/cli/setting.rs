@@ -1,5 +1,7 @@
 //! One row of the [table](super::table) of settings: what it is made of, and the words to write it with.
 
+use std::fmt;
+
 use super::value::Field;
 
 /// One setting.
@@ -15,6 +17,7 @@ pub(super) struct Setting {
 }
 
 /// One flag of the command.
+#[derive(Debug)]
 pub(super) struct Flag {
     /// Without dashes; also what clap knows it by.
     pub(super) long: &'static str,
@@ -29,6 +32,7 @@ pub(super) struct Flag {
 }
 
 /// What stands behind a flag.
+#[derive(Debug)]
 pub(super) enum Takes {
     /// Nothing; given once, twice, …, it stands for the first, second, … of these texts.
     Nothing(&'static [&'static str]),
@@ -72,6 +76,15 @@ impl Setting {
     pub(super) const fn flags(mut self, flags: &'static [Flag]) -> Self {
         self.flags = flags;
         self
+    }
+}
+
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.takes {
+            Takes::Positional(name) => f.write_str(name),
+            Takes::Nothing(_) | Takes::Value(_) => write!(f, "--{}", self.long),
+        }
     }
 }
 
