@@ -4,6 +4,7 @@ mod arguments;
 mod config;
 mod crawl;
 mod exit;
+mod field;
 mod layers;
 mod lines;
 mod output;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::value::Field;
+use super::field::Field;
 
 /// One setting.
 pub(super) struct Setting {

@@ -1,9 +1,9 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
 //! variables, `crawler config` and `--help` follow from it.
 
+use super::field::{Bytes, Choice, Many, Maybe, One};
 use super::setting::{Setting, positional, row, switch, value};
 use super::settings::Pages;
-use super::value::{Bytes, Choice, Many, Maybe, One};
 use crate::frontier::ScopeKind;
 use crate::seen::{Layout, OnFull};
 

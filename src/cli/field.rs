@@ -1,0 +1,128 @@
+//! Where a setting's value lives, and how it gets there from what was given.
+
+use super::quantity::SIZE;
+use super::settings::Settings;
+use super::toml_file::quote;
+use super::value::{Given, Kind, Value};
+
+/// Where a setting's value lives in [`Settings`], read and written without regard to its type.
+pub(super) trait Field: Sync {
+    /// Takes what was given; or says what is expected.
+    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String>;
+
+    /// The value as it stands in a TOML file. Takes `&mut` only because one function finds the place for both ways.
+    fn literal(&self, settings: &mut Settings) -> String;
+
+    /// May be given several times.
+    fn is_list(&self) -> bool {
+        false
+    }
+
+    /// The words that it takes, where it takes no others.
+    fn words(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// The place of a `T`.
+type Place<T> = fn(&mut Settings) -> &mut T;
+
+/// A value.
+pub(super) struct One<T>(pub(super) Place<T>);
+
+/// A value, or the word for none.
+pub(super) struct Maybe<T: 'static>(pub(super) Place<Option<T>>, pub(super) &'static str);
+
+/// Texts. Given at all, they replace those of a lower layer.
+pub(super) struct Many(pub(super) Place<Vec<String>>);
+
+/// A number of bytes.
+pub(super) struct Bytes(pub(super) Place<usize>);
+
+/// One of some words; the first of a value's words is the one it is written with.
+pub(super) struct Choice<T: 'static>(pub(super) Place<T>, pub(super) &'static [(&'static str, T)]);
+
+impl<T: Value> Field for One<T> {
+    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+        *(self.0)(settings) = one(given, T::KINDS).and_then(T::parse).ok_or_else(|| T::EXPECTED.to_owned())?;
+        Ok(())
+    }
+
+    fn literal(&self, settings: &mut Settings) -> String {
+        (self.0)(settings).literal()
+    }
+}
+
+impl<T: Value> Field for Maybe<T> {
+    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+        *(self.0)(settings) = if one(given, &[Kind::String]) == Some(self.1) {
+            None
+        } else {
+            let value = one(given, T::KINDS).and_then(T::parse);
+            Some(value.ok_or_else(|| format!("{}, or {:?}", T::EXPECTED, self.1))?)
+        };
+        Ok(())
+    }
+
+    fn literal(&self, settings: &mut Settings) -> String {
+        (self.0)(settings).as_ref().map_or_else(|| quote(self.1), T::literal)
+    }
+}
+
+impl Field for Many {
+    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+        if !matches!(given.kind, Kind::Array | Kind::Untyped) {
+            return Err("a list of texts, such as [\"a\", \"b\"]".to_owned());
+        }
+        (self.0)(settings).clone_from(&given.texts);
+        Ok(())
+    }
+
+    fn literal(&self, settings: &mut Settings) -> String {
+        let texts: Vec<_> = (self.0)(settings).iter().map(|text| quote(text)).collect();
+        format!("[{}]", texts.join(", "))
+    }
+
+    fn is_list(&self) -> bool {
+        true
+    }
+}
+
+impl Field for Bytes {
+    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+        let bytes = one(given, &[Kind::String, Kind::Integer]).and_then(|text| SIZE.parse(text)?.try_into().ok());
+        *(self.0)(settings) = bytes.ok_or("a size such as 10MiB, 64kB or 8192 (bytes)")?;
+        Ok(())
+    }
+
+    fn literal(&self, settings: &mut Settings) -> String {
+        quote(&SIZE.spell(*(self.0)(settings) as u64))
+    }
+}
+
+impl<T: Copy + PartialEq + Sync> Field for Choice<T> {
+    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+        let word = one(given, &[Kind::String]);
+        let found = self.1.iter().find(|(name, _)| Some(*name) == word);
+        *(self.0)(settings) =
+            found.map(|(_, value)| *value).ok_or_else(|| format!("one of {}", self.words().join(", ")))?;
+        Ok(())
+    }
+
+    fn literal(&self, settings: &mut Settings) -> String {
+        let value = *(self.0)(settings);
+        quote(self.1.iter().find(|(_, of)| *of == value).map_or("", |(name, _)| *name))
+    }
+
+    fn words(&self) -> Vec<&'static str> {
+        self.1.iter().map(|(name, _)| *name).collect()
+    }
+}
+
+/// The one text that was given, where its type is right.
+fn one<'a>(given: &'a Given, kinds: &[Kind]) -> Option<&'a str> {
+    match given.texts.as_slice() {
+        [text] if given.kind == Kind::Untyped || kinds.contains(&given.kind) => Some(text),
+        _ => None,
+    }
+}
