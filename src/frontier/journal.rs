@@ -1,6 +1,6 @@
 use std::io;
 
-use super::Via;
+use super::{Timestamp, Via};
 
 /// Where an entry stands in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +48,15 @@ pub trait Journal {
     /// # Errors
     /// Where the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
+
+    /// The end of a batch: hands what was appended to whatever keeps it. Nothing, in memory.
+    ///
+    /// # Errors
+    /// Where the storage fails; what was appended is still there, and is handed over by the next call that succeeds.
+    fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        let _ = now;
+        Ok(())
+    }
 
     /// Bytes of memory held.
     fn memory(&self) -> usize;

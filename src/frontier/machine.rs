@@ -187,6 +187,14 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
+    /// The end of a batch: what was submitted is with the journal's storage when this returns.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails; nothing is lost then, and it can be tried again.
+    pub fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        self.journal.flush(now)
+    }
+
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
         let tables = self.hosts.memory() + self.back.memory() + self.front.memory() + self.agenda.memory();
