@@ -13,6 +13,7 @@
 
 mod directory;
 mod error;
+pub mod journal;
 mod manifest;
 mod replace;
 

@@ -1,0 +1,256 @@
+use std::io;
+use std::time::Duration;
+
+use super::frame::Frame;
+use super::record::Unreadable;
+use super::segment::{HEADER, Segment};
+use super::window::Window;
+use super::{Disk, JournalError, Record, Storage};
+use crate::frontier::{Entry, Journal, Position, Timestamp};
+
+/// Bytes that are gathered before they are written without being asked for.
+const BUFFER: usize = 256 << 10;
+/// Bytes read for one entry.
+const READ_AHEAD: usize = 512;
+/// Positions there are.
+const POSITIONS: u64 = 1 << 48;
+
+/// How a journal is kept.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct JournalOptions {
+    /// When it is safe from a power cut.
+    pub sync: SyncPolicy,
+    /// Bytes after which a segment is closed and the next one begun.
+    pub segment_bytes: u64,
+}
+
+impl Default for JournalOptions {
+    /// A sync a second; segments of 64 MiB.
+    fn default() -> Self {
+        Self { sync: SyncPolicy::Interval(Duration::from_secs(1)), segment_bytes: 64 << 20 }
+    }
+}
+
+/// What a power cut may cost. What was flushed before the process was killed is there under each of them: the operating
+/// system has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncPolicy {
+    /// Nothing that was flushed: each [`flush`](Journal::flush) waits for the disk.
+    Always,
+    /// What was flushed in this time, and up to the next flush after it: a flush waits for the disk if the last that did is so
+    /// long ago.
+    Interval(Duration),
+    /// The last segment's records: the disk is waited for when a segment is closed, so that the journal stays readable.
+    Never,
+}
+
+/// The journal on disk; see the [module](self) for its layout and what a crash can do to it.
+///
+/// What is appended is gathered in memory, 256 KiB at most, and can be read at once. [`flush`](Journal::flush) hands it to the
+/// operating system: call it at the end of each batch, before anything is done that must not be done twice. Dropping the
+/// journal does not flush.
+///
+/// An append or flush that fails, as on a full disk, can be tried again; after a sync that failed everything but reading is
+/// [refused](JournalError::Stopped).
+///
+/// ```
+/// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+/// use crawler::job::journal::{Disk, FileJournal, JournalOptions};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path();
+/// let (options, now) = (FrontierOptions::default(), Timestamp::from_micros(0));
+/// let (journal, found) = FileJournal::open(Disk::at(directory)?, 7, &JournalOptions::default(), |_, _| {})?;
+/// assert_eq!(found.records, 0);
+/// let mut frontier = Frontier::with_journal(&options, journal)?;
+/// frontier.seed("https://example.org/", now)?;
+/// frontier.flush(now)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FileJournal<S: Storage = Disk> {
+    pub(super) storage: S,
+    pub(super) job: u64,
+    pub(super) options: JournalOptions,
+    /// Oldest first, never empty. The last is written to.
+    pub(super) segments: Vec<Segment>,
+    /// Frames that follow the last segment's end and that the storage does not have yet.
+    pub(super) pending: Vec<u8>,
+    pub(super) state: State,
+    pub(super) synced: Option<Timestamp>,
+    pub(super) window: Window,
+}
+
+/// What is known of the last segment's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// All that was written is safe from a power cut.
+    Synced,
+    /// Not all is.
+    Written,
+    /// A write failed: behind the segment's end may be a part of it.
+    Torn,
+    /// A sync failed: nothing is known.
+    Stopped,
+}
+
+impl<S: Storage> FileJournal<S> {
+    /// Appends a record and says where it stands.
+    ///
+    /// # Errors
+    /// Where the storage fails, and where the record or the journal is too long; nothing was appended then.
+    pub fn record(&mut self, record: &Record<'_>) -> Result<Position, JournalError> {
+        if self.pending.len() >= BUFFER {
+            self.write()?;
+        }
+        self.refuse_if_stopped()?;
+        let size = self.end() - self.last().start;
+        if size > HEADER as u64 && size >= self.options.segment_bytes {
+            self.sync()?;
+            self.begin(self.end())?;
+        }
+        let at = self.end();
+        if at >= POSITIONS {
+            return Err(JournalError::Full);
+        }
+        Frame::write(&mut self.pending, self.job ^ at, record)?;
+        Ok(Position::from_u64(at))
+    }
+
+    /// The record at a position. One that lies in the journal and was not given by [`record`](Self::record) cannot be told
+    /// from damage.
+    ///
+    /// # Errors
+    /// Where the storage fails, the record is damaged, or the position lies outside.
+    pub fn get(&mut self, position: Position) -> Result<Record<'_>, JournalError> {
+        let at = position.to_u64();
+        let segment = match self.segments.partition_point(|segment| segment.start <= at) {
+            0 => return Err(JournalError::NoEntry(position)),
+            after => &self.segments[after - 1],
+        };
+        let bytes = if at < segment.end {
+            self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?
+        } else {
+            let skipped = usize::try_from(at - segment.end).ok();
+            let pending = skipped.and_then(|skipped| self.pending.get(skipped..)).unwrap_or_default();
+            if pending.is_empty() {
+                return Err(JournalError::NoEntry(position));
+            }
+            pending
+        };
+        let frame = Frame::read(bytes, self.job ^ at);
+        let frame = frame.map_err(|reason| damaged(&self.storage, segment, at, Unreadable::Payload(reason)))?;
+        Record::read(frame.kind, frame.payload).map_err(|why| damaged(&self.storage, segment, at, why))
+    }
+
+    /// Returns once a power cut cannot take what was appended.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn sync(&mut self) -> Result<(), JournalError> {
+        self.write()?;
+        if self.state == State::Written { self.sync_written() } else { Ok(()) }
+    }
+
+    /// Where the next record will stand, if it does not begin a segment.
+    pub fn end(&self) -> u64 {
+        self.last().end + self.pending.len() as u64
+    }
+
+    /// Hands what is pending to the storage. Where that fails it stays pending, and is tried again as a whole.
+    fn write(&mut self) -> Result<(), JournalError> {
+        self.refuse_if_stopped()?;
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let last = self.segments.last_mut().expect("never empty");
+        if self.state == State::Torn {
+            let whole = self.storage.truncate(&last.name, last.end - last.start);
+            whole.map_err(|source| io_error("truncate", &self.storage, &last.name, source))?;
+        }
+        self.state = State::Torn;
+        let written = self.storage.append(&last.name, &self.pending);
+        written.map_err(|source| io_error("write", &self.storage, &last.name, source))?;
+        self.state = State::Written;
+        last.end += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn sync_written(&mut self) -> Result<(), JournalError> {
+        let name = &self.segments.last().expect("never empty").name;
+        self.state = State::Stopped;
+        self.storage.sync(name).map_err(|source| io_error("sync", &self.storage, name, source))?;
+        self.state = State::Synced;
+        Ok(())
+    }
+
+    /// Begins a segment. The one before is safe on disk, and so is its header before a frame follows it.
+    pub(super) fn begin(&mut self, start: u64) -> Result<(), JournalError> {
+        let segment = Segment::new(start, HEADER as u64);
+        let name = &segment.name;
+        // A file that is there is what a try that failed before has left.
+        self.storage.create(name).map_err(|source| io_error("create", &self.storage, name, source))?;
+        let written = self.storage.append(name, &segment.header(self.job));
+        written.map_err(|source| io_error("write", &self.storage, name, source))?;
+        self.state = State::Stopped;
+        let synced = self.storage.sync(name).and_then(|()| self.storage.sync_names());
+        synced.map_err(|source| io_error("sync", &self.storage, name, source))?;
+        self.segments.push(segment);
+        self.state = State::Synced;
+        Ok(())
+    }
+
+    fn last(&self) -> &Segment {
+        self.segments.last().expect("never empty")
+    }
+
+    fn refuse_if_stopped(&self) -> Result<(), JournalError> {
+        if self.state == State::Stopped { Err(JournalError::Stopped) } else { Ok(()) }
+    }
+}
+
+impl<S: Storage> Journal for FileJournal<S> {
+    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
+        Ok(self.record(&Record::Admitted(entry))?)
+    }
+
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
+        let Record::Admitted(entry) = self.get(position)?;
+        Ok(entry)
+    }
+
+    fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        self.write()?;
+        let is_due = match self.options.sync {
+            SyncPolicy::Always => true,
+            SyncPolicy::Interval(interval) => self.synced.is_none_or(|synced| now.since(synced) >= interval),
+            SyncPolicy::Never => false,
+        };
+        if is_due {
+            self.sync()?;
+            self.synced = Some(now);
+        }
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let names: usize = self.segments.iter().map(|segment| segment.name.capacity()).sum();
+        let segments = self.segments.capacity() * size_of::<Segment>() + names;
+        self.pending.capacity() + self.window.memory() + segments
+    }
+}
+
+pub(super) fn io_error(action: &'static str, storage: &impl Storage, name: &str, source: io::Error) -> JournalError {
+    JournalError::Io { action, path: storage.path(name), source }
+}
+
+/// The error for a frame that cannot be read.
+pub(super) fn damaged(storage: &impl Storage, segment: &Segment, at: u64, why: Unreadable) -> JournalError {
+    let (path, offset) = (storage.path(&segment.name), at - segment.start);
+    match why {
+        Unreadable::Kind(kind) => JournalError::Kind { path, offset, kind },
+        Unreadable::Payload(reason) => JournalError::Damaged { path, offset, reason },
+    }
+}

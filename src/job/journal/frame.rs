@@ -1,0 +1,61 @@
+use super::{JournalError, Record};
+use crate::address::FingerprintKey;
+
+/// Bytes before the payload.
+pub(super) const HEAD: usize = 8;
+/// The longest payload, of three bytes' length.
+const MAX_PAYLOAD: u32 = (1 << 24) - 1;
+/// Bytes of the checksum, at the frame's start.
+const CHECKSUM: usize = 4;
+
+/// A record as it stands in a segment, its checksum right.
+pub(super) struct Frame<'a> {
+    pub(super) kind: u8,
+    pub(super) payload: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Appends a record's frame; where the record is too long, nothing.
+    pub(super) fn write(to: &mut Vec<u8>, seed: u64, record: &Record<'_>) -> Result<(), JournalError> {
+        let begin = to.len();
+        to.extend([0; HEAD]);
+        record.write(to);
+        let payload = to.len() - begin - HEAD;
+        let Some(length) = u32::try_from(payload).ok().filter(|length| *length <= MAX_PAYLOAD) else {
+            to.truncate(begin);
+            return Err(JournalError::TooLong { length: payload, most: MAX_PAYLOAD as usize });
+        };
+        let frame = &mut to[begin..];
+        frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(record.kind()) << 24).to_le_bytes());
+        let checksum = checksum(&frame[CHECKSUM..], seed);
+        frame[..CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
+        Ok(())
+    }
+
+    /// The frame that these bytes begin with, or what is wrong with it.
+    pub(super) fn read(bytes: &'a [u8], seed: u64) -> Result<Self, &'static str> {
+        let frame = Self::length(bytes).and_then(|length| bytes.get(..length)).ok_or("the frame is cut short")?;
+        let (found, checked) = frame.split_at(CHECKSUM);
+        if found != checksum(checked, seed).to_le_bytes() {
+            return Err("the checksum does not match");
+        }
+        Ok(Self { kind: frame[HEAD - 1], payload: &frame[HEAD..] })
+    }
+
+    /// Its bytes in the segment.
+    pub(super) fn size(&self) -> u64 {
+        (HEAD + self.payload.len()) as u64
+    }
+
+    /// The length that a frame claims to have, its head counted; `None` where these bytes are too few to say.
+    pub(super) fn length(bytes: &[u8]) -> Option<usize> {
+        let [_, _, _, _, low, middle, high, _] = *bytes.first_chunk::<HEAD>()?;
+        Some(HEAD + u32::from_le_bytes([low, middle, high, 0]) as usize)
+    }
+}
+
+/// 32 bits that change when a byte does.
+#[expect(clippy::cast_possible_truncation, reason = "its lower half is meant")]
+pub(super) fn checksum(bytes: &[u8], seed: u64) -> u32 {
+    FingerprintKey::from_u64(seed).fingerprint_bytes(bytes).bits() as u32
+}

@@ -1,0 +1,166 @@
+use std::path::PathBuf;
+
+use super::file::{State, damaged, io_error};
+use super::frame::Frame;
+use super::record::Unreadable;
+use super::segment::{HEADER, Segment};
+use super::window::Window;
+use super::{FileJournal, JournalError, JournalOptions, Record, Storage};
+use crate::frontier::Position;
+
+/// Bytes read at once while all are read.
+const READ_AHEAD: usize = 1 << 20;
+
+/// What was found when a journal was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Records that were replayed.
+    pub records: u64,
+    /// What was no record and was cut off: the end of the last segment, torn by a crash, or damaged.
+    pub cut: Option<Cut>,
+}
+
+/// An end that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cut {
+    /// The segment.
+    pub path: PathBuf,
+    /// Bytes of it that were kept; 0 where not even its header was whole, and nothing had followed it.
+    pub offset: u64,
+    /// Bytes that were cut off.
+    pub bytes: u64,
+    /// What was wrong with the first of them.
+    pub reason: &'static str,
+}
+
+impl<S: Storage> FileJournal<S> {
+    /// Opens the journal of a job, or begins one where there is none, and shows each record, in order, with its position.
+    /// Reads all of it once, in pieces of 1 MiB, and writes the last segment anew.
+    ///
+    /// Files of other names are left alone. One process at a time: the job's lock sees to that.
+    ///
+    /// # Errors
+    /// Where the storage fails, a segment is another job's, of a later format or missing, or a record is damaged or of an
+    /// unknown kind, except at the very end, which is [cut off](Recovery::cut). No segment was changed then.
+    pub fn open(
+        mut storage: S,
+        job: u64,
+        options: &JournalOptions,
+        mut replay: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, Recovery), JournalError> {
+        let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
+        let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
+        starts.sort_unstable();
+        let mut scan = Scan { storage, job, window: Window::default(), found: Recovery::default() };
+        let mut segments = Vec::with_capacity(starts.len());
+        let (mut end, mut is_begun) = (0, false);
+        for (at, &start) in starts.iter().enumerate() {
+            let segment = scan.segment(start, end, starts.get(at + 1).copied(), &mut replay)?;
+            (end, is_begun) = (segment.end, segment.end > segment.start);
+            if is_begun {
+                segments.push(segment);
+            }
+        }
+        let Scan { storage, window, found, .. } = scan;
+        let mut journal = Self {
+            storage,
+            job,
+            options: *options,
+            segments,
+            pending: Vec::new(),
+            state: State::Synced,
+            synced: None,
+            window,
+        };
+        if is_begun {
+            journal.renew()?;
+        } else {
+            journal.begin(end)?;
+        }
+        journal.window = Window::default();
+        Ok((journal, found))
+    }
+
+    /// Writes the whole part of the last segment anew, and into place. A sync before may have failed, and then the operating
+    /// system shows what the disk does not have, and says nothing at the next sync.
+    fn renew(&mut self) -> Result<(), JournalError> {
+        let Self { storage, segments, window, .. } = self;
+        let last = segments.last().expect("there is one");
+        let beside = format!("{}.new", last.name);
+        storage.create(&beside).map_err(|source| io_error("create", storage, &beside, source))?;
+        let mut at = last.start;
+        while at < last.end {
+            let bytes = window.fill(storage, last, at, READ_AHEAD)?;
+            at += bytes.len() as u64;
+            storage.append(&beside, bytes).map_err(|source| io_error("write", storage, &beside, source))?;
+        }
+        let done = storage.sync(&beside).and_then(|()| storage.rename(&beside, &last.name));
+        let done = done.and_then(|()| storage.sync_names());
+        done.map_err(|source| io_error("renew", storage, &last.name, source))
+    }
+}
+
+/// Goes through the segments once.
+struct Scan<S> {
+    storage: S,
+    job: u64,
+    window: Window,
+    found: Recovery,
+}
+
+impl<S: Storage> Scan<S> {
+    /// Reads the segment at `start`. It should be at `expected`, and `next` is where the one after it is, if there is one. Empty
+    /// where it was not begun as a whole.
+    fn segment(
+        &mut self,
+        start: u64,
+        expected: u64,
+        next: Option<u64>,
+        replay: &mut impl FnMut(Position, Record<'_>),
+    ) -> Result<Segment, JournalError> {
+        let mut segment = Segment::new(start, 0);
+        let length = self.storage.length(&segment.name);
+        let length = length.map_err(|source| io_error("open", &self.storage, &segment.name, source))?;
+        if start != expected {
+            return Err(self.damaged(&segment, start, "the segment before it is missing or has another length"));
+        }
+        segment.end = start.saturating_add(length);
+        let path = self.storage.path(&segment.name);
+        let header = self.window.fill(&mut self.storage, &segment, start, READ_AHEAD)?;
+        let header = &header[..header.len().min(HEADER)];
+        match segment.check(header, self.job, path) {
+            // Its header was safe on disk before anything followed it.
+            Err(JournalError::Damaged { path, reason, .. }) if next.is_none() && length <= HEADER as u64 => {
+                segment.end = start;
+                self.found.cut = Some(Cut { path, offset: 0, bytes: length, reason });
+                return Ok(segment);
+            }
+            checked => checked?,
+        }
+        let mut at = start + HEADER as u64;
+        while at < segment.end {
+            let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD)?;
+            match Frame::read(bytes, self.job ^ at) {
+                Ok(frame) => {
+                    let record = Record::read(frame.kind, frame.payload);
+                    replay(Position::from_u64(at), record.map_err(|why| damaged(&self.storage, &segment, at, why))?);
+                    self.found.records += 1;
+                    at += frame.size();
+                }
+                Err(reason) if next.is_none() => {
+                    let (path, bytes) = (self.storage.path(&segment.name), segment.end - at);
+                    self.found.cut = Some(Cut { path, offset: at - start, bytes, reason });
+                    segment.end = at;
+                }
+                Err(reason) => return Err(self.damaged(&segment, at, reason)),
+            }
+        }
+        Ok(segment)
+    }
+
+    fn damaged(&self, segment: &Segment, at: u64, reason: &'static str) -> JournalError {
+        damaged(&self.storage, segment, at, Unreadable::Payload(reason))
+    }
+}

@@ -1,0 +1,231 @@
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Files of one directory, by name: the few operations by which a journal is kept. [`Disk`] is the real one; tests have others,
+/// that fail.
+pub trait Storage {
+    /// All files.
+    ///
+    /// # Errors
+    /// Of the file system.
+    fn list(&mut self) -> io::Result<Vec<String>>;
+
+    /// Bytes in a file.
+    ///
+    /// # Errors
+    /// Of the file system.
+    fn length(&mut self, name: &str) -> io::Result<u64>;
+
+    /// Makes an empty file; one that is there is emptied.
+    ///
+    /// # Errors
+    /// Of the file system.
+    fn create(&mut self, name: &str) -> io::Result<()>;
+
+    /// Writes at the end of a file.
+    ///
+    /// # Errors
+    /// Of the file system; any part of the bytes may have been written then.
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Reads from an offset on until the buffer is full or the file ends, and says how many bytes that were.
+    ///
+    /// # Errors
+    /// Of the file system.
+    fn read_at(&mut self, name: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Returns once a power cut cannot take what is in a file.
+    ///
+    /// # Errors
+    /// Of the file system; what was written since the last sync may be lost then, even if a later one succeeds.
+    fn sync(&mut self, name: &str) -> io::Result<()>;
+
+    /// Returns once a power cut cannot take back which files there are, and their names.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    fn sync_names(&mut self) -> io::Result<()>;
+
+    /// Cuts a file to so many bytes.
+    ///
+    /// # Errors
+    /// Of the file system.
+    fn truncate(&mut self, name: &str, length: u64) -> io::Result<()>;
+
+    /// Gives a file another name; a file that has it is replaced.
+    ///
+    /// # Errors
+    /// Of the file system.
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Deletes a file.
+    ///
+    /// # Errors
+    /// Of the file system.
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+
+    /// Where a file is, for messages.
+    fn path(&self, name: &str) -> PathBuf;
+}
+
+/// Files held open at once; the one not used for longest is closed for the next.
+const MAX_OPEN: usize = 32;
+
+/// A directory of the file system.
+#[derive(Debug)]
+pub struct Disk {
+    directory: PathBuf,
+    /// The last used first.
+    open: Vec<(String, File)>,
+}
+
+impl Disk {
+    /// The directory; it is made where there is none.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn at(directory: &Path) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        Ok(Self { directory: directory.to_owned(), open: Vec::new() })
+    }
+
+    fn file(&mut self, name: &str) -> io::Result<&mut File> {
+        if let Some(at) = self.open.iter().position(|(open, _)| open == name) {
+            self.open[..=at].rotate_right(1);
+        } else {
+            let file = File::options().read(true).append(true).open(self.path(name))?;
+            self.hold(name, file);
+        }
+        Ok(&mut self.open[0].1)
+    }
+
+    fn hold(&mut self, name: &str, file: File) {
+        self.open.truncate(MAX_OPEN - 1);
+        self.open.insert(0, (name.to_owned(), file));
+    }
+
+    fn close(&mut self, name: &str) {
+        self.open.retain(|(open, _)| open != name);
+    }
+}
+
+impl Storage for Disk {
+    fn list(&mut self) -> io::Result<Vec<String>> {
+        let entries = fs::read_dir(&self.directory)?.map(|entry| Ok(entry?.file_name()));
+        // A name that is not UTF-8 is none of ours.
+        entries.filter_map(|name| name.map(|name| name.into_string().ok()).transpose()).collect()
+    }
+
+    fn length(&mut self, name: &str) -> io::Result<u64> {
+        Ok(self.file(name)?.metadata()?.len())
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        self.close(name);
+        let file = File::options().read(true).append(true).create(true).open(self.path(name))?;
+        file.set_len(0)?;
+        self.hold(name, file);
+        Ok(())
+    }
+
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.file(name)?.write_all(bytes)
+    }
+
+    fn read_at(&mut self, name: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let file = self.file(name)?;
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match read_some_at(file, offset + filled as u64, &mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        self.file(name)?.sync_data()
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        // Elsewhere a directory cannot be opened like a file, and its entries are the file system's own care.
+        if cfg!(unix) { File::open(&self.directory)?.sync_all() } else { Ok(()) }
+    }
+
+    fn truncate(&mut self, name: &str, length: u64) -> io::Result<()> {
+        self.file(name)?.set_len(length)
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        self.close(from);
+        self.close(to);
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.close(name);
+        fs::remove_file(self.path(name))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+#[cfg(unix)]
+fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+/// Moves the file's cursor, which nobody else uses: appending ignores it.
+#[cfg(not(unix))]
+fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    use std::io::{Read, Seek, SeekFrom};
+
+    file.seek(SeekFrom::Start(offset))?;
+    file.read(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_files_than_are_held_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = Disk::at(directory.path()).unwrap();
+        let names: Vec<String> = (0..MAX_OPEN * 2).map(|number| number.to_string()).collect();
+        for name in &names {
+            disk.create(name).unwrap();
+            disk.append(name, name.as_bytes()).unwrap();
+        }
+        for name in names.iter().rev().chain(&names) {
+            let mut buffer = [b'.'; 3];
+            let read = disk.read_at(name, 0, &mut buffer).unwrap();
+            assert_eq!((&buffer[..read], disk.length(name).unwrap()), (name.as_bytes(), name.len() as u64));
+            assert!(disk.open.len() <= MAX_OPEN);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_given_again_is_another_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = Disk::at(directory.path()).unwrap();
+        for (name, text) in [("a", "old"), ("b", "new")] {
+            disk.create(name).unwrap();
+            disk.append(name, text.as_bytes()).unwrap();
+        }
+        disk.rename("b", "a").unwrap();
+        disk.append("a", b"er").unwrap();
+        assert_eq!(disk.list().unwrap(), ["a"]);
+        assert_eq!(fs::read(disk.path("a")).unwrap(), b"newer");
+        disk.create("a").unwrap();
+        assert_eq!(disk.length("a").unwrap(), 0);
+        disk.remove("a").unwrap();
+        assert!(disk.length("a").is_err());
+    }
+}

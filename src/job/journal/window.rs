@@ -1,0 +1,67 @@
+use std::io;
+
+use super::file::io_error;
+use super::frame::{Frame, HEAD};
+use super::segment::Segment;
+use super::{JournalError, Storage};
+
+/// The part of a segment that was read last. Segments only grow, so what was read stays right.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// The position of its first byte.
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// The bytes from a position on: the whole of the frame that begins there, where the segment holds it, else what there is.
+    /// Where they have to be read, `ahead` bytes are, or as many as the frame takes.
+    pub(super) fn frame(
+        &mut self,
+        storage: &mut impl Storage,
+        segment: &Segment,
+        at: u64,
+        ahead: usize,
+    ) -> Result<&[u8], JournalError> {
+        if self.rest(at).len() < HEAD {
+            self.fill(storage, segment, at, ahead)?;
+        }
+        if let Some(length) = Frame::length(self.rest(at))
+            && self.rest(at).len() < length
+        {
+            self.fill(storage, segment, at, length.max(ahead))?;
+        }
+        Ok(self.rest(at))
+    }
+
+    /// Reads from a position on, as far as the segment goes.
+    pub(super) fn fill(
+        &mut self,
+        storage: &mut impl Storage,
+        segment: &Segment,
+        at: u64,
+        wanted: usize,
+    ) -> Result<&[u8], JournalError> {
+        let there = usize::try_from(segment.end.saturating_sub(at)).unwrap_or(usize::MAX);
+        self.at = at;
+        self.bytes.resize(wanted.min(there), 0);
+        let error = match storage.read_at(&segment.name, at - segment.start, &mut self.bytes) {
+            Ok(read) if read == self.bytes.len() => return Ok(&self.bytes),
+            // What was there is gone: not to be taken for a torn end.
+            Ok(_) => io::ErrorKind::UnexpectedEof.into(),
+            Err(error) => error,
+        };
+        self.bytes.clear();
+        Err(io_error("read", storage, &segment.name, error))
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// What it holds from a position on.
+    fn rest(&self, at: u64) -> &[u8] {
+        let skipped = at.checked_sub(self.at).and_then(|skipped| usize::try_from(skipped).ok());
+        skipped.and_then(|skipped| self.bytes.get(skipped..)).unwrap_or_default()
+    }
+}

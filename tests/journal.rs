@@ -1,0 +1,336 @@
+//! The journal as a user meets it, on a real disk and in memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crawler::address::FingerprintKey;
+use crawler::frontier::{
+    Arena, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Position, ScopeKind, Timestamp, Via,
+};
+use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Record, Recovery, SyncPolicy};
+use proptest::prelude::*;
+
+const JOB: u64 = 0x005e_ed00_c0ff_ee00;
+const NOW: Timestamp = Timestamp::from_micros(0);
+
+/// An entry that owns its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Owned {
+    wire: String,
+    depth: u32,
+    priority: u8,
+    via: Via,
+    redirects: u8,
+    referrer: Option<Position>,
+}
+
+impl Owned {
+    fn of(wire: &str, via: Via, referrer: Option<Position>) -> Self {
+        Self { wire: wire.to_owned(), depth: 3, priority: 2, via, redirects: 1, referrer }
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        let Self { ref wire, depth, priority, via, redirects, referrer } = *self;
+        Entry { wire, depth, priority, via, redirects, referrer }
+    }
+}
+
+impl From<Entry<'_>> for Owned {
+    fn from(entry: Entry<'_>) -> Self {
+        let Entry { wire, depth, priority, via, redirects, referrer } = entry;
+        Self { wire: wire.to_owned(), depth, priority, via, redirects, referrer }
+    }
+}
+
+fn options(sync: SyncPolicy, segment_bytes: u64) -> JournalOptions {
+    let mut options = JournalOptions::default();
+    (options.sync, options.segment_bytes) = (sync, segment_bytes);
+    options
+}
+
+fn small() -> JournalOptions {
+    options(SyncPolicy::Never, 1000)
+}
+
+type Replayed = Vec<(Position, Owned)>;
+
+fn open(directory: &Path, options: &JournalOptions) -> Result<(FileJournal, Recovery, Replayed), JournalError> {
+    let mut replayed = Vec::new();
+    let (journal, found) = FileJournal::open(Disk::at(directory).unwrap(), JOB, options, |position, record| {
+        let Record::Admitted(entry) = record else { panic!("{record:?}") };
+        replayed.push((position, entry.into()));
+    })?;
+    Ok((journal, found, replayed))
+}
+
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn owned() -> impl Strategy<Value = Owned> {
+    let via = prop_oneof![Just(Via::Seed), Just(Via::Link), Just(Via::Redirect)];
+    // Shorter and longer than what is read ahead, and once in a while longer than what is gathered before it is written.
+    let wire = prop_oneof![
+        20 => "https://[a-zö/]{0,80}",
+        4 => (400..2000usize).prop_map(|length| "x".repeat(length)),
+        1 => Just("y".repeat(300_000)),
+    ];
+    let referrer = proptest::option::of((0..1u64 << 48).prop_map(Position::from_u64));
+    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer).prop_map(
+        |(wire, depth, priority, via, redirects, referrer)| Owned { wire, depth, priority, via, redirects, referrer },
+    )
+}
+
+/// What every journal does: entries in, flushed now and then, each read back at any time.
+fn keeps(
+    journal: &mut impl Journal,
+    actions: &[(Owned, prop::sample::Index, bool)],
+) -> Result<Replayed, TestCaseError> {
+    let mut kept = Replayed::new();
+    for (entry, other, is_flushed) in actions {
+        let position = journal.append(entry.entry()).unwrap();
+        prop_assert!(kept.last().is_none_or(|(last, _)| *last < position), "positions rise");
+        kept.push((position, entry.clone()));
+        if *is_flushed {
+            journal.flush(NOW).unwrap();
+        }
+        let (position, entry) = other.get(&kept);
+        prop_assert_eq!(&journal.read(*position).unwrap(), &entry.entry());
+    }
+    for (position, entry) in kept.iter().rev() {
+        prop_assert_eq!(&journal.read(*position).unwrap(), &entry.entry());
+    }
+    for beyond in [1 << 30, u64::MAX] {
+        let error = journal.read(Position::from_u64(beyond)).unwrap_err();
+        prop_assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+    }
+    Ok(kept)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_journal_gives_back_what_it_was_given(
+        actions in prop::collection::vec((owned(), any::<prop::sample::Index>(), any::<bool>()), 1..80),
+        segment_bytes in prop_oneof![1 => Just(0), 4 => Just(4000), 4 => Just(1 << 20)],
+    ) {
+        keeps(&mut Arena::default(), &actions)?;
+        let directory = tempfile::tempdir().unwrap();
+        let options = options(SyncPolicy::Never, segment_bytes);
+        let (mut journal, found, _) = open(directory.path(), &options).unwrap();
+        prop_assert_eq!(found, Recovery::default());
+        let kept = keeps(&mut journal, &actions)?;
+        journal.flush(NOW).unwrap();
+        drop(journal);
+        let (mut journal, found, replayed) = open(directory.path(), &options).unwrap();
+        prop_assert!(replayed == kept, "replayed as it was appended");
+        prop_assert_eq!((found.records, found.cut), (kept.len() as u64, None));
+        let more = keeps(&mut journal, &actions[..1])?;
+        prop_assert!(more[0].0 > kept[kept.len() - 1].0);
+    }
+}
+
+#[test]
+fn what_was_not_flushed_is_what_a_kill_costs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &small()).unwrap();
+    let entries = ["http://a/", "http://b/"].map(|wire| Owned::of(wire, Via::Link, None));
+    journal.append(entries[0].entry()).unwrap();
+    journal.flush(NOW).unwrap();
+    let position = journal.append(entries[1].entry()).unwrap();
+    assert_eq!(journal.read(position).unwrap(), entries[1].entry());
+    // A killed process drops nothing either.
+    std::mem::forget(journal);
+    let (_, found, replayed) = open(directory.path(), &small()).unwrap();
+    assert_eq!(replayed, [(Position::from_u64(32), entries[0].clone())]);
+    assert_eq!(found.cut, None);
+}
+
+/// What is in the file under `tests/data` was written by format version 1, and every later version must read it.
+#[test]
+fn version_1_is_read_and_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    let seed = Owned::of("https://example.org/", Via::Seed, None);
+    let first = journal.append(seed.entry()).unwrap();
+    let link = Owned::of("https://example.org/gr%C3%BC%C3%9Fe?a=1", Via::Link, Some(first));
+    let second = journal.append(link.entry()).unwrap();
+    let redirect = Owned::of("https://example.org/ü", Via::Redirect, Some(second));
+    let third = journal.append(redirect.entry()).unwrap();
+    journal.flush(NOW).unwrap();
+    let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal-1");
+    if std::env::var_os("WRITE_GOLDEN").is_some() {
+        fs::write(&path, &written).unwrap();
+    }
+    let golden = fs::read(&path).unwrap();
+    assert_eq!(written, golden, "it is written differently");
+    // By hand, from the picture.
+    assert_eq!(golden[..32 - 4], *b"journal\n\x01\0\0\0\x00\xee\xff\xc0\x00\xed\x5e\x00\0\0\0\0\0\0\0\0");
+    let seed_bytes = b"\x1b\0\0\x01\x00\x02\x01\x03\0\0\0https://example.org/";
+    assert_eq!(golden[36..][..seed_bytes.len()], *seed_bytes);
+    let checksum = FingerprintKey::from_u64(JOB ^ 32).fingerprint_bytes(seed_bytes).bits();
+    assert_eq!(golden[32..36], checksum.to_le_bytes()[..4]);
+    let link_bytes = b"\x05\x02\x01\x03\0\0\0\x20\0\0\0\0\0\0\0https://example.org/gr";
+    assert_eq!(golden[32 + 35 + 8..][..link_bytes.len()], *link_bytes);
+
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(&path, directory.path().join("journal-000000000000")).unwrap();
+    let (_, found, replayed) = open(directory.path(), &small()).unwrap();
+    assert_eq!(replayed, [(first, seed), (second, link), (third, redirect)]);
+    assert_eq!(found.cut, None);
+}
+
+/// A journal of several segments, all flushed.
+fn filled(directory: &Path, job: u64) -> Vec<Position> {
+    let (mut journal, _) = FileJournal::open(Disk::at(directory).unwrap(), job, &small(), |_, _| {}).unwrap();
+    let mut append = |number| {
+        let wire = format!("https://host{}.example/page/{number}", number % 7);
+        journal.append(Owned::of(&wire, Via::Link, None).entry()).unwrap()
+    };
+    let positions = (0..60).map(&mut append).collect();
+    journal.flush(NOW).unwrap();
+    positions
+}
+
+fn refused(directory: &Path) -> String {
+    let before: Vec<_> = segments(directory).iter().map(|path| fs::read(path).unwrap()).collect();
+    let error = open(directory, &small()).expect_err("it is refused");
+    let after: Vec<_> = segments(directory).iter().map(|path| fs::read(path).unwrap()).collect();
+    assert!(before == after, "a journal that is refused is left as it was");
+    error.to_string().replace(&format!("{}/", directory.display()), "")
+}
+
+#[test]
+fn what_cannot_be_this_jobs_journal_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    filled(directory.path(), 1);
+    let expected = "journal-000000000000 belongs to job 0000000000000001, not to 005eed00c0ffee00";
+    assert_eq!(refused(directory.path()), expected);
+
+    let directory = tempfile::tempdir().unwrap();
+    filled(directory.path(), JOB);
+    let path = &segments(directory.path())[1];
+    let whole = fs::read(path).unwrap();
+    let mut newer = whole.clone();
+    newer[8] = 2;
+    fs::write(path, &newer).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert_eq!(
+        refused(directory.path()),
+        format!("{name} has format 2; this version of crawler knows formats up to 1")
+    );
+    fs::remove_file(path).unwrap();
+    let next = segments(directory.path())[1].clone();
+    let next = next.file_name().unwrap().to_str().unwrap();
+    let missing = "is damaged at byte 0: the segment before it is missing or has another length";
+    assert_eq!(refused(directory.path()), format!("{next} {missing}"));
+}
+
+#[test]
+fn a_whole_record_of_an_unknown_kind_is_refused_and_not_cut_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let positions = filled(directory.path(), JOB);
+    let last = positions[59].to_u64();
+    let path = segments(directory.path()).pop().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let start = u64::from_str_radix(&name["journal-".len()..], 16).unwrap();
+    let offset = usize::try_from(last - start).unwrap();
+    bytes[offset + 7] = 9;
+    let checksum = FingerprintKey::from_u64(JOB ^ last).fingerprint_bytes(&bytes[offset + 4..]).bits();
+    bytes[offset..][..4].copy_from_slice(&checksum.to_le_bytes()[..4]);
+    fs::write(&path, &bytes).unwrap();
+    let expected =
+        format!("{name} holds a record of kind 9 at byte {offset}, which this version of crawler does not know");
+    assert_eq!(refused(directory.path()), expected);
+}
+
+#[test]
+fn a_frame_of_another_position_or_job_is_none_here() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    for wire in ["http://a/", "http://b/"] {
+        journal.append(Owned::of(wire, Via::Seed, None).entry()).unwrap();
+    }
+    journal.flush(NOW).unwrap();
+    drop(journal);
+    let path = directory.path().join("journal-000000000000");
+    let mut bytes = fs::read(&path).unwrap();
+    let length = (bytes.len() - 32) / 2;
+    bytes.copy_within(32..32 + length, 32 + length);
+    fs::write(&path, &bytes).unwrap();
+    let (_, found, replayed) = open(directory.path(), &JournalOptions::default()).unwrap();
+    assert_eq!(replayed.len(), 1);
+    let cut = found.cut.unwrap();
+    assert_eq!((cut.offset, cut.bytes), (32 + length as u64, length as u64));
+    assert_eq!(cut.reason, "the checksum does not match");
+    assert_eq!(fs::read(&path).unwrap().len(), 32 + length, "the end is cut off");
+}
+
+#[test]
+fn a_record_that_is_too_long_leaves_no_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    let error = journal.append(Owned::of(&"x".repeat(1 << 24), Via::Link, None).entry()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+    assert_eq!(error.to_string(), "a record of 16777223 bytes; at most 16777215 fit");
+    let entry = Owned::of("http://a/", Via::Link, None);
+    let position = journal.append(entry.entry()).unwrap();
+    assert_eq!(position.to_u64(), 32);
+    assert_eq!(journal.read(position).unwrap(), entry.entry());
+}
+
+/// 300 pages on 9 hosts, each linking to some others.
+fn crawl<J: Journal>(mut frontier: Frontier<J>) -> Vec<(Timestamp, String)> {
+    let mut now = NOW;
+    let mut visits = Vec::new();
+    frontier.seed("https://host0.example/0", now).unwrap();
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                visits.push((now, lease.url().to_owned()));
+                let page: u32 = lease.url().rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+                let links: Vec<String> = (1..6)
+                    .map(|step| (page * 7 + step * step) % 300)
+                    .map(|page| format!("https://host{}.example/{page}", page % 9))
+                    .collect();
+                frontier.links(&lease, links.iter().map(String::as_str), now).unwrap();
+                let outcome =
+                    Outcome::response(&lease, if lease.url().ends_with("/robots.txt") { 404 } else { 200 }, b"");
+                frontier.complete(lease, outcome, now).unwrap();
+                frontier.flush(now).unwrap();
+            }
+            Next::Wait(until) => now = until,
+            Next::Busy => unreachable!("nothing is lent out"),
+            Next::Drained => return visits,
+        }
+    }
+}
+
+#[test]
+fn a_crawl_over_the_disk_goes_as_one_over_memory() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    let in_memory = crawl(Frontier::new(&options).unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let journal_options = self::options(SyncPolicy::Interval(Duration::from_secs(1000)), 4000);
+    let (journal, ..) = open(directory.path(), &journal_options).unwrap();
+    let on_disk = crawl(Frontier::with_journal(&options, journal).unwrap());
+    assert_eq!(on_disk, in_memory);
+
+    assert!(segments(directory.path()).len() > 3);
+    let (_, _, replayed) = open(directory.path(), &journal_options).unwrap();
+    let mut admitted: Vec<_> = replayed.into_iter().map(|(_, entry)| entry.wire).collect();
+    let mut visited: Vec<_> =
+        on_disk.into_iter().map(|(_, url)| url).filter(|url| !url.ends_with("/robots.txt")).collect();
+    admitted.sort();
+    visited.sort();
+    assert_eq!(admitted, visited, "the journal holds each page once");
+    assert!(visited.len() > 250, "{}", visited.len());
+}
