@@ -1,0 +1,536 @@
+//! The journal over a storage that fails, tears and forgets, against a list of what it was given.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crawler::frontier::{Entry, Journal, Position, Timestamp, Via};
+use crawler::job::journal::{FileJournal, JournalError, JournalOptions, Record, Recovery, Storage, SyncPolicy};
+
+const JOB: u64 = 77;
+const SECTOR: usize = 512;
+
+/// How an operation fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Nothing is done.
+    Io,
+    /// Nothing is done; the disk is full.
+    NoSpace,
+    /// Half is written; the disk is full.
+    ShortWrite,
+    /// Written up to the border of a sector.
+    TornSector,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Write { offset: usize, bytes: Vec<u8> },
+    Cut(usize),
+}
+
+impl Change {
+    fn apply(&self, content: &mut Vec<u8>) {
+        match self {
+            Self::Write { offset, bytes } => {
+                content.resize(content.len().max(offset + bytes.len()), 0);
+                content[*offset..][..bytes.len()].copy_from_slice(bytes);
+            }
+            Self::Cut(length) => content.resize(*length, 0),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Stored {
+    /// As processes see it.
+    content: Vec<u8>,
+    /// As the last sync left it on the disk.
+    durable: Vec<u8>,
+    /// What came after that.
+    later: Vec<Change>,
+}
+
+impl Stored {
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.content);
+        self.later.push(change);
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct World {
+    files: BTreeMap<String, Stored>,
+    /// What names stood for until the directory is synced.
+    replaced: BTreeMap<String, Stored>,
+    /// Names that a power cut leaves.
+    named: BTreeSet<String>,
+    operations: u64,
+    /// The operation that fails.
+    fault: Option<(u64, Fault)>,
+    has_sync_failed: bool,
+}
+
+impl World {
+    fn step(&mut self) -> Result<(), Fault> {
+        self.operations += 1;
+        match self.fault {
+            Some((number, fault)) if number == self.operations => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    /// After the process was killed: what the operating system has.
+    fn after_kill(&self) -> Self {
+        Self { fault: None, has_sync_failed: false, operations: 0, ..self.clone() }
+    }
+
+    /// After the power went: what is durable, and any part of what came later.
+    fn after_power_cut(&self, random: &mut Random) -> Self {
+        let mut after = Self::default();
+        for (name, file) in &self.files {
+            // Until the directory is synced, a file may have its old content, or not be there.
+            let file = match self.replaced.get(name) {
+                Some(old) if random.below(2) == 0 => old,
+                _ if !self.named.contains(name) && random.below(2) == 0 => continue,
+                _ => file,
+            };
+            let mut content = file.durable.clone();
+            let survive = random.below(4);
+            for change in &file.later {
+                match change {
+                    Change::Write { offset, bytes } if survive == 3 => {
+                        // Sectors of one write reach the disk in any order.
+                        let mut at = *offset;
+                        while at < offset + bytes.len() {
+                            let end = ((at / SECTOR + 1) * SECTOR).min(offset + bytes.len());
+                            if random.below(2) == 0 {
+                                let bytes = bytes[at - offset..end - offset].to_vec();
+                                Change::Write { offset: at, bytes }.apply(&mut content);
+                            }
+                            at = end;
+                        }
+                    }
+                    change if survive > 0 && random.below(survive + 1) > 0 => change.apply(&mut content),
+                    _ => {}
+                }
+            }
+            after.named.insert(name.clone());
+            after.files.insert(name.clone(), Stored { durable: content.clone(), content, later: Vec::new() });
+        }
+        after
+    }
+}
+
+fn error(fault: Fault) -> io::Error {
+    match fault {
+        Fault::Io | Fault::TornSector => io::Error::other("input/output error"),
+        Fault::NoSpace | Fault::ShortWrite => io::ErrorKind::StorageFull.into(),
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Faulty(Rc<RefCell<World>>);
+
+impl Faulty {
+    fn of(world: World) -> Self {
+        Self(Rc::new(RefCell::new(world)))
+    }
+
+    fn world(&self) -> World {
+        self.0.borrow().clone()
+    }
+
+    fn on<T>(&self, name: &str, act: impl FnOnce(&mut Stored) -> T) -> io::Result<T> {
+        let mut world = self.0.borrow_mut();
+        world.step().map_err(error)?;
+        world.files.get_mut(name).map(act).ok_or(io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Storage for Faulty {
+    fn list(&mut self) -> io::Result<Vec<String>> {
+        self.0.borrow_mut().step().map_err(error)?;
+        Ok(self.0.borrow().files.keys().cloned().collect())
+    }
+
+    fn length(&mut self, name: &str) -> io::Result<u64> {
+        self.on(name, |file| file.content.len() as u64)
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        world.step().map_err(error)?;
+        world.files.entry(name.to_owned()).or_default().change(Change::Cut(0));
+        Ok(())
+    }
+
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        let outcome = world.step();
+        let file = world.files.get_mut(name).ok_or(io::ErrorKind::NotFound)?;
+        let offset = file.content.len();
+        let written = match outcome {
+            Ok(()) => bytes.len(),
+            Err(Fault::Io | Fault::NoSpace) => 0,
+            Err(Fault::ShortWrite) => bytes.len() / 2,
+            Err(Fault::TornSector) => ((offset + bytes.len()) / SECTOR * SECTOR).saturating_sub(offset),
+        };
+        file.change(Change::Write { offset, bytes: bytes[..written].to_vec() });
+        outcome.map_err(error)
+    }
+
+    fn read_at(&mut self, name: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.on(name, |file| {
+            let rest = &file.content[file.content.len().min(usize::try_from(offset).unwrap())..];
+            let read = rest.len().min(buffer.len());
+            buffer[..read].copy_from_slice(&rest[..read]);
+            read
+        })
+    }
+
+    /// One that fails drops what it could not write; who reads it sees it still.
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        let outcome = world.step();
+        world.has_sync_failed |= outcome.is_err();
+        let file = world.files.get_mut(name).ok_or(io::ErrorKind::NotFound)?;
+        for change in file.later.drain(..) {
+            if outcome.is_ok() {
+                change.apply(&mut file.durable);
+            }
+        }
+        outcome.map_err(error)
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        let outcome = world.step();
+        world.has_sync_failed |= outcome.is_err();
+        if outcome.is_ok() {
+            world.named = world.files.keys().cloned().collect();
+            world.replaced.clear();
+        }
+        outcome.map_err(error)
+    }
+
+    fn truncate(&mut self, name: &str, length: u64) -> io::Result<()> {
+        self.on(name, |file| file.change(Change::Cut(usize::try_from(length).unwrap())))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        world.step().map_err(error)?;
+        let file = world.files.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        if let Some(old) = world.files.insert(to.to_owned(), file) {
+            world.replaced.insert(to.to_owned(), old);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, _: &str) -> io::Result<()> {
+        unreachable!("a journal removes nothing")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        name.into()
+    }
+}
+
+/// Small numbers, the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// What was appended, in order: where it stands and its text.
+type History = Vec<(Position, String)>;
+
+fn entry(wire: &str) -> Entry<'_> {
+    Entry { wire, depth: 1, priority: 1, via: Via::Link, redirects: 0, referrer: None }
+}
+
+/// Mostly short, at times longer than a sector or what is read ahead.
+fn text(number: usize) -> String {
+    let length = if number % 11 == 7 { 900 } else { number * 37 % 90 };
+    format!("http://host{}.example/{number}/{}", number % 5, "x".repeat(length))
+}
+
+fn options(sync: SyncPolicy) -> JournalOptions {
+    let mut options = JournalOptions::default();
+    (options.sync, options.segment_bytes) = (sync, 1500);
+    options
+}
+
+fn open(storage: &Faulty, options: &JournalOptions) -> Result<(FileJournal<Faulty>, Recovery, History), JournalError> {
+    let mut history = History::new();
+    let (journal, found) = FileJournal::open(storage.clone(), JOB, options, |position, record| match record {
+        Record::Admitted(entry) => history.push((position, entry.wire.to_owned())),
+        other => panic!("{other:?}"),
+    })?;
+    assert_eq!(found.records, history.len() as u64);
+    Ok((journal, found, history))
+}
+
+/// What is found holds all that was acknowledged, nothing but what was appended, and can be appended to.
+fn is_recovered(world: World, options: &JournalOptions, appended: &[(Position, String)], acknowledged: usize) {
+    let storage = Faulty::of(world);
+    let (mut journal, found, mut history) = open(&storage, options).unwrap_or_else(|error| panic!("{error}"));
+    assert!(history.len() >= acknowledged, "{} of {acknowledged} are left, {found:?}", history.len());
+    assert!(appended.starts_with(&history), "what is left is what was appended, in order");
+    for number in 1000..1003 {
+        history.push((journal.append(entry(&text(number))).unwrap(), text(number)));
+    }
+    for (position, wire) in &history {
+        assert_eq!(journal.read(*position).unwrap().wire, wire);
+    }
+    journal.flush(Timestamp::from_micros(0)).unwrap();
+    let (_, found, again) = open(&Faulty::of(storage.world().after_kill()), options).unwrap();
+    assert!(again == history && found.cut.is_none(), "what was appended to it is there");
+}
+
+/// Tries again, as somebody would who has made room.
+fn again<T, E>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    act().or_else(|_| act()).or_else(|_| act())
+}
+
+/// A journal's life: 60 appends, some flushed, some read, in two sittings. Ends where a second and third try fail too; then says
+/// how many were acknowledged by a flush.
+fn live(storage: &Faulty, options: &JournalOptions, appended: &mut History) -> (usize, Result<(), ()>) {
+    let mut acknowledged = 0;
+    for sitting in [0..30, 30..60] {
+        let Ok((mut journal, _, history)) = again(|| open(storage, options)) else {
+            return (acknowledged, Err(()));
+        };
+        assert!(history == *appended, "all was flushed");
+        for number in sitting {
+            let Ok(position) = again(|| journal.append(entry(&text(number)))) else { return (acknowledged, Err(())) };
+            appended.push((position, text(number)));
+            if number % 4 == 0 {
+                let (position, wire) = &appended[number / 2];
+                assert_eq!(
+                    again(|| journal.read(*position).map(|entry| entry.wire.to_owned())).as_ref().ok(),
+                    Some(wire)
+                );
+            }
+            if number % 5 == 4 {
+                if again(|| journal.flush(Timestamp::from_micros(0))).is_err() {
+                    return (acknowledged, Err(()));
+                }
+                acknowledged = appended.len();
+            }
+        }
+    }
+    (acknowledged, Ok(()))
+}
+
+#[test]
+fn each_operation_fails_once_and_nothing_is_lost() {
+    let options = options(SyncPolicy::Always);
+    let mut random = Random(0x5eed);
+    let mut fewest = u64::MAX;
+    for fault in [Fault::Io, Fault::NoSpace, Fault::ShortWrite, Fault::TornSector] {
+        let mut number = 1;
+        loop {
+            let storage = Faulty::of(World { fault: Some((number, fault)), ..World::default() });
+            let mut appended = History::new();
+            let (acknowledged, end) = live(&storage, &options, &mut appended);
+            let world = storage.world();
+            if world.operations < number {
+                break;
+            }
+            assert!(end.is_ok() || world.has_sync_failed, "{fault:?} at {number}: only a failed sync is final");
+            assert!(acknowledged == 60 || end.is_err());
+            is_recovered(world.after_kill(), &options, &appended, acknowledged);
+            for _ in 0..4 {
+                is_recovered(world.after_power_cut(&mut random), &options, &appended, acknowledged);
+            }
+            number += 1;
+        }
+        fewest = fewest.min(number);
+    }
+    assert!(fewest > 70, "{fewest} operations failed");
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_written() {
+    let storage = Faulty::default();
+    let options = options(SyncPolicy::Always);
+    let (mut journal, ..) = open(&storage, &options).unwrap();
+    let position = journal.append(entry("http://a/")).unwrap();
+    // The write, then the sync.
+    let number = storage.world().operations + 2;
+    storage.0.borrow_mut().fault = Some((number, Fault::Io));
+    let failure = journal.flush(Timestamp::from_micros(0)).unwrap_err();
+    assert_eq!(failure.to_string(), "cannot sync journal-000000000000");
+    let before = storage.world().operations;
+    for refused in [journal.append(entry("http://b/")).err(), journal.flush(Timestamp::from_micros(0)).err()] {
+        assert_eq!(refused.unwrap().to_string(), "a sync of the journal failed before; open it again");
+    }
+    assert_eq!(storage.world().operations, before);
+    assert_eq!(journal.read(position).unwrap().wire, "http://a/");
+}
+
+#[test]
+fn a_full_disk_stops_appends_before_memory_is_full() {
+    let storage = Faulty::default();
+    let (mut journal, ..) = open(&storage, &JournalOptions::default()).unwrap();
+    let long = "x".repeat(1 << 10);
+    let mut appended = 0;
+    let failure = loop {
+        let operations = storage.world().operations;
+        storage.0.borrow_mut().fault = Some((operations + 1, Fault::ShortWrite));
+        match journal.append(entry(&long)) {
+            Ok(_) => appended += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(failure.kind(), io::ErrorKind::StorageFull);
+    assert!((200..400).contains(&appended) && journal.memory() < 1 << 20, "{appended}");
+    // There is room again.
+    journal.append(entry("http://a/")).unwrap();
+    journal.flush(Timestamp::from_micros(0)).unwrap();
+    let (_, found, history) = open(&storage, &JournalOptions::default()).unwrap();
+    assert_eq!((history.len(), found.cut), (appended + 1, None));
+}
+
+/// A crawl's batches, with kills between, and the power cut at any moment.
+#[test]
+fn ten_thousand_power_cuts_cost_what_the_policy_says() {
+    let mut random = Random(0x00c0_ffee);
+    let mut images = 0;
+    let mut lost = 0;
+    let second = Duration::from_secs(1);
+    for policy in [SyncPolicy::Always, SyncPolicy::Interval(second), SyncPolicy::Never].iter().cycle().take(210) {
+        let options = options(*policy);
+        let storage = Faulty::default();
+        let (mut journal, ..) = open(&storage, &options).unwrap();
+        let mut appended = History::new();
+        let (mut flushed, mut durable, mut now, mut synced) = (0, 0, Timestamp::from_micros(0), None);
+        for number in 0..60 {
+            match random.below(20) {
+                0 => {
+                    let (after, found, history) = open(&storage, &options).unwrap();
+                    assert!(appended.starts_with(&history) && history.len() >= flushed && found.cut.is_none());
+                    (journal, appended, synced) = (after, history, None);
+                    // What opening shows is durable.
+                    (flushed, durable) = (appended.len(), appended.len());
+                }
+                1..6 => {
+                    now = now + Duration::from_millis(random.below(900));
+                    journal.flush(now).unwrap();
+                    flushed = appended.len();
+                    let is_synced = match policy {
+                        SyncPolicy::Always => true,
+                        SyncPolicy::Interval(interval) => synced.is_none_or(|at| now.since(at) >= *interval),
+                        SyncPolicy::Never => false,
+                    };
+                    if is_synced {
+                        (durable, synced) = (flushed, Some(now));
+                    }
+                }
+                _ => appended.push((journal.append(entry(&text(number))).unwrap(), text(number))),
+            }
+            let world = storage.world();
+            let image = world.after_power_cut(&mut random);
+            lost += usize::from(
+                world
+                    .files
+                    .iter()
+                    .any(|(name, file)| image.files.get(name).is_none_or(|after| after.content != file.content)),
+            );
+            is_recovered(image, &options, &appended, durable);
+            images += 1;
+        }
+    }
+    assert!(images > 10_000 && lost > 2000, "{images} images, {lost} of them with a loss");
+}
+
+/// A journal of several segments, its history, and where in its files each record stands.
+fn filled() -> (World, History) {
+    let storage = Faulty::default();
+    let mut appended = History::new();
+    assert_eq!(live(&storage, &options(SyncPolicy::Always), &mut appended), (60, Ok(())));
+    let world = storage.world().after_kill();
+    assert!(world.files.len() > 5);
+    (world, appended)
+}
+
+fn start(name: &str) -> u64 {
+    u64::from_str_radix(name.strip_prefix("journal-").unwrap(), 16).unwrap()
+}
+
+/// Where the frame begins that this byte of the file belongs to; 0 for the header.
+fn frame_of(name: &str, byte: usize, history: &History) -> u64 {
+    let positions = history.iter().map(|(position, _)| position.to_u64());
+    let begun = positions.filter(|position| (start(name)..=start(name) + byte as u64).contains(position));
+    begun.max().map_or(0, |position| position - start(name))
+}
+
+/// The damage is named, and what stands before it is there.
+fn is_named(world: &World, changed: &str, byte: usize, history: &History) {
+    let frame = frame_of(changed, byte, history);
+    let is_last = world.files.keys().next_back().is_some_and(|last| last == changed);
+    match open(&Faulty::of(world.clone()), &options(SyncPolicy::Always)) {
+        Err(JournalError::Damaged { path, offset, .. }) => {
+            assert!(!is_last || frame == 0, "the last segment's end is cut off instead");
+            assert_eq!((path, offset), (changed.into(), frame), "byte {byte}");
+        }
+        Err(JournalError::Newer { path, .. }) => assert!((8..12).contains(&byte) && path.ends_with(changed)),
+        Err(error) => panic!("{changed}, byte {byte}: {error}"),
+        Ok((_, found, left)) => {
+            assert!(is_last, "{changed}, byte {byte}: silent");
+            let cut = found.cut.unwrap_or_else(|| panic!("{changed}, byte {byte}: silent"));
+            assert_eq!((cut.path, cut.offset), (changed.into(), frame));
+            let before = history.iter().filter(|(position, _)| position.to_u64() < start(changed) + frame).count();
+            assert!(left == history[..before]);
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_named() {
+    let (world, history) = filled();
+    for (name, file) in &world.files {
+        for byte in 0..file.content.len() {
+            let mut flipped = world.clone();
+            flipped.files.get_mut(name).unwrap().content[byte] ^= 1 << (byte % 8);
+            is_named(&flipped, name, byte, &history);
+        }
+    }
+}
+
+#[test]
+fn a_closed_segment_that_is_cut_or_gone_is_named() {
+    let (world, history) = filled();
+    let names: Vec<&String> = world.files.keys().collect();
+    for pair in names.windows(2) {
+        let (name, next) = (pair[0], pair[1]);
+        let content = &world.files[name].content;
+        for length in 0..content.len() {
+            let mut cut = world.clone();
+            cut.files.get_mut(name).unwrap().content.truncate(length);
+            let ends_whole = length >= 32 && history.iter().any(|(at, _)| at.to_u64() == start(name) + length as u64);
+            match open(&Faulty::of(cut), &options(SyncPolicy::Always)).err() {
+                Some(JournalError::Damaged { path, offset: 0, .. }) if ends_whole => assert!(path.ends_with(next)),
+                Some(JournalError::Damaged { path, offset, .. }) => {
+                    assert_eq!((path, offset), (name.into(), frame_of(name, length, &history)), "{length} bytes");
+                }
+                other => panic!("{name} of {length} bytes: {other:?}"),
+            }
+        }
+        let mut gone = world.clone();
+        gone.files.remove(name);
+        let error = open(&Faulty::of(gone), &options(SyncPolicy::Always)).expect_err("it is missed");
+        assert!(matches!(error, JournalError::Damaged { path, .. } if path.ends_with(next)));
+    }
+}
