@@ -134,3 +134,43 @@ fn a_plan_is_a_table_for_people_and_programs() {
     assert_eq!(refused(&dir, "plan --urls 0", "").0, 2);
     assert_eq!(refused(&dir, "plan --urls 1 --rate 1", "").0, 2);
 }
+
+#[test]
+fn a_list_is_compared_and_drawn() {
+    let dir = directory();
+    let list: Vec<_> = (0..4000).map(|link| format!("http://a.org/{}\n", link % 1000)).collect();
+    std::fs::write(dir.path().join("list"), list.concat() + "mailto:ann@a.org\n").unwrap();
+    let table = ok(&dir, "compare --urls list --rates 1e-1 --plot rates.html", "");
+    assert!(
+        table.starts_with("list: 4,001 lines, 1 of them no URL.\n1,000 distinct URLs, 3,000 repeats.\n"),
+        "{table}"
+    );
+    for name in
+        ["blocked", "counting", "exact", "set of MD5 digests", "set of strings", "seven seeds, masked", "insert_words"]
+    {
+        assert!(table.lines().any(|line| line.starts_with(name)), "{name}: {table}");
+    }
+    let page = std::fs::read_to_string(dir.path().join("rates.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg ") && page.contains("1,000 distinct URLs"));
+
+    let json = ok(&dir, "compare --n 1k --rates 0.2,0.1 --json --plot rates.svg", "");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let targets: Vec<_> = json["rates"].as_array().unwrap().iter().map(|at| at["target"].as_f64().unwrap()).collect();
+    assert_eq!(targets, [0.2, 0.1]);
+    assert!(std::fs::read_to_string(dir.path().join("rates.svg")).unwrap().starts_with("<svg "));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_the_work() {
+    let dir = directory();
+    for (arguments, reason) in [
+        ("compare --plot rates.png", "ends in neither .svg nor .html"),
+        ("compare --n 1e15", "left"),
+        ("compare --urls nowhere", "cannot read nowhere"),
+        ("compare --urls a --n 5", "cannot be used with"),
+        ("compare --rates 1e-2,2", "above 0 and below 1"),
+    ] {
+        let (exit, complaint) = refused(&dir, arguments, "");
+        assert!(exit == 2 && complaint.contains(reason), "{arguments}: {complaint}");
+    }
+}

@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::super::quantity::COUNT;
 use super::SeenRequest;
+use super::compare::CompareRequest;
 
 /// `crawler seen` and what is below it; `settings` are the flags of the filter's own settings.
 pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
@@ -28,6 +29,7 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
                 .args([raw(), overwrite()])
                 .args(settings),
         )
+        .subcommand(compare().arg(json()))
         .subcommand(
             Command::new("info").about("Print what a filter holds and costs").arg(file("The filter")).arg(json()),
         )
@@ -80,6 +82,31 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
         )
 }
 
+/// `crawler seen compare`.
+fn compare() -> Command {
+    let option = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    Command::new("compare")
+        .about("Measure every layout, and what else remembers URLs, on your own list")
+        .arg(
+            option("urls", "FILE", "A list, one URL a line; best the links of a crawl, with their repeats")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("n"),
+        )
+        .arg(option("n", "N", "Generated URLs, where there is no list").value_parser(count).default_value("1M"))
+        .arg(
+            option("rates", "P,...", "False-positive rates to size for")
+                .value_parser(rate)
+                .value_delimiter(',')
+                .default_value("1e-1,1e-2,1e-3,1e-4"),
+        )
+        .arg(
+            option("plot", "FILE", "Draw rate against n and against p: .svg, or .html with the table")
+                .value_parser(value_parser!(PathBuf)),
+        )
+}
+
 /// What the matches of `crawler seen` ask for.
 pub(in crate::cli) fn request(matches: &ArgMatches) -> SeenRequest {
     let (name, own) = matches.subcommand().unwrap_or(("", matches));
@@ -87,6 +114,13 @@ pub(in crate::cli) fn request(matches: &ArgMatches) -> SeenRequest {
     let flag = |name| own.get_flag(name);
     match name {
         "build" => SeenRequest::Build { file: file(), raw: flag("raw"), overwrite: flag("overwrite") },
+        "compare" => SeenRequest::Compare(CompareRequest {
+            urls: own.get_one("urls").cloned(),
+            n: own.get_one("n").copied().unwrap_or_default(),
+            rates: own.get_many("rates").into_iter().flatten().copied().collect(),
+            json: flag("json"),
+            plot: own.get_one("plot").cloned(),
+        }),
         "merge" => {
             let from = own.get_many("from").into_iter().flatten().cloned().collect();
             SeenRequest::Merge { to: file(), from, overwrite: flag("overwrite") }

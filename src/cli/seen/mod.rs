@@ -1,12 +1,14 @@
 //! `crawler seen`: filters outside a crawl, planned, built, asked, merged and compared.
 
 mod arguments;
+mod compare;
 mod files;
 mod plan;
 
 use std::path::PathBuf;
 
 pub(super) use arguments::{command, request};
+use compare::CompareRequest;
 use files::Reading;
 
 use super::exit::Failure;
@@ -19,6 +21,8 @@ use crate::seen::Layout;
 pub(super) enum SeenRequest {
     /// Put the lines of standard input into a new filter.
     Build { file: PathBuf, raw: bool, overwrite: bool },
+    /// Measure every layout and what else there is on a list of URLs.
+    Compare(CompareRequest),
     /// Say what a filter holds and costs.
     Info { file: PathBuf, json: bool },
     /// Write the union of some filters.
@@ -35,12 +39,11 @@ pub(super) enum SeenRequest {
 /// are keyed with the settings' own key, not a random one, so that filters built apart can be merged.
 pub(super) fn run(request: &SeenRequest, settings: &Settings) -> Result<(), Failure> {
     let frontier = &settings.crawl.frontier;
-    let reading = |raw: bool| {
-        let canonicalizer = Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
-        Reading { canonicalizer: (!raw).then_some(canonicalizer) }
-    };
+    let canonicalizer = || Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
+    let reading = |raw: bool| Reading { canonicalizer: (!raw).then(canonicalizer) };
     match request {
         SeenRequest::Build { file, raw, overwrite } => files::build(file, &frontier.seen, &reading(*raw), *overwrite),
+        SeenRequest::Compare(request) => compare::compare(request, &canonicalizer()),
         SeenRequest::Info { file, json } => files::info(file, *json),
         SeenRequest::Merge { to, from, overwrite } => files::merge(to, from, *overwrite),
         SeenRequest::Plan { urls, rate, json } => plan::plan(*urls, *rate, *json),
