@@ -13,7 +13,7 @@ use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use crate::address::FingerprintKey;
 use crate::crawl::{Crawl, CrawlError, FetcherError, FinishReason, Finished, Sink};
-use crate::frontier::FrontierError;
+use crate::frontier::{Failure as Failed, FrontierError, Refusal};
 use crate::job::{Job, JobError};
 use crate::report::{Cost, Parts, Report};
 use crate::seen::SeenError;
@@ -89,6 +89,9 @@ fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
         CrawlError::Frontier(FrontierError::Seen(SeenError::Option { option, reason, .. })) => {
             return Failure::new(Exit::Usage, layers.refusal(&format!("seen.{option}"), reason));
         }
+        CrawlError::Frontier(FrontierError::Seen(error @ SeenError::Memory { .. })) => {
+            return Failure::new(Exit::Usage, layers.refusal("seen.capacity", &error.to_string()));
+        }
         error => return Failure::caused(Exit::Failed, "cannot start the crawl", error),
     };
     Failure::new(Exit::Usage, layers.refusal(key, reason))
@@ -114,9 +117,25 @@ fn ended(finished: &Finished, signals: &Signals) -> Result<Exit, Failure> {
             Err(Failure::new(Exit::Failed, format!("what was found could not be kept: {error}")))
         }
         FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Interrupted)),
-        _ if finished.tally.fetched == 0 => Ok(Exit::NothingCrawled),
+        _ if finished.tally.fetched == 0 => Err(Failure::new(Exit::NothingCrawled, nothing_crawled(finished))),
         _ => Ok(Exit::Done),
     }
+}
+
+/// Why no page came, by what most requests ended in.
+fn nothing_crawled(finished: &Finished) -> String {
+    let errors = [&finished.tally.pages.errors, &finished.tally.robots.errors].map(|errors| errors.most_first());
+    let refusals = finished.gate.refusals();
+    let refused = refusals.iter().filter(|(refusal, count)| *count > 0 && *refusal != Refusal::HostRetired);
+    let mut reasons: Vec<String> = refused.map(|(refusal, count)| format!("{count} refused: {refusal}")).collect();
+    reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
+    if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {
+        reasons.push("private addresses are asked only with --allow-private-addresses".to_owned());
+    }
+    if reasons.is_empty() {
+        reasons.push("there was no seed".to_owned());
+    }
+    format!("nothing was crawled: {}", reasons.join("; "))
 }
 
 /// Where page records go.

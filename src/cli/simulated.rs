@@ -40,9 +40,15 @@ impl SimulatedWeb {
         let gate = &finished.gate;
         // Of a crawl that ended early, the filter also holds what is still queued: no error of its own.
         if finished.reason == FinishReason::Drained {
+            let audit = gate.seen().statistics().merged.audit;
+            // Where every URL is audited, no more can be laid at the filter's door than the audit has seen it lose.
+            let mut lost = audit.filter(|audit| audit.sample == 1).map_or(u64::MAX, |audit| audit.false_positives);
             verdict.explain(world, judge, &truth, |url| {
                 let url = gate.canonicalizer().canonicalize(url);
-                url.is_ok_and(|url| gate.seen().contains(gate.fingerprint_key().fingerprint(url.key())))
+                let claimed = url.is_ok_and(|url| gate.seen().contains(url.fingerprint(gate.fingerprint_key())));
+                let by_filter = claimed && lost > 0;
+                lost -= u64::from(by_filter);
+                by_filter
             });
         }
         section(&verdict)

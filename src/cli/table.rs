@@ -8,7 +8,9 @@ use crate::frontier::ScopeKind;
 use crate::seen::{Layout, OnFull};
 
 /// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
-pub(super) const SIMULATE: &[(&str, &str)] = &[("politeness.host_delay", "20ms"), ("scope.kind", "any")];
+/// Its audit is of every URL, so that what the filter lost is known and not estimated.
+pub(super) const SIMULATE: &[(&str, &str)] =
+    &[("politeness.host_delay", "20ms"), ("scope.kind", "any"), ("seen.audit", "1")];
 
 /// The word for a limit that is none.
 const UNLIMITED: &str = "unlimited";

@@ -11,6 +11,8 @@ pub enum FinishReason {
     MaxDuration,
     /// [`CrawlOptions::max_pages`](super::CrawlOptions::max_pages) were recorded.
     MaxPages,
+    /// The seen filter is at its capacity, and is told to stop there: [`OnFull::Stop`](crate::seen::OnFull::Stop).
+    SeenFull,
     /// Records could not be written any more.
     SinkFailed,
     /// Somebody asked it to stop.

@@ -98,10 +98,13 @@ impl<'a> Harvest<'a> {
             if title.len() + letter.len_utf8() > MAX_TITLE {
                 break;
             }
-            if !letter.is_ascii_whitespace() {
+            if letter.is_ascii_whitespace() {
+                if !title.is_empty() && !title.ends_with(' ') {
+                    title.push(' ');
+                }
+            } else if !letter.is_control() {
+                // Records may be read on a terminal: none is commanded by a title.
                 title.push(letter);
-            } else if !title.is_empty() && !title.ends_with(' ') {
-                title.push(' ');
             }
         }
         title.truncate(title.trim_end().len());

@@ -1,5 +1,5 @@
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -98,6 +98,7 @@ impl Crawl {
             politeness: Mutex::default(),
             stop: Stop::new(),
             tally: Mutex::default(),
+            warned_full: Once::new(),
         };
         Ok(Self { crew: Arc::new(crew), options: options.clone() })
     }

@@ -1,6 +1,6 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use futures_util::FutureExt;
 
@@ -11,6 +11,7 @@ use super::{
     rfc3339,
 };
 use crate::frontier::{Admission, Admitted, Completion, Failure, Lease, LeaseKind, Refusal};
+use crate::seen::OnFull;
 
 /// What all workers of a crawl share.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct Crew {
     pub(super) politeness: Mutex<PolitenessWatch>,
     pub(super) stop: Stop,
     pub(super) tally: Mutex<Tally>,
+    /// Said once that the filter is full.
+    pub(super) warned_full: Once,
 }
 
 /// One worker: leases, fetches, parses, submits.
@@ -47,6 +50,21 @@ impl Crew {
             errors,
             duplicates: self.frontier.gate().refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),
+        }
+    }
+
+    /// A filter beyond its capacity loses more pages than was promised: the user has said what then.
+    fn heed_fill(&self) {
+        let seen = self.frontier.gate().seen();
+        if !seen.is_full() {
+            return;
+        }
+        match seen.options().on_full {
+            OnFull::Stop => self.stop.drain_because(FinishReason::SeenFull),
+            // A filter that grows is full only where there is no memory to grow into.
+            OnFull::Grow | OnFull::Warn => self.warned_full.call_once(|| {
+                tracing::warn!("the seen filter is full: from here on it loses more pages than its target rate says");
+            }),
         }
     }
 }
@@ -121,6 +139,7 @@ impl Worker {
                 Admission::Refused(_) => links.refused += 1,
             }
         }
+        self.crew.heed_fill();
         links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
         // From here to the completion nothing waits: what was admitted is submitted.
         let completion = lease.complete(admitted, visit.outcome)?;

@@ -161,6 +161,6 @@ pub enum FrontierError {
         reason: String,
     },
     /// The seen set's options.
-    #[error("seen.{0}")]
+    #[error("the seen filter")]
     Seen(#[from] SeenError),
 }

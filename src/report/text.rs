@@ -39,6 +39,7 @@ impl Report {
             FinishReason::Drained => "Drained: nothing in scope is left to fetch",
             FinishReason::MaxDuration => "Ended: the time allowed is over",
             FinishReason::MaxPages => "Ended: the pages allowed are fetched",
+            FinishReason::SeenFull => "Ended: the seen filter is full",
             FinishReason::SinkFailed => "FAILED: records could not be written",
             FinishReason::Stopped => "Stopped on request",
             FinishReason::StorageFailed => "FAILED: what was found could not be kept",
