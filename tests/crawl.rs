@@ -11,6 +11,7 @@ use crawler::crawl::{Clock, Crawl, CrawlOptions, FinishReason, Finished, PageRec
 use crawler::frontier::{
     Admission, Completion, Failure, Found, Frontier, FrontierOptions, LeaseKind, Outcome, Refusal,
 };
+use crawler::seen::OnFull;
 
 /// A site on loopback: what it answers to a path, and what it was asked.
 struct Site {
@@ -29,7 +30,7 @@ impl Site {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 // A client that gives a request up is part of some tests.
-                let _ = answer(stream.unwrap(), &pages, &log);
+                let _ = answer(&stream.unwrap(), &pages, &log);
             }
         });
         Self { address, asked }
@@ -51,8 +52,8 @@ impl Site {
     }
 }
 
-fn answer(stream: TcpStream, pages: &BTreeMap<&str, &str>, log: &Mutex<Vec<String>>) -> io::Result<()> {
-    let mut reader = BufReader::new(&stream);
+fn answer(mut stream: &TcpStream, pages: &BTreeMap<&str, &str>, log: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
@@ -67,7 +68,7 @@ fn answer(stream: TcpStream, pages: &BTreeMap<&str, &str>, log: &Mutex<Vec<Strin
             _ => ("200 OK\r\nContent-Type: text/html".to_owned(), links(page)),
         },
     };
-    write!(&stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+    write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
 fn links(page: &str) -> String {
@@ -237,6 +238,27 @@ async fn a_crawl_ends_when_its_records_cannot_be_written() {
     let finished = crawl.run(sink).await;
     assert_eq!(finished.reason, FinishReason::SinkFailed);
     assert_eq!(thread.join().unwrap_err().kind(), io::ErrorKind::StorageFull);
+}
+
+#[tokio::test]
+async fn a_full_filter_ends_a_crawl_that_wants_it_so() {
+    for (on_full, reason) in [(OnFull::Stop, FinishReason::SeenFull), (OnFull::Warn, FinishReason::Drained)] {
+        let site = Site::of([("/", "a b c d e f g h i j k l m n"), ("/a", "/")]);
+        let mut options = site.options();
+        options.frontier.seen.capacity = 8;
+        options.frontier.seen.shards = 1;
+        options.frontier.seen.on_full = on_full;
+        let (finished, records) = crawl(&options, &["/"]).await;
+        assert_eq!(finished.reason, reason);
+        assert_eq!(records.len() == 15, on_full == OnFull::Warn, "{} pages", records.len());
+    }
+}
+
+#[tokio::test]
+async fn a_title_commands_no_terminal() {
+    let site = Site::of([("/", "\u{1b}]0;owned\u{7}\u{9b}31m")]);
+    let (_, records) = crawl(&site.options(), &["/"]).await;
+    assert_eq!(records[0].title.as_deref(), Some("]0;owned31m"));
 }
 
 #[tokio::test]

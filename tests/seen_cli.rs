@@ -93,7 +93,7 @@ fn what_a_filter_holds_is_told_to_people_and_programs() {
 }
 
 fn lines(count: u32) -> String {
-    (0..count).map(|line| format!("{line}\n")).collect()
+    (0..count).flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
 }
 
 #[test]
