@@ -419,6 +419,16 @@ fn ten_thousand_power_cuts_cost_what_the_policy_says() {
         for number in 0..60 {
             match random.below(20) {
                 0 => {
+                    // Killed, while it is opened once more, perhaps.
+                    let fails_at = storage.world().operations + 1 + random.below(12);
+                    storage.0.borrow_mut().fault = Some((fails_at, Fault::ShortWrite));
+                    if open(&storage, &options).is_err() {
+                        let world = storage.world();
+                        is_recovered(world.after_power_cut(&mut random), &options, &appended, durable);
+                        is_recovered(world.after_kill(), &options, &appended, flushed);
+                        images += 1;
+                    }
+                    storage.0.borrow_mut().fault = None;
                     let (after, found, history) = open(&storage, &options).unwrap();
                     assert!(appended.starts_with(&history) && history.len() >= flushed && found.cut.is_none());
                     (journal, appended, synced) = (after, history, None);

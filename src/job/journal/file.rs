@@ -45,7 +45,7 @@ pub enum SyncPolicy {
     Never,
 }
 
-/// The journal on disk; see the [module](self) for its layout and what a crash can do to it.
+/// The journal on disk; see the [module](crate::job::journal) for its layout and what a crash can do to it.
 ///
 /// What is appended is gathered in memory, 256 KiB at most, and can be read at once. [`flush`](Journal::flush) hands it to the
 /// operating system: call it at the end of each batch, before anything is done that must not be done twice. Dropping the
@@ -153,11 +153,6 @@ impl<S: Storage> FileJournal<S> {
         if self.state == State::Written { self.sync_written() } else { Ok(()) }
     }
 
-    /// Where the next record will stand, if it does not begin a segment.
-    pub fn end(&self) -> u64 {
-        self.last().end + self.pending.len() as u64
-    }
-
     /// Hands what is pending to the storage. Where that fails it stays pending, and is tried again as a whole.
     fn write(&mut self) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
@@ -166,8 +161,8 @@ impl<S: Storage> FileJournal<S> {
         }
         let last = self.segments.last_mut().expect("never empty");
         if self.state == State::Torn {
-            let whole = self.storage.truncate(&last.name, last.end - last.start);
-            whole.map_err(|source| io_error("truncate", &self.storage, &last.name, source))?;
+            let cut = self.storage.truncate(&last.name, last.end - last.start);
+            cut.map_err(|source| io_error("truncate", &self.storage, &last.name, source))?;
         }
         self.state = State::Torn;
         let written = self.storage.append(&last.name, &self.pending);
@@ -200,6 +195,11 @@ impl<S: Storage> FileJournal<S> {
         self.segments.push(segment);
         self.state = State::Synced;
         Ok(())
+    }
+
+    /// Where the next record will stand, if it does not begin a segment.
+    fn end(&self) -> u64 {
+        self.last().end + self.pending.len() as u64
     }
 
     fn last(&self) -> &Segment {
