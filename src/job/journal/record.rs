@@ -76,3 +76,37 @@ fn read_entry(payload: &[u8]) -> Result<Entry<'_>, &'static str> {
     let wire = str::from_utf8(wire).map_err(|_| "a URL that is not UTF-8")?;
     Ok(Entry { wire, depth: u32::from_le_bytes(depth), priority, via, redirects, referrer })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_record_is_told_apart() {
+        let entry = Entry {
+            wire: "http://a/",
+            depth: 1,
+            priority: 2,
+            via: Via::Redirect,
+            redirects: 3,
+            referrer: Some(Position::from_u64(32)),
+        };
+        let mut payload = Vec::new();
+        Record::Admitted(entry).write(&mut payload);
+        assert!(matches!(Record::read(1, &payload), Ok(Record::Admitted(read)) if read == entry));
+        assert!(matches!(Record::read(2, &payload), Err(Unreadable::Kind(2))));
+
+        let reason = |payload: &[u8]| match Record::read(1, payload) {
+            Err(Unreadable::Payload(reason)) => reason,
+            _ => "none",
+        };
+        for length in 0..15 {
+            assert_eq!(reason(&payload[..length]), "a record shorter than its fields", "{length} bytes");
+        }
+        assert_eq!(reason(&[&payload[..], b"\xff"].concat()), "a URL that is not UTF-8");
+        for flags in [3, 8, 0x86] {
+            payload[0] = flags;
+            assert_eq!(reason(&payload), "unknown flags");
+        }
+    }
+}
