@@ -10,7 +10,8 @@ use crate::frontier::{Entry, Journal, Position, Timestamp};
 
 /// Bytes that are gathered before they are written without being asked for.
 const BUFFER: usize = 256 << 10;
-/// Bytes read for one entry.
+/// Bytes read for one entry. As fast as 128, and spares most long URLs a second read; 4,096 takes half as long again, since a host's
+/// URLs stand far apart.
 const READ_AHEAD: usize = 512;
 /// Positions there are.
 const POSITIONS: u64 = 1 << 48;
