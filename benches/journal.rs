@@ -2,8 +2,8 @@
 //! the oldest entry of some host read back.
 //!
 //! `cargo bench --no-default-features --bench journal` appends two million; `JOURNAL_BENCH_URLS=2e7` says otherwise. URLs and the
-//! order of reading are made outside the clock, and the host's queues are kept outside of it. The last tenth is named
-//! beside the first: a journal that slows down as it grows is no journal.
+//! order of reading are made, and the hosts' queues kept, outside the clock. The speed over the last tenth stands beside
+//! that over the first: it must not slow down as it grows. A journal on disk is opened again at the end, and replayed.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 

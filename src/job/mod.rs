@@ -1,4 +1,5 @@
-//! What survives a crawl: the job directory, its manifest and its lock. `std::fs` only.
+//! What survives a crawl: the job directory, its manifest and its lock; and the [`journal`], for now in a directory of its
+//! own that an embedder chooses. `std::fs` only.
 //!
 //! A job directory holds these files of ours:
 //!
