@@ -1,4 +1,4 @@
-//! A table with the URL as its key. The one door to SQLite.
+//! A table with the URL as its key. The one door to `SQLite`.
 
 use rusqlite::{Connection, params};
 
@@ -21,7 +21,8 @@ impl Table {
     }
 
     fn number(&self, pragma: &str) -> u64 {
-        self.0.query_row(pragma, [], |row| row.get(0)).expect(IN_MEMORY)
+        // Pages and their size, neither below 0.
+        self.0.query_row(pragma, [], |row| row.get::<_, i64>(0)).expect(IN_MEMORY).unsigned_abs()
     }
 }
 
@@ -49,5 +50,25 @@ impl Contender<str> for Table {
 
     fn expected_lost(&self, _: f64) -> f64 {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_knows_what_it_was_shown() {
+        let mut table = Table::new().unwrap();
+        assert_eq!(
+            ["http://a.org/", "http://b.org/", "http://a.org/"].map(|url| table.insert(url)),
+            [true, true, false]
+        );
+        assert!(table.contains("http://b.org/") && !table.contains("http://c.org/"));
+        let empty = Table::new().unwrap().bytes();
+        for page in 0..5000 {
+            table.insert(&format!("http://a.org/{page}"));
+        }
+        assert!(table.bytes() > empty + 5000 * 17, "{} bytes", table.bytes());
     }
 }
