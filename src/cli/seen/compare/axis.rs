@@ -1,5 +1,7 @@
 //! Where a value lies between the ends of an axis.
 
+use crate::report::figures::{thousands, whole};
+
 /// From 0 to 1 along one side of a panel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
@@ -48,7 +50,7 @@ impl Axis {
             .map(|tick| self.low + f64::from(tick) * step)
             .take_while(|&at| at <= self.high * (1.0 + 1e-9) + 1e-9)
             .map(|at| {
-                let label = if self.is_log { format!("1e{at:.0}") } else { format!("{at}") };
+                let label = if self.is_log { format!("1e{at:.0}") } else { thousands(whole(at)) };
                 ((at - self.low) / (self.high - self.low), label)
             })
             .collect()
@@ -81,9 +83,9 @@ mod tests {
     #[test]
     fn a_linear_axis_has_round_ticks() {
         let ticks = |high| Axis::linear(high).ticks().into_iter().map(|(_, label)| label).collect::<Vec<_>>();
-        assert_eq!(ticks(20_000.0), ["0", "5000", "10000", "15000", "20000"]);
+        assert_eq!(ticks(20_000.0), ["0", "5,000", "10,000", "15,000", "20,000"]);
         assert_eq!(ticks(3.0), ["0", "1", "2", "3"]);
-        assert_eq!(ticks(1e6), ["0", "200000", "400000", "600000", "800000", "1000000"]);
+        assert_eq!(ticks(1e6), ["0", "200,000", "400,000", "600,000", "800,000", "1,000,000"]);
         assert_eq!(Axis::linear(10.0).place(5.0), Some(0.5));
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct Measured {
 }
 
 /// How often each time is taken.
-pub(super) const PASSES: usize = 3;
+pub(super) const PASSES: usize = 5;
 
 /// Fills and asks fresh contenders, one after the other.
 pub(super) fn run<K: ?Sized, C: Contender<K>>(

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::comparison::Comparison;
+use crate::report::figures::thousands;
 
 const WIDTH: f64 = 1040.0;
 const HEIGHT: f64 = 520.0;
@@ -12,7 +13,7 @@ const PANEL: (f64, f64) = (400.0, 340.0);
 const TOP: f64 = 60.0;
 const LEFTS: [f64; 2] = [80.0, 600.0];
 /// Apart for all kinds of color vision (Okabe and Ito 2008).
-const COLORS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8a6d00"];
+const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"];
 
 /// An axis across and an axis up, at a place in the picture.
 struct Panel {
@@ -89,13 +90,9 @@ pub(super) fn svg(comparison: &Comparison) -> String {
          circle{{fill:none;stroke-width:1.2}}.mark{{stroke:#666;stroke-dasharray:4 4;fill:none}}</style>\
          <rect width='{WIDTH}' height='{HEIGHT}' fill='#fff'/>\n"
     );
-    let mut names: Vec<&str> = comparison.filling.curves.iter().map(|curve| &*curve.name).collect();
-    for row in comparison.rates.iter().flat_map(|at| &at.rows) {
-        if !names.contains(&&*row.name) {
-            names.push(&row.name);
-        }
-    }
-    write_filling(comparison, &names, &mut svg);
+    // In batches, a layout gives the answers that it gives one at a time.
+    let names: Vec<&str> = comparison.filling.curves.iter().map(|curve| &*curve.name).collect();
+    write_filling(comparison, &mut svg);
     write_targets(comparison, &names, &mut svg);
     for (index, name) in names.iter().enumerate() {
         let (x, y) = (80.0 + 240.0 * (index % 4) as f64, HEIGHT - 48.0 + 22.0 * (index / 4) as f64);
@@ -107,18 +104,17 @@ pub(super) fn svg(comparison: &Comparison) -> String {
     svg + "</svg>\n"
 }
 
-fn write_filling(comparison: &Comparison, names: &[&str], svg: &mut String) {
+fn write_filling(comparison: &Comparison, svg: &mut String) {
     let filling = &comparison.filling;
     let most = filling.curves.iter().flat_map(|curve| &curve.points).map(|point| point.shown).max().unwrap_or(1);
     let panel = Panel { left: LEFTS[0], x: Axis::linear(most as f64), y: Axis::log(filling.target / 1000.0, 1.0) };
-    let title = format!("Sized for {} URLs at {:e}, and shown more", filling.capacity, filling.target);
+    let title = format!("Sized for {} URLs at {:e}, and shown more", thousands(filling.capacity), filling.target);
     panel.write_frame(&title, "n: distinct URLs shown", "false-positive rate", svg);
     if let Some((x, y)) = panel.at(filling.capacity as f64, 1.0) {
         put(svg, format_args!("<path class='mark' d='M{x:.1} {y}v{}'/>", PANEL.1));
         put(svg, format_args!("<text x='{:.1}' y='{}'>capacity</text>", x + 4.0, y + PANEL.1 - 6.0));
     }
-    for curve in &filling.curves {
-        let index = place(names, &curve.name);
+    for (index, curve) in filling.curves.iter().enumerate() {
         let predicted = curve.points.iter().map(|point| (point.shown as f64, point.rate_predicted));
         panel.write_line(predicted, color(index), svg);
         panel.write_rings(curve.points.iter().map(|point| (point.shown as f64, point.rate)), index, svg);
@@ -130,7 +126,7 @@ fn write_targets(comparison: &Comparison, names: &[&str], svg: &mut String) {
     let (low, high) = (targets().fold(1.0, f64::min) / 10.0, targets().fold(0.0, f64::max) * 10.0);
     let (x, y) = (Axis::log(low, high.min(1.0)), Axis::log(low, high.min(1.0)));
     let panel = Panel { left: LEFTS[1], x, y };
-    let title = format!("Filled with {} URLs", comparison.urls.shown);
+    let title = format!("Filled with {} URLs", thousands(comparison.urls.shown));
     panel.write_frame(&title, "p: the rate asked for", "false-positive rate, measured", svg);
     let (low, high) = panel.x.ends();
     if let (Some(from), Some(to)) = (panel.at(low, low), panel.at(high, high)) {
@@ -146,10 +142,6 @@ fn write_targets(comparison: &Comparison, names: &[&str], svg: &mut String) {
         panel.write_line(points(), color(index), svg);
         panel.write_rings(points(), index, svg);
     }
-}
-
-fn place(names: &[&str], name: &str) -> usize {
-    names.iter().position(|known| *known == name).unwrap_or(0)
 }
 
 fn color(index: usize) -> &'static str {
@@ -226,7 +218,7 @@ mod tests {
         assert!(is_well_formed(&svg), "{svg}");
         assert!(!svg.contains("<script"));
         assert!(svg.contains("&lt;/svg&gt;&lt;script&gt;&#39;&amp;"));
-        assert!(svg.contains("Sized for 1000 URLs at 2e-1"));
+        assert!(svg.contains("Sized for 1,000 URLs at 2e-1"));
         assert!(svg.matches("<circle").count() > 60 && !svg.contains("NaN"));
         let page = html(&comparison, "a < b\n");
         assert!(page.contains("<pre>a &lt; b\n</pre>"));

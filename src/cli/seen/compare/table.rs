@@ -12,8 +12,8 @@ impl Comparison {
     /// Writes the table and what its figures mean.
     pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         write_source(&self.urls, out)?;
-        let [memory, bits, measured, predicted] = ["memory", "a URL", "measured", "predicted"];
-        let [lost, expected, insert, hit, miss, link] = ["lost", "expected", "insert", "hit", "miss", "stream"];
+        let [memory, bits, measured, predicted] = ["memory", "a URL", "measured", "theory"];
+        let [lost, expected, insert, hit, miss, link] = ["lost", "theory", "insert", "hit", "miss", "stream"];
         writeln!(out, "{:<20}{:>10}{:>8}{:>18}{:>18}{:>26}", "", "", "bits", "rate", "URLs lost", "nanoseconds")?;
         writeln!(
             out,
