@@ -41,8 +41,8 @@ repeats. Layouts have one shard, no audit, no growth. A measured rate of 0 is be
 confidence. Memory of sets is their table, and of strings also what an allocator gives each.
 SQLite is in memory and in one transaction.
 
-The seven seeds (5, 7, 11, 13, 31, 37, 61) fill 5,000,000 bits whatever the number of URLs. Masked, as
-written down: `hash & (size - 1)`, which in a size that is no power of two reaches 8,192 bits of them.
+The seven seeds (5, 7, 11, 13, 31, 37, 61) fill 5,000,000 bits whatever the number of URLs. Masked,
+as written down: `hash & (size - 1)`, which reaches 8,192 bits where the size is no power of two.
 Modulo: as it was meant. Vectors are hashed by FNV-1a, and by insert_words with XXH3.",
             chance(3.0 / trials as f64)
         )
