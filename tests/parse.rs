@@ -14,11 +14,6 @@ fn hrefs(page: &Page) -> Vec<&str> {
     page.links.iter().map(|link| link.href.as_str()).collect()
 }
 
-/// A page's links, joined by spaces.
-fn links(html: &str) -> String {
-    hrefs(&page(html)).join(" ")
-}
-
 #[test]
 fn links_come_from_where_they_stand() {
     let cases = [
@@ -59,8 +54,15 @@ fn links_come_from_where_they_stand() {
         ("<a href=/open", ""),
         ("", ""),
     ];
+    let mut flat = ParseOptions::default();
+    flat.max_nesting = 0;
     for (html, expected) in cases {
-        assert_eq!(links(html), expected, "{html}");
+        let document = page(html);
+        assert_eq!((hrefs(&document).join(" "), document.reading), (expected.to_owned(), Reading::Document), "{html}");
+        if !html.is_empty() {
+            let flat = parse(html.as_bytes(), None, &flat);
+            assert_eq!((hrefs(&flat).join(" "), flat.reading), (expected.to_owned(), Reading::Flat), "{html}");
+        }
     }
 }
 

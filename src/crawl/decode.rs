@@ -381,12 +381,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_between_codings_stops_too() {
-        // A gzip body of empty members expands to nothing, but there are many of them.
-        let members = encode("gzip", b"").repeat(500_000);
-        let wire = encode("br", &members);
-        let (bytes, _, stop) = decode("gzip, br", &wire, 4_096, 10 << 20);
-        assert_eq!((bytes.len(), stop), (0, Some(Stop::Full)));
+    fn a_bomb_of_nothing_stops_too() {
+        // Empty members cost time and give no output, behind another coding as in the open.
+        let members = encode("gzip", b"").repeat(10_000);
+        assert_eq!(decode("gzip", &members, 4_096, 10 << 20), (vec![], false, Some(Stop::Full)));
+        let wire = encode("br", &members.repeat(10));
+        assert_eq!(decode("gzip, br", &wire, 4_096, 10 << 20).2, Some(Stop::Full));
     }
 
     #[test]
