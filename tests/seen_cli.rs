@@ -128,7 +128,7 @@ fn a_plan_is_a_table_for_people_and_programs() {
     let text = ok(&dir, "plan --urls 1e9 --rate 1e-6", "");
     assert!(text.starts_with("1,000,000,000 URLs at a false-positive rate of 1.0e-6\n"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&ok(&dir, "plan --urls 1M --json", "")).unwrap();
-    let bits = |layout: usize| json["layouts"][layout]["bits_per_url"].as_f64().unwrap();
+    let bits = |layout: usize| json["rows"][layout]["bits_per_url"].as_f64().unwrap();
     assert!((bits(0) - 23.61).abs() < 0.01 && (bits(1) - 19.17).abs() < 0.01, "{json}");
     assert!(!Path::new(dir.path()).join("crawl").exists());
     assert_eq!(refused(&dir, "plan --urls 0", "").0, 2);

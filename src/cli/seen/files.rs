@@ -7,7 +7,6 @@ use std::path::Path;
 use super::super::exit::{Exit, Failure};
 use super::super::lines::next_line;
 use super::super::output::{Safe, print, warn};
-use super::name;
 use crate::address::{AddressError, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
@@ -155,7 +154,7 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), Failure> {
     let all = &statistics.merged;
     let options = seen.options();
     let mut rows = vec![
-        ("layout", name(options.layout).to_owned()),
+        ("layout", options.layout.to_string()),
         ("shards", thousands(options.shards as u64)),
         ("layers", thousands(all.layers)),
         ("capacity", thousands(all.capacity)),

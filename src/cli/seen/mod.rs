@@ -14,7 +14,6 @@ use files::Reading;
 use super::exit::Failure;
 use super::settings::Settings;
 use crate::address::Canonicalizer;
-use crate::seen::Layout;
 
 /// What `crawler seen` was asked for.
 #[derive(Debug)]
@@ -50,17 +49,4 @@ pub(super) fn run(request: &SeenRequest, settings: &Settings) -> Result<(), Fail
         SeenRequest::Query { file, raw, count } => files::query(file, &reading(*raw), *count),
         SeenRequest::Remove { file, raw } => files::remove(file, &reading(*raw)),
     }
-}
-
-/// Every layout, by the name that users call it.
-pub(super) const LAYOUTS: [(&str, Layout); 5] = [
-    ("blocked", Layout::Blocked),
-    ("standard", Layout::Standard),
-    ("partitioned", Layout::Partitioned),
-    ("counting", Layout::Counting),
-    ("exact", Layout::Exact),
-];
-
-fn name(layout: Layout) -> &'static str {
-    LAYOUTS.iter().find(|(_, known)| *known == layout).map_or("unknown", |(name, _)| name)
 }
