@@ -35,7 +35,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("indicatif", &["src/cli/progress.rs"]),
     // Times as records have them, the clock that gives them, and dates as headers have them.
     ("jiff", &["src/crawl/date.rs", "src/crawl/fetch.rs", "src/crawl/response.rs"]),
-    ("md_5", &["src/cli/seen/compare/digests.rs"]),
+    ("md5", &["src/cli/seen/compare/digests.rs"]),
     ("psl", &["src/frontier/scope.rs"]),
     // Built in one, asked in the other.
     ("regex", &["src/frontier/pattern.rs", "src/frontier/scope.rs"]),
