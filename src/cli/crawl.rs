@@ -89,8 +89,9 @@ fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
         CrawlError::Frontier(FrontierError::Seen(SeenError::Option { option, reason, .. })) => {
             return Failure::new(Exit::Usage, layers.refusal(&format!("seen.{option}"), reason));
         }
-        CrawlError::Frontier(FrontierError::Seen(error @ SeenError::Memory { .. })) => {
-            return Failure::new(Exit::Usage, layers.refusal("seen.capacity", &error.to_string()));
+        CrawlError::Frontier(FrontierError::Seen(SeenError::Memory { bytes, .. })) => {
+            let reason = format!("takes {bytes} bytes, more than this machine gives");
+            return Failure::new(Exit::Usage, layers.refusal("seen.capacity", &reason));
         }
         error => return Failure::caused(Exit::Failed, "cannot start the crawl", error),
     };

@@ -161,6 +161,6 @@ pub enum FrontierError {
         reason: String,
     },
     /// The seen set's options.
-    #[error("the seen filter")]
+    #[error("seen.{0}")]
     Seen(#[from] SeenError),
 }

@@ -131,7 +131,7 @@ pub(super) fn is_to_be_had(bytes: u128) -> bool {
 #[non_exhaustive]
 pub enum SeenError {
     /// The memory is not there.
-    #[error("a capacity of {capacity} URLs takes {bytes} bytes, more than this machine gives")]
+    #[error("capacity = {capacity}: takes {bytes} bytes, more than this machine gives")]
     Memory {
         /// URLs asked for.
         capacity: u64,
