@@ -89,7 +89,10 @@ impl Report {
 }
 
 /// Writes any value as JSON, indented, with a newline at the end.
-pub(crate) fn write_json(value: &impl Serialize, mut to: impl Write) -> io::Result<()> {
+///
+/// # Errors
+/// Where the writer fails.
+pub fn write_json(value: &impl Serialize, mut to: impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut to, value)?;
     writeln!(to)
 }

@@ -20,8 +20,7 @@ mod parts;
 mod text;
 
 pub use cost::Cost;
-pub(crate) use file::write_json;
-pub use file::{ReportError, read};
+pub use file::{ReportError, read, write_json};
 pub use format::{
     HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly, Urls,
 };
