@@ -63,8 +63,26 @@ struct Host {
     has_answered: bool,
     /// Since when it stands in which front queue.
     stands: Option<(u32, u64)>,
-    lent: Option<Option<Url>>,
+    lent: Lent,
     is_retired: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Lent {
+    Nothing,
+    Robots,
+    Page(Url),
+}
+
+/// What the end of a lease means.
+enum Meaning {
+    Fine,
+    Setback {
+        /// It counts towards the host's retirement.
+        counts: bool,
+        is_final: bool,
+        asked: Option<Duration>,
+    },
 }
 
 struct Model {
@@ -72,7 +90,7 @@ struct Model {
     urls: Vec<Url>,
     hosts: Vec<Host>,
     /// Numbers for whatever comes first and later.
-    clock: i64,
+    clock: u64,
     /// By name, for hosts get their numbers in the order of their first URLs.
     numbers: Vec<usize>,
     refused: BTreeMap<Refusal, u64>,
@@ -91,7 +109,7 @@ impl Model {
             failures: 0,
             has_answered: false,
             stands: None,
-            lent: None,
+            lent: Lent::Nothing,
             is_retired: false,
         };
         Self {
@@ -105,9 +123,13 @@ impl Model {
         }
     }
 
-    fn tick(&mut self) -> i64 {
+    fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
+    }
+
+    fn is_home(&self, host: usize) -> bool {
+        matches!(self.hosts[host].lent, Lent::Nothing)
     }
 
     fn best(&self, host: usize) -> Option<usize> {
@@ -123,15 +145,15 @@ impl Model {
             return self.refuse(Refusal::HostRetired, 1);
         }
         let was_idle = self.best(host).is_none();
-        let order = self.tick();
+        let order = self.tick().cast_signed();
         self.urls.push(Url { host, priority, order, text, attempts: 0, redirects: 0 });
-        if was_idle && self.hosts[host].lent.is_none() {
+        if was_idle && self.is_home(host) {
             self.place(host, now);
         }
         if let Some((worse, _)) = self.hosts[host].stands
             && priority < worse
         {
-            self.hosts[host].stands = Some((priority, self.tick() as u64));
+            self.hosts[host].stands = Some((priority, self.tick()));
         }
     }
 
@@ -149,15 +171,15 @@ impl Model {
             self.numbers.iter().enumerate().map(|(number, &host)| (self.hosts[host].due, number, host)).collect();
         due.sort();
         for (at, _, host) in due {
-            let Host { stands, ref lent, is_retired, .. } = self.hosts[host];
+            let Host { stands, is_retired, .. } = self.hosts[host];
             if let Some(best) = self.best(host)
                 && at <= now
                 && !is_retired
-                && lent.is_none()
+                && self.is_home(host)
                 && stands.is_none()
                 && except != Some(host)
             {
-                self.hosts[host].stands = Some((self.urls[best].priority, self.tick() as u64));
+                self.hosts[host].stands = Some((self.urls[best].priority, self.tick()));
             }
         }
     }
@@ -183,7 +205,7 @@ impl Model {
             };
             if self.options.politeness.robots && is_wanted {
                 self.hosts[host].stands = None;
-                self.hosts[host].lent = Some(None);
+                self.hosts[host].lent = Lent::Robots;
                 let url = match self.hosts[host].robots {
                     RobotsFile::Moved { hops } => format!("{name}/robots.txt?{hops}"),
                     _ => format!("{name}/robots.txt"),
@@ -196,7 +218,7 @@ impl Model {
             if let Some((priority, _)) = self.hosts[host].stands
                 && priority != url.priority
             {
-                self.hosts[host].stands = Some((url.priority, self.tick() as u64));
+                self.hosts[host].stands = Some((url.priority, self.tick()));
                 continue;
             }
             self.urls.remove(best);
@@ -216,132 +238,149 @@ impl Model {
             let answer =
                 Answer::Fetch { url: url.text.clone(), attempt: url.attempts + 1, redirects: url.redirects, delay };
             self.hosts[host].stands = None;
-            self.hosts[host].lent = Some(Some(url));
+            self.hosts[host].lent = Lent::Page(url);
             return answer;
         }
-        let resting = (0..HOSTS).filter(|&host| self.best(host).is_some() && self.hosts[host].lent.is_none());
+        let resting = (0..HOSTS).filter(|&host| self.best(host).is_some() && self.is_home(host));
         match resting.map(|host| self.hosts[host].due).min() {
             Some(due) => Answer::Wait(due),
-            None if self.hosts.iter().any(|host| host.lent.is_some()) => Answer::Busy,
+            None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
             None => Answer::Drained,
         }
     }
 
     fn complete(&mut self, host: usize, end: End, now: Timestamp) -> Completion {
         let politeness = self.options.politeness.clone();
-        let page = self.hosts[host].lent.take().unwrap();
-        let is_robots = page.is_none();
+        let page = match std::mem::replace(&mut self.hosts[host].lent, Lent::Nothing) {
+            Lent::Page(url) => Some(url),
+            Lent::Robots => None,
+            Lent::Nothing => panic!("it was lent"),
+        };
         let attempt = page.as_ref().map_or(1, |url| url.attempts + 1);
         if end == End::Released {
-            self.come_back(page, 0, now, host);
-            return Completion::Retry(self.hosts[host].due);
+            return self.come_back(page, 0, now, host);
         }
-        // Whether it is a setback, whether it counts for the host, whether it is final.
-        let known = RobotsFile::Known {
-            stale_at: now + politeness.robots_ttl,
-            is_used: false,
-            is_strict: false,
-            crawl_delay: false,
-        };
-        let (is_setback, counts, is_final, asked) = match end {
-            End::Status { status, retry_after, crawl_delay } => {
-                self.hosts[host].has_answered = true;
-                let is_setback = status == 429 || status >= 500;
-                let counts = is_robots || matches!(status, 429 | 503) || attempt == 1;
-                if is_robots && !is_setback {
-                    let is_strict = status == 200;
-                    let stale_at = now + politeness.robots_ttl;
-                    let crawl_delay = crawl_delay && is_strict;
-                    self.hosts[host].robots = RobotsFile::Known { stale_at, is_used: false, is_strict, crawl_delay };
-                }
-                (is_setback, counts, false, retry_after.map(Duration::from_secs))
-            }
-            End::Failed(failure) => {
-                let is_pages = matches!(failure, Failure::BadResponse | Failure::Incomplete | Failure::Timeout);
-                let once = is_pages && !is_robots && self.hosts[host].has_answered;
-                let is_ours = failure == Failure::Lost && !is_robots;
-                (true, !is_ours && (!once || attempt == 1), !failure.is_transient(), None)
-            }
-            End::Moved => {
-                self.hosts[host].has_answered = true;
-                if is_robots {
-                    let hops = if let RobotsFile::Moved { hops } = self.hosts[host].robots { hops + 1 } else { 1 };
-                    self.hosts[host].robots = if hops > 5 { known } else { RobotsFile::Moved { hops } };
-                }
-                (false, false, false, None)
-            }
-            End::Released => unreachable!(),
-        };
+        let meaning =
+            if page.is_some() { self.page_ends(host, attempt, end) } else { self.robots_ends(host, end, now) };
         let delay = self.delay(host);
-        if !is_setback {
+        let Meaning::Setback { counts, is_final, asked } = meaning else {
             self.hosts[host].failures = 0;
             self.hosts[host].due = now + delay;
-            if end == End::Moved {
-                if let Some(mut url) = page {
-                    if url.redirects >= self.options.traps.redirects {
-                        self.refuse(Refusal::TooManyRedirects, 1);
-                        return self.done(host, now);
-                    }
-                    url.redirects += 1;
-                    url.attempts = 0;
-                    url.text = respelled(&url.text);
-                    self.come_back(Some(url), 0, now, host);
-                    return Completion::Retry(self.hosts[host].due);
-                }
-                self.place(host, now);
-                return match self.hosts[host].robots {
-                    RobotsFile::Moved { .. } => Completion::Retry(self.hosts[host].due),
-                    _ => Completion::Done,
-                };
-            }
-            if is_robots {
-                self.place(host, now);
-                return Completion::Done;
-            }
-            return self.done(host, now);
-        }
+            return self.end_well(host, page, end, now);
+        };
         self.hosts[host].failures += u32::from(counts);
         let failures = self.hosts[host].failures;
-        let mut rest = politeness.backoff;
-        for _ in 1..failures.max(attempt.into()) {
-            rest *= 2;
-        }
-        rest = rest.min(politeness.max_backoff);
-        if let Some(asked) = asked {
-            rest = asked.min(politeness.max_retry_after);
-        }
-        if matches!(end, End::Failed(Failure::Lost)) && !is_robots {
-            rest = delay;
-        }
+        let doublings = failures.max(attempt.into()) - 1;
+        let backoff = (0..doublings).fold(politeness.backoff, |rest, _| rest * 2).min(politeness.max_backoff);
+        let rest = match asked {
+            _ if end == End::Failed(Failure::Lost) && page.is_some() => delay,
+            Some(asked) => asked.min(politeness.max_retry_after),
+            None => backoff,
+        };
         self.hosts[host].due = now + rest.max(delay);
         let mut limit = politeness.host_failures;
         if !self.hosts[host].has_answered {
             limit = limit.min(politeness.attempts.into());
         }
-        if (counts && failures >= limit) || (is_robots && is_final) {
-            self.hosts[host].is_retired = true;
-            self.hosts[host].robots = RobotsFile::Unknown;
-            let before = self.urls.len();
-            self.urls.retain(|url| url.host != host);
-            self.refuse(Refusal::HostRetired, (before - self.urls.len()) as u64);
+        if (counts && failures >= limit) || (page.is_none() && is_final) {
+            self.retire(host);
         }
-        if !is_robots && (is_final || attempt >= politeness.attempts || self.hosts[host].is_retired) {
+        if page.is_some() && (is_final || attempt >= politeness.attempts || self.hosts[host].is_retired) {
             return self.done(host, now);
         }
         if self.hosts[host].is_retired {
             return Completion::Done;
         }
-        self.come_back(page, 1, now, host);
-        Completion::Retry(self.hosts[host].due)
+        self.come_back(page, 1, now, host)
     }
 
-    fn come_back(&mut self, page: Option<Url>, attempts: u8, now: Timestamp, host: usize) {
+    fn page_ends(&mut self, host: usize, attempt: u8, end: End) -> Meaning {
+        let once = !self.hosts[host].has_answered || attempt == 1;
+        let answers = matches!(end, End::Status { .. } | End::Moved);
+        self.hosts[host].has_answered |= answers;
+        match end {
+            End::Status { status, retry_after, .. } if status == 429 || status >= 500 => {
+                let counts = matches!(status, 429 | 503) || attempt == 1;
+                Meaning::Setback { counts, is_final: false, asked: retry_after.map(Duration::from_secs) }
+            }
+            End::Failed(failure) => {
+                let counts = match failure {
+                    Failure::Lost => false,
+                    Failure::BadResponse | Failure::Incomplete | Failure::Timeout => once,
+                    _ => true,
+                };
+                let is_final = matches!(failure, Failure::Address | Failure::BadResponse | Failure::Tls);
+                Meaning::Setback { counts, is_final, asked: None }
+            }
+            _ => Meaning::Fine,
+        }
+    }
+
+    fn robots_ends(&mut self, host: usize, end: End, now: Timestamp) -> Meaning {
+        let stale_at = now + self.options.politeness.robots_ttl;
+        let known = |is_strict, crawl_delay| RobotsFile::Known { stale_at, is_used: false, is_strict, crawl_delay };
+        let host = &mut self.hosts[host];
+        host.has_answered |= matches!(end, End::Status { .. } | End::Moved);
+        match end {
+            End::Failed(failure) => {
+                let is_final = matches!(failure, Failure::Address | Failure::BadResponse | Failure::Tls);
+                return Meaning::Setback { counts: true, is_final, asked: None };
+            }
+            End::Status { status, retry_after, .. } if status == 429 || status >= 500 => {
+                let asked = retry_after.map(Duration::from_secs);
+                return Meaning::Setback { counts: true, is_final: false, asked };
+            }
+            End::Status { status: 200, crawl_delay, .. } => host.robots = known(true, crawl_delay),
+            End::Status { .. } => host.robots = known(false, false),
+            End::Moved => {
+                let hops = if let RobotsFile::Moved { hops } = host.robots { hops + 1 } else { 1 };
+                host.robots = if hops > 5 { known(false, false) } else { RobotsFile::Moved { hops } };
+            }
+            End::Released => unreachable!(),
+        }
+        Meaning::Fine
+    }
+
+    fn end_well(&mut self, host: usize, page: Option<Url>, end: End, now: Timestamp) -> Completion {
+        match page {
+            Some(mut url) if end == End::Moved && url.redirects < self.options.traps.redirects => {
+                url.redirects += 1;
+                url.attempts = 0;
+                url.text = respelled(&url.text);
+                self.come_back(Some(url), 0, now, host)
+            }
+            Some(_) => {
+                if end == End::Moved {
+                    self.refuse(Refusal::TooManyRedirects, 1);
+                }
+                self.done(host, now)
+            }
+            None => {
+                self.place(host, now);
+                match self.hosts[host].robots {
+                    RobotsFile::Moved { .. } => Completion::Retry(self.hosts[host].due),
+                    _ => Completion::Done,
+                }
+            }
+        }
+    }
+
+    fn retire(&mut self, host: usize) {
+        self.hosts[host].is_retired = true;
+        self.hosts[host].robots = RobotsFile::Unknown;
+        let before = self.urls.len();
+        self.urls.retain(|url| url.host != host);
+        self.refuse(Refusal::HostRetired, (before - self.urls.len()) as u64);
+    }
+
+    fn come_back(&mut self, page: Option<Url>, attempts: u8, now: Timestamp, host: usize) -> Completion {
         if let Some(mut url) = page {
             url.attempts += attempts;
-            url.order = -self.tick();
+            url.order = -self.tick().cast_signed();
             self.urls.push(url);
         }
         self.place(host, now);
+        Completion::Retry(self.hosts[host].due)
     }
 
     fn done(&mut self, host: usize, now: Timestamp) -> Completion {

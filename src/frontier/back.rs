@@ -1,3 +1,5 @@
+use std::hint::black_box;
+
 use super::Position;
 use super::pool::{Linked, NONE, Pool};
 use super::varint;
@@ -6,8 +8,8 @@ use super::varint;
 ///
 /// A level holds the positions of one priority of one host. Its first and last stand in it as they are; those between are a
 /// run of bytes, each position as the [`varint::step`] from the one before, in a list of 28-byte chunks that is freed as
-/// it is read. So a host with one URL costs one level, 32 bytes; a busy host two to four bytes a URL (its journal entries
-/// stand close together); the million hosts of a wide crawl no allocation each.
+/// it is read. The best level of a host stands in the host, its others in a list here. So a busy host costs two to four
+/// bytes a URL (its journal entries stand close together), and the million hosts of a wide crawl no allocation each.
 #[derive(Debug, Default)]
 pub(super) struct Back {
     levels: Pool<Level>,
@@ -15,10 +17,10 @@ pub(super) struct Back {
 }
 
 /// One host's share of the back queues.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// The level of the best priority; the others follow, worse and worse.
-    best: u32,
+    /// The level of the best priority; worse and worse ones follow. Of no meaning where nothing is queued.
+    best: Level,
     len: u32,
 }
 
@@ -31,13 +33,14 @@ pub(super) struct Queued {
     pub(super) attempts: u8,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Level {
     first: u64,
     last: u64,
     /// The chunks of the steps from the first to the last; none where they are one.
     head: u32,
     tail: u32,
+    /// The next worse level.
     next: u32,
     /// Where in the head chunk reading goes on.
     head_at: u8,
@@ -56,28 +59,27 @@ struct Chunk {
     bytes: [u8; CHUNK as usize],
 }
 
-impl Default for Queue {
-    fn default() -> Self {
-        Self { best: NONE, len: 0 }
-    }
-}
-
 impl Queue {
     pub(super) fn len(&self) -> u32 {
         self.len
+    }
+
+    /// What goes next: the first of the best priority.
+    pub(super) fn first(&self) -> Option<Queued> {
+        let Level { first, priority, attempts, .. } = self.best;
+        (self.len > 0).then_some(Queued { position: Position::from_u64(first), priority, attempts })
     }
 }
 
 impl Back {
     /// Queues behind all of the same priority. O(priorities in use at the host), mostly one to three.
     pub(super) fn push(&mut self, queue: &mut Queue, priority: u8, position: Position) {
-        let at = position.to_u64();
-        if let Some(id) = self.level(queue, priority, at, 0) {
-            let level = &mut self.levels[id];
-            let (bytes, length) = varint::encode(varint::step(level.last, at));
-            level.last = at;
+        let pushed = Queued { position, priority, attempts: 0 };
+        if let Some((level, chunks)) = self.level(queue, pushed) {
+            let (bytes, length) = varint::encode(varint::step(level.last, position.to_u64()));
+            level.last = position.to_u64();
             for &byte in &bytes[..length] {
-                level.push(&mut self.chunks, byte);
+                level.push(chunks, byte);
             }
         }
         queue.len += 1;
@@ -86,37 +88,26 @@ impl Back {
     /// Queues before all of the same priority what came back from there. At most one of a priority may have come back
     /// and not gone again, since a host has one lease at a time and its next takes what came back.
     pub(super) fn push_front(&mut self, queue: &mut Queue, back: Queued) {
-        let at = back.position.to_u64();
-        if let Some(id) = self.level(queue, back.priority, at, back.attempts) {
-            let level = &mut self.levels[id];
-            let (bytes, length) = varint::encode(varint::step(at, level.first));
-            (level.first, level.attempts) = (at, back.attempts);
+        if let Some((level, chunks)) = self.level(queue, back) {
+            let (bytes, length) = varint::encode(varint::step(back.position.to_u64(), level.first));
+            (level.first, level.attempts) = (back.position.to_u64(), back.attempts);
             for &byte in bytes[..length].iter().rev() {
-                level.push_front(&mut self.chunks, byte);
+                level.push_front(chunks, byte);
             }
         }
         queue.len += 1;
     }
 
-    /// What goes next: the first of the best priority.
-    pub(super) fn first(&self, queue: &Queue) -> Option<Queued> {
-        (queue.best != NONE).then(|| {
-            let level = &self.levels[queue.best];
-            let position = Position::from_u64(level.first);
-            Queued { position, priority: level.priority, attempts: level.attempts }
-        })
-    }
-
     /// Takes away what goes next.
     pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<Queued> {
-        let first = self.first(queue)?;
-        let level = &mut self.levels[queue.best];
-        if level.head == NONE {
-            queue.best = self.levels.give_back(queue.best);
-        } else {
+        let first = queue.first()?;
+        let level = &mut queue.best;
+        if level.head != NONE {
             level.attempts = 0;
             let step = varint::decode(|| Some(level.pop(&mut self.chunks)));
             level.first = varint::walk(level.first, step.expect("whole numbers are written"));
+        } else if let Some(next) = self.take_level(level.next) {
+            queue.best = next;
         }
         queue.len -= 1;
         Some(first)
@@ -124,15 +115,25 @@ impl Back {
 
     /// Forgets all of a host's URLs, and says how many there were.
     pub(super) fn clear(&mut self, queue: &mut Queue) -> u64 {
-        let len = std::mem::take(&mut queue.len);
-        while queue.best != NONE {
-            let mut chunk = self.levels[queue.best].head;
-            while chunk != NONE {
-                chunk = self.chunks.give_back(chunk);
+        let Queue { best, len } = std::mem::take(queue);
+        let mut level = (len > 0).then_some(best);
+        while let Some(Level { mut head, next, .. }) = level {
+            while head != NONE {
+                head = self.chunks.give_back(head);
             }
-            queue.best = self.levels.give_back(queue.best);
+            level = self.take_level(next);
         }
-        u64::from(len)
+        len.into()
+    }
+
+    /// Reads what [`pop`](Self::pop) will, so that the line is on its way from memory while other things are done.
+    pub(super) fn expect(&self, queue: &Queue) {
+        if queue.best.head != NONE {
+            black_box(self.chunks[queue.best.head].next);
+        }
+        if queue.best.next != NONE {
+            black_box(self.levels[queue.best.next].next);
+        }
     }
 
     /// Bytes of memory held.
@@ -140,28 +141,53 @@ impl Back {
         self.levels.memory() + self.chunks.memory()
     }
 
-    /// The level of a priority; where there is none yet, makes it with this one position, and there is nothing left to do.
-    fn level(&mut self, queue: &mut Queue, priority: u8, at: u64, attempts: u8) -> Option<u32> {
-        let (mut before, mut id) = (NONE, queue.best);
-        while id != NONE && self.levels[id].priority < priority {
-            (before, id) = (id, self.levels[id].next);
+    fn take_level(&mut self, id: u32) -> Option<Level> {
+        (id != NONE).then(|| {
+            let level = self.levels[id];
+            self.levels.give_back(id);
+            level
+        })
+    }
+
+    /// The level that `queued` belongs to. Where there is none yet, makes it with this alone, and there is nothing left to do.
+    fn level<'a>(&'a mut self, queue: &'a mut Queue, queued: Queued) -> Option<(&'a mut Level, &'a mut Pool<Chunk>)> {
+        let Self { levels, chunks } = self;
+        let alone = Level::of(queued);
+        let best = &mut queue.best;
+        if queue.len == 0 {
+            *best = alone;
+            return None;
         }
-        if id != NONE && self.levels[id].priority == priority {
-            return Some(id);
+        if best.priority >= queued.priority {
+            if best.priority > queued.priority {
+                *best = Level { next: levels.take(*best), ..alone };
+                return None;
+            }
+            return Some((best, chunks));
         }
-        let alone =
-            Level { first: at, last: at, head: NONE, tail: NONE, next: id, priority, attempts, ..Level::default() };
-        let made = self.levels.take(alone);
+        let (mut before, mut id) = (NONE, best.next);
+        while id != NONE && levels[id].priority < queued.priority {
+            (before, id) = (id, levels[id].next);
+        }
+        if id != NONE && levels[id].priority == queued.priority {
+            return Some((&mut levels[id], chunks));
+        }
+        let made = levels.take(Level { next: id, ..alone });
         if before == NONE {
-            queue.best = made;
+            best.next = made;
         } else {
-            self.levels[before].next = made;
+            levels[before].next = made;
         }
         None
     }
 }
 
 impl Level {
+    fn of(Queued { position, priority, attempts }: Queued) -> Self {
+        let at = position.to_u64();
+        Self { first: at, last: at, head: NONE, tail: NONE, next: NONE, head_at: 0, tail_at: 0, priority, attempts }
+    }
+
     fn push(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.tail == NONE {
             self.start(chunks, 0);
@@ -205,6 +231,12 @@ impl Level {
         let chunk = chunks.take(Chunk { next: NONE, ..Chunk::default() });
         (self.head, self.tail) = (chunk, chunk);
         (self.head_at, self.tail_at) = (at, at);
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::of(Queued { position: Position::from_u64(0), priority: 0, attempts: 0 })
     }
 }
 

@@ -1,3 +1,4 @@
+use super::hosts::Hosts;
 use super::pool::NONE;
 
 /// The front queues: hosts that may be asked now, by the priority of their best URL, first come first served within one.
@@ -7,12 +8,10 @@ use super::pool::NONE;
 /// queues hold all URLs, each host's best first, and the front queues hold each due host once: the best URL of
 /// all due hosts goes first, and only hosts to whom a request may be sent at once are ever looked at.
 ///
-/// Every operation is O(1). Lists through an array, not deques, because a host moves up from the middle of its queue when
+/// Every operation is O(1). The queues are lists through the hosts, because a host moves up from the middle of its queue when
 /// a better URL is found for it.
 #[derive(Debug)]
 pub(super) struct Front {
-    /// By host: its neighbors in its queue.
-    links: Vec<Link>,
     /// By priority.
     queues: Box<[Link; 256]>,
     /// One bit a priority: does anybody wait?
@@ -22,41 +21,42 @@ pub(super) struct Front {
 
 /// For a host the one before and the one behind; for a queue the last and the first.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+pub(super) struct Link {
     before: u32,
     behind: u32,
 }
 
-const UNLINKED: Link = Link { before: NONE, behind: NONE };
+impl Default for Link {
+    fn default() -> Self {
+        Self { before: NONE, behind: NONE }
+    }
+}
 
 impl Default for Front {
     fn default() -> Self {
-        Self { links: Vec::new(), queues: Box::new([UNLINKED; 256]), occupied: [0; 4], len: 0 }
+        Self { queues: Box::new([Link::default(); 256]), occupied: [0; 4], len: 0 }
     }
 }
 
 impl Front {
     /// Puts a host, that is in no queue, behind all of its priority.
-    pub(super) fn push(&mut self, host: u32, priority: u8) {
-        if self.links.len() <= host as usize {
-            self.links.resize(host as usize + 1, UNLINKED);
-        }
+    pub(super) fn push(&mut self, hosts: &mut Hosts, host: u32, priority: u8) {
         let last = self.queues[usize::from(priority)].before;
-        self.links[host as usize] = Link { before: last, behind: NONE };
-        self.after(last, priority).behind = host;
+        hosts[host].link = Link { before: last, behind: NONE };
+        self.after(hosts, last, priority).behind = host;
         self.queues[usize::from(priority)].before = host;
         self.occupied[usize::from(priority) / 64] |= 1 << (priority % 64);
         self.len += 1;
     }
 
     /// Takes a host out of the queue of this priority, where it is.
-    pub(super) fn remove(&mut self, host: u32, priority: u8) {
-        let Link { before, behind } = self.links[host as usize];
-        self.after(before, priority).behind = behind;
+    pub(super) fn remove(&mut self, hosts: &mut Hosts, host: u32, priority: u8) {
+        let Link { before, behind } = hosts[host].link;
+        self.after(hosts, before, priority).behind = behind;
         if behind == NONE {
             self.queues[usize::from(priority)].before = before;
         } else {
-            self.links[behind as usize].before = before;
+            hosts[behind].link.before = before;
         }
         if self.queues[usize::from(priority)].behind == NONE {
             self.occupied[usize::from(priority) / 64] &= !(1 << (priority % 64));
@@ -65,26 +65,37 @@ impl Front {
     }
 
     /// The host that waits longest among those of the best priority, with it.
-    pub(super) fn pop(&mut self) -> Option<(u32, u8)> {
-        let word = (0..4u8).find(|&word| self.occupied[usize::from(word)] != 0)?;
-        let bit = self.occupied[usize::from(word)].trailing_zeros();
-        let priority = word * 64 + u8::try_from(bit).expect("a word has 64 bits");
+    pub(super) fn pop(&mut self, hosts: &mut Hosts) -> Option<(u32, u8)> {
+        let priority = self.best()?;
         let host = self.queues[usize::from(priority)].behind;
-        self.remove(host, priority);
+        self.remove(hosts, host, priority);
         Some((host, priority))
+    }
+
+    /// The host that [`pop`](Self::pop) would take.
+    pub(super) fn first(&self) -> Option<u32> {
+        self.best().map(|priority| self.queues[usize::from(priority)].behind)
     }
 
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes of memory held.
-    pub(super) fn memory(&self) -> usize {
-        self.links.capacity() * size_of::<Link>() + size_of_val(&*self.queues)
+    fn best(&self) -> Option<u8> {
+        let word = (0..4u8).find(|&word| self.occupied[usize::from(word)] != 0)?;
+        let bit = self.occupied[usize::from(word)].trailing_zeros();
+        Some(word * 64 + u8::try_from(bit).expect("a word has 64 bits"))
     }
 
     /// What says who comes behind this host; for nobody, the queue.
-    fn after(&mut self, host: u32, priority: u8) -> &mut Link {
-        if host == NONE { &mut self.queues[usize::from(priority)] } else { &mut self.links[host as usize] }
+    fn after<'a>(&'a mut self, hosts: &'a mut Hosts, host: u32, priority: u8) -> &'a mut Link {
+        if host == NONE { &mut self.queues[usize::from(priority)] } else { &mut hosts[host].link }
+    }
+}
+
+impl Link {
+    /// The host behind.
+    pub(super) fn behind(self) -> Option<u32> {
+        (self.behind != NONE).then_some(self.behind)
     }
 }

@@ -58,6 +58,11 @@ pub trait Journal {
         Ok(())
     }
 
+    /// The entry at this position will be read soon: a hint, to fetch it ahead where that takes time.
+    fn expect(&mut self, position: Position) {
+        let _ = position;
+    }
+
     /// Bytes of memory held.
     fn memory(&self) -> usize;
 }

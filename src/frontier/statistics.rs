@@ -20,8 +20,12 @@ pub struct FrontierStatistics {
     pub active_hosts: u64,
     /// Hosts not asked again in this crawl.
     pub retired_hosts: u64,
-    /// Bytes of memory in queues, host table and journal.
+    /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
     pub memory: u64,
+    /// Of these, in the back queues: what the URLs waiting cost beside the journal.
+    pub queue_memory: u64,
+    /// Of these, in the journal.
+    pub journal_memory: u64,
 }
 
 /// One host in numbers.

@@ -1,0 +1,194 @@
+//! What it costs to pass a URL through the frontier, and to keep one waiting.
+//!
+//! `cargo bench --bench frontier` measures time: one URL submitted, one lease completed, one lent, with 256 out at once and
+//! that many hosts that have a URL waiting. Each page has one new link: of five, four to its own host and one to any, as
+//! on real pages, or all to any, the worst there is. `cargo bench --bench frontier -- --memory` counts bytes, at ten
+//! million URLs waiting.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crawler::frontier::{
+    Admission, Admitted, Entry, Found, Frontier, FrontierOptions, Gate, Journal, Lease, Next, Outcome, Position,
+    ScopeKind, Timestamp, Via,
+};
+use criterion::{Criterion, Throughput};
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--memory") {
+        return memory();
+    }
+    let mut criterion = Criterion::default().configure_from_args();
+    let mut group = criterion.benchmark_group("submit+complete+next");
+    group.throughput(Throughput::Elements(1)).sample_size(20);
+    for (links, own) in [("links mostly home", 4), ("links anywhere", 0)] {
+        for (rest, delay) in [("no delay", Duration::ZERO), ("one second", Duration::from_secs(1))] {
+            for hosts in [1, 10_000, 1_000_000] {
+                let mut cycle = None;
+                group.bench_function(format!("{links}/{rest}/{hosts} hosts"), |bencher| {
+                    let cycle = cycle.get_or_insert_with(|| Cycle::new(hosts, delay, own));
+                    bencher.iter_custom(|urls| cycle.run(urls));
+                });
+            }
+        }
+    }
+    group.finish();
+    criterion.final_summary();
+}
+
+/// Numbers without a pattern, the same each time (Marsaglia's xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+fn options(urls: u64, delay: Duration) -> FrontierOptions {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    options.seen.capacity = urls;
+    options.politeness.robots = false;
+    options.politeness.host_delay = delay;
+    options
+}
+
+/// 83 bytes.
+fn admit(gate: &Gate, host: u64, number: u64, depth: u32) -> Option<Admitted> {
+    let text = format!("https://www.host-{host:07}.example/catalogue/books/fiction/page-{number:08}.html?lang=en");
+    let url = gate.canonicalizer().canonicalize(&text).expect("a URL");
+    let found = Found { url, depth, via: Via::Link, redirects: 0, referrer: None };
+    match gate.admit(found) {
+        Admission::Admitted(admitted) => Some(admitted),
+        Admission::Refused(_) => None,
+    }
+}
+
+/// A frontier in the middle of a crawl: each host has a URL waiting, each page has one new link.
+struct Cycle {
+    frontier: Frontier,
+    hosts: u64,
+    number: u64,
+    random: Random,
+    now: Timestamp,
+    /// As much time as a URL takes when each host is asked as often as it may be.
+    tick: Duration,
+    /// Of five links, those to the page's own host.
+    own: u64,
+    leases: Vec<Lease>,
+}
+
+impl Cycle {
+    fn new(hosts: u64, delay: Duration, own: u64) -> Self {
+        let mut frontier = Frontier::new(&options(20_000_000, delay)).expect("options");
+        let now = Timestamp::from_micros(1 << 50);
+        for host in 0..hosts {
+            let url = admit(frontier.gate(), host, host, 1).expect("new");
+            frontier.submit(url, now).expect("memory");
+        }
+        let tick = delay / u32::try_from(hosts).expect("few");
+        Self {
+            frontier,
+            hosts,
+            number: hosts,
+            random: Random(88_172_645_463_325_252),
+            now,
+            tick,
+            own,
+            leases: Vec::new(),
+        }
+    }
+
+    /// The time that so many URLs take, with as many out at once as there are workers.
+    fn run(&mut self, urls: u64) -> Duration {
+        let mut spent = Duration::ZERO;
+        let mut left = urls;
+        while left > 0 {
+            if self.leases.is_empty() {
+                self.leases = (0..256).map_while(|_| self.lease()).collect();
+            }
+            let out = self.leases.len().min(usize::try_from(left).expect("fits"));
+            let leases: Vec<Lease> = self.leases.drain(..out).collect();
+            left -= leases.len() as u64;
+            // Admission is the gate's cost, and not measured here.
+            let links: Vec<_> = leases.iter().map(|lease| self.link_on(lease)).collect();
+            let start = Instant::now();
+            for (lease, link) in leases.into_iter().zip(links) {
+                if let Some(link) = link {
+                    self.frontier.submit(link, self.now).expect("memory");
+                }
+                let outcome = Outcome::response(&lease, 200, b"");
+                self.frontier.complete(lease, outcome, self.now).expect("memory");
+                let next = self.lease();
+                self.leases.extend(next);
+            }
+            spent += start.elapsed();
+        }
+        spent
+    }
+
+    fn lease(&mut self) -> Option<Lease> {
+        self.now = self.now + self.tick;
+        loop {
+            match self.frontier.next(self.now).expect("memory") {
+                Next::Fetch(lease) => return Some(lease),
+                Next::Wait(until) => self.now = until,
+                Next::Busy | Next::Drained => return None,
+            }
+        }
+    }
+
+    fn link_on(&mut self, lease: &Lease) -> Option<Admitted> {
+        self.number += 1;
+        let is_own = self.random.below(5) < self.own;
+        let own = lease.url()["https://www.host-".len()..][..7].parse().expect("seven digits");
+        let host = if is_own { own } else { self.random.below(self.hosts) };
+        let depth = 1 + u32::from(self.number.is_multiple_of(4));
+        admit(self.frontier.gate(), host, self.number, depth)
+    }
+}
+/// A journal that keeps nothing: positions as an arena gives them.
+#[derive(Debug, Default)]
+struct Nowhere(u64);
+
+impl Journal for Nowhere {
+    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
+        self.0 += 9 + entry.wire.len() as u64;
+        Ok(Position::from_u64(self.0))
+    }
+
+    fn read(&mut self, _: Position) -> io::Result<Entry<'_>> {
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+fn memory() {
+    const URLS: u64 = 10_000_000;
+    println!("{URLS} URLs waiting: bytes a URL in the back queues, and bytes a host in all tables");
+    for hosts in [1, 1_000, 200_000, 1_000_000] {
+        let mut frontier = Frontier::with_journal(&options(URLS, Duration::ZERO), Nowhere::default()).expect("options");
+        let mut random = Random(88_172_645_463_325_252);
+        let (mut queued, mut number) = (0, 0);
+        while queued < URLS {
+            number += 1;
+            // The square of an even share: one host in a hundred has a tenth of all URLs.
+            let share = random.below(1 << 20).pow(2) >> 20;
+            let depth = 1 + u32::try_from(random.below(3)).expect("small");
+            let Some(url) = admit(frontier.gate(), (share * hosts) >> 20, number, depth) else { continue };
+            frontier.submit(url, Timestamp::default()).expect("no storage");
+            queued += 1;
+        }
+        let statistics = frontier.statistics();
+        let a_url = statistics.queue_memory as f64 / URLS as f64;
+        let a_host = (statistics.memory - statistics.queue_memory) as f64 / statistics.hosts as f64;
+        println!("{:>9} hosts: {a_url:5.2} bytes a URL, {a_host:8.1} bytes a host", statistics.hosts);
+    }
+}
