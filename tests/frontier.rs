@@ -372,6 +372,22 @@ fn a_page_that_moves_to_its_own_key_is_fetched_there_ten_times_at_most() {
 }
 
 #[test]
+fn an_outcome_of_the_wrong_kind_opens_no_door() {
+    let mut frontier = Frontier::new(&FrontierOptions::default()).unwrap();
+    frontier.seed("https://a.example/", secs(0)).unwrap();
+    let robots = lease(&mut frontier, secs(0));
+    let bare = Outcome::Response { status: 200, retry_after: None };
+    assert_eq!(frontier.complete(robots, bare, secs(0)).unwrap(), Completion::Retry(secs(10)), "where are the rules?");
+    let robots = lease(&mut frontier, secs(10));
+    let gone = Outcome::Response { status: 404, retry_after: None };
+    assert_eq!(frontier.complete(robots, gone, secs(10)).unwrap(), Completion::Done);
+    let page = lease(&mut frontier, secs(11));
+    let elsewhere = Outcome::Moved { to: "https://b.example/".into() };
+    assert_eq!(frontier.complete(page, elsewhere, secs(11)).unwrap(), Completion::Done);
+    assert_eq!(refused(&frontier), [("out_of_scope", 1)], "another host's robots.txt and clock were not asked");
+}
+
+#[test]
 fn a_chain_of_redirects_ends_too() {
     let hop = |web: Web, hop| web.with(&format!("/{hop}"), Page::Redirect(format!("/{}", hop + 1)));
     let (frontier, seen) = (0..100).fold(Web::default(), hop).crawl(&plain(), &["/0"]);

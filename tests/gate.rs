@@ -76,6 +76,7 @@ fn a_prefix_is_a_directory() {
         "https://b.example/docs/",
     ];
     assert_eq!(inside(ScopeKind::Prefix, &["https://a.example/docs/index.html"], &urls), urls[..3]);
+    assert_eq!(inside(ScopeKind::Prefix, &["https://a.example/docs/?next=/x/"], &urls), urls[..3]);
 }
 
 #[test]
@@ -83,6 +84,9 @@ fn a_page_is_the_seed_alone_and_any_is_everything() {
     let urls = ["https://a.example/x", "https://b.example/"];
     assert_eq!(inside(ScopeKind::Page, &["https://a.example/"], &urls), [""; 0]);
     assert_eq!(inside(ScopeKind::Any, &[], &urls), urls);
+    let frontier = gate(&["https://a.example/"], |options| options.scope.kind = ScopeKind::Page);
+    let moved = found(frontier.gate(), "https://www.a.example/", Via::Redirect, 0);
+    assert_eq!(verdict(frontier.gate(), moved), None, "where the seed is now");
 }
 
 #[test]
@@ -146,6 +150,16 @@ fn a_batch_is_answered_in_order_and_counted_once() {
     ];
     assert_eq!(verdicts.collect::<Vec<_>>(), expected);
     assert_eq!((gate.found(), gate.admitted(), gate.refusals().total()), (6, 3, 3));
+}
+
+#[test]
+fn traps_are_for_links_and_come_after_the_scope() {
+    let frontier = gate(&["https://a.example/a/a/a/a/"], |_| {});
+    let gate = frontier.gate();
+    assert_eq!(gate.admitted(), 1, "the user knows why");
+    assert_eq!(link(gate, "https://a.example/b/b/b/b/"), Some(Refusal::RepeatedSegments));
+    assert_eq!(link(gate, &format!("https://a.example{}", "/x/y/z".repeat(7))), Some(Refusal::PathTooDeep));
+    assert_eq!(link(gate, "https://b.example/b/b/b/b/"), Some(Refusal::OutOfScope));
 }
 
 #[test]

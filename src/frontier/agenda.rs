@@ -92,6 +92,8 @@ mod tests {
     use super::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn it_agrees_with_a_sorted_set(notes in prop::collection::vec((0..200_000u64, 0..30_000u64), 0..300)) {
             let mut agenda = Agenda::default();

@@ -91,3 +91,42 @@ fn put(chunk: &mut Vec<u8>, number: u64) {
     let (bytes, length) = varint::encode(number);
     chunk.extend_from_slice(&bytes[..length]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_survive_on_both_sides_of_a_chunk_and_nothing_else_is_one() {
+        let mut arena = Arena::default();
+        let mut written = Vec::new();
+        let mut bytes = 0;
+        for number in 0..40_000u32 {
+            // Now and then one that is longer than a chunk.
+            let length = if number % 15_000 == 7 { 2 * CHUNK } else { 60 + number as usize % 50 };
+            let wire = format!("https://a.example/{number}/{}", "x".repeat(length - 24));
+            let referrer = written.get(number as usize / 2).map(|&(position, _)| position);
+            let via = [Via::Seed, Via::Link, Via::Redirect][number as usize % 3];
+            let [priority, redirects, ..] = number.to_le_bytes();
+            let depth = number.wrapping_mul(number);
+            let entry = Entry { wire: &wire, depth, priority, via, redirects, referrer };
+            let position = arena.append(entry).unwrap();
+            assert!(written.last().is_none_or(|&(before, _)| before < position));
+            bytes += wire.len();
+            written.push((position, (wire, depth, priority, via, redirects, referrer)));
+        }
+        for (position, (wire, depth, priority, via, redirects, referrer)) in &written {
+            let entry = arena.read(*position).unwrap();
+            assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
+            assert_eq!((entry.via, entry.redirects, entry.referrer), (*via, *redirects, *referrer));
+        }
+        // The end of a chunk is lost to each of the three long ones, and the last chunk is not full yet.
+        assert!(arena.memory() < bytes + 12 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);
+        for position in (0..5 * CHUNK as u64).step_by(97).chain([u64::MAX]) {
+            // Whatever stands in the middle of an entry, this does not panic.
+            let _ = arena.read(Position::from_u64(position));
+            arena.expect(Position::from_u64(position));
+        }
+        assert!(arena.read(Position::from_u64(1 << 40)).is_err());
+    }
+}
