@@ -109,8 +109,9 @@ fn each_key_is_an_environment_variable() {
 
 #[test]
 fn each_flag_in_the_readme_is_one_of_the_command() {
-    let help: String =
-        [&["--help"][..], &["config", "--help"], &["stats", "--help"]].iter().map(|of| print(of)).collect();
+    let commands = ["", "config", "stats", "seen plan", "seen build", "seen query", "seen compare"];
+    let help_of = |command: &str| print(&command.split_whitespace().chain(["--help"]).collect::<Vec<_>>());
+    let help: String = commands.map(help_of).concat();
     let known: BTreeSet<_> = help.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).collect();
     let mut flags = 0;
     for line in include_str!("../README.md").lines() {
