@@ -29,7 +29,7 @@ fn main() {
         options.sync = sync;
         let open = |options| {
             let disk = Disk::at(directory.path()).expect("a directory");
-            FileJournal::open(disk, 1, options, |_, _| {}).expect("a journal")
+            FileJournal::open(disk, 1, options, Position::from_u64(0), |_, _| {}).expect("a journal")
         };
         let (journal, _) = open(&options);
         run(name, urls, journal);

@@ -50,14 +50,22 @@ fn options(sync: SyncPolicy, segment_bytes: u64) -> JournalOptions {
 }
 
 fn small() -> JournalOptions {
-    options(SyncPolicy::Never, 1000)
+    options(SyncPolicy::Never, 600)
 }
 
 type Replayed = Vec<(Position, Owned)>;
 
 fn open(directory: &Path, options: &JournalOptions) -> Result<(FileJournal, Recovery, Replayed), JournalError> {
+    open_from(directory, options, Position::from_u64(0))
+}
+
+fn open_from(
+    directory: &Path,
+    options: &JournalOptions,
+    from: Position,
+) -> Result<(FileJournal, Recovery, Replayed), JournalError> {
     let mut replayed = Vec::new();
-    let (journal, found) = FileJournal::open(Disk::at(directory).unwrap(), JOB, options, |position, record| {
+    let (journal, found) = FileJournal::open(Disk::at(directory).unwrap(), JOB, options, from, |position, record| {
         let Record::Admitted(entry) = record else { panic!("{record:?}") };
         replayed.push((position, entry.into()));
     })?;
@@ -68,6 +76,12 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
+}
+
+/// The position at which a segment begins.
+fn start(segment: &Path) -> u64 {
+    let name = segment.file_name().unwrap().to_str().unwrap();
+    u64::from_str_radix(name.strip_prefix("journal-").unwrap(), 16).unwrap()
 }
 
 fn owned() -> impl Strategy<Value = Owned> {
@@ -188,7 +202,8 @@ fn version_1_is_read_and_written_as_ever() {
 
 /// A journal of several segments, all flushed.
 fn filled(directory: &Path, job: u64) -> Vec<Position> {
-    let (mut journal, _) = FileJournal::open(Disk::at(directory).unwrap(), job, &small(), |_, _| {}).unwrap();
+    let (disk, from) = (Disk::at(directory).unwrap(), Position::from_u64(0));
+    let (mut journal, _) = FileJournal::open(disk, job, &small(), from, |_, _| {}).unwrap();
     let mut append = |number| {
         let wire = format!("https://host{}.example/page/{number}", number % 7);
         journal.append(Owned::of(&wire, Via::Link, None).entry()).unwrap()
@@ -198,12 +213,17 @@ fn filled(directory: &Path, job: u64) -> Vec<Position> {
     positions
 }
 
+/// The error's text, without the directory.
+fn said(error: &JournalError, directory: &Path) -> String {
+    error.to_string().replace(&format!("{}/", directory.display()), "")
+}
+
 fn refused(directory: &Path) -> String {
     let before: Vec<_> = segments(directory).iter().map(|path| fs::read(path).unwrap()).collect();
     let error = open(directory, &small()).expect_err("it is refused");
     let after: Vec<_> = segments(directory).iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(before == after, "a journal that is refused is left as it was");
-    error.to_string().replace(&format!("{}/", directory.display()), "")
+    said(&error, directory)
 }
 
 #[test]
@@ -240,8 +260,7 @@ fn a_whole_record_of_an_unknown_kind_is_refused_and_not_cut_off() {
     let path = segments(directory.path()).pop().unwrap();
     let mut bytes = fs::read(&path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
-    let start = u64::from_str_radix(&name["journal-".len()..], 16).unwrap();
-    let offset = usize::try_from(last - start).unwrap();
+    let offset = usize::try_from(last - start(&path)).unwrap();
     bytes[offset + 7] = 9;
     let checksum = FingerprintKey::from_u64(JOB ^ last).fingerprint_bytes(&bytes[offset + 4..]).bits();
     bytes[offset..][..4].copy_from_slice(&checksum.to_le_bytes()[..4]);
@@ -271,6 +290,164 @@ fn a_frame_of_another_position_or_job_is_none_here() {
     assert_eq!((cut.offset, cut.bytes), (32 + length as u64, length as u64));
     assert_eq!(cut.reason, "the checksum does not match");
     assert_eq!(fs::read(&path).unwrap().len(), 32 + length, "the end is cut off");
+}
+
+#[test]
+fn a_replay_begins_where_a_checkpoint_was() {
+    let directory = tempfile::tempdir().unwrap();
+    filled(directory.path(), JOB);
+    let (journal, _, all) = open(directory.path(), &small()).unwrap();
+    let end = journal.end();
+    drop(journal);
+    let starts = segments(directory.path()).iter().map(|path| start(path)).collect::<Vec<_>>();
+    let anywhere =
+        all.iter().map(|(position, _)| *position).chain(starts.into_iter().map(Position::from_u64)).chain([end]);
+    for from in anywhere {
+        let expected: Replayed = all.iter().filter(|(position, _)| *position >= from).cloned().collect();
+        let (mut journal, found, replayed) = open_from(directory.path(), &small(), from).unwrap();
+        assert!(replayed == expected && found.records == expected.len() as u64, "from {from:?}");
+        assert_eq!((found.cut, journal.end()), (None, end));
+        for (position, entry) in &all {
+            assert_eq!(journal.read(*position).unwrap(), entry.entry(), "what was not replayed is read as ever");
+        }
+    }
+}
+
+#[test]
+fn the_end_is_where_later_records_follow() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &small()).unwrap();
+    let mut ends = vec![journal.end()];
+    let mut all = Replayed::new();
+    for number in 0..60 {
+        let entry = Owned::of(&format!("https://host.example/{number}"), Via::Link, None);
+        all.push((journal.append(entry.entry()).unwrap(), entry));
+        ends.push(journal.end());
+    }
+    journal.flush(NOW).unwrap();
+    assert_eq!(ends[0], Position::from_u64(32));
+    let begins_a_segment = all.iter().zip(&ends).filter(|((position, _), end)| position > end).count();
+    assert!(begins_a_segment > 2 && begins_a_segment == segments(directory.path()).len() - 1);
+    for (appended, end) in ends.iter().enumerate() {
+        assert_eq!(open_from(directory.path(), &small(), *end).unwrap().2, all[appended..], "{appended} appended");
+    }
+}
+
+#[test]
+fn a_replay_begins_nowhere_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let positions = filled(directory.path(), JOB);
+    let end = open(directory.path(), &small()).unwrap().0.end().to_u64();
+    let before: Vec<_> = segments(directory.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+    let starts: Vec<u64> = segments(directory.path()).iter().map(|path| start(path)).collect();
+    for from in (0..end + 3).chain([1 << 48, u64::MAX]).map(Position::from_u64) {
+        if positions.contains(&from) || starts.contains(&from.to_u64()) || from.to_u64() == end {
+            continue;
+        }
+        let error = open_from(directory.path(), &small(), from).expect_err("it is refused");
+        let expected = if from.to_u64() > end {
+            format!("the journal ends at {end}, before {}", from.to_u64())
+        } else {
+            format!("no journal entry at {}", from.to_u64())
+        };
+        assert_eq!(error.to_string(), expected);
+    }
+    let after: Vec<_> = segments(directory.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+    assert!(before == after, "a journal that is refused is left as it was");
+}
+
+#[test]
+fn a_replay_may_begin_at_what_a_crash_tore() {
+    let directory = tempfile::tempdir().unwrap();
+    let positions = filled(directory.path(), JOB);
+    let path = segments(directory.path()).pop().unwrap();
+    let offset = positions[58].to_u64() - start(&path);
+    let mut bytes = fs::read(&path).unwrap();
+    let length = bytes.len() as u64;
+    bytes[usize::try_from(offset).unwrap()] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    // A position behind the damage is no torn end: what it follows is gone.
+    let error = open_from(directory.path(), &small(), Position::from_u64(start(&path) + length)).unwrap_err();
+    assert!(matches!(error, JournalError::Damaged { offset: found, .. } if found == offset), "{error}");
+    let (journal, found, replayed) = open_from(directory.path(), &small(), positions[58]).unwrap();
+    let cut = found.cut.unwrap();
+    assert_eq!((cut.offset, cut.bytes, replayed), (offset, length - offset, Replayed::new()));
+    assert_eq!(journal.end(), positions[58]);
+    drop(journal);
+    let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
+    let end = positions[58].to_u64();
+    assert_eq!(error.to_string(), format!("the journal ends at {end}, before {}", positions[59].to_u64()));
+}
+
+#[test]
+fn damage_before_the_replay_is_found_when_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let positions = filled(directory.path(), JOB);
+    let path = &segments(directory.path())[1];
+    let whole = fs::read(path).unwrap();
+    let damaged = *positions.iter().find(|position| position.to_u64() > start(path)).unwrap();
+    let mut bytes = whole.clone();
+    bytes[32 + 9] ^= 1;
+    fs::write(path, &bytes).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let expected = format!("{name} is damaged at byte 32: the checksum does not match");
+    assert_eq!(said(&open(directory.path(), &small()).unwrap_err(), directory.path()), expected);
+    let (mut journal, _, replayed) = open_from(directory.path(), &small(), positions[59]).unwrap();
+    assert_eq!(replayed.len(), 1);
+    assert_eq!(said(&journal.get(damaged).unwrap_err(), directory.path()), expected);
+    journal.get(positions[58]).unwrap();
+    let behind = start(&segments(directory.path())[2]);
+    open_from(directory.path(), &small(), Position::from_u64(behind)).unwrap();
+
+    // Its header and its length are looked at.
+    bytes.clone_from(&whole);
+    bytes[3] ^= 1;
+    fs::write(path, &bytes).unwrap();
+    let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
+    assert_eq!(said(&error, directory.path()), format!("{name} is damaged at byte 0: no journal's header"));
+    fs::write(path, &whole[..whole.len() - 1]).unwrap();
+    let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
+    let next = segments(directory.path())[2].clone();
+    let next = next.file_name().unwrap().to_str().unwrap();
+    let missing = "is damaged at byte 0: the segment before it is missing or has another length";
+    assert_eq!(said(&error, directory.path()), format!("{next} {missing}"));
+}
+
+#[test]
+fn the_oldest_segments_may_be_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let positions = filled(directory.path(), JOB);
+    let mut paths = segments(directory.path());
+    for path in paths.drain(..2) {
+        fs::remove_file(path).unwrap();
+    }
+    let kept = start(&paths[0]);
+    let (gone, left) = positions.split_at(positions.partition_point(|position| position.to_u64() < kept));
+    let (mut journal, _, replayed) = open_from(directory.path(), &small(), Position::from_u64(kept)).unwrap();
+    assert!(replayed.iter().map(|(position, _)| position).eq(left));
+    for position in gone {
+        let error = journal.read(*position).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), format!("no journal entry at {}", position.to_u64()));
+    }
+    journal.read(left[0]).unwrap();
+    journal.append(Owned::of("http://a/", Via::Link, None).entry()).unwrap();
+    journal.flush(NOW).unwrap();
+    drop(journal);
+
+    let name = paths[0].file_name().unwrap().to_str().unwrap();
+    let missing = format!("{name} is damaged at byte 0: the segment before it is missing or has another length");
+    for from in [Position::from_u64(0), *gone.last().unwrap()] {
+        let error = open_from(directory.path(), &small(), from).unwrap_err();
+        assert_eq!(said(&error, directory.path()), missing);
+    }
+    assert_eq!(open_from(directory.path(), &small(), left[0]).unwrap().2.len(), left.len() + 1);
+    // A gap between is none of the oldest.
+    fs::remove_file(&paths[1]).unwrap();
+    let name = paths[2].file_name().unwrap().to_str().unwrap();
+    let missing = format!("{name} is damaged at byte 0: the segment before it is missing or has another length");
+    let error = open_from(directory.path(), &small(), *left.last().unwrap()).unwrap_err();
+    assert_eq!(said(&error, directory.path()), missing);
 }
 
 #[test]

@@ -273,10 +273,11 @@ fn options(sync: SyncPolicy) -> JournalOptions {
 
 fn open(storage: &Faulty, options: &JournalOptions) -> Result<(FileJournal<Faulty>, Recovery, History), JournalError> {
     let mut history = History::new();
-    let (journal, found) = FileJournal::open(storage.clone(), JOB, options, |position, record| match record {
-        Record::Admitted(entry) => history.push((position, entry.wire.to_owned())),
-        other => panic!("{other:?}"),
-    })?;
+    let (journal, found) =
+        FileJournal::open(storage.clone(), JOB, options, Position::from_u64(0), |position, record| match record {
+            Record::Admitted(entry) => history.push((position, entry.wire.to_owned())),
+            other => panic!("{other:?}"),
+        })?;
     assert_eq!(found.records, history.len() as u64);
     Ok((journal, found, history))
 }

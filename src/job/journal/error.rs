@@ -7,6 +7,14 @@ use crate::frontier::Position;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
+    /// The journal is shorter than the position from which it is to be read: what was there is lost.
+    #[error("the journal ends at {}, before {}", end.to_u64(), position.to_u64())]
+    Beyond {
+        /// Where reading was to begin.
+        position: Position,
+        /// Where the journal ends.
+        end: Position,
+    },
     /// A file does not hold what was written to it.
     #[error("{} is damaged at byte {offset}: {reason}", path.display())]
     Damaged {
@@ -60,7 +68,7 @@ pub enum JournalError {
         /// The latest format known.
         supported: u32,
     },
-    /// Nothing was appended there.
+    /// Nothing was appended there, or it was removed.
     #[error("no journal entry at {}", .0.to_u64())]
     NoEntry(Position),
     /// A sync failed before. The operating system may have dropped what it could not write, and say nothing at the next

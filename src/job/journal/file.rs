@@ -56,13 +56,14 @@ pub enum SyncPolicy {
 /// [refused](JournalError::Stopped).
 ///
 /// ```
-/// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+/// use crawler::frontier::{Frontier, FrontierOptions, Position, Timestamp};
 /// use crawler::job::journal::{Disk, FileJournal, JournalOptions};
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let directory = directory.path();
 /// let (options, now) = (FrontierOptions::default(), Timestamp::from_micros(0));
-/// let (journal, found) = FileJournal::open(Disk::at(directory)?, 7, &JournalOptions::default(), |_, _| {})?;
+/// let (disk, from) = (Disk::at(directory)?, Position::from_u64(0));
+/// let (journal, found) = FileJournal::open(disk, 7, &JournalOptions::default(), from, |_, _| {})?;
 /// assert_eq!(found.records, 0);
 /// let mut frontier = Frontier::with_journal(&options, journal)?;
 /// frontier.seed("https://example.org/", now)?;
@@ -106,17 +107,19 @@ impl<S: Storage> FileJournal<S> {
             self.write()?;
         }
         self.refuse_if_stopped()?;
-        let size = self.end() - self.last().start;
+        let at = self.end().to_u64();
+        let size = at - self.last().start;
         if size > HEADER as u64 && size >= self.options.segment_bytes {
             self.sync()?;
-            self.begin(self.end())?;
+            self.begin(at)?;
         }
-        let at = self.end();
+        let position = self.end();
+        let at = position.to_u64();
         if at >= POSITIONS {
             return Err(JournalError::Full);
         }
         Frame::write(&mut self.pending, self.job ^ at, record)?;
-        Ok(Position::from_u64(at))
+        Ok(position)
     }
 
     /// The record at a position. One that lies in the journal and was not given by [`record`](Self::record) cannot be told
@@ -143,6 +146,12 @@ impl<S: Storage> FileJournal<S> {
         let frame = Frame::read(bytes, self.job ^ at);
         let frame = frame.map_err(|reason| damaged(&self.storage, segment, at, Unreadable::Payload(reason)))?;
         Record::read(frame.kind, frame.payload).map_err(|why| damaged(&self.storage, segment, at, why))
+    }
+
+    /// Where the next record will stand, or the segment that it begins: [`open`](Self::open) from here shows what is appended
+    /// from now on.
+    pub fn end(&self) -> Position {
+        Position::from_u64(self.last().end + self.pending.len() as u64)
     }
 
     /// Returns once a power cut cannot take what was appended.
@@ -196,11 +205,6 @@ impl<S: Storage> FileJournal<S> {
         self.segments.push(segment);
         self.state = State::Synced;
         Ok(())
-    }
-
-    /// Where the next record will stand, if it does not begin a segment.
-    fn end(&self) -> u64 {
-        self.last().end + self.pending.len() as u64
     }
 
     fn last(&self) -> &Segment {

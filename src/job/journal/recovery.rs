@@ -36,32 +36,42 @@ pub struct Cut {
 }
 
 impl<S: Storage> FileJournal<S> {
-    /// Opens the journal of a job, or begins one where there is none, and shows each record, in order, with its position.
-    /// Reads all of it once, in pieces of 1 MiB, and writes the last segment anew.
+    /// Opens the journal of a job, or begins one where there is none, and shows each record from a position on, in order, with
+    /// its own. Reads that part once, in pieces of 1 MiB, and writes the last segment anew.
+    ///
+    /// The position is 0, or what [`end`](Self::end) or [`record`](Self::record) said. Of the segments wholly before it only
+    /// headers and lengths are looked at: damage there is found when it is read. Those may be missing, oldest first.
     ///
     /// Files of other names are left alone. One process at a time: the job's lock sees to that.
     ///
     /// # Errors
-    /// Where the storage fails, a segment is another job's, of a later format or missing, or a record is damaged or of an
-    /// unknown kind, except at the very end, which is [cut off](Recovery::cut). No segment was changed then.
+    /// Where the storage fails, a segment is another job's, of a later format or missing, a record is damaged or of an unknown
+    /// kind, except at the very end, which is [cut off](Recovery::cut), or the position lies beyond the end or within a record.
+    /// No segment was changed then.
     pub fn open(
         mut storage: S,
         job: u64,
         options: &JournalOptions,
+        from: Position,
         mut replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery), JournalError> {
+        let from = from.to_u64();
         let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
         let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
         starts.sort_unstable();
-        let mut scan = Scan { storage, job, window: Window::default(), found: Recovery::default() };
+        let mut scan = Scan { storage, job, from, window: Window::default(), found: Recovery::default() };
         let mut segments = Vec::with_capacity(starts.len());
-        let (mut end, mut is_begun) = (0, false);
+        let oldest = starts.first().copied().filter(|start| *start <= from);
+        let (mut end, mut is_begun) = (oldest.unwrap_or(0), false);
         for (at, &start) in starts.iter().enumerate() {
             let segment = scan.segment(start, end, starts.get(at + 1).copied(), &mut replay)?;
             (end, is_begun) = (segment.end, segment.end > segment.start);
             if is_begun {
                 segments.push(segment);
             }
+        }
+        if from > end {
+            return Err(JournalError::Beyond { position: Position::from_u64(from), end: Position::from_u64(end) });
         }
         let Scan { storage, window, found, .. } = scan;
         let mut journal = Self {
@@ -106,13 +116,15 @@ impl<S: Storage> FileJournal<S> {
 struct Scan<S> {
     storage: S,
     job: u64,
+    /// The position at which reading begins.
+    from: u64,
     window: Window,
     found: Recovery,
 }
 
 impl<S: Storage> Scan<S> {
-    /// Reads the segment at `start`. It should be at `expected`, and `next` is where the one after it is, if there is one. Empty
-    /// where it was not begun as a whole.
+    /// Reads the segment at `start`, or its header alone where reading begins behind it. It should be at `expected`, and `next` is
+    /// where the one after it is, if there is one. Empty where it was not begun as a whole.
     fn segment(
         &mut self,
         start: u64,
@@ -128,7 +140,9 @@ impl<S: Storage> Scan<S> {
         }
         segment.end = start.saturating_add(length);
         let path = self.storage.path(&segment.name);
-        let header = self.window.fill(&mut self.storage, &segment, start, READ_AHEAD)?;
+        let is_before = next.is_some_and(|next| next <= self.from);
+        let ahead = if is_before { HEADER } else { READ_AHEAD };
+        let header = self.window.fill(&mut self.storage, &segment, start, ahead)?;
         let header = &header[..header.len().min(HEADER)];
         match segment.check(header, self.job, path) {
             // Its header was safe on disk before anything followed it.
@@ -139,7 +153,15 @@ impl<S: Storage> Scan<S> {
             }
             checked => checked?,
         }
-        let mut at = start + HEADER as u64;
+        if is_before {
+            return Ok(segment);
+        }
+        let first = start + HEADER as u64;
+        // No frame's checksum will say that one begins here.
+        if self.from == segment.end || (start + 1..first).contains(&self.from) {
+            self.lead(&segment)?;
+        }
+        let mut at = first.max(self.from);
         while at < segment.end {
             let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD)?;
             match Frame::read(bytes, self.job ^ at) {
@@ -149,15 +171,32 @@ impl<S: Storage> Scan<S> {
                     self.found.records += 1;
                     at += frame.size();
                 }
-                Err(reason) if next.is_none() => {
+                Err(reason) => {
+                    // Torn or damaged, if a frame was to be here at all.
+                    if at == self.from {
+                        self.lead(&segment)?;
+                    }
+                    if next.is_some() {
+                        return Err(self.damaged(&segment, at, reason));
+                    }
                     let (path, bytes) = (self.storage.path(&segment.name), segment.end - at);
                     self.found.cut = Some(Cut { path, offset: at - start, bytes, reason });
                     segment.end = at;
                 }
-                Err(reason) => return Err(self.damaged(&segment, at, reason)),
             }
         }
         Ok(segment)
+    }
+
+    /// Goes from a segment's first frame to the position at which reading begins: a frame must end there.
+    fn lead(&mut self, segment: &Segment) -> Result<(), JournalError> {
+        let mut at = segment.start + HEADER as u64;
+        while at < self.from {
+            let bytes = self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?;
+            let frame = Frame::read(bytes, self.job ^ at).map(|frame| frame.size());
+            at += frame.map_err(|reason| self.damaged(segment, at, reason))?;
+        }
+        if at == self.from { Ok(()) } else { Err(JournalError::NoEntry(Position::from_u64(self.from))) }
     }
 
     fn damaged(&self, segment: &Segment, at: u64, reason: &'static str) -> JournalError {
