@@ -450,6 +450,26 @@ fn the_oldest_segments_may_be_gone() {
     assert_eq!(said(&error, directory.path()), missing);
 }
 
+/// The disk's own thread, with all that can happen to it short of a failure.
+#[test]
+fn a_crawl_may_sync_at_each_batch_without_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(SyncPolicy::Interval(Duration::ZERO), 2000);
+    let (mut journal, ..) = open(directory.path(), &options).unwrap();
+    let mut kept = Replayed::new();
+    for number in 0..500 {
+        let entry = Owned::of(&format!("https://host.example/{number}"), Via::Link, None);
+        kept.push((journal.append(entry.entry()).unwrap(), entry));
+        journal.flush(NOW).unwrap();
+        if number % 100 == 99 {
+            journal.sync().unwrap();
+        }
+    }
+    drop(journal);
+    assert!(segments(directory.path()).len() > 5);
+    assert_eq!(open(directory.path(), &options).unwrap().2, kept);
+}
+
 #[test]
 fn a_record_that_is_too_long_leaves_no_trace() {
     let directory = tempfile::tempdir().unwrap();

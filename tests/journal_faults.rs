@@ -55,6 +55,15 @@ struct Stored {
 }
 
 impl Stored {
+    /// A sync of so many changes has ended.
+    fn settle(&mut self, changes: usize, is_ok: bool) {
+        for change in self.later.drain(..changes) {
+            if is_ok {
+                change.apply(&mut self.durable);
+            }
+        }
+    }
+
     fn change(&mut self, change: Change) {
         change.apply(&mut self.content);
         self.later.push(change);
@@ -72,6 +81,13 @@ struct World {
     /// The operation that fails.
     fault: Option<(u64, Fault)>,
     has_sync_failed: bool,
+    /// The file that is being synced, and how many of its changes.
+    syncing: Option<(String, usize)>,
+    /// How many were begun so.
+    syncs: u64,
+    /// How often a sync is asked for before it has ended.
+    sync_lasts: u64,
+    asked: u64,
 }
 
 impl World {
@@ -85,7 +101,7 @@ impl World {
 
     /// After the process was killed: what the operating system has.
     fn after_kill(&self) -> Self {
-        Self { fault: None, has_sync_failed: false, operations: 0, ..self.clone() }
+        Self { fault: None, has_sync_failed: false, operations: 0, syncing: None, ..self.clone() }
     }
 
     /// After the power went: what is durable, and any part of what came later.
@@ -198,11 +214,31 @@ impl Storage for Faulty {
         let outcome = world.step();
         world.has_sync_failed |= outcome.is_err();
         let file = world.files.get_mut(name).ok_or(io::ErrorKind::NotFound)?;
-        for change in file.later.drain(..) {
-            if outcome.is_ok() {
-                change.apply(&mut file.durable);
-            }
-        }
+        file.settle(file.later.len(), outcome.is_ok());
+        outcome.map_err(error)
+    }
+
+    fn begin_sync(&mut self, name: &str) -> io::Result<()> {
+        let changes = self.on(name, |file| file.later.len())?;
+        let mut world = self.0.borrow_mut();
+        assert_eq!(world.syncing, None, "one at a time");
+        (world.syncing, world.asked) = (Some((name.to_owned(), changes)), 0);
+        world.syncs += 1;
+        Ok(())
+    }
+
+    fn is_syncing(&mut self) -> bool {
+        let mut world = self.0.borrow_mut();
+        world.asked += 1;
+        world.syncing.is_some() && world.asked <= world.sync_lasts
+    }
+
+    fn end_sync(&mut self) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        let outcome = world.step();
+        world.has_sync_failed |= outcome.is_err();
+        let (name, changes) = world.syncing.take().expect("a sync was begun");
+        world.files.get_mut(&name).expect("it is there").settle(changes, outcome.is_ok());
         outcome.map_err(error)
     }
 
@@ -272,12 +308,12 @@ fn options(sync: SyncPolicy) -> JournalOptions {
 }
 
 fn open(storage: &Faulty, options: &JournalOptions) -> Result<(FileJournal<Faulty>, Recovery, History), JournalError> {
+    let from = Position::from_u64(0);
     let mut history = History::new();
-    let (journal, found) =
-        FileJournal::open(storage.clone(), JOB, options, Position::from_u64(0), |position, record| match record {
-            Record::Admitted(entry) => history.push((position, entry.wire.to_owned())),
-            other => panic!("{other:?}"),
-        })?;
+    let (journal, found) = FileJournal::open(storage.clone(), JOB, options, from, |position, record| match record {
+        Record::Admitted(entry) => history.push((position, entry.wire.to_owned())),
+        other => panic!("{other:?}"),
+    })?;
     assert_eq!(found.records, history.len() as u64);
     Ok((journal, found, history))
 }
@@ -309,6 +345,8 @@ fn again<T, E>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, E> {
 fn live(storage: &Faulty, options: &JournalOptions, appended: &mut History) -> (usize, Result<(), ()>) {
     let mut acknowledged = 0;
     for sitting in [0..30, 30..60] {
+        // The process before took its sync with it.
+        storage.0.borrow_mut().syncing = None;
         let Ok((mut journal, _, history)) = again(|| open(storage, options)) else {
             return (acknowledged, Err(()));
         };
@@ -336,30 +374,102 @@ fn live(storage: &Faulty, options: &JournalOptions, appended: &mut History) -> (
 
 #[test]
 fn each_operation_fails_once_and_nothing_is_lost() {
-    let options = options(SyncPolicy::Always);
     let mut random = Random(0x5eed);
-    let mut fewest = u64::MAX;
-    for fault in [Fault::Io, Fault::NoSpace, Fault::ShortWrite, Fault::TornSector] {
-        let mut number = 1;
-        loop {
-            let storage = Faulty::of(World { fault: Some((number, fault)), ..World::default() });
-            let mut appended = History::new();
-            let (acknowledged, end) = live(&storage, &options, &mut appended);
-            let world = storage.world();
-            if world.operations < number {
-                break;
+    for policy in [SyncPolicy::Always, SyncPolicy::Interval(Duration::ZERO)] {
+        let options = options(policy);
+        let mut fewest = u64::MAX;
+        for fault in [Fault::Io, Fault::NoSpace, Fault::ShortWrite, Fault::TornSector] {
+            let mut number = 1;
+            loop {
+                let storage = Faulty::of(World { fault: Some((number, fault)), sync_lasts: 1, ..World::default() });
+                let mut appended = History::new();
+                let (acknowledged, end) = live(&storage, &options, &mut appended);
+                let world = storage.world();
+                if world.operations < number {
+                    break;
+                }
+                assert!(end.is_ok() || world.has_sync_failed, "{fault:?} at {number}: only a failed sync is final");
+                assert!(acknowledged == 60 || end.is_err());
+                is_recovered(world.after_kill(), &options, &appended, acknowledged);
+                let durable = if policy == SyncPolicy::Always { acknowledged } else { 0 };
+                for _ in 0..4 {
+                    is_recovered(world.after_power_cut(&mut random), &options, &appended, durable);
+                }
+                number += 1;
             }
-            assert!(end.is_ok() || world.has_sync_failed, "{fault:?} at {number}: only a failed sync is final");
-            assert!(acknowledged == 60 || end.is_err());
-            is_recovered(world.after_kill(), &options, &appended, acknowledged);
-            for _ in 0..4 {
-                is_recovered(world.after_power_cut(&mut random), &options, &appended, acknowledged);
-            }
-            number += 1;
+            fewest = fewest.min(number);
         }
-        fewest = fewest.min(number);
+        assert!(fewest > 70, "{fewest} operations failed");
     }
-    assert!(fewest > 70, "{fewest} operations failed");
+}
+
+/// A journal that has begun to sync its first record, and has flushed a second.
+fn syncing() -> (Faulty, FileJournal<Faulty>) {
+    let storage = Faulty::of(World { sync_lasts: 1, ..World::default() });
+    let (mut journal, ..) = open(&storage, &options(SyncPolicy::Interval(Duration::from_secs(1)))).unwrap();
+    for wire in ["http://a/", "http://b/"] {
+        journal.append(entry(wire)).unwrap();
+        journal.flush(Timestamp::from_micros(0)).unwrap();
+    }
+    let files = storage.world().files;
+    assert_eq!(files.values().next().unwrap().later.len(), 2, "no flush waited");
+    (storage, journal)
+}
+
+#[test]
+fn a_sync_that_fails_unwatched_stops_the_journal() {
+    type Act = fn(&mut FileJournal<Faulty>) -> io::Result<()>;
+    // With the operations that each begins with; the last one writes what is pending before it closes the segment.
+    let acts: [(u64, Act); 3] = [
+        (0, |journal| journal.flush(Timestamp::from_micros(0))),
+        (0, |journal| Ok(journal.sync()?)),
+        (1, |journal| (0..100).try_for_each(|number| journal.append(entry(&text(number))).map(drop))),
+    ];
+    for (first, act) in acts {
+        let (storage, mut journal) = syncing();
+        let number = storage.world().operations + first + 1;
+        storage.0.borrow_mut().fault = Some((number, Fault::Io));
+        assert_eq!(act(&mut journal).unwrap_err().to_string(), "cannot sync journal-000000000000");
+        let before = storage.world().operations;
+        let stopped = "a sync of the journal failed before; open it again";
+        assert_eq!(journal.append(entry("http://c/")).unwrap_err().to_string(), stopped);
+        for (_, act) in acts {
+            assert_eq!(act(&mut journal).unwrap_err().to_string(), stopped);
+        }
+        assert_eq!(storage.world().operations, before);
+    }
+}
+
+#[test]
+fn a_sync_that_is_waited_for_covers_what_came_while_another_ran() {
+    let (storage, mut journal) = syncing();
+    journal.sync().unwrap();
+    let world = storage.world();
+    assert!(world.syncing.is_none() && world.files.values().all(|file| file.later.is_empty()));
+    // Nothing is left to do.
+    journal.sync().unwrap();
+    assert_eq!(storage.world().operations, world.operations);
+    journal.flush(Timestamp::from_micros(5_000_000)).unwrap();
+    assert_eq!(storage.world().operations, world.operations);
+}
+
+#[test]
+fn a_sync_that_has_not_ended_is_not_begun_again() {
+    let (storage, mut journal) = syncing();
+    storage.0.borrow_mut().sync_lasts = 9;
+    let second = |number: u64| Timestamp::from_micros(number * 1_000_000);
+    let before = storage.world().operations;
+    journal.flush(second(2)).unwrap();
+    journal.flush(second(4)).unwrap();
+    assert_eq!(storage.world().operations, before);
+    storage.0.borrow_mut().sync_lasts = 0;
+    // It ends, and the next begins.
+    journal.flush(second(6)).unwrap();
+    assert_eq!(storage.world().operations, before + 2);
+    let files = storage.world().files;
+    assert_eq!(files.values().next().unwrap().later.len(), 1);
+    journal.flush(second(6)).unwrap();
+    assert!(storage.world().files.values().all(|file| file.later.is_empty()));
 }
 
 #[test]
@@ -416,13 +526,16 @@ fn ten_thousand_power_cuts_cost_what_the_policy_says() {
         let storage = Faulty::default();
         let (mut journal, ..) = open(&storage, &options).unwrap();
         let mut appended = History::new();
-        let (mut flushed, mut durable, mut now, mut synced) = (0, 0, Timestamp::from_micros(0), None);
+        let (mut flushed, mut durable, mut now) = (0, 0, Timestamp::from_micros(0));
+        // What the sync under way covers, and when it began.
+        let (mut covered, mut begun) = (0, None);
         for number in 0..60 {
             match random.below(20) {
                 0 => {
                     // Killed, while it is opened once more, perhaps.
                     let fails_at = storage.world().operations + 1 + random.below(12);
                     storage.0.borrow_mut().fault = Some((fails_at, Fault::ShortWrite));
+                    storage.0.borrow_mut().syncing = None;
                     if open(&storage, &options).is_err() {
                         let world = storage.world();
                         is_recovered(world.after_power_cut(&mut random), &options, &appended, durable);
@@ -432,21 +545,38 @@ fn ten_thousand_power_cuts_cost_what_the_policy_says() {
                     storage.0.borrow_mut().fault = None;
                     let (after, found, history) = open(&storage, &options).unwrap();
                     assert!(appended.starts_with(&history) && history.len() >= flushed && found.cut.is_none());
-                    (journal, appended, synced) = (after, history, None);
+                    (journal, appended, begun) = (after, history, None);
                     // What opening shows is durable.
                     (flushed, durable) = (appended.len(), appended.len());
                 }
                 1..6 => {
                     now = now + Duration::from_millis(random.below(900));
+                    let before = storage.world();
+                    storage.0.borrow_mut().sync_lasts = random.below(4);
                     journal.flush(now).unwrap();
                     flushed = appended.len();
-                    let is_synced = match policy {
-                        SyncPolicy::Always => true,
-                        SyncPolicy::Interval(interval) => synced.is_none_or(|at| now.since(at) >= *interval),
-                        SyncPolicy::Never => false,
-                    };
-                    if is_synced {
-                        (durable, synced) = (flushed, Some(now));
+                    let world = storage.world();
+                    let has_begun = world.syncs > before.syncs;
+                    if before.syncing.is_some() && (world.syncing.is_none() || has_begun) {
+                        durable = covered;
+                    }
+                    if has_begun {
+                        let since = begun.map(|begun| now.since(begun));
+                        assert!(since.is_none_or(|since| since >= second), "{since:?} after the last");
+                        (covered, begun) = (flushed, Some(now));
+                    }
+                    let is_all_durable =
+                        world.files.iter().all(|(name, file)| name.contains('.') || file.later.is_empty());
+                    match policy {
+                        SyncPolicy::Always => {
+                            assert!(is_all_durable);
+                            durable = flushed;
+                        }
+                        SyncPolicy::Interval(interval) => {
+                            let is_due = begun.is_none_or(|begun| now.since(begun) >= *interval);
+                            assert!(is_all_durable || !is_due || world.syncing.is_some(), "a sync is due");
+                        }
+                        SyncPolicy::Never => assert_eq!(world.syncing, None),
                     }
                 }
                 _ => appended.push((journal.append(entry(&text(number))).unwrap(), text(number))),

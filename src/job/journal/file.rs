@@ -39,8 +39,8 @@ impl Default for JournalOptions {
 pub enum SyncPolicy {
     /// Nothing that was flushed: each [`flush`](Journal::flush) waits for the disk.
     Always,
-    /// What was flushed in this time, and up to the next flush after it: a flush waits for the disk if the last that did is so
-    /// long ago.
+    /// What was flushed in this time, and until the next flush after it has reached the disk. That flush does not wait: a later
+    /// one says if it failed.
     Interval(Duration),
     /// The last segment's records: the disk is waited for when a segment is closed, so that the journal stays readable.
     Never,
@@ -80,6 +80,9 @@ pub struct FileJournal<S: Storage = Disk> {
     /// Frames that follow the last segment's end and that the storage does not have yet.
     pub(super) pending: Vec<u8>,
     pub(super) state: State,
+    /// The end that the sync under way will make safe.
+    pub(super) syncing: Option<u64>,
+    /// When a flush last began a sync.
     pub(super) synced: Option<Timestamp>,
     pub(super) window: Window,
 }
@@ -160,6 +163,7 @@ impl<S: Storage> FileJournal<S> {
     /// Where the storage fails.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.write()?;
+        self.end_sync()?;
         if self.state == State::Written { self.sync_written() } else { Ok(()) }
     }
 
@@ -180,6 +184,31 @@ impl<S: Storage> FileJournal<S> {
         self.state = State::Written;
         last.end += self.pending.len() as u64;
         self.pending.clear();
+        Ok(())
+    }
+
+    /// Begins a sync of what is written, without waiting for it.
+    fn begin_sync(&mut self) -> Result<(), JournalError> {
+        let last = self.segments.last().expect("never empty");
+        self.storage
+            .begin_sync(&last.name)
+            .map_err(|source| io_error("begin to sync", &self.storage, &last.name, source))?;
+        self.syncing = Some(last.end);
+        Ok(())
+    }
+
+    /// Waits for the sync under way, if one is. All that is pending was written before.
+    fn end_sync(&mut self) -> Result<(), JournalError> {
+        let Some(end) = self.syncing.take() else { return Ok(()) };
+        let last = self.segments.last().expect("never empty");
+        if let Err(source) = self.storage.end_sync() {
+            self.state = State::Stopped;
+            return Err(io_error("sync", &self.storage, &last.name, source));
+        }
+        // What came later is written, and no more.
+        if last.end == end {
+            self.state = State::Synced;
+        }
         Ok(())
     }
 
@@ -228,14 +257,19 @@ impl<S: Storage> Journal for FileJournal<S> {
 
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {
         self.write()?;
-        let is_due = match self.options.sync {
-            SyncPolicy::Always => true,
-            SyncPolicy::Interval(interval) => self.synced.is_none_or(|synced| now.since(synced) >= interval),
-            SyncPolicy::Never => false,
-        };
-        if is_due {
-            self.sync()?;
-            self.synced = Some(now);
+        if self.syncing.is_some() && !self.storage.is_syncing() {
+            self.end_sync()?;
+        }
+        match self.options.sync {
+            SyncPolicy::Always => self.sync()?,
+            SyncPolicy::Interval(interval) => {
+                let is_due = self.synced.is_none_or(|synced| now.since(synced) >= interval);
+                if is_due && self.syncing.is_none() && self.state == State::Written {
+                    self.begin_sync()?;
+                    self.synced = Some(now);
+                }
+            }
+            SyncPolicy::Never => {}
         }
         Ok(())
     }

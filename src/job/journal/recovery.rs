@@ -81,6 +81,7 @@ impl<S: Storage> FileJournal<S> {
             segments,
             pending: Vec::new(),
             state: State::Synced,
+            syncing: None,
             synced: None,
             window,
         };

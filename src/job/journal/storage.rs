@@ -1,6 +1,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 /// Files of one directory, by name: the few operations by which a journal is kept. [`Disk`] is the real one; tests have others,
 /// that fail.
@@ -41,6 +42,22 @@ pub trait Storage {
     /// Of the file system; what was written since the last sync may be lost then, even if a later one succeeds.
     fn sync(&mut self, name: &str) -> io::Result<()>;
 
+    /// Begins to [`sync`](Self::sync) what is in a file now, and returns at once. One at a time: it is ended before the next is
+    /// begun, and before the file is synced in any other way.
+    ///
+    /// # Errors
+    /// Where it cannot be begun; nothing is lost by that.
+    fn begin_sync(&mut self, name: &str) -> io::Result<()>;
+
+    /// Whether the sync that was begun is under way.
+    fn is_syncing(&mut self) -> bool;
+
+    /// Waits for the sync that was begun, and says how it ended.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    fn end_sync(&mut self) -> io::Result<()>;
+
     /// Returns once a power cut cannot take back which files there are, and their names.
     ///
     /// # Errors
@@ -78,6 +95,8 @@ pub struct Disk {
     directory: PathBuf,
     /// The last used first.
     open: Vec<(String, File)>,
+    /// A thread that waits for the disk, so that nobody else does.
+    syncing: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Disk {
@@ -87,7 +106,7 @@ impl Disk {
     /// Of the file system.
     pub fn at(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        Ok(Self { directory: directory.to_owned(), open: Vec::new() })
+        Ok(Self { directory: directory.to_owned(), open: Vec::new(), syncing: None })
     }
 
     fn file(&mut self, name: &str) -> io::Result<&mut File> {
@@ -149,6 +168,22 @@ impl Storage for Disk {
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
         self.file(name)?.sync_data()
+    }
+
+    fn begin_sync(&mut self, name: &str) -> io::Result<()> {
+        let file = self.file(name)?.try_clone()?;
+        let thread = thread::Builder::new().name("journal-sync".to_owned());
+        self.syncing = Some(thread.spawn(move || file.sync_data())?);
+        Ok(())
+    }
+
+    fn is_syncing(&mut self) -> bool {
+        self.syncing.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    fn end_sync(&mut self) -> io::Result<()> {
+        let Some(thread) = self.syncing.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs panicked")))
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
