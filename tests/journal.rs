@@ -450,6 +450,34 @@ fn the_oldest_segments_may_be_gone() {
     assert_eq!(said(&error, directory.path()), missing);
 }
 
+#[test]
+fn what_is_removed_is_gone_and_the_rest_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let positions = filled(directory.path(), JOB);
+    let paths = segments(directory.path());
+    let (mut journal, ..) = open(directory.path(), &small()).unwrap();
+    // A position within a segment, its last one, keeps it; its end does not.
+    let third = start(&paths[2]);
+    let last_of_second = *positions.iter().rfind(|position| position.to_u64() < third).unwrap();
+    journal.read(positions[0]).unwrap();
+    journal.remove_before(last_of_second).unwrap();
+    assert_eq!(segments(directory.path()), paths[1..]);
+    journal.read(last_of_second).unwrap();
+    journal.remove_before(Position::from_u64(third)).unwrap();
+    assert_eq!(segments(directory.path()), paths[2..]);
+    for position in [positions[0], last_of_second] {
+        assert_eq!(journal.read(position).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    }
+    journal.remove_before(journal.end()).unwrap();
+    assert_eq!(segments(directory.path()), paths[paths.len() - 1..], "the last one stays");
+    let entry = Owned::of("http://a/", Via::Link, None);
+    let end = journal.end();
+    let position = journal.append(entry.entry()).unwrap();
+    journal.sync().unwrap();
+    drop(journal);
+    assert_eq!(open_from(directory.path(), &small(), end).unwrap().2, [(position, entry)]);
+}
+
 /// The disk's own thread, with all that can happen to it short of a failure.
 #[test]
 fn a_crawl_may_sync_at_each_batch_without_waiting() {

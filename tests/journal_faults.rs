@@ -75,6 +75,8 @@ struct World {
     files: BTreeMap<String, Stored>,
     /// What names stood for until the directory is synced.
     replaced: BTreeMap<String, Stored>,
+    /// Removed, until the directory is synced.
+    removed: BTreeMap<String, Stored>,
     /// Names that a power cut leaves.
     named: BTreeSet<String>,
     operations: u64,
@@ -107,7 +109,8 @@ impl World {
     /// After the power went: what is durable, and any part of what came later.
     fn after_power_cut(&self, random: &mut Random) -> Self {
         let mut after = Self::default();
-        for (name, file) in &self.files {
+        let back: Vec<_> = self.removed.iter().filter(|_| random.below(2) == 0).collect();
+        for (name, file) in self.files.iter().chain(back) {
             // Until the directory is synced, a file may have its old content, or not be there.
             let file = match self.replaced.get(name) {
                 Some(old) if random.below(2) == 0 => old,
@@ -249,6 +252,7 @@ impl Storage for Faulty {
         if outcome.is_ok() {
             world.named = world.files.keys().cloned().collect();
             world.replaced.clear();
+            world.removed.clear();
         }
         outcome.map_err(error)
     }
@@ -267,8 +271,12 @@ impl Storage for Faulty {
         Ok(())
     }
 
-    fn remove(&mut self, _: &str) -> io::Result<()> {
-        unreachable!("a journal removes nothing")
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        world.step().map_err(error)?;
+        let file = world.files.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        world.removed.insert(name.to_owned(), file);
+        Ok(())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -307,8 +315,13 @@ fn options(sync: SyncPolicy) -> JournalOptions {
     options
 }
 
-fn open(storage: &Faulty, options: &JournalOptions) -> Result<(FileJournal<Faulty>, Recovery, History), JournalError> {
-    let from = Position::from_u64(0);
+type Opened = (FileJournal<Faulty>, Recovery, History);
+
+fn open(storage: &Faulty, options: &JournalOptions) -> Result<Opened, JournalError> {
+    open_from(storage, options, Position::from_u64(0))
+}
+
+fn open_from(storage: &Faulty, options: &JournalOptions, from: Position) -> Result<Opened, JournalError> {
     let mut history = History::new();
     let (journal, found) = FileJournal::open(storage.clone(), JOB, options, from, |position, record| match record {
         Record::Admitted(entry) => history.push((position, entry.wire.to_owned())),
@@ -436,6 +449,7 @@ fn a_sync_that_fails_unwatched_stops_the_journal() {
         for (_, act) in acts {
             assert_eq!(act(&mut journal).unwrap_err().to_string(), stopped);
         }
+        assert_eq!(journal.remove_before(journal.end()).unwrap_err().to_string(), stopped);
         assert_eq!(storage.world().operations, before);
     }
 }
@@ -470,6 +484,51 @@ fn a_sync_that_has_not_ended_is_not_begun_again() {
     assert_eq!(files.values().next().unwrap().later.len(), 1);
     journal.flush(second(6)).unwrap();
     assert!(storage.world().files.values().all(|file| file.later.is_empty()));
+}
+
+#[test]
+fn each_removal_fails_once_and_no_gap_is_left() {
+    let options = options(SyncPolicy::Always);
+    let mut random = Random(0x6a9);
+    let (world, history) = filled();
+    let from = history[45].0;
+    let left = |world: World| {
+        let storage = Faulty::of(world);
+        let (mut journal, _, left) = open_from(&storage, &options, from).unwrap_or_else(|error| panic!("{error}"));
+        assert!(left == history[45..]);
+        let position = journal.append(entry("http://later/")).unwrap();
+        assert_eq!(journal.read(position).unwrap().wire, "http://later/");
+        storage.world().files.len()
+    };
+    let mut fewest = world.files.len();
+    for number in 1.. {
+        let storage = Faulty::of(world.clone());
+        let (mut journal, ..) = open(&storage, &options).unwrap();
+        let fails_at = storage.world().operations + number;
+        storage.0.borrow_mut().fault = Some((fails_at, Fault::Io));
+        let mut outcome = journal.remove_before(from);
+        let image = storage.world();
+        storage.0.borrow_mut().fault = None;
+        for _ in 0..8 {
+            left(image.after_power_cut(&mut random));
+        }
+        left(image.after_kill());
+        if outcome.is_err() {
+            outcome = journal.remove_before(from);
+            assert_eq!(outcome.is_err(), image.has_sync_failed);
+        }
+        if outcome.is_ok() {
+            fewest = left(storage.world().after_kill());
+            assert_eq!(left(storage.world().after_power_cut(&mut random)), fewest, "the removal is safe");
+            for (position, wire) in &history[45..] {
+                assert_eq!(journal.read(*position).unwrap().wire, wire);
+            }
+        }
+        if image.operations < fails_at {
+            break;
+        }
+    }
+    assert!(fewest > 1 && fewest + 3 < world.files.len(), "{fewest} of {} files", world.files.len());
 }
 
 #[test]

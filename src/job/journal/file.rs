@@ -167,6 +167,26 @@ impl<S: Storage> FileJournal<S> {
         if self.state == State::Written { self.sync_written() } else { Ok(()) }
     }
 
+    /// Removes the segments that end at or before a position, oldest first; the last one stays. Nothing before the position
+    /// can be counted on then, and [`open`](Self::open) must be asked for no earlier one.
+    ///
+    /// # Errors
+    /// Where the storage fails; some may have been removed then.
+    pub fn remove_before(&mut self, position: Position) -> Result<(), JournalError> {
+        self.refuse_if_stopped()?;
+        while self.segments.len() > 1 && self.segments[0].end <= position.to_u64() {
+            let name = &self.segments[0].name;
+            self.storage.remove(name).map_err(|source| io_error("remove", &self.storage, name, source))?;
+            let oldest = self.segments.remove(0);
+            // One by one: a power cut that brought back the older of two would leave a gap.
+            if let Err(source) = self.storage.sync_names() {
+                self.state = State::Stopped;
+                return Err(io_error("sync", &self.storage, &oldest.name, source));
+            }
+        }
+        Ok(())
+    }
+
     /// Hands what is pending to the storage. Where that fails it stays pending, and is tried again as a whole.
     fn write(&mut self) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;

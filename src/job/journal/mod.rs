@@ -39,7 +39,8 @@
 //! the last segment nobody can tell a torn end from damage: what is cut off is reported, and the first bad frame ends it. What is
 //! left of it is written anew, beside, as `NAME.new`, and renamed into place.
 //!
-//! Where a checkpoint holds what the oldest segments tell, they may be gone: the first one need not begin at 0.
+//! Where a checkpoint holds what the oldest segments tell, they can be [removed](FileJournal::remove_before): the first one need
+//! not begin at 0.
 
 mod error;
 mod file;
