@@ -121,6 +121,8 @@ async fn a_crawl_fetches_each_page_once_and_ends_drained() {
     let mut asked = site.asked();
     asked.sort();
     assert_eq!(asked, ["/", "/a", "/b", "/c", "/gone"]);
+    let b = &records[2].links;
+    assert_eq!((b.found, b.admitted, b.seen, b.refused), (2, 0, 1, 1), "its own page, and mail");
     let c = &records[3];
     assert_eq!((c.depth, c.referrer.as_deref(), c.status), (2, Some("http://site.test/a"), Some(200)));
     assert_eq!((c.links.found, c.links.admitted, c.links.seen), (1, 1, 0));
