@@ -57,7 +57,8 @@ fn run(name: &str, urls: usize, mut journal: impl Journal) {
         let mut positions = Vec::with_capacity(BATCH);
         let clock = Instant::now();
         for (_, wire) in &batch {
-            let entry = Entry { wire, depth: 3, priority: 3, via: Via::Link, redirects: 0, referrer: None };
+            let entry =
+                Entry { wire, depth: 3, priority: 3, via: Via::Link, redirects: 0, referrer: None, replaces: None };
             positions.push(journal.append(entry).expect("room"));
         }
         let now = Timestamp::from_micros(began.elapsed().as_micros() as u64);

@@ -23,23 +23,24 @@ struct Owned {
     via: Via,
     redirects: u8,
     referrer: Option<Position>,
+    replaces: Option<Position>,
 }
 
 impl Owned {
     fn of(wire: &str, via: Via, referrer: Option<Position>) -> Self {
-        Self { wire: wire.to_owned(), depth: 3, priority: 2, via, redirects: 1, referrer }
+        Self { wire: wire.to_owned(), depth: 3, priority: 2, via, redirects: 1, referrer, replaces: None }
     }
 
     fn entry(&self) -> Entry<'_> {
-        let Self { ref wire, depth, priority, via, redirects, referrer } = *self;
-        Entry { wire, depth, priority, via, redirects, referrer }
+        let Self { ref wire, depth, priority, via, redirects, referrer, replaces } = *self;
+        Entry { wire, depth, priority, via, redirects, referrer, replaces }
     }
 }
 
 impl From<Entry<'_>> for Owned {
     fn from(entry: Entry<'_>) -> Self {
-        let Entry { wire, depth, priority, via, redirects, referrer } = entry;
-        Self { wire: wire.to_owned(), depth, priority, via, redirects, referrer }
+        let Entry { wire, depth, priority, via, redirects, referrer, replaces } = entry;
+        Self { wire: wire.to_owned(), depth, priority, via, redirects, referrer, replaces }
     }
 }
 
@@ -66,8 +67,9 @@ fn open_from(
 ) -> Result<(FileJournal, Recovery, Replayed), JournalError> {
     let mut replayed = Vec::new();
     let (journal, found) = FileJournal::open(Disk::at(directory).unwrap(), JOB, options, from, |position, record| {
-        let Record::Admitted(entry) = record else { panic!("{record:?}") };
-        replayed.push((position, entry.into()));
+        if let Record::Admitted(entry) = record {
+            replayed.push((position, entry.into()));
+        }
     })?;
     Ok((journal, found, replayed))
 }
@@ -93,8 +95,16 @@ fn owned() -> impl Strategy<Value = Owned> {
         1 => Just("y".repeat(300_000)),
     ];
     let referrer = proptest::option::of((0..1u64 << 48).prop_map(Position::from_u64));
-    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer).prop_map(
-        |(wire, depth, priority, via, redirects, referrer)| Owned { wire, depth, priority, via, redirects, referrer },
+    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer.clone(), referrer).prop_map(
+        |(wire, depth, priority, via, redirects, referrer, replaces)| Owned {
+            wire,
+            depth,
+            priority,
+            via,
+            redirects,
+            referrer,
+            replaces,
+        },
     )
 }
 

@@ -300,7 +300,7 @@ impl Random {
 type History = Vec<(Position, String)>;
 
 fn entry(wire: &str) -> Entry<'_> {
-    Entry { wire, depth: 1, priority: 1, via: Via::Link, redirects: 0, referrer: None }
+    Entry { wire, depth: 1, priority: 1, via: Via::Link, redirects: 0, referrer: None, replaces: None }
 }
 
 /// Mostly short, at times longer than a sector or what is read ahead.

@@ -7,13 +7,17 @@ use super::{Entry, Journal, Position, Via};
 /// Bytes in a chunk; growing allocates one of them and copies nothing.
 const CHUNK: usize = 1 << 20;
 /// Bytes of an entry before its URL, at most.
-const HEADER: usize = 3 + 3 * varint::MAX_BYTES;
+const HEADER: usize = 3 + 4 * varint::MAX_BYTES;
+
+/// Flags: a referrer follows, an entry that is replaced follows.
+const REFERRER: u8 = 1 << 2;
+const REPLACES: u8 = 1 << 3;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer), the priority, the
-/// redirects; as numbers of variable length the depth, the way back to the referrer, and the URL's length; then the URL. None
-/// straddles two chunks; one too long for a chunk has its own.
+/// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer, and one that it
+/// replaces), the priority, the redirects; as numbers of variable length the depth, the ways back to these two, and the URL's
+/// length; then the URL. None straddles two chunks; one too long for a chunk has its own.
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Vec<u8>>,
@@ -37,10 +41,13 @@ impl Journal for Arena {
             Via::Link => 1,
             Via::Redirect => 2,
         };
-        chunk.extend([via | u8::from(entry.referrer.is_some()) << 2, entry.priority, entry.redirects]);
+        let before = [entry.referrer, entry.replaces];
+        let flags = [REFERRER, REPLACES].iter().zip(before).filter(|(_, there)| there.is_some());
+        let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
+        chunk.extend([flags, entry.priority, entry.redirects]);
         put(chunk, u64::from(entry.depth));
-        if let Some(referrer) = entry.referrer {
-            put(chunk, varint::step(position, referrer.to_u64()));
+        for before in before.into_iter().flatten() {
+            put(chunk, varint::step(position, before.to_u64()));
         }
         put(chunk, entry.wire.len() as u64);
         chunk.extend_from_slice(entry.wire.as_bytes());
@@ -80,10 +87,14 @@ impl Arena {
             _ => return None,
         };
         let depth = u32::try_from(number()?).ok()?;
-        let referrer = if flags & 4 == 0 { None } else { Some(Position::from_u64(varint::walk(position, number()?))) };
+        let mut before = |flag| {
+            let step = if flags & flag == 0 { None } else { Some(number()?) };
+            Some(step.map(|step| Position::from_u64(varint::walk(position, step))))
+        };
+        let (referrer, replaces) = (before(REFERRER)?, before(REPLACES)?);
         let length = usize::try_from(number()?).ok()?;
         let wire = str::from_utf8(rest.as_slice().get(..length)?).ok()?;
-        Some(Entry { wire, depth, priority, via, redirects, referrer })
+        Some(Entry { wire, depth, priority, via, redirects, referrer, replaces })
     }
 }
 
@@ -105,20 +116,23 @@ mod tests {
             // Now and then one that is longer than a chunk.
             let length = if number % 15_000 == 7 { 2 * CHUNK } else { 60 + number as usize % 50 };
             let wire = format!("https://a.example/{number}/{}", "x".repeat(length - 24));
-            let referrer = written.get(number as usize / 2).map(|&(position, _)| position);
+            let before = |at: u32| written.get(at as usize).map(|&(position, _)| position);
+            let referrer = before(number / 2);
+            let replaces = before(number / 3).filter(|_| number % 16 == 3);
             let via = [Via::Seed, Via::Link, Via::Redirect][number as usize % 3];
             let [priority, redirects, ..] = number.to_le_bytes();
             let depth = number.wrapping_mul(number);
-            let entry = Entry { wire: &wire, depth, priority, via, redirects, referrer };
+            let entry = Entry { wire: &wire, depth, priority, via, redirects, referrer, replaces };
             let position = arena.append(entry).unwrap();
             assert!(written.last().is_none_or(|&(before, _)| before < position));
             bytes += wire.len();
-            written.push((position, (wire, depth, priority, via, redirects, referrer)));
+            written.push((position, (wire, depth, priority, via, redirects, referrer, replaces)));
         }
-        for (position, (wire, depth, priority, via, redirects, referrer)) in &written {
+        for (position, (wire, depth, priority, via, redirects, referrer, replaces)) in &written {
             let entry = arena.read(*position).unwrap();
             assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
-            assert_eq!((entry.via, entry.redirects, entry.referrer), (*via, *redirects, *referrer));
+            assert_eq!((entry.via, entry.redirects), (*via, *redirects));
+            assert_eq!((entry.referrer, entry.replaces), (*referrer, *replaces));
         }
         // The end of a chunk is lost to each of the three long ones, and the last chunk is not full yet.
         assert!(arena.memory() < bytes + 12 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);

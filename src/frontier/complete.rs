@@ -2,10 +2,13 @@ use std::io;
 use std::time::Duration;
 
 use super::back::Queued;
-use super::host::{Detour, HostState, RobotsFile};
+use super::host::{Detour, HostState, RobotsFile, Rules};
 use super::outcome::Blame;
-use super::robots::Robots;
-use super::{Completion, Entry, Failure, Frontier, Journal, Lease, Outcome, Position, Refusal, Timestamp};
+use super::robots::{self, Robots};
+use super::{
+    Completion, Entry, Failure, Frontier, HostRecord, Journal, Lease, Outcome, Position, Receipt, Record, Refusal,
+    RobotsRecord, Settled, Timestamp,
+};
 
 /// Redirects of a robots.txt that are followed (RFC 9309 section 2.3.1.2).
 const ROBOTS_HOPS: u8 = 5;
@@ -38,17 +41,41 @@ impl<J: Journal> Frontier<J> {
     /// once.
     ///
     /// # Errors
-    /// Where the journal's storage fails: the page is queued as it was. [`InvalidInput`](io::ErrorKind::InvalidInput) with
+    /// Where the journal's storage fails: a page is queued as it was, and what a robots.txt says is known until a
+    /// crash. [`InvalidInput`](io::ErrorKind::InvalidInput) with
     /// [`ForeignLease`] where another frontier lent it: nothing has changed.
     #[expect(clippy::needless_pass_by_value, reason = "who completes a lease has it no more")]
     pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> io::Result<Completion> {
-        if lease.frontier != self.id || self.hosts[lease.host].state != HostState::Leased {
+        self.complete_with(lease, outcome, None, now)
+    }
+
+    /// As [`complete`](Self::complete), of a page with a record: where it is [done](Completion::Done), its record must be
+    /// appended to the output now, before that of any other page. After a crash, the page counts as done only if the output
+    /// has it.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    pub fn complete_with(
+        &mut self,
+        lease: Lease,
+        outcome: Outcome,
+        record: Option<&[u8]>,
+        now: Timestamp,
+    ) -> io::Result<Completion> {
+        let number = lease.host;
+        if lease.frontier != self.id {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, ForeignLease));
         }
-        self.count.leased -= 1;
-        match lease.position {
-            Some(position) => self.complete_page(&lease, position, outcome, now),
-            None => Ok(self.complete_robots(&lease, outcome, now)),
+        match (self.hosts[number].state, lease.position) {
+            (HostState::Leased { position, .. }, Some(lent)) if position == lent => {
+                self.count.leased -= 1;
+                self.complete_page(&lease, lent, outcome, record, now)
+            }
+            (HostState::LeasedRobots, None) => {
+                self.count.leased -= 1;
+                self.complete_robots(&lease, outcome, now)
+            }
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, ForeignLease)),
         }
     }
 
@@ -57,32 +84,70 @@ impl<J: Journal> Frontier<J> {
         lease: &Lease,
         position: Position,
         outcome: Outcome,
+        record: Option<&[u8]>,
         now: Timestamp,
     ) -> io::Result<Completion> {
         let same = Queued { position, priority: lease.priority, attempts: lease.attempt - 1 };
         let setback = match outcome {
             Outcome::Released => return Ok(self.requeue(lease.host, same, now)),
-            Outcome::Moved { to } => return self.follow(lease, same, &to, now),
-            Outcome::Failed(failure) => Setback::failed(failure),
+            Outcome::Moved { to } => return self.follow(lease, same, &to, record, now),
+            Outcome::Failed(failure) => Some(Setback::failed(failure)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
-                match self.answer(lease.host, status, retry_after) {
-                    Some(setback) => setback,
-                    None => return Ok(self.finish(lease.host, now)),
-                }
+                self.answer(lease.host, status, retry_after)
             }
         };
-        let is_last = setback.is_final || lease.attempt >= self.politeness.attempts;
-        self.set_back(lease, &setback, now);
-        if is_last || self.hosts[lease.host].state == HostState::Retired {
-            return Ok(self.done(lease.host, now));
+        let is_done = setback.as_ref().is_none_or(|setback| {
+            self.set_back(lease, setback, now);
+            let is_last = setback.is_final || lease.attempt >= self.politeness.attempts;
+            is_last || self.hosts[lease.host].state == HostState::Retired
+        });
+        if setback.is_none() {
+            self.rest(lease.host, self.hosts[lease.host].delay(&self.politeness), now);
         }
-        self.count.retries += 1;
-        Ok(self.requeue(lease.host, Queued { attempts: lease.attempt, ..same }, now))
+        self.settle(lease.host, same, is_done, record, now)
+    }
+
+    /// The page leaves the queue, or is queued again with one try less, and the journal has it.
+    fn settle(
+        &mut self,
+        number: u32,
+        same: Queued,
+        done: bool,
+        record: Option<&[u8]>,
+        now: Timestamp,
+    ) -> io::Result<Completion> {
+        let Queued { position, priority, attempts } = same;
+        let attempts = attempts.saturating_add(1);
+        let receipt = record.filter(|_| done).map(|record| Receipt::of(record, self.count.output));
+        let host = self.hosts[number].standing();
+        let settled = Settled { host, position, priority, attempts, done, receipt };
+        if let Err(error) = self.journal.note(&Record::Settled(settled)) {
+            self.requeue(number, same, now);
+            return Err(error);
+        }
+        self.count.output = receipt.map_or(self.count.output, |receipt| receipt.end);
+        if !done {
+            self.count.retries += 1;
+            return Ok(self.requeue(number, Queued { attempts, ..same }, now));
+        }
+        self.count.completed += 1;
+        if self.hosts[number].state != HostState::Retired {
+            self.place(number, now);
+        }
+        Ok(Completion::Done)
     }
 
     /// The page is asked for at another spelling of its key: a new entry, at the head like any that comes back.
-    fn follow(&mut self, lease: &Lease, same: Queued, to: &str, now: Timestamp) -> io::Result<Completion> {
+    fn follow(
+        &mut self,
+        lease: &Lease,
+        same: Queued,
+        to: &str,
+        record: Option<&[u8]>,
+        now: Timestamp,
+    ) -> io::Result<Completion> {
         self.answer(lease.host, 302, None);
+        self.rest(lease.host, self.hosts[lease.host].delay(&self.politeness), now);
         let refusal = match self.gate.canonicalizer().canonicalize(to) {
             Err(error) => Some(Refusal::from(&error)),
             // Same key, same host; anything else came around the gate.
@@ -92,32 +157,36 @@ impl<J: Journal> Frontier<J> {
         };
         if let Some(refusal) = refusal {
             self.gate.refuse(refusal);
-            return Ok(self.finish(lease.host, now));
+            return self.settle(lease.host, same, true, record, now);
         }
-        match self.append_moved(lease, same.position, to) {
-            Ok(position) => {
-                self.rest(lease.host, self.hosts[lease.host].delay(&self.politeness), now);
-                Ok(self.requeue(lease.host, Queued { position, attempts: 0, ..same }, now))
-            }
-            Err(error) => {
-                self.requeue(lease.host, same, now);
-                Err(error)
-            }
-        }
+        let moved = self.append_moved(lease, same.position, to).and_then(|position| {
+            self.note_host(lease.host, None)?;
+            Ok(Queued { position, attempts: 0, ..same })
+        });
+        let completion = self.requeue(lease.host, *moved.as_ref().unwrap_or(&same), now);
+        moved.map(|_| completion)
     }
 
     fn append_moved(&mut self, lease: &Lease, from: Position, to: &str) -> io::Result<Position> {
         let referrer = self.journal.read(from)?.referrer;
         let Lease { depth, priority, via, redirects, .. } = *lease;
-        self.journal.append(Entry { wire: to, depth, priority, via, redirects: redirects + 1, referrer })
+        let replaces = Some(from);
+        self.journal.append(Entry { wire: to, depth, priority, via, redirects: redirects + 1, referrer, replaces })
     }
 
-    fn complete_robots(&mut self, lease: &Lease, outcome: Outcome, now: Timestamp) -> Completion {
+    /// Tells the journal how a host stands, and what was learned of its robots.txt.
+    fn note_host(&mut self, number: u32, robots: Option<RobotsRecord<'_>>) -> io::Result<Option<Position>> {
+        let host = self.hosts[number].standing();
+        self.journal.note(&Record::Host(HostRecord { host, robots }))
+    }
+
+    fn complete_robots(&mut self, lease: &Lease, outcome: Outcome, now: Timestamp) -> io::Result<Completion> {
         let number = lease.host;
+        let mut lines = Vec::new();
         let setback = match outcome {
             Outcome::Released => {
                 self.place(number, now);
-                return Completion::Retry(self.hosts[number].due);
+                return Ok(Completion::Retry(self.hosts[number].due));
             }
             Outcome::Moved { to } => {
                 self.answer(number, 302, None);
@@ -129,27 +198,49 @@ impl<J: Journal> Frontier<J> {
             Outcome::Failed(failure) => Some(Setback { blame: Blame::Host, ..Setback::failed(failure) }),
             // A file whose body was left out must not be taken for an empty one.
             Outcome::Response { status: 200..300, .. } => Some(Setback::failed(Failure::Incomplete)),
-            Outcome::Response { status, retry_after } => self.learn_answer(number, status, retry_after, &[], now),
-            Outcome::Robots { status, retry_after, body } => self.learn_answer(number, status, retry_after, &body, now),
+            Outcome::Response { status, retry_after } => self.learn_answer(number, status, retry_after, &lines, now),
+            Outcome::Robots { status, retry_after, body } => {
+                lines = robots::relevant(&body, &self.politeness.agent);
+                self.learn_answer(number, status, retry_after, &lines, now)
+            }
         };
         let Some(setback) = setback else {
             self.rest(number, self.hosts[number].delay(&self.politeness), now);
+            let noted = self.note_robots(number, &lines);
             self.place(number, now);
-            return match self.hosts[number].robots {
+            return noted.map(|()| match self.hosts[number].robots {
                 RobotsFile::Known { .. } => Completion::Done,
                 RobotsFile::Moved(_) | RobotsFile::Unknown => Completion::Retry(self.hosts[number].due),
-            };
+            });
         };
         self.set_back(lease, &setback, now);
         if setback.is_final {
             self.retire(number);
         }
-        if self.hosts[number].state == HostState::Retired {
-            return Completion::Done;
+        let noted = self.note_host(number, None);
+        if self.hosts[number].state != HostState::Retired {
+            self.count.retries += 1;
+            self.place(number, now);
+            return noted.map(|_| Completion::Retry(self.hosts[number].due));
         }
-        self.count.retries += 1;
-        self.place(number, now);
-        Completion::Retry(self.hosts[number].due)
+        noted.map(|_| Completion::Done)
+    }
+
+    /// Tells the journal what robots.txt is from here on; `lines` are those of its text that concern us.
+    fn note_robots(&mut self, number: u32, lines: &[u8]) -> io::Result<()> {
+        let host = &self.hosts[number];
+        let record = match &host.robots {
+            RobotsFile::Unknown => None,
+            RobotsFile::Moved(detour) => Some(RobotsRecord::Moved { hops: detour.hops, url: &detour.url }),
+            RobotsFile::Known { stale_at, rules, .. } => {
+                Some(RobotsRecord::Known { stale_at: *stale_at, rules: rules.is_some().then_some(lines) })
+            }
+        };
+        let kept_at = self.journal.note(&Record::Host(HostRecord { host: host.standing(), robots: record }))?;
+        if let RobotsFile::Known { rules: Some(rules), .. } = &mut self.hosts[number].robots {
+            rules.kept_at = kept_at;
+        }
+        Ok(())
     }
 
     /// What a response says about robots.txt (RFC 9309 section 2.3.1).
@@ -158,21 +249,21 @@ impl<J: Journal> Frontier<J> {
         number: u32,
         status: u16,
         retry_after: Option<Duration>,
-        body: &[u8],
+        lines: &[u8],
         now: Timestamp,
     ) -> Option<Setback> {
         let setback = self.answer(number, status, retry_after);
         if setback.is_none() {
             let is_there = (200..300).contains(&status);
-            let rules = is_there.then(|| Box::new(Robots::parse(body, &self.politeness.agent)));
+            let rules = is_there.then(|| Rules::new(Robots::parse(lines, &self.politeness.agent), None));
             self.learn(number, self.known(rules, now));
         }
         // A file that is there and cannot be had now disallows everything, whatever its status says about pages.
         setback.map(|setback| Setback { blame: Blame::Host, ..setback })
     }
 
-    fn known(&self, rules: Option<Box<Robots>>, now: Timestamp) -> RobotsFile {
-        RobotsFile::Known { stale_at: now + self.politeness.robots_ttl, is_used: false, rules }
+    fn known(&self, rules: Option<Rules>, now: Timestamp) -> RobotsFile {
+        RobotsFile::Known { stale_at: now + self.politeness.robots_ttl, is_used: false, rules: rules.map(Box::new) }
     }
 
     /// The next hop of a robots.txt; `None` where it leads nowhere, or too far: then it is as good as missing.
@@ -185,7 +276,7 @@ impl<J: Journal> Frontier<J> {
         Some(Box::new(Detour { hops, url: url.wire().into() }))
     }
 
-    fn learn(&mut self, number: u32, file: RobotsFile) {
+    pub(super) fn learn(&mut self, number: u32, file: RobotsFile) {
         let host = &mut self.hosts[number];
         self.count.rules -= host.robots.memory();
         self.count.rules += file.memory();
@@ -248,20 +339,6 @@ impl<J: Journal> Frontier<J> {
         self.count.queued += 1;
         self.place(number, now);
         Completion::Retry(self.hosts[number].due)
-    }
-
-    /// A page is fetched; its host may be asked again after its delay.
-    fn finish(&mut self, number: u32, now: Timestamp) -> Completion {
-        self.rest(number, self.hosts[number].delay(&self.politeness), now);
-        self.done(number, now)
-    }
-
-    fn done(&mut self, number: u32, now: Timestamp) -> Completion {
-        self.count.completed += 1;
-        if self.hosts[number].state != HostState::Retired {
-            self.place(number, now);
-        }
-        Completion::Done
     }
 }
 

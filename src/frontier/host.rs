@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::back::Queue;
 use super::front::Link;
 use super::robots::Robots;
-use super::{Politeness, Timestamp};
+use super::{Politeness, Position, Standing, Timestamp};
 use crate::address::HostKey;
 
 /// One host: its queue, its clock, its robots.txt and how it has behaved. 128 bytes and the key's text.
@@ -38,8 +38,10 @@ pub(super) enum HostState {
     Snoozed,
     /// In the front queue of this priority.
     Due(u8),
-    /// One of its URLs is lent out.
-    Leased,
+    /// This page is lent out, with so many tries used up before.
+    Leased { position: Position, priority: u8, attempts: u8 },
+    /// Its robots.txt is lent out.
+    LeasedRobots,
     /// Not asked again in this crawl.
     Retired,
 }
@@ -59,8 +61,19 @@ pub(super) enum RobotsFile {
         /// next turn within the time that a robots.txt is good for, and nothing but robots.txt would be fetched.
         is_used: bool,
         /// `None` allows everything.
-        rules: Option<Box<Robots>>,
+        rules: Option<Box<Rules>>,
     },
+}
+
+/// The rules of a robots.txt, or where to find them.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// The group's Crawl-delay.
+    pub(super) crawl_delay: Duration,
+    /// Where the journal has them, if it does.
+    pub(super) kept_at: Option<Position>,
+    /// `None` where they are to be read from there first.
+    pub(super) parsed: Option<Robots>,
 }
 
 /// A robots.txt on its way through redirects.
@@ -85,9 +98,20 @@ impl Host {
         }
     }
 
+    /// How it stands, for the journal.
+    pub(super) fn standing(&self) -> Standing<'_> {
+        Standing {
+            key: self.key.as_str(),
+            due: self.due,
+            failures: self.failures,
+            has_answered: self.has_answered,
+            is_retired: self.state == HostState::Retired,
+        }
+    }
+
     /// The rest between a response and the next request.
     pub(super) fn delay(&self, politeness: &Politeness) -> Duration {
-        let asked = self.robots.rules().and_then(Robots::crawl_delay).unwrap_or_default();
+        let asked = self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay);
         politeness.host_delay.max(asked.min(politeness.max_crawl_delay))
     }
 
@@ -116,9 +140,15 @@ impl RobotsFile {
         }
     }
 
-    /// May this path and query be fetched? What is not known yet decides nothing here.
+    /// May this path and query be fetched? What is not known yet, or not read yet, decides nothing here.
     pub(super) fn allows(&self, path_and_query: &str) -> bool {
-        self.rules().is_none_or(|rules| rules.ruling(path_and_query).allowed)
+        let parsed = self.rules().and_then(|rules| rules.parsed.as_ref());
+        parsed.is_none_or(|robots| robots.ruling(path_and_query).allowed)
+    }
+
+    /// Where its rules must be read from before they can decide.
+    pub(super) fn unread(&self) -> Option<Position> {
+        self.rules().filter(|rules| rules.parsed.is_none()).and_then(|rules| rules.kept_at)
     }
 
     /// It has served its purpose: once stale, it is fetched again.
@@ -132,14 +162,24 @@ impl RobotsFile {
     pub(super) fn memory(&self) -> usize {
         match self {
             Self::Moved(detour) => size_of::<Detour>() + detour.url.len(),
-            _ => self.rules().map_or(0, Robots::memory),
+            _ => self.rules().map_or(0, Rules::memory),
         }
     }
 
-    fn rules(&self) -> Option<&Robots> {
+    pub(super) fn rules(&self) -> Option<&Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref(),
             Self::Unknown | Self::Moved(_) => None,
         }
+    }
+}
+
+impl Rules {
+    pub(super) fn new(robots: Robots, kept_at: Option<Position>) -> Self {
+        Self { crawl_delay: robots.crawl_delay().unwrap_or_default(), kept_at, parsed: Some(robots) }
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<Self>() - size_of::<Robots>() + self.parsed.as_ref().map_or(size_of::<Robots>(), Robots::memory)
     }
 }

@@ -1,6 +1,6 @@
 use std::io;
 
-use super::{Timestamp, Via};
+use super::{Entry, Record, Timestamp};
 
 /// Where an entry stands in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,24 +18,7 @@ impl Position {
     }
 }
 
-/// One admission, as the journal keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
-    /// The wire URL.
-    pub wire: &'a str,
-    /// Links from a seed.
-    pub depth: u32,
-    /// Its front queue.
-    pub priority: u8,
-    /// How it was found.
-    pub via: Via,
-    /// Redirects in a row that led here.
-    pub redirects: u8,
-    /// The entry of the page it was found on.
-    pub referrer: Option<Position>,
-}
-
-/// The append-only record of admissions (D10): queues hold positions in it, never texts.
+/// The append-only record of a crawl (D10): queues hold positions in it, never texts.
 pub trait Journal {
     /// Appends an admission and says where it stands.
     ///
@@ -48,6 +31,24 @@ pub trait Journal {
     /// # Errors
     /// Where the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
+
+    /// Appends what is no admission, and says where it stands. Nothing, in memory: it serves to make a frontier again.
+    ///
+    /// # Errors
+    /// Where the storage fails; nothing was appended then.
+    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        let _ = record;
+        Ok(None)
+    }
+
+    /// The rules of a robots.txt that [`note`](Self::note) was given; `None` where they are not there any more.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
+        let _ = position;
+        Ok(None)
+    }
 
     /// The end of a batch: hands what was appended to whatever keeps it. Nothing, in memory.
     ///

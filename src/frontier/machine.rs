@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::agenda::Agenda;
 use super::back::{Back, Queued};
 use super::front::Front;
-use super::host::{HostState, RobotsFile};
+use super::host::{HostState, RobotsFile, Rules};
 use super::hosts::Hosts;
+use super::robots::Robots;
 use super::{
-    Admitted, Arena, Entry, FrontierError, FrontierOptions, FrontierStatistics, Gate, HostStatistics, Journal, Lease,
-    LeaseKind, Politeness, Position, Refusal, Timestamp, Via,
+    Admitted, Arena, Entry, FrontierError, FrontierOptions, Gate, Journal, Lease, LeaseKind, Politeness, Position,
+    Refusal, Timestamp, Via,
 };
 
 /// What to do now.
@@ -84,6 +85,8 @@ pub(super) struct Count {
     pub(super) retired_hosts: u64,
     /// Bytes of robots rules.
     pub(super) rules: usize,
+    /// Bytes of the output: of all receipts.
+    pub(super) output: u64,
 }
 
 /// URLs that robots.txt disallows are dropped when their turn comes, this many a call at most: a host with a million
@@ -146,6 +149,7 @@ impl<J: Journal> Frontier<J> {
             via: found.via,
             redirects: found.redirects,
             referrer: found.referrer,
+            replaces: None,
         })?;
         self.back.push(&mut host.queue, priority, position);
         self.count.queued += 1;
@@ -199,46 +203,6 @@ impl<J: Journal> Frontier<J> {
         self.journal.flush(now)
     }
 
-    /// The frontier in numbers. O(1).
-    pub fn statistics(&self) -> FrontierStatistics {
-        let hosts = self.hosts.memory() + self.count.rules + self.agenda.memory();
-        let (queues, journal) = (self.back.memory(), self.journal.memory());
-        FrontierStatistics {
-            queued: self.count.queued,
-            leased: self.count.leased,
-            completed: self.count.completed,
-            retries: self.count.retries,
-            hosts: self.hosts.len() as u64,
-            active_hosts: (self.agenda.len() + self.front.len()) as u64,
-            retired_hosts: self.count.retired_hosts,
-            memory: (hosts + queues + journal) as u64,
-            queue_memory: queues as u64,
-            journal_memory: journal as u64,
-        }
-    }
-
-    /// The hosts with the most requests, most first, equals by name. O(hosts).
-    pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
-        let mut hosts: Vec<_> = self.hosts.iter().collect();
-        let order = |a: &&super::host::Host, b: &&super::host::Host| {
-            b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key))
-        };
-        if most < hosts.len() {
-            hosts.select_nth_unstable_by(most, order);
-            hosts.truncate(most);
-        }
-        hosts.sort_unstable_by(order);
-        let in_numbers = |host: &super::host::Host| HostStatistics {
-            host: host.key.clone(),
-            requests: host.requests,
-            queued: host.queue.len().into(),
-            failures: host.failures,
-            delay: host.delay(&self.politeness),
-            retired: host.state == HostState::Retired,
-        };
-        hosts.into_iter().map(in_numbers).collect()
-    }
-
     /// Puts a host, that is nowhere, where it belongs by its queue and its clock.
     pub(super) fn place(&mut self, number: u32, now: Timestamp) {
         let (due, best) = {
@@ -281,8 +245,14 @@ impl<J: Journal> Frontier<J> {
             };
             let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
             let robots = Lease { wire, priority, attempt, ..self.blank_lease(number) };
-            return Ok(Some(self.lent(robots)));
+            return Ok(Some(self.lent(robots, HostState::LeasedRobots)));
         }
+        if let Some(position) = host.robots.unread()
+            && !self.read_rules(number, position)?
+        {
+            return Ok(None);
+        }
+        let host = &mut self.hosts[number];
         while *drops > 0
             && let Some(first) = host.queue.first()
             && first.priority == priority
@@ -303,7 +273,8 @@ impl<J: Journal> Frontier<J> {
                 let kind = LeaseKind::Page;
                 let blank = self.blank_lease(number);
                 let page = Lease { kind, position, wire, referrer, depth, priority, via, redirects, attempt, ..blank };
-                return Ok(Some(self.lent(page)));
+                let Queued { position, priority, attempts } = first;
+                return Ok(Some(self.lent(page, HostState::Leased { position, priority, attempts })));
             }
             self.back.pop(&mut host.queue);
             self.count.queued -= 1;
@@ -357,9 +328,25 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    fn lent(&mut self, lease: Lease) -> Lease {
+    /// Reads a host's rules from the journal. Where they are not there any more, they must be fetched again: `false`.
+    fn read_rules(&mut self, number: u32, position: Position) -> io::Result<bool> {
+        let robots = self.journal.rules(position)?.map(|text| Robots::parse(text, &self.politeness.agent));
+        let is_there = robots.is_some();
+        let file = match (&mut self.hosts[number].robots, robots) {
+            (RobotsFile::Known { stale_at, is_used, .. }, Some(robots)) => RobotsFile::Known {
+                stale_at: *stale_at,
+                is_used: *is_used,
+                rules: Some(Box::new(Rules::new(robots, Some(position)))),
+            },
+            _ => RobotsFile::Unknown,
+        };
+        self.learn(number, file);
+        Ok(is_there)
+    }
+
+    fn lent(&mut self, lease: Lease, state: HostState) -> Lease {
         let host = &mut self.hosts[lease.host];
-        host.state = HostState::Leased;
+        host.state = state;
         host.requests += 1;
         self.count.leased += 1;
         self.hosts.expect(lease.host);

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use super::host::{Host, HostState};
+use super::{Frontier, Journal};
 use crate::address::HostKey;
 
 /// The frontier in numbers.
@@ -44,4 +46,44 @@ pub struct HostStatistics {
     pub delay: Duration,
     /// Not asked again in this crawl.
     pub retired: bool,
+}
+
+impl<J: Journal> Frontier<J> {
+    /// The frontier in numbers. O(1).
+    pub fn statistics(&self) -> FrontierStatistics {
+        let hosts = self.hosts.memory() + self.count.rules + self.agenda.memory();
+        let (queues, journal) = (self.back.memory(), self.journal.memory());
+        FrontierStatistics {
+            queued: self.count.queued,
+            leased: self.count.leased,
+            completed: self.count.completed,
+            retries: self.count.retries,
+            hosts: self.hosts.len() as u64,
+            active_hosts: (self.agenda.len() + self.front.len()) as u64,
+            retired_hosts: self.count.retired_hosts,
+            memory: (hosts + queues + journal) as u64,
+            queue_memory: queues as u64,
+            journal_memory: journal as u64,
+        }
+    }
+
+    /// The hosts with the most requests, most first, equals by name. O(hosts).
+    pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
+        let mut hosts: Vec<_> = self.hosts.iter().collect();
+        let order = |a: &&Host, b: &&Host| b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key));
+        if most < hosts.len() {
+            hosts.select_nth_unstable_by(most, order);
+            hosts.truncate(most);
+        }
+        hosts.sort_unstable_by(order);
+        let in_numbers = |host: &Host| HostStatistics {
+            host: host.key.clone(),
+            requests: host.requests,
+            queued: host.queue.len().into(),
+            failures: host.failures,
+            delay: host.delay(&self.politeness),
+            retired: host.state == HostState::Retired,
+        };
+        hosts.into_iter().map(in_numbers).collect()
+    }
 }

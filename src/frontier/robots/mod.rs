@@ -52,6 +52,11 @@ pub struct Robots {
     sitemaps: Vec<String>,
 }
 
+/// The lines of a body that say something to this agent, for one that keeps many: they parse to the same rules.
+pub(super) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
+    parse::relevant(body, agent)
+}
+
 /// The answer for one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ruling<'a> {

@@ -36,6 +36,29 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     robots
 }
 
+/// The lines that say something to this agent, as a group for all: parsed, they are the same rules, without the sitemaps.
+pub(super) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
+    let text = file::text(body);
+    let mut group = Group::of(&text, agent);
+    let mut lines = b"User-agent: *\n".to_vec();
+    for (field, value) in file::lines(&text) {
+        let name: &[u8] = match field {
+            Field::UserAgent => {
+                group.user_agent(value);
+                continue;
+            }
+            Field::Allow if group.rule() => b"Allow: ",
+            Field::Disallow if group.rule() => b"Disallow: ",
+            Field::CrawlDelay if group.named => b"Crawl-delay: ",
+            _ => continue,
+        };
+        for part in [name, value, b"\n"] {
+            lines.extend_from_slice(part);
+        }
+    }
+    lines
+}
+
 /// Whether the line at hand is in a group that counts.
 struct Group<'a> {
     /// The product token that counts; `*` where no group names the agent.
@@ -110,6 +133,26 @@ mod tests {
             ("soon", None),
         ] {
             assert_eq!(seconds(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_relevant_lines_are_the_same_rules() {
+        let body = b"Disallow: /before\nuser-agent: other\nDisallow: /\nUser-Agent: one, MyBot/2\nuseragent: two\n\
+            Sitemap: http://a/\nDisalow : /a#b\nAllow /a/b\nCrawl-delay: 7\nDisallow:\nDisallow: /\xff*$\n\
+            User-agent: *\nDisallow: /all\nCrawl-delay: 9";
+        for (agent, expected) in [
+            ("mybot", &b"User-agent: *\nDisallow: /a\nAllow: /a/b\nCrawl-delay: 7\nDisallow: \nDisallow: /\xff*$\n"[..]),
+            ("nobody", b"User-agent: *\nDisallow: /all\nCrawl-delay: 9\n"),
+        ] {
+            let lines = relevant(body, agent);
+            assert_eq!(lines, expected, "{}", lines.escape_ascii());
+            assert_eq!(relevant(&lines, agent), lines);
+            let (all, few) = (parse(body, agent), parse(&lines, agent));
+            assert_eq!(all.crawl_delay, few.crawl_delay);
+            for path in ["/", "/a", "/a/b", "/all", "/%FFx", "/before"] {
+                assert_eq!(all.ruling(path), few.ruling(path), "{path}");
+            }
         }
     }
 

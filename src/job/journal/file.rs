@@ -5,8 +5,8 @@ use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
-use super::{Disk, JournalError, Record, Storage};
-use crate::frontier::{Entry, Journal, Position, Timestamp};
+use super::{Disk, JournalError, Storage, record};
+use crate::frontier::{Entry, HostRecord, Journal, Position, Record, RobotsRecord, Timestamp};
 
 /// Bytes that are gathered before they are written without being asked for.
 const BUFFER: usize = 256 << 10;
@@ -148,7 +148,7 @@ impl<S: Storage> FileJournal<S> {
         };
         let frame = Frame::read(bytes, self.job ^ at);
         let frame = frame.map_err(|reason| damaged(&self.storage, segment, at, Unreadable::Payload(reason)))?;
-        Record::read(frame.kind, frame.payload).map_err(|why| damaged(&self.storage, segment, at, why))
+        record::read(frame.kind, frame.payload).map_err(|why| damaged(&self.storage, segment, at, why))
     }
 
     /// Where the next record will stand, or the segment that it begins: [`open`](Self::open) from here shows what is appended
@@ -271,8 +271,22 @@ impl<S: Storage> Journal for FileJournal<S> {
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
-        let Record::Admitted(entry) = self.get(position)?;
-        Ok(entry)
+        match self.get(position)? {
+            Record::Admitted(entry) => Ok(entry),
+            _ => Err(JournalError::NoEntry(position).into()),
+        }
+    }
+
+    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        Ok(Some(self.record(record)?))
+    }
+
+    fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
+        match self.get(position) {
+            Ok(Record::Host(HostRecord { robots: Some(RobotsRecord::Known { rules, .. }), .. })) => Ok(rules),
+            Ok(_) | Err(JournalError::NoEntry(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {

@@ -1,5 +1,6 @@
-use super::{JournalError, Record};
+use super::{JournalError, record};
 use crate::address::FingerprintKey;
+use crate::frontier::Record;
 
 /// Bytes before the payload.
 pub(super) const HEAD: usize = 8;
@@ -19,14 +20,14 @@ impl<'a> Frame<'a> {
     pub(super) fn write(to: &mut Vec<u8>, seed: u64, record: &Record<'_>) -> Result<(), JournalError> {
         let begin = to.len();
         to.extend([0; HEAD]);
-        record.write(to);
+        record::write(record, to);
         let payload = to.len() - begin - HEAD;
         let Some(length) = u32::try_from(payload).ok().filter(|length| *length <= MAX_PAYLOAD) else {
             to.truncate(begin);
             return Err(JournalError::TooLong { length: payload, most: MAX_PAYLOAD as usize });
         };
         let frame = &mut to[begin..];
-        frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(record.kind()) << 24).to_le_bytes());
+        frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(record::kind(record)) << 24).to_le_bytes());
         let checksum = checksum(&frame[CHECKSUM..], seed);
         frame[..CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
         Ok(())

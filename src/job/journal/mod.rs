@@ -1,4 +1,4 @@
-//! The journal on disk: what was admitted, in the order in which it was, behind checksums.
+//! The journal on disk: what was admitted and what became of it, in the order in which it happened, behind checksums.
 //!
 //! It is cut into *segments*, files named by the position at which they begin, 12 hexadecimal digits. A *position* is a byte's
 //! place in all segments laid end to end, headers and all; it fits 48 bits. All numbers are little-endian.
@@ -22,17 +22,43 @@
 //!           8  payload   length bytes
 //!
 //! kind 1, admitted:
-//!           0  flags     u8: bits 0 and 1 how it was found (0 seed, 1 link, 2 redirect), bit 2 there is a referrer
+//!           0  flags     u8: bits 0 and 1 how it was found (0 seed, 1 link, 2 redirect), bit 2 there is a referrer,
+//!                        bit 3 there is one that it replaces
 //!           1  priority  u8
 //!           2  redirects u8
 //!           3  depth     u32
 //!           7  referrer  u64, a position; only where there is one
+//!              replaced  u64, a position; only where there is one
 //!              wire URL  the rest, UTF-8
+//!
+//! kind 2, a page's lease came back:
+//!           0  flags     u8: bit 0 the host has answered, bit 1 it is retired, bit 2 the page is done, bit 3 there is a receipt
+//!           1  priority  u8
+//!           2  attempts  u8
+//!           3  page      u64, the position of its admission
+//!          11  due       u64, when the host may be asked again: microseconds since the Unix epoch
+//!          19  failures  u32, of the host in a row
+//!          23  receipt   only where there is one: the end of the page's record in the output, u64; its length, u32;
+//!                        its checksum, u32
+//!              host      the rest, UTF-8: scheme, name, port
+//!
+//! kind 3, something was learned of a host:
+//!           0  flags     u8, as above
+//!           1  robots    u8: 0 nothing new, 1 robots.txt is elsewhere, 2 there is none, 3 there are rules
+//!           2  hops      u8, redirects of robots.txt so far
+//!           3  due       u64, as above
+//!          11  failures  u32, as above
+//!          15  stale at  u64, when robots.txt should be fetched again
+//!          23  length    u16, of the host
+//!          25  host      as above
+//!              rest      where robots.txt is, or its rules
+//!
+//! kind 4, the journal was opened again:
+//!           0  output    u64, bytes that were left of the output
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one that stood elsewhere, or in another job, and was left
-//! behind in a reused block of the disk. Kinds 2 (outcome) and 3 (host event) are kept free for what is to come; a kind that
-//! is not known is refused.
+//! behind in a reused block of the disk. A kind that is not known is refused.
 //!
 //! A segment is whole on disk before the next one is begun, and its header before its first frame. So a crash can only tear the
 //! end of the last segment, and [`open`](FileJournal::open) cuts that off; damage anywhere else is an error that says where. Of
@@ -53,6 +79,7 @@ mod window;
 
 pub use error::JournalError;
 pub use file::{FileJournal, JournalOptions, SyncPolicy};
-pub use record::Record;
 pub use recovery::{Cut, Recovery};
 pub use storage::{Disk, Storage};
+
+pub use crate::frontier::Record;

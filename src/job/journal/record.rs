@@ -1,15 +1,21 @@
-use crate::frontier::{Entry, Position, Via};
+//! Records to bytes and back. The layout of each kind stands in the module's picture.
 
-/// Where the flags say that there is a referrer.
+use crate::frontier::{Entry, HostRecord, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via};
+
+/// The flags of an admission, beside how it was found.
 const HAS_REFERRER: u8 = 1 << 2;
-
-/// What the journal keeps. The layout of each kind stands in the module's picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Record<'a> {
-    /// A URL passed the gate and was queued.
-    Admitted(Entry<'a>),
-}
+const HAS_REPLACED: u8 = 1 << 3;
+/// The flags of a host's standing.
+const HAS_ANSWERED: u8 = 1 << 0;
+const IS_RETIRED: u8 = 1 << 1;
+/// The flags of a lease that came back.
+const IS_DONE: u8 = 1 << 2;
+const HAS_RECEIPT: u8 = 1 << 3;
+/// What a host's record says of its robots.txt.
+const SAME: u8 = 0;
+const MOVED: u8 = 1;
+const MISSING: u8 = 2;
+const RULES: u8 = 3;
 
 /// Why a payload is no record.
 #[derive(Clone, Copy)]
@@ -20,26 +26,36 @@ pub(super) enum Unreadable {
     Payload(&'static str),
 }
 
-impl<'a> Record<'a> {
-    /// Its number on disk: never changed, never given again.
-    pub(super) fn kind(&self) -> u8 {
-        match self {
-            Self::Admitted(_) => 1,
-        }
+/// A record's number on disk: never changed, never given again.
+pub(super) fn kind(record: &Record<'_>) -> u8 {
+    match record {
+        Record::Admitted(_) => 1,
+        Record::Settled(_) => 2,
+        Record::Host(_) => 3,
+        Record::Resumed { .. } => 4,
     }
+}
 
-    pub(super) fn write(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Admitted(entry) => write_entry(entry, to),
-        }
+pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
+    match record {
+        Record::Admitted(entry) => write_entry(entry, to),
+        Record::Settled(settled) => write_settled(settled, to),
+        Record::Host(host) => write_host(host, to),
+        Record::Resumed { output } => to.extend(output.to_le_bytes()),
     }
+}
 
-    pub(super) fn read(kind: u8, payload: &'a [u8]) -> Result<Self, Unreadable> {
-        match kind {
-            1 => read_entry(payload).map(Self::Admitted).map_err(Unreadable::Payload),
-            _ => Err(Unreadable::Kind(kind)),
-        }
-    }
+pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
+    let mut fields = Fields(payload);
+    let record = match kind {
+        1 => read_entry(&mut fields).map(Record::Admitted),
+        2 => read_settled(&mut fields).map(Record::Settled),
+        3 => read_host(&mut fields).map(Record::Host),
+        4 => fields.u64().map(|output| Record::Resumed { output }),
+        _ => return Err(Unreadable::Kind(kind)),
+    };
+    let record = record.map_err(Unreadable::Payload)?;
+    if fields.0.is_empty() { Ok(record) } else { Err(Unreadable::Payload("a record longer than its fields")) }
 }
 
 fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
@@ -48,41 +64,167 @@ fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
         Via::Link => 1,
         Via::Redirect => 2,
     };
-    let has_referrer = if entry.referrer.is_some() { HAS_REFERRER } else { 0 };
-    to.extend([via | has_referrer, entry.priority, entry.redirects]);
+    let flags = flag(entry.referrer.is_some(), HAS_REFERRER) | flag(entry.replaces.is_some(), HAS_REPLACED);
+    to.extend([via | flags, entry.priority, entry.redirects]);
     to.extend(entry.depth.to_le_bytes());
-    if let Some(referrer) = entry.referrer {
-        to.extend(referrer.to_u64().to_le_bytes());
+    for before in [entry.referrer, entry.replaces].into_iter().flatten() {
+        to.extend(before.to_u64().to_le_bytes());
     }
     to.extend_from_slice(entry.wire.as_bytes());
 }
 
-fn read_entry(payload: &[u8]) -> Result<Entry<'_>, &'static str> {
-    const SHORT: &str = "a record shorter than its fields";
-    let (&[flags, priority, redirects], rest) = payload.split_first_chunk().ok_or(SHORT)?;
-    let (&depth, rest) = rest.split_first_chunk().ok_or(SHORT)?;
-    let via = match flags & !HAS_REFERRER {
+fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
+    let (flags, priority, redirects) = (fields.u8()?, fields.u8()?, fields.u8()?);
+    let depth = fields.u32()?;
+    let via = match flags & !(HAS_REFERRER | HAS_REPLACED) {
         0 => Via::Seed,
         1 => Via::Link,
         2 => Via::Redirect,
         _ => return Err("unknown flags"),
     };
-    let (referrer, wire) = if flags & HAS_REFERRER == 0 {
-        (None, rest)
+    let mut before = |is_there| (flags & is_there != 0).then(|| fields.position()).transpose();
+    let (referrer, replaces) = (before(HAS_REFERRER)?, before(HAS_REPLACED)?);
+    let wire = fields.rest("a URL that is not UTF-8")?;
+    Ok(Entry { wire, depth, priority, via, redirects, referrer, replaces })
+}
+
+fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
+    let Settled { host, position, priority, attempts, done, receipt } = settled;
+    let flags = flags_of(host) | flag(*done, IS_DONE) | flag(receipt.is_some(), HAS_RECEIPT);
+    to.extend([flags, *priority, *attempts]);
+    to.extend(position.to_u64().to_le_bytes());
+    write_clock(host, to);
+    if let Some(Receipt { end, length, checksum }) = receipt {
+        to.extend(end.to_le_bytes());
+        to.extend(length.to_le_bytes());
+        to.extend(checksum.to_le_bytes());
+    }
+    to.extend_from_slice(host.key.as_bytes());
+}
+
+fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str> {
+    let (flags, priority, attempts) = (fields.u8()?, fields.u8()?, fields.u8()?);
+    if flags & !(HAS_ANSWERED | IS_RETIRED | IS_DONE | HAS_RECEIPT) != 0 {
+        return Err("unknown flags");
+    }
+    let position = fields.position()?;
+    let mut host = read_clock(flags, fields)?;
+    let receipt = if flags & HAS_RECEIPT == 0 {
+        None
     } else {
-        let (&referrer, wire) = rest.split_first_chunk().ok_or(SHORT)?;
-        (Some(Position::from_u64(u64::from_le_bytes(referrer))), wire)
+        Some(Receipt { end: fields.u64()?, length: fields.u32()?, checksum: fields.u32()? })
     };
-    let wire = str::from_utf8(wire).map_err(|_| "a URL that is not UTF-8")?;
-    Ok(Entry { wire, depth: u32::from_le_bytes(depth), priority, via, redirects, referrer })
+    host.key = fields.rest(KEY)?;
+    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipt })
+}
+
+fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
+    let (robots, hops, stale_at, rest) = match record.robots {
+        None => (SAME, 0, Timestamp::default(), &[][..]),
+        Some(RobotsRecord::Moved { hops, url }) => (MOVED, hops, Timestamp::default(), url.as_bytes()),
+        Some(RobotsRecord::Known { stale_at, rules: None }) => (MISSING, 0, stale_at, &[][..]),
+        Some(RobotsRecord::Known { stale_at, rules: Some(rules) }) => (RULES, 0, stale_at, rules),
+    };
+    to.extend([flags_of(&record.host), robots, hops]);
+    write_clock(&record.host, to);
+    to.extend(stale_at.as_micros().to_le_bytes());
+    // A host's name has at most 253 bytes; a longer one would be cut, and be no host's.
+    let key = record.host.key.as_bytes();
+    let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
+    to.extend(length.to_le_bytes());
+    to.extend_from_slice(&key[..usize::from(length)]);
+    to.extend_from_slice(rest);
+}
+
+fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str> {
+    let (flags, robots, hops) = (fields.u8()?, fields.u8()?, fields.u8()?);
+    if flags & !(HAS_ANSWERED | IS_RETIRED) != 0 {
+        return Err("unknown flags");
+    }
+    let mut host = read_clock(flags, fields)?;
+    let stale_at = Timestamp::from_micros(fields.u64()?);
+    let length = u16::from_le_bytes(fields.take()?);
+    host.key = fields.text(length.into())?;
+    let robots = match robots {
+        SAME => None,
+        MOVED => Some(RobotsRecord::Moved { hops, url: fields.rest("a URL that is not UTF-8")? }),
+        MISSING => Some(RobotsRecord::Known { stale_at, rules: None }),
+        RULES => Some(RobotsRecord::Known { stale_at, rules: Some(std::mem::take(&mut fields.0)) }),
+        _ => return Err("an unknown word on robots.txt"),
+    };
+    Ok(HostRecord { host, robots })
+}
+
+const KEY: &str = "a host that is not UTF-8";
+
+fn flag(is_set: bool, bit: u8) -> u8 {
+    if is_set { bit } else { 0 }
+}
+
+fn flags_of(host: &Standing<'_>) -> u8 {
+    flag(host.has_answered, HAS_ANSWERED) | flag(host.is_retired, IS_RETIRED)
+}
+
+fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
+    to.extend(host.due.as_micros().to_le_bytes());
+    to.extend(host.failures.to_le_bytes());
+}
+
+/// A standing, its key still to come.
+fn read_clock(flags: u8, fields: &mut Fields<'_>) -> Result<Standing<'static>, &'static str> {
+    Ok(Standing {
+        key: "",
+        due: Timestamp::from_micros(fields.u64()?),
+        failures: fields.u32()?,
+        has_answered: flags & HAS_ANSWERED != 0,
+        is_retired: flags & IS_RETIRED != 0,
+    })
+}
+
+/// A payload, field by field.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
+        let (&bytes, rest) = self.0.split_first_chunk().ok_or("a record shorter than its fields")?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn u8(&mut self) -> Result<u8, &'static str> {
+        self.take().map(|[byte]| byte)
+    }
+
+    fn u32(&mut self) -> Result<u32, &'static str> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, &'static str> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn position(&mut self) -> Result<Position, &'static str> {
+        self.u64().map(Position::from_u64)
+    }
+
+    fn text(&mut self, length: usize) -> Result<&'a str, &'static str> {
+        let (text, rest) = self.0.split_at_checked(length).ok_or("a record shorter than its fields")?;
+        self.0 = rest;
+        str::from_utf8(text).map_err(|_| KEY)
+    }
+
+    fn rest(&mut self, otherwise: &'static str) -> Result<&'a str, &'static str> {
+        str::from_utf8(std::mem::take(&mut self.0)).map_err(|_| otherwise)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_no_record_is_told_apart() {
+    const HERE: Position = Position::from_u64(0x0102_0304_0506);
+
+    fn records() -> Vec<Record<'static>> {
         let entry = Entry {
             wire: "http://a/",
             depth: 1,
@@ -90,23 +232,75 @@ mod tests {
             via: Via::Redirect,
             redirects: 3,
             referrer: Some(Position::from_u64(32)),
+            replaces: None,
         };
-        let mut payload = Vec::new();
-        Record::Admitted(entry).write(&mut payload);
-        assert!(matches!(Record::read(1, &payload), Ok(Record::Admitted(read)) if read == entry));
-        assert!(matches!(Record::read(2, &payload), Err(Unreadable::Kind(2))));
+        let host = Standing {
+            key: "http://a",
+            due: Timestamp::from_micros(1 << 50),
+            failures: 7,
+            has_answered: true,
+            is_retired: false,
+        };
+        let receipt = Receipt { end: 1 << 40, length: 500, checksum: 0xdead_beef };
+        let settled = Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipt: Some(receipt) };
+        let retired = Standing { has_answered: false, is_retired: true, ..host };
+        let stale_at = Timestamp::from_micros(99);
+        let robots = [
+            None,
+            Some(RobotsRecord::Moved { hops: 3, url: "http://b/robots.txt" }),
+            Some(RobotsRecord::Known { stale_at, rules: None }),
+            Some(RobotsRecord::Known { stale_at, rules: Some(b"Disallow: /\xff\n") }),
+        ];
+        let hosts = robots.map(|robots| Record::Host(HostRecord { host: retired, robots }));
+        let mut records = vec![
+            Record::Admitted(entry),
+            Record::Admitted(Entry { replaces: Some(HERE), ..entry }),
+            Record::Admitted(Entry { referrer: None, via: Via::Seed, ..entry }),
+            Record::Settled(settled),
+            Record::Settled(Settled { host: retired, done: false, receipt: None, ..settled }),
+            Record::Resumed { output: 12 },
+        ];
+        records.extend(hosts);
+        records
+    }
 
-        let reason = |payload: &[u8]| match Record::read(1, payload) {
+    #[test]
+    fn records_survive() {
+        for record in records() {
+            let mut payload = Vec::new();
+            write(&record, &mut payload);
+            assert!(matches!(read(kind(&record), &payload), Ok(read) if read == record), "{record:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_told_apart() {
+        let reason = |kind, payload: &[u8]| match read(kind, payload) {
             Err(Unreadable::Payload(reason)) => reason,
-            _ => "none",
+            Err(Unreadable::Kind(_)) => "kind",
+            Ok(_) => "none",
         };
-        for length in 0..15 {
-            assert_eq!(reason(&payload[..length]), "a record shorter than its fields", "{length} bytes");
+        assert_eq!(reason(5, &[]), "kind");
+        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8)] {
+            let mut payload = Vec::new();
+            write(&records()[at], &mut payload);
+            let kind = kind(&records()[at]);
+            for length in 0..fields {
+                assert_eq!(
+                    reason(kind, &payload[..length]),
+                    "a record shorter than its fields",
+                    "{kind}: {length} bytes"
+                );
+            }
+            payload[0] |= 0x80;
+            assert_eq!(reason(kind, &payload), "unknown flags");
         }
-        assert_eq!(reason(&[&payload[..], b"\xff"].concat()), "a URL that is not UTF-8");
-        for flags in [3, 8, 0x86] {
-            payload[0] = flags;
-            assert_eq!(reason(&payload), "unknown flags");
+        for (at, expected) in [(0, "a URL that is not UTF-8"), (3, KEY), (7, "a URL that is not UTF-8")] {
+            let mut payload = Vec::new();
+            write(&records()[at], &mut payload);
+            payload.push(0xff);
+            assert_eq!(reason(kind(&records()[at]), &payload), expected);
         }
+        assert_eq!(reason(4, &[0; 9]), "a record longer than its fields");
     }
 }

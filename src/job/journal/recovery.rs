@@ -5,8 +5,8 @@ use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
-use super::{FileJournal, JournalError, JournalOptions, Record, Storage};
-use crate::frontier::Position;
+use super::{FileJournal, JournalError, JournalOptions, Storage, record};
+use crate::frontier::{Position, Record};
 
 /// Bytes read at once while all are read.
 const READ_AHEAD: usize = 1 << 20;
@@ -167,7 +167,7 @@ impl<S: Storage> Scan<S> {
             let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD)?;
             match Frame::read(bytes, self.job ^ at) {
                 Ok(frame) => {
-                    let record = Record::read(frame.kind, frame.payload);
+                    let record = record::read(frame.kind, frame.payload);
                     replay(Position::from_u64(at), record.map_err(|why| damaged(&self.storage, &segment, at, why))?);
                     self.found.records += 1;
                     at += frame.size();

@@ -1,0 +1,124 @@
+use super::{Position, Timestamp, Via};
+use crate::address::FingerprintKey;
+
+/// What a journal keeps, in the order in which it happened: enough to make a frontier again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Record<'a> {
+    /// A URL passed the gate and was queued.
+    Admitted(Entry<'a>),
+    /// A page's lease came back.
+    Settled(Settled<'a>),
+    /// Something was learned of a host without a page.
+    Host(HostRecord<'a>),
+    /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
+    Resumed {
+        /// Bytes that were left of the output.
+        output: u64,
+    },
+}
+
+/// One admission, as the journal keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The wire URL.
+    pub wire: &'a str,
+    /// Links from a seed.
+    pub depth: u32,
+    /// Its front queue.
+    pub priority: u8,
+    /// How it was found.
+    pub via: Via,
+    /// Redirects in a row that led here.
+    pub redirects: u8,
+    /// The entry of the page it was found on.
+    pub referrer: Option<Position>,
+    /// The entry whose place in the queue it takes: the same page, asked for at another spelling.
+    pub replaces: Option<Position>,
+}
+
+/// How a lease of a page came back, and where that left its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled<'a> {
+    /// Its host, afterwards.
+    pub host: Standing<'a>,
+    /// The page's entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
+    /// Tries used up.
+    pub attempts: u8,
+    /// The page leaves the queue. Else it is queued again, at the head.
+    pub done: bool,
+    /// Where its record is in the output; `None` where there is none, or none that could be read again.
+    pub receipt: Option<Receipt>,
+}
+
+/// A page's record in the output: what must be found there for the page to count as done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Bytes of the output up to the record's end.
+    pub end: u64,
+    /// Bytes of the record.
+    pub length: u32,
+    /// The lower half of the record's XXH3-64, seeded with 0.
+    pub checksum: u32,
+}
+
+impl Receipt {
+    /// For a record that follows `before` bytes of output.
+    pub fn of(record: &[u8], before: u64) -> Self {
+        // A record is cut long before 4 GiB.
+        let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
+        Self { end: before + u64::from(length), length, checksum: Self::checksum(record) }
+    }
+
+    /// What [`checksum`](Self::checksum) should be.
+    #[expect(clippy::cast_possible_truncation, reason = "its lower half is meant")]
+    pub fn checksum(record: &[u8]) -> u32 {
+        FingerprintKey::from_u64(0).fingerprint_bytes(record).bits() as u32
+    }
+}
+
+/// What was learned of a host, and where that left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRecord<'a> {
+    /// The host, afterwards.
+    pub host: Standing<'a>,
+    /// Of its robots.txt; `None` where nothing was.
+    pub robots: Option<RobotsRecord<'a>>,
+}
+
+/// How a host stands: its clock, and how it has behaved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing<'a> {
+    /// The text of its [`HostKey`](crate::address::HostKey).
+    pub key: &'a str,
+    /// Not asked before.
+    pub due: Timestamp,
+    /// Failures in a row.
+    pub failures: u32,
+    /// It has answered at least once.
+    pub has_answered: bool,
+    /// It is not asked again in this crawl.
+    pub is_retired: bool,
+}
+
+/// What is known of a host's robots.txt from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RobotsRecord<'a> {
+    /// It is elsewhere.
+    Moved {
+        /// Redirects so far.
+        hops: u8,
+        /// Where to ask next.
+        url: &'a str,
+    },
+    /// It was fetched, or is known to be missing.
+    Known {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// The lines that concern us; `None` allows everything.
+        rules: Option<&'a [u8]>,
+    },
+}
