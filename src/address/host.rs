@@ -23,6 +23,11 @@ impl HostKey {
         Self(origin.into())
     }
 
+    /// From the text of one that was written before.
+    pub(crate) fn of_origin(origin: &str) -> Self {
+        Self::new(origin)
+    }
+
     /// The origin's text, without a trailing slash; the port only where it is not the scheme's own.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,7 +1,8 @@
 use std::hint::black_box;
 
 use super::Position;
-use super::pool::{Linked, NONE, Pool};
+use super::level::{Chunk, Level};
+use super::pool::{NONE, Pool};
 use super::varint;
 
 /// The back queues: for each host, the positions of its URLs, by priority, first come first served within one.
@@ -33,32 +34,6 @@ pub(super) struct Queued {
     pub(super) attempts: u8,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Level {
-    first: u64,
-    last: u64,
-    /// The chunks of the steps from the first to the last; none where they are one.
-    head: u32,
-    tail: u32,
-    /// The next worse level.
-    next: u32,
-    /// Where in the head chunk reading goes on.
-    head_at: u8,
-    /// Where in the tail chunk writing goes on.
-    tail_at: u8,
-    priority: u8,
-    /// Tries of the first that are used up. Only a URL that came back has any, and it comes back to the front.
-    attempts: u8,
-}
-
-const CHUNK: u8 = 28;
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Chunk {
-    next: u32,
-    bytes: [u8; CHUNK as usize],
-}
-
 impl Queue {
     pub(super) fn len(&self) -> u32 {
         self.len
@@ -66,8 +41,7 @@ impl Queue {
 
     /// What goes next: the first of the best priority.
     pub(super) fn first(&self) -> Option<Queued> {
-        let Level { first, priority, attempts, .. } = self.best;
-        (self.len > 0).then_some(Queued { position: Position::from_u64(first), priority, attempts })
+        (self.len > 0).then(|| self.best.queued())
     }
 }
 
@@ -101,16 +75,59 @@ impl Back {
     /// Takes away what goes next.
     pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<Queued> {
         let first = queue.first()?;
-        let level = &mut queue.best;
-        if level.head != NONE {
-            level.attempts = 0;
-            let step = varint::decode(|| Some(level.pop(&mut self.chunks)));
-            level.first = varint::walk(level.first, step.expect("whole numbers are written"));
-        } else if let Some(next) = self.take_level(level.next) {
+        if !queue.best.advance(&mut self.chunks)
+            && let Some(next) = self.take_level(queue.best.next)
+        {
             queue.best = next;
         }
         queue.len -= 1;
         Some(first)
+    }
+
+    /// Takes away a URL and those of its priority before it, and says how many those were; `None` where it is not queued.
+    /// O(1) where it goes next of its priority.
+    pub(super) fn take(&mut self, queue: &mut Queue, priority: u8, position: Position) -> Option<u32> {
+        let (mut before, mut id) = (NONE, NONE);
+        let mut level = queue.best;
+        while queue.len > 0 && level.priority < priority && level.next != NONE {
+            (before, id) = (id, level.next);
+            level = self.levels[id];
+        }
+        let is_here = queue.len > 0 && level.priority == priority;
+        let place = self.positions(&level).filter(|_| is_here).position(|at| at == position)?;
+        if id == NONE {
+            (0..=place).for_each(|_| _ = self.pop(queue));
+        } else {
+            if (0..=place).all(|_| level.advance(&mut self.chunks)) {
+                self.levels[id] = level;
+            } else {
+                let next = self.levels.give_back(id);
+                (if before == NONE { &mut queue.best } else { &mut self.levels[before] }).next = next;
+            }
+            queue.len -= u32::try_from(place).expect("as many are queued") + 1;
+        }
+        u32::try_from(place).ok()
+    }
+
+    /// A host's URLs by priority, the best first.
+    pub(super) fn levels<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = &'a Level> {
+        let best = (queue.len > 0).then_some(&queue.best);
+        std::iter::successors(best, |level| (level.next != NONE).then(|| &self.levels[level.next]))
+    }
+
+    /// The URLs of a level, in order.
+    pub(super) fn positions(&self, level: &Level) -> impl Iterator<Item = Position> {
+        let steps = self.steps(level);
+        let walk = steps.scan(level.first, |at, step| {
+            *at = varint::walk(*at, step);
+            Some(*at)
+        });
+        std::iter::once(level.first).chain(walk).map(Position::from_u64)
+    }
+
+    /// The ways from each URL of a level to the next.
+    pub(super) fn steps(&self, level: &Level) -> impl Iterator<Item = u64> {
+        level.steps(&self.chunks)
     }
 
     /// Forgets all of a host's URLs, and says how many there were.
@@ -160,7 +177,7 @@ impl Back {
         }
         if best.priority >= queued.priority {
             if best.priority > queued.priority {
-                *best = Level { next: levels.take(*best), ..alone };
+                *best = alone.before(levels.take(*best));
                 return None;
             }
             return Some((best, chunks));
@@ -172,91 +189,13 @@ impl Back {
         if id != NONE && levels[id].priority == queued.priority {
             return Some((&mut levels[id], chunks));
         }
-        let made = levels.take(Level { next: id, ..alone });
+        let made = levels.take(alone.before(id));
         if before == NONE {
             best.next = made;
         } else {
             levels[before].next = made;
         }
         None
-    }
-}
-
-impl Level {
-    fn of(Queued { position, priority, attempts }: Queued) -> Self {
-        let at = position.to_u64();
-        Self { first: at, last: at, head: NONE, tail: NONE, next: NONE, head_at: 0, tail_at: 0, priority, attempts }
-    }
-
-    fn push(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
-        if self.tail == NONE {
-            self.start(chunks, 0);
-        } else if self.tail_at == CHUNK {
-            let added = chunks.take(Chunk { next: NONE, ..Chunk::default() });
-            chunks[self.tail].next = added;
-            (self.tail, self.tail_at) = (added, 0);
-        }
-        chunks[self.tail].bytes[usize::from(self.tail_at)] = byte;
-        self.tail_at += 1;
-    }
-
-    fn push_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
-        if self.head == NONE {
-            self.start(chunks, CHUNK);
-        } else if self.head_at == 0 {
-            self.head = chunks.take(Chunk { next: self.head, ..Chunk::default() });
-            self.head_at = CHUNK;
-        }
-        self.head_at -= 1;
-        chunks[self.head].bytes[usize::from(self.head_at)] = byte;
-    }
-
-    /// Only called while there are bytes.
-    fn pop(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
-        let byte = chunks[self.head].bytes[usize::from(self.head_at)];
-        self.head_at += 1;
-        if self.head == self.tail {
-            if self.head_at == self.tail_at {
-                chunks.give_back(self.head);
-                (self.head, self.tail) = (NONE, NONE);
-            }
-        } else if self.head_at == CHUNK {
-            self.head = chunks.give_back(self.head);
-            self.head_at = 0;
-        }
-        byte
-    }
-
-    fn start(&mut self, chunks: &mut Pool<Chunk>, at: u8) {
-        let chunk = chunks.take(Chunk { next: NONE, ..Chunk::default() });
-        (self.head, self.tail) = (chunk, chunk);
-        (self.head_at, self.tail_at) = (at, at);
-    }
-}
-
-impl Default for Level {
-    fn default() -> Self {
-        Self::of(Queued { position: Position::from_u64(0), priority: 0, attempts: 0 })
-    }
-}
-
-impl Linked for Level {
-    fn next(&self) -> u32 {
-        self.next
-    }
-
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
-    }
-}
-
-impl Linked for Chunk {
-    fn next(&self) -> u32 {
-        self.next
-    }
-
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
     }
 }
 

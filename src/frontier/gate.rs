@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::scope::{Roots, Scope};
-use super::{Admission, Admitted, Found, FrontierError, FrontierOptions, Refusal, RefusalCounts, TrapLimits};
+use super::{Admission, Admitted, Entry, Found, FrontierError, FrontierOptions, Refusal, RefusalCounts, TrapLimits};
 use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::seen::{SeenOptions, SeenSet, Sighting};
 
@@ -21,14 +21,19 @@ pub struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(options: &FrontierOptions) -> Result<Self, FrontierError> {
+    /// Around a seen set that was there before, where one is given: it brings its own key.
+    pub(super) fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, FrontierError> {
         let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
+        let seen = match seen {
+            Some(seen) => seen,
+            None => SeenSet::new(&SeenOptions { key, ..options.seen.clone() })?,
+        };
         Ok(Self {
             canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes),
-            key,
+            key: seen.options().key,
             scope: Scope::new(&options.scope)?,
             traps: options.traps.clone(),
-            seen: SeenSet::new(&SeenOptions { key, ..options.seen.clone() })?,
+            seen,
             admitted: AtomicU64::default(),
             refused: Default::default(),
         })
@@ -99,6 +104,29 @@ impl Gate {
     pub(super) fn withdraw(&self, refusal: Refusal, urls: u64) {
         self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
+    }
+
+    /// What the seeds opened so far.
+    pub(super) fn roots(&self) -> Vec<String> {
+        self.scope.roots().iter().map(|root| root.to_string()).collect()
+    }
+
+    /// Takes the counts of another that this one goes on from, and what the seeds opened there.
+    pub(super) fn restore(&mut self, admitted: u64, refused: &[(Refusal, u64)], roots: &[String]) {
+        *self.admitted.get_mut() = admitted;
+        for &(refusal, count) in refused {
+            *self.refused[refusal as usize].get_mut() = count;
+        }
+        self.scope.open(roots);
+    }
+
+    /// Remembers a URL that was admitted before, and counts it where it is not counted yet.
+    pub(super) fn remember(&self, url: &CanonicalUrl, entry: &Entry<'_>, count: bool) {
+        if entry.via.widens_scope(entry.depth) {
+            self.scope.widen_by(url);
+        }
+        self.seen.insert(url.fingerprint(self.key));
+        self.admitted.fetch_add(count.into(), Ordering::Relaxed);
     }
 
     /// The seen set, for its statistics.

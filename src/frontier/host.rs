@@ -179,6 +179,11 @@ impl Rules {
         Self { crawl_delay: robots.crawl_delay().unwrap_or_default(), kept_at, parsed: Some(robots) }
     }
 
+    /// That the journal has, still to be read from there.
+    pub(super) fn kept(at: Position, crawl_delay: Duration) -> Self {
+        Self { crawl_delay, kept_at: Some(at), parsed: None }
+    }
+
     fn memory(&self) -> usize {
         size_of::<Self>() - size_of::<Robots>() + self.parsed.as_ref().map_or(size_of::<Robots>(), Robots::memory)
     }

@@ -4,7 +4,7 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 use super::host::Host;
-use crate::address::{CanonicalUrl, HostKey};
+use crate::address::CanonicalUrl;
 
 /// All hosts ever seen, by number and by key. The key's text is kept once, in the host.
 #[derive(Debug)]
@@ -51,22 +51,40 @@ impl Hosts {
         if recent < self.len && self[recent].key.as_str() == origin {
             return recent;
         }
-        let known = self.numbers.find(hash, |&number| self[number].key.as_str() == origin).copied();
-        let number = known.unwrap_or_else(|| self.add(hash, url.host_key()));
+        let known = self.find_by(hash, origin);
+        let number = known.unwrap_or_else(|| self.add(hash, Host::new(url.host_key())));
         self.recent[recent_place(hash)] = number;
         number
     }
 
-    fn add(&mut self, hash: u64, key: HostKey) -> u32 {
+    /// The number of the host with this key.
+    pub(super) fn find(&self, origin: &str) -> Option<u32> {
+        self.find_by(self.hasher.hash_one(origin), origin)
+    }
+
+    /// Adds a host that was one before; `None` where its key is there already.
+    pub(super) fn put(&mut self, host: Host) -> Option<u32> {
+        let hash = self.hasher.hash_one(host.key.as_str());
+        if self.find_by(hash, host.key.as_str()).is_some() {
+            return None;
+        }
+        Some(self.add(hash, host))
+    }
+
+    fn find_by(&self, hash: u64, origin: &str) -> Option<u32> {
+        self.numbers.find(hash, |&number| self[number].key.as_str() == origin).copied()
+    }
+
+    fn add(&mut self, hash: u64, host: Host) -> u32 {
         let number = self.len;
         self.len = number.checked_add(1).expect("fewer than 2^32 hosts");
         if (number as usize).is_multiple_of(SEGMENT) {
             self.all.push(Vec::with_capacity(SEGMENT));
         }
-        self.texts += key.as_str().len();
-        self.all[number as usize / SEGMENT].push(Host::new(key));
+        self.texts += host.key.as_str().len();
+        self.all[number as usize / SEGMENT].push(host);
         let (all, hasher) = (&self.all, &self.hasher);
-        let rehash = |&number: &u32| hasher.hash_one(host(all, number).key.as_str());
+        let rehash = |&number: &u32| hasher.hash_one(host_of(all, number).key.as_str());
         self.numbers.insert_unique(hash, number, rehash);
         number
     }
@@ -79,6 +97,11 @@ impl Hosts {
 
     pub(super) fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// As many, as the number that the next one gets.
+    pub(super) fn count(&self) -> u32 {
+        self.len
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Host> {
@@ -95,7 +118,7 @@ impl Index<u32> for Hosts {
     type Output = Host;
 
     fn index(&self, number: u32) -> &Host {
-        host(&self.all, number)
+        host_of(&self.all, number)
     }
 }
 
@@ -105,6 +128,6 @@ impl IndexMut<u32> for Hosts {
     }
 }
 
-fn host(all: &[Vec<Host>], number: u32) -> &Host {
+fn host_of(all: &[Vec<Host>], number: u32) -> &Host {
     &all[number as usize / SEGMENT][number as usize % SEGMENT]
 }

@@ -3,7 +3,7 @@ use std::io;
 use super::{Entry, Record, Timestamp};
 
 /// Where an entry stands in the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(u64);
 
 impl Position {

@@ -110,8 +110,13 @@ impl<J: Journal> Frontier<J> {
     /// Where an option is out of its range or does not parse.
     pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, FrontierError> {
         options.check()?;
-        Ok(Self {
-            gate: Arc::new(Gate::new(options)?),
+        Ok(Self::of(Gate::new(options, None)?, options, journal))
+    }
+
+    /// With nothing in it, over options that were checked.
+    pub(super) fn of(gate: Gate, options: &FrontierOptions, journal: J) -> Self {
+        Self {
+            gate: Arc::new(gate),
             journal,
             politeness: options.politeness.clone(),
             redirects: options.traps.redirects,
@@ -121,12 +126,22 @@ impl<J: Journal> Frontier<J> {
             front: Front::default(),
             agenda: Agenda::default(),
             count: Count::default(),
-        })
+        }
     }
 
     /// The gate; clone the `Arc` to admit from other threads.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &J {
+        &self.journal
+    }
+
+    /// The journal, to look after its storage; what is appended to it by hand is unknown to the frontier.
+    pub fn journal_mut(&mut self) -> &mut J {
+        &mut self.journal
     }
 
     /// Queues an admitted URL. O(log hosts). One for a host that was retired meanwhile is counted as

@@ -56,6 +56,20 @@ impl Scope {
         }
     }
 
+    /// Lets a seed that was admitted before open its surroundings.
+    pub(super) fn widen_by(&self, seed: &CanonicalUrl) {
+        let root = self.opens(seed).map(Box::from).filter(|root: &Box<str>| !self.roots().contains(root));
+        if let Some(root) = root {
+            self.roots.write().unwrap_or_else(PoisonError::into_inner).insert(root);
+        }
+    }
+
+    /// Opens what seeds opened before.
+    pub(super) fn open(&mut self, roots: &[String]) {
+        let opened = self.roots.get_mut().unwrap_or_else(PoisonError::into_inner);
+        opened.extend(roots.iter().map(|root| Box::from(root.as_str())));
+    }
+
     /// Whether this URL belongs to the crawl; if not, why. Seeds do, wherever they are and whatever is included; what is
     /// excluded never does: lists of seeds are made by programs, exclusions by people.
     pub(super) fn judge(&self, roots: &Roots, found: &Found) -> Result<(), Refusal> {

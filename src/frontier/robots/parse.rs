@@ -142,7 +142,10 @@ mod tests {
             Sitemap: http://a/\nDisalow : /a#b\nAllow /a/b\nCrawl-delay: 7\nDisallow:\nDisallow: /\xff*$\n\
             User-agent: *\nDisallow: /all\nCrawl-delay: 9";
         for (agent, expected) in [
-            ("mybot", &b"User-agent: *\nDisallow: /a\nAllow: /a/b\nCrawl-delay: 7\nDisallow: \nDisallow: /\xff*$\n"[..]),
+            (
+                "mybot",
+                &b"User-agent: *\nDisallow: /a\nAllow: /a/b\nCrawl-delay: 7\nDisallow: \nDisallow: /\xff*$\n"[..],
+            ),
             ("nobody", b"User-agent: *\nDisallow: /all\nCrawl-delay: 9\n"),
         ] {
             let lines = relevant(body, agent);

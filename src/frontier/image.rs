@@ -1,0 +1,157 @@
+//! Hosts as bytes: what a checkpoint keeps of them, and how they are made again.
+//!
+//! ```text
+//! host:   key       text
+//!         flags     1 byte: bit 0 it has answered, bit 1 it is retired; bits 4 and 5 robots.txt: 0 unknown, 1 elsewhere,
+//!                   2 there is none, 3 there are rules
+//!         due, requests, failures
+//!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms
+//!         lent      1 and a URL for a page that is lent out, else 0
+//!         levels    how many; for each its first URL, and for each other the step to its position; 0 ends them
+//! URL:    position, priority, attempts
+//! text:   its length, its bytes
+//! ```
+//!
+//! All numbers are [`varint`]s.
+
+use std::time::Duration;
+
+use super::back::{Back, Queued};
+use super::host::{Detour, Host, HostState, RobotsFile, Rules};
+use super::{Position, Timestamp, varint};
+use crate::address::HostKey;
+
+const HAS_ANSWERED: u64 = 1;
+const IS_RETIRED: u64 = 2;
+const ROBOTS: u32 = 4;
+
+/// Appends a host and its queue.
+pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
+    let robots = match &host.robots {
+        RobotsFile::Unknown => 0,
+        RobotsFile::Moved(_) => 1,
+        RobotsFile::Known { rules: None, .. } => 2,
+        // Rules that the journal does not have are to be fetched again.
+        RobotsFile::Known { rules: Some(rules), .. } => {
+            if rules.kept_at.is_some() {
+                3
+            } else {
+                0
+            }
+        }
+    };
+    let is_retired = host.state == HostState::Retired;
+    put_text(to, host.key.as_str());
+    put(to, u64::from(host.has_answered) * HAS_ANSWERED | u64::from(is_retired) * IS_RETIRED | robots << ROBOTS);
+    put(to, host.due.as_micros());
+    put(to, host.requests);
+    put(to, host.failures.into());
+    match &host.robots {
+        RobotsFile::Unknown => {}
+        RobotsFile::Moved(detour) => {
+            put(to, detour.hops.into());
+            put_text(to, &detour.url);
+        }
+        RobotsFile::Known { stale_at, rules, .. } if robots > 0 => {
+            put(to, stale_at.as_micros());
+            if let Some((rules, at)) = rules.as_ref().and_then(|rules| Some((rules, rules.kept_at?))) {
+                put(to, at.to_u64());
+                put(to, u64::try_from(rules.crawl_delay.as_millis()).unwrap_or(u64::MAX));
+            }
+        }
+        RobotsFile::Known { .. } => {}
+    }
+    match host.state {
+        HostState::Leased { position, priority, attempts } => {
+            put(to, 1);
+            put_queued(to, Queued { position, priority, attempts });
+        }
+        _ => put(to, 0),
+    }
+    put(to, back.levels(&host.queue).count() as u64);
+    for level in back.levels(&host.queue) {
+        put_queued(to, level.queued());
+        back.steps(level).for_each(|step| put(to, step));
+        put(to, 0);
+    }
+}
+
+/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's.
+pub(super) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
+    let mut host = Host::new(HostKey::of_origin(text(bytes)?));
+    let flags = number(bytes)?;
+    host.has_answered = flags & HAS_ANSWERED != 0;
+    if flags & IS_RETIRED != 0 {
+        host.state = HostState::Retired;
+    }
+    host.due = Timestamp::from_micros(number(bytes)?);
+    host.requests = number(bytes)?;
+    host.failures = u32::try_from(number(bytes)?).ok()?;
+    host.robots = match flags >> ROBOTS {
+        0 => RobotsFile::Unknown,
+        1 => {
+            let hops = u8::try_from(number(bytes)?).ok()?;
+            RobotsFile::Moved(Box::new(Detour { hops, url: text(bytes)?.into() }))
+        }
+        is_there @ 2..=3 => {
+            let stale_at = Timestamp::from_micros(number(bytes)?);
+            let rules = if is_there == 3 {
+                let kept_at = Position::from_u64(number(bytes)?);
+                Some(Box::new(Rules::kept(kept_at, Duration::from_millis(number(bytes)?))))
+            } else {
+                None
+            };
+            RobotsFile::Known { stale_at, is_used: false, rules }
+        }
+        _ => return None,
+    };
+    let lent = if number(bytes)? == 0 { None } else { Some(queued(bytes)?) };
+    for _ in 0..number(bytes)? {
+        let first = queued(bytes)?;
+        back.push_front(&mut host.queue, first);
+        let mut last = first.position.to_u64();
+        loop {
+            match number(bytes)? {
+                0 => break,
+                step => last = varint::walk(last, step),
+            }
+            back.push(&mut host.queue, first.priority, Position::from_u64(last));
+        }
+    }
+    if let Some(lent) = lent {
+        back.push_front(&mut host.queue, lent);
+    }
+    Some(host)
+}
+
+fn put(to: &mut Vec<u8>, number: u64) {
+    let (bytes, length) = varint::encode(number);
+    to.extend_from_slice(&bytes[..length]);
+}
+
+fn put_text(to: &mut Vec<u8>, text: &str) {
+    put(to, text.len() as u64);
+    to.extend_from_slice(text.as_bytes());
+}
+
+fn put_queued(to: &mut Vec<u8>, Queued { position, priority, attempts }: Queued) {
+    put(to, position.to_u64());
+    to.extend([priority, attempts]);
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    varint::decode(|| byte(bytes))
+}
+
+fn byte(bytes: &mut &[u8]) -> Option<u8> {
+    bytes.split_off_first().copied()
+}
+
+fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    let length = usize::try_from(number(bytes)?).ok()?;
+    str::from_utf8(bytes.split_off(..length)?).ok()
+}
+
+fn queued(bytes: &mut &[u8]) -> Option<Queued> {
+    Some(Queued { position: Position::from_u64(number(bytes)?), priority: byte(bytes)?, attempts: byte(bytes)? })
+}

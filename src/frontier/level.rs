@@ -1,0 +1,148 @@
+use super::Position;
+use super::back::Queued;
+use super::pool::{Linked, NONE, Pool};
+use super::varint;
+
+/// The URLs of one priority of one host: the first and the last position as they are, those between as steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Level {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// The chunks of the steps from the first to the last; none where they are one.
+    pub(super) head: u32,
+    tail: u32,
+    /// The next worse level.
+    pub(super) next: u32,
+    /// Where in the head chunk reading goes on.
+    head_at: u8,
+    /// Where in the tail chunk writing goes on.
+    tail_at: u8,
+    pub(super) priority: u8,
+    /// Tries of the first that are used up. Only a URL that came back has any, and it comes back to the front.
+    pub(super) attempts: u8,
+}
+
+const CHUNK: u8 = 28;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) next: u32,
+    bytes: [u8; CHUNK as usize],
+}
+
+impl Level {
+    pub(super) fn of(Queued { position, priority, attempts }: Queued) -> Self {
+        let at = position.to_u64();
+        Self { first: at, last: at, head: NONE, tail: NONE, next: NONE, head_at: 0, tail_at: 0, priority, attempts }
+    }
+
+    /// The same, with this level behind it.
+    pub(super) fn before(self, next: u32) -> Self {
+        Self { next, ..self }
+    }
+
+    pub(super) fn push(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
+        if self.tail == NONE {
+            self.start(chunks, 0);
+        } else if self.tail_at == CHUNK {
+            let added = chunks.take(Chunk { next: NONE, ..Chunk::default() });
+            chunks[self.tail].next = added;
+            (self.tail, self.tail_at) = (added, 0);
+        }
+        chunks[self.tail].bytes[usize::from(self.tail_at)] = byte;
+        self.tail_at += 1;
+    }
+
+    pub(super) fn push_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
+        if self.head == NONE {
+            self.start(chunks, CHUNK);
+        } else if self.head_at == 0 {
+            self.head = chunks.take(Chunk { next: self.head, ..Chunk::default() });
+            self.head_at = CHUNK;
+        }
+        self.head_at -= 1;
+        chunks[self.head].bytes[usize::from(self.head_at)] = byte;
+    }
+
+    /// Goes on to the next URL; `false` where there is none.
+    pub(super) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
+        if self.head == NONE {
+            return false;
+        }
+        self.attempts = 0;
+        let step = varint::decode(|| Some(self.pop(chunks)));
+        self.first = varint::walk(self.first, step.expect("whole numbers are written"));
+        true
+    }
+
+    /// Only called while there are bytes.
+    fn pop(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
+        let byte = chunks[self.head].bytes[usize::from(self.head_at)];
+        self.head_at += 1;
+        if self.head == self.tail {
+            if self.head_at == self.tail_at {
+                chunks.give_back(self.head);
+                (self.head, self.tail) = (NONE, NONE);
+            }
+        } else if self.head_at == CHUNK {
+            self.head = chunks.give_back(self.head);
+            self.head_at = 0;
+        }
+        byte
+    }
+
+    /// Its first URL.
+    pub(super) fn queued(&self) -> Queued {
+        Queued { position: Position::from_u64(self.first), priority: self.priority, attempts: self.attempts }
+    }
+
+    /// The steps from the first URL on, without taking them.
+    pub(super) fn steps(&self, chunks: &Pool<Chunk>) -> impl Iterator<Item = u64> {
+        let (mut chunk, mut at) = (self.head, self.head_at);
+        let mut byte = move || {
+            let end = if chunk == self.tail { self.tail_at } else { CHUNK };
+            if chunk == NONE || chunk == self.tail && at == end {
+                return None;
+            }
+            let byte = chunks[chunk].bytes[usize::from(at)];
+            at += 1;
+            if at == CHUNK && chunk != self.tail {
+                (chunk, at) = (chunks[chunk].next, 0);
+            }
+            Some(byte)
+        };
+        std::iter::from_fn(move || varint::decode(&mut byte))
+    }
+
+    fn start(&mut self, chunks: &mut Pool<Chunk>, at: u8) {
+        let chunk = chunks.take(Chunk { next: NONE, ..Chunk::default() });
+        (self.head, self.tail) = (chunk, chunk);
+        (self.head_at, self.tail_at) = (at, at);
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::of(Queued { position: Position::from_u64(0), priority: 0, attempts: 0 })
+    }
+}
+
+impl Linked for Level {
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+impl Linked for Chunk {
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}

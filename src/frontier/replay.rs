@@ -1,0 +1,281 @@
+use super::back::{Back, Queued};
+use super::host::{Detour, HostState, RobotsFile, Rules};
+use super::hosts::Hosts;
+use super::machine::Count;
+use super::robots::Robots;
+use super::{
+    Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt, Record, Refusal,
+    RobotsRecord, Settled, Standing, Timestamp, image,
+};
+use crate::seen::SeenSet;
+
+/// Hosts of one slice of a [`Frontier::save`].
+pub(super) const SLICE: u32 = 2048;
+
+/// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
+///
+/// A slice holds its hosts as they were at a position of its own, so that none has to wait for the others while they are
+/// saved. A record before it is in the slice already, and passed over.
+#[derive(Debug)]
+pub struct Replay {
+    gate: Gate,
+    options: FrontierOptions,
+    hosts: Hosts,
+    back: Back,
+    count: Count,
+    /// Where each slice was saved.
+    saved_at: Vec<Position>,
+    /// Records from here on are not in the counts yet.
+    counted_to: Position,
+    records: u64,
+    rests: bool,
+}
+
+/// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// The journal's end at that moment.
+    pub position: Position,
+    /// URLs admitted, without those refused later.
+    pub admitted: u64,
+    /// URLs refused, by reason.
+    pub refused: Vec<(Refusal, u64)>,
+    /// Page leases completed for good.
+    pub completed: u64,
+    /// Leases that were tried again.
+    pub retries: u64,
+    /// Bytes of the output.
+    pub output: u64,
+    /// Leases that were out.
+    pub leased: u64,
+    /// The hosts, domains or directories that the seeds opened.
+    pub roots: Vec<String>,
+}
+
+/// A slice that is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("hosts that cannot be read")]
+pub struct BadSlice;
+
+impl<J: Journal> Frontier<J> {
+    /// Appends a slice of the hosts, with their queues, and says whether there are more. Begin with slice 0.
+    pub fn save(&self, slice: u32, to: &mut Vec<u8>) -> bool {
+        let first = slice * SLICE;
+        let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
+        let end = first.saturating_add(SLICE).min(hosts);
+        (first..end).for_each(|number| image::save(&self.hosts[number], &self.back, to));
+        end < hosts
+    }
+
+    /// The counts, where the journal ends at `position`. Nobody may be at the gate.
+    pub fn counts(&self, position: Position) -> Counts {
+        Counts {
+            position,
+            admitted: self.gate.admitted(),
+            refused: self.gate.refusals().iter().filter(|(_, count)| *count > 0).collect(),
+            completed: self.count.completed,
+            retries: self.count.retries,
+            output: self.count.output,
+            leased: self.count.leased,
+            roots: self.gate.roots(),
+        }
+    }
+}
+
+impl Replay {
+    /// Begins; `seen` is the checkpoint's seen set.
+    ///
+    /// # Errors
+    /// Where an option is out of its range or does not parse.
+    pub fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, FrontierError> {
+        options.check()?;
+        Ok(Self {
+            gate: Gate::new(options, seen)?,
+            options: options.clone(),
+            hosts: Hosts::default(),
+            back: Back::default(),
+            count: Count::default(),
+            saved_at: Vec::new(),
+            counted_to: Position::default(),
+            records: 0,
+            rests: false,
+        })
+    }
+
+    /// Takes the next slice, saved where the journal ended at `position`.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
+        self.saved_at.push(position);
+        while !slice.is_empty() {
+            let host = image::load(&mut slice, &mut self.back).ok_or(BadSlice)?;
+            self.count.queued += u64::from(host.queue.len());
+            self.count.retired_hosts += u64::from(host.state == HostState::Retired);
+            self.count.rules += host.robots.memory();
+            self.hosts.put(host).ok_or(BadSlice)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the counts of a checkpoint.
+    pub fn load_counts(&mut self, counts: &Counts) {
+        self.counted_to = counts.position;
+        self.count.completed = counts.completed;
+        self.count.retries = counts.retries;
+        self.count.output = counts.output;
+        self.rests |= counts.leased > 0;
+        self.gate.restore(counts.admitted, &counts.refused, &counts.roots);
+    }
+
+    /// Takes the next record of the journal. `has` says whether the output has what a receipt says; where it has not, the
+    /// page stays queued.
+    pub fn record(&mut self, position: Position, record: &Record<'_>, has: impl FnOnce(&Receipt) -> bool) {
+        self.records += 1;
+        match record {
+            Record::Admitted(entry) => self.admitted(position, entry),
+            Record::Settled(settled) => {
+                let is_counted = position < self.counted_to;
+                let is_there = is_counted || settled.receipt.as_ref().is_none_or(has);
+                self.settled(position, settled, is_there);
+            }
+            Record::Host(record) => self.host(position, record),
+            Record::Resumed { .. } => {}
+        }
+    }
+
+    /// Records replayed.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Bytes of the output that are confirmed.
+    pub fn output(&self) -> u64 {
+        self.count.output
+    }
+
+    /// The frontier over its journal.
+    ///
+    /// What was lent out is queued again. Unless the last checkpoint tells that nothing was, each host rests for its delay
+    /// first, since nobody knows when it was asked last; and none rests longer than it could have been told to, should the
+    /// clock have been set back.
+    pub fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
+        let politeness = &self.options.politeness;
+        let longest = politeness.max_backoff.max(politeness.max_retry_after).max(politeness.max_crawl_delay);
+        let latest = now + longest.max(politeness.host_delay);
+        let is_unclean = self.rests || self.records > 0;
+        for number in 0..self.hosts.count() {
+            let host = &mut self.hosts[number];
+            let rested = if is_unclean { now + host.delay(politeness) } else { now };
+            host.due = host.due.max(rested).min(latest);
+        }
+        let mut frontier = Frontier::of(self.gate, &self.options, journal);
+        let hosts = self.hosts.count();
+        (frontier.hosts, frontier.back, frontier.count) = (self.hosts, self.back, self.count);
+        for number in 0..hosts {
+            if frontier.hosts[number].state != HostState::Retired {
+                frontier.place(number, now);
+            }
+        }
+        frontier
+    }
+
+    fn is_saved(&self, number: u32, position: Position) -> bool {
+        self.saved_at.get((number / SLICE) as usize).is_some_and(|saved| position < *saved)
+    }
+
+    fn admitted(&mut self, position: Position, entry: &Entry<'_>) {
+        // What was admitted was canonical; only with other rules on keys, which a job refuses, it would not be now.
+        let Ok(url) = self.gate.canonicalizer().canonicalize(entry.wire) else { return };
+        let is_new = position >= self.counted_to;
+        let number = self.hosts.number(&url);
+        let queued = Queued { position, priority: entry.priority, attempts: 0 };
+        let is_saved = self.is_saved(number, position);
+        let host = &mut self.hosts[number];
+        let is_retired = host.state == HostState::Retired;
+        if let Some(replaced) = entry.replaces {
+            if !is_saved && !is_retired && self.back.take(&mut host.queue, entry.priority, replaced).is_some() {
+                self.back.push_front(&mut host.queue, queued);
+            }
+            return;
+        }
+        self.gate.remember(&url, entry, is_new);
+        if is_saved {
+            return;
+        }
+        if is_retired {
+            self.gate.withdraw(Refusal::HostRetired, is_new.into());
+            return;
+        }
+        self.back.push(&mut host.queue, entry.priority, position);
+        self.count.queued += 1;
+    }
+
+    fn settled(&mut self, position: Position, settled: &Settled<'_>, is_there: bool) {
+        let is_new = position >= self.counted_to;
+        let done = settled.done && is_there;
+        if is_new {
+            self.count.completed += u64::from(done);
+            self.count.retries += u64::from(!settled.done);
+            if let Some(receipt) = settled.receipt.filter(|_| done) {
+                self.count.output = receipt.end;
+            }
+        }
+        let Some(number) = self.known(&settled.host, position) else { return };
+        let host = &mut self.hosts[number];
+        let Settled { position: page, priority, attempts, .. } = *settled;
+        if let Some(dropped) = self.back.take(&mut host.queue, priority, page) {
+            // Robots.txt disallowed what stood before it.
+            self.count.queued -= u64::from(dropped) + 1;
+            self.gate.withdraw(Refusal::Robots, if is_new { dropped.into() } else { 0 });
+            if !done {
+                let attempts = if settled.done { attempts.saturating_sub(1) } else { attempts };
+                self.back.push_front(&mut host.queue, Queued { position: page, priority, attempts });
+                self.count.queued += 1;
+            }
+        }
+        self.stands(number, &settled.host, is_new);
+    }
+
+    fn host(&mut self, position: Position, record: &HostRecord<'_>) {
+        let Some(number) = self.known(&record.host, position) else { return };
+        let file = match record.robots {
+            None => None,
+            Some(RobotsRecord::Moved { hops, url }) => {
+                Some(RobotsFile::Moved(Box::new(Detour { hops, url: url.into() })))
+            }
+            Some(RobotsRecord::Known { stale_at, rules }) => {
+                let robots = rules.map(|lines| Robots::parse(lines, &self.options.politeness.agent));
+                let rules = robots.map(|robots| Box::new(Rules::new(robots, Some(position))));
+                Some(RobotsFile::Known { stale_at, is_used: false, rules })
+            }
+        };
+        if let Some(file) = file {
+            let host = &mut self.hosts[number];
+            self.count.rules -= host.robots.memory();
+            self.count.rules += file.memory();
+            host.robots = file;
+        }
+        self.stands(number, &record.host, position >= self.counted_to);
+    }
+
+    /// The number of a host that was admitted to before, where this record is not in its slice.
+    fn known(&self, host: &Standing<'_>, position: Position) -> Option<u32> {
+        self.hosts.find(host.key).filter(|&number| !self.is_saved(number, position))
+    }
+
+    fn stands(&mut self, number: u32, standing: &Standing<'_>, is_new: bool) {
+        let host = &mut self.hosts[number];
+        let Standing { due, failures, has_answered, is_retired, .. } = *standing;
+        (host.due, host.failures, host.has_answered) = (due, failures, has_answered);
+        host.requests += 1;
+        if is_retired && host.state != HostState::Retired {
+            host.state = HostState::Retired;
+            let urls = self.back.clear(&mut host.queue);
+            self.count.queued -= urls;
+            self.count.retired_hosts += 1;
+            self.gate.withdraw(Refusal::HostRetired, if is_new { urls } else { 0 });
+        }
+    }
+}
