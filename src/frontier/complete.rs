@@ -44,7 +44,6 @@ impl<J: Journal> Frontier<J> {
     /// Where the journal's storage fails: a page is queued as it was, and what a robots.txt says is known until a
     /// crash. [`InvalidInput`](io::ErrorKind::InvalidInput) with
     /// [`ForeignLease`] where another frontier lent it: nothing has changed.
-    #[expect(clippy::needless_pass_by_value, reason = "who completes a lease has it no more")]
     pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> io::Result<Completion> {
         self.complete_with(lease, outcome, None, now)
     }
@@ -55,6 +54,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
+    #[expect(clippy::needless_pass_by_value, reason = "who completes a lease has it no more")]
     pub fn complete_with(
         &mut self,
         lease: Lease,

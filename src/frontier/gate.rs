@@ -108,7 +108,7 @@ impl Gate {
 
     /// What the seeds opened so far.
     pub(super) fn roots(&self) -> Vec<String> {
-        self.scope.roots().iter().map(|root| root.to_string()).collect()
+        self.scope.roots().iter().map(ToString::to_string).collect()
     }
 
     /// Takes the counts of another that this one goes on from, and what the seeds opened there.

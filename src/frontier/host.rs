@@ -29,6 +29,8 @@ pub(super) struct Host {
     pub(super) has_answered: bool,
 }
 
+const _: () = assert!(size_of::<Host>() == 128);
+
 /// Where a host is: in one place at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostState {

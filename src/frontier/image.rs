@@ -40,14 +40,14 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
             }
         }
     };
-    let is_retired = host.state == HostState::Retired;
     put_text(to, host.key.as_str());
-    put(to, u64::from(host.has_answered) * HAS_ANSWERED | u64::from(is_retired) * IS_RETIRED | robots << ROBOTS);
+    let answered = if host.has_answered { HAS_ANSWERED } else { 0 };
+    let retired = if host.state == HostState::Retired { IS_RETIRED } else { 0 };
+    put(to, answered | retired | robots << ROBOTS);
     put(to, host.due.as_micros());
     put(to, host.requests);
     put(to, host.failures.into());
     match &host.robots {
-        RobotsFile::Unknown => {}
         RobotsFile::Moved(detour) => {
             put(to, detour.hops.into());
             put_text(to, &detour.url);
@@ -59,7 +59,7 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
                 put(to, u64::try_from(rules.crawl_delay.as_millis()).unwrap_or(u64::MAX));
             }
         }
-        RobotsFile::Known { .. } => {}
+        RobotsFile::Unknown | RobotsFile::Known { .. } => {}
     }
     match host.state {
         HostState::Leased { position, priority, attempts } => {

@@ -192,11 +192,9 @@ impl Replay {
         let number = self.hosts.number(&url);
         let queued = Queued { position, priority: entry.priority, attempts: 0 };
         let is_saved = self.is_saved(number, position);
-        let host = &mut self.hosts[number];
-        let is_retired = host.state == HostState::Retired;
         if let Some(replaced) = entry.replaces {
-            if !is_saved && !is_retired && self.back.take(&mut host.queue, entry.priority, replaced).is_some() {
-                self.back.push_front(&mut host.queue, queued);
+            if !is_saved && self.take(number, entry.priority, replaced, is_new) {
+                self.queue_first(number, queued);
             }
             return;
         }
@@ -204,7 +202,8 @@ impl Replay {
         if is_saved {
             return;
         }
-        if is_retired {
+        let host = &mut self.hosts[number];
+        if host.state == HostState::Retired {
             self.gate.withdraw(Refusal::HostRetired, is_new.into());
             return;
         }
@@ -223,17 +222,10 @@ impl Replay {
             }
         }
         let Some(number) = self.known(&settled.host, position) else { return };
-        let host = &mut self.hosts[number];
         let Settled { position: page, priority, attempts, .. } = *settled;
-        if let Some(dropped) = self.back.take(&mut host.queue, priority, page) {
-            // Robots.txt disallowed what stood before it.
-            self.count.queued -= u64::from(dropped) + 1;
-            self.gate.withdraw(Refusal::Robots, if is_new { dropped.into() } else { 0 });
-            if !done {
-                let attempts = if settled.done { attempts.saturating_sub(1) } else { attempts };
-                self.back.push_front(&mut host.queue, Queued { position: page, priority, attempts });
-                self.count.queued += 1;
-            }
+        if self.take(number, priority, page, is_new) && !done {
+            let attempts = if settled.done { attempts.saturating_sub(1) } else { attempts };
+            self.queue_first(number, Queued { position: page, priority, attempts });
         }
         self.stands(number, &settled.host, is_new);
     }
@@ -257,12 +249,31 @@ impl Replay {
             self.count.rules += file.memory();
             host.robots = file;
         }
-        self.stands(number, &record.host, position >= self.counted_to);
+        let is_new = position >= self.counted_to;
+        // A robots.txt that is not to be had, and is asked for again.
+        let is_retry = record.robots.is_none() && record.host.failures > 0 && !record.host.is_retired;
+        self.count.retries += u64::from(is_new && is_retry);
+        self.stands(number, &record.host, is_new);
     }
 
     /// The number of a host that was admitted to before, where this record is not in its slice.
     fn known(&self, host: &Standing<'_>, position: Position) -> Option<u32> {
         self.hosts.find(host.key).filter(|&number| !self.is_saved(number, position))
+    }
+
+    /// Takes a page from its queue, and whatever stands before it: robots.txt disallowed that.
+    fn take(&mut self, number: u32, priority: u8, page: Position, is_new: bool) -> bool {
+        let dropped = self.back.take(&mut self.hosts[number].queue, priority, page);
+        if let Some(dropped) = dropped {
+            self.count.queued -= u64::from(dropped) + 1;
+            self.gate.withdraw(Refusal::Robots, if is_new { dropped.into() } else { 0 });
+        }
+        dropped.is_some()
+    }
+
+    fn queue_first(&mut self, number: u32, queued: Queued) {
+        self.back.push_front(&mut self.hosts[number].queue, queued);
+        self.count.queued += 1;
     }
 
     fn stands(&mut self, number: u32, standing: &Standing<'_>, is_new: bool) {

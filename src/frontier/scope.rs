@@ -58,9 +58,8 @@ impl Scope {
 
     /// Lets a seed that was admitted before open its surroundings.
     pub(super) fn widen_by(&self, seed: &CanonicalUrl) {
-        let root = self.opens(seed).map(Box::from).filter(|root: &Box<str>| !self.roots().contains(root));
-        if let Some(root) = root {
-            self.roots.write().unwrap_or_else(PoisonError::into_inner).insert(root);
+        if let Some(root) = self.opens(seed).filter(|root| !self.roots().contains(*root)) {
+            self.roots.write().unwrap_or_else(PoisonError::into_inner).insert(root.into());
         }
     }
 
