@@ -12,8 +12,10 @@
 //!
 //! Files that are replaced are written beside, as `NAME.new`, and renamed into place.
 
+pub mod checkpoint;
 mod directory;
 mod error;
+mod fields;
 pub mod journal;
 mod manifest;
 mod replace;

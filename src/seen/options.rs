@@ -84,6 +84,23 @@ impl Default for SeenOptions {
 const MAX_BYTES: u128 = 1 << 44;
 
 impl SeenOptions {
+    /// The name of the first option, the key apart, that another set's differs in: what a saved set was made from cannot be
+    /// changed.
+    pub fn changed(&self, other: &Self) -> Option<&'static str> {
+        let differs = [
+            ("layout", self.layout != other.layout),
+            ("capacity", self.capacity != other.capacity),
+            ("open_ended", self.open_ended != other.open_ended),
+            ("false_positive_rate", self.false_positive_rate.to_bits() != other.false_positive_rate.to_bits()),
+            ("shards", self.shards != other.shards),
+            ("on_full", self.on_full != other.on_full),
+            ("audit", self.audit != other.audit),
+            ("bits_per_url", self.bits_per_url != other.bits_per_url),
+            ("probes", self.probes != other.probes),
+        ];
+        differs.into_iter().find_map(|(option, differs)| differs.then_some(option))
+    }
+
     /// Checks all options, and that the memory for the first layer can be had.
     pub(super) fn check(&self) -> Result<Growth, SeenError> {
         let bad = |option, value, reason| Err(SeenError::Option { option, value, reason });

@@ -1,6 +1,7 @@
 //! Records to bytes and back. The layout of each kind stands in the module's picture.
 
 use crate::frontier::{Entry, HostRecord, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via};
+use crate::job::fields::Fields;
 
 /// The flags of an admission, beside how it was found.
 const HAS_REFERRER: u8 = 1 << 2;
@@ -46,7 +47,7 @@ pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
 }
 
 pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
-    let mut fields = Fields(payload);
+    let mut fields = Fields::of(payload);
     let record = match kind {
         1 => read_entry(&mut fields).map(Record::Admitted),
         2 => read_settled(&mut fields).map(Record::Settled),
@@ -54,8 +55,7 @@ pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
         4 => fields.u64().map(|output| Record::Resumed { output }),
         _ => return Err(Unreadable::Kind(kind)),
     };
-    let record = record.map_err(Unreadable::Payload)?;
-    if fields.0.is_empty() { Ok(record) } else { Err(Unreadable::Payload("a record longer than its fields")) }
+    record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
 }
 
 fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
@@ -82,9 +82,9 @@ fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
         2 => Via::Redirect,
         _ => return Err("unknown flags"),
     };
-    let mut before = |is_there| (flags & is_there != 0).then(|| fields.position()).transpose();
+    let mut before = |is_there| (flags & is_there != 0).then(|| fields.u64().map(Position::from_u64)).transpose();
     let (referrer, replaces) = (before(HAS_REFERRER)?, before(HAS_REPLACED)?);
-    let wire = fields.rest("a URL that is not UTF-8")?;
+    let wire = fields.rest()?;
     Ok(Entry { wire, depth, priority, via, redirects, referrer, replaces })
 }
 
@@ -107,14 +107,14 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
     if flags & !(HAS_ANSWERED | IS_RETIRED | IS_DONE | HAS_RECEIPT) != 0 {
         return Err("unknown flags");
     }
-    let position = fields.position()?;
+    let position = Position::from_u64(fields.u64()?);
     let mut host = read_clock(flags, fields)?;
     let receipt = if flags & HAS_RECEIPT == 0 {
         None
     } else {
         Some(Receipt { end: fields.u64()?, length: fields.u32()?, checksum: fields.u32()? })
     };
-    host.key = fields.rest(KEY)?;
+    host.key = fields.rest()?;
     Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipt })
 }
 
@@ -147,15 +147,13 @@ fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str
     host.key = fields.text(length.into())?;
     let robots = match robots {
         SAME => None,
-        MOVED => Some(RobotsRecord::Moved { hops, url: fields.rest("a URL that is not UTF-8")? }),
+        MOVED => Some(RobotsRecord::Moved { hops, url: fields.rest()? }),
         MISSING => Some(RobotsRecord::Known { stale_at, rules: None }),
-        RULES => Some(RobotsRecord::Known { stale_at, rules: Some(std::mem::take(&mut fields.0)) }),
+        RULES => Some(RobotsRecord::Known { stale_at, rules: Some(fields.bytes()) }),
         _ => return Err("an unknown word on robots.txt"),
     };
     Ok(HostRecord { host, robots })
 }
-
-const KEY: &str = "a host that is not UTF-8";
 
 fn flag(is_set: bool, bit: u8) -> u8 {
     if is_set { bit } else { 0 }
@@ -179,43 +177,6 @@ fn read_clock(flags: u8, fields: &mut Fields<'_>) -> Result<Standing<'static>, &
         has_answered: flags & HAS_ANSWERED != 0,
         is_retired: flags & IS_RETIRED != 0,
     })
-}
-
-/// A payload, field by field.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
-        let (&bytes, rest) = self.0.split_first_chunk().ok_or("a record shorter than its fields")?;
-        self.0 = rest;
-        Ok(bytes)
-    }
-
-    fn u8(&mut self) -> Result<u8, &'static str> {
-        self.take().map(|[byte]| byte)
-    }
-
-    fn u32(&mut self) -> Result<u32, &'static str> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, &'static str> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn position(&mut self) -> Result<Position, &'static str> {
-        self.u64().map(Position::from_u64)
-    }
-
-    fn text(&mut self, length: usize) -> Result<&'a str, &'static str> {
-        let (text, rest) = self.0.split_at_checked(length).ok_or("a record shorter than its fields")?;
-        self.0 = rest;
-        str::from_utf8(text).map_err(|_| KEY)
-    }
-
-    fn rest(&mut self, otherwise: &'static str) -> Result<&'a str, &'static str> {
-        str::from_utf8(std::mem::take(&mut self.0)).map_err(|_| otherwise)
-    }
 }
 
 #[cfg(test)]
@@ -295,7 +256,9 @@ mod tests {
             payload[0] |= 0x80;
             assert_eq!(reason(kind, &payload), "unknown flags");
         }
-        for (at, expected) in [(0, "a URL that is not UTF-8"), (3, KEY), (7, "a URL that is not UTF-8")] {
+        for (at, expected) in
+            [(0, "a text that is not UTF-8"), (3, "a text that is not UTF-8"), (7, "a text that is not UTF-8")]
+        {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             payload.push(0xff);

@@ -1,0 +1,86 @@
+use std::io;
+use std::path::PathBuf;
+
+use crate::frontier::FrontierError;
+use crate::job::journal::JournalError;
+use crate::seen::SnapshotError;
+
+/// Why a checkpoint cannot be written or read, or a frontier not be made of it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// An option on which the job's files depend is another than when it was created.
+    #[error("{option} cannot be changed in a job that is under way")]
+    Changed {
+        /// The option, by its path: `seen.layout`.
+        option: String,
+    },
+    /// A file does not hold what was written to it.
+    #[error("{} is damaged at byte {offset}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in it the header or frame begins, in bytes.
+        offset: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A file is another job's.
+    #[error("{} belongs to job {found:016x}, not to {expected:016x}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The id of the job that wrote it.
+        found: u64,
+        /// The id of this job.
+        expected: u64,
+    },
+    /// The frontier's options.
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+    /// The operating system refused.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was tried: `read`, `sync`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The journal cannot be opened.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A file is of a later format.
+    #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest format known.
+        supported: u32,
+    },
+    /// The seen set cannot be read.
+    #[error("{}", path.display())]
+    Seen {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: SnapshotError,
+    },
+}
+
+impl CheckpointError {
+    /// An earlier checkpoint may serve: this one's files are not what was written.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            Self::Seen { source, .. } => {
+                matches!(source, SnapshotError::Damaged { .. } | SnapshotError::Short { .. } | SnapshotError::Unknown)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use super::CheckpointError;
+use crate::address::FingerprintKey;
+use crate::frontier::Position;
+use crate::job::fields::Fields;
+
+/// Bytes of a file's header.
+const HEADER: usize = 32;
+/// The format that is written here, and the latest that is read.
+const VERSION: u32 = 1;
+/// What a file of frames is about.
+pub(super) const HOSTS: [u8; 8] = *b"hosts\n\0\0";
+pub(super) const SUMMARY: [u8; 8] = *b"checkpt\n";
+
+/// Writes a header, and behind it frames.
+pub(super) struct FrameWriter<W> {
+    to: W,
+    seed: u64,
+    frames: u64,
+}
+
+impl<W: Write> FrameWriter<W> {
+    pub(super) fn begin(mut to: W, magic: [u8; 8], job: u64, number: u64) -> io::Result<Self> {
+        to.write_all(&header(magic, job, number))?;
+        Ok(Self { to, seed: number, frames: 0 })
+    }
+
+    /// Writes a frame.
+    pub(super) fn frame(&mut self, payload: &[u8], position: Position) -> io::Result<()> {
+        let length = u32::try_from(payload.len()).map_err(|_| io::Error::other("a frame of 4 GiB"))?;
+        let position = position.to_u64().to_le_bytes();
+        self.to.write_all(&length.to_le_bytes())?;
+        self.to.write_all(&position)?;
+        self.to.write_all(payload)?;
+        self.to.write_all(&checksum(self.seed ^ self.frames, position, payload).to_le_bytes())?;
+        self.frames += 1;
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Reads what a [`FrameWriter`] wrote.
+pub(super) struct FrameReader<R> {
+    from: R,
+    path: PathBuf,
+    /// Bytes in the file: what a frame claims beyond them is not believed.
+    length: u64,
+    offset: u64,
+    seed: u64,
+    frames: u64,
+    payload: Vec<u8>,
+}
+
+impl<R: Read> FrameReader<R> {
+    pub(super) fn begin(
+        mut from: R,
+        path: PathBuf,
+        length: u64,
+        magic: [u8; 8],
+        job: u64,
+        number: u64,
+    ) -> Result<Self, CheckpointError> {
+        let mut found = [0; HEADER];
+        let is_whole = from.read_exact(&mut found);
+        let mut reader = Self { from, path, length, offset: 0, seed: number, frames: 0, payload: Vec::new() };
+        is_whole.map_err(|source| reader.unread(source))?;
+        reader.check(&found, magic, job, number)?;
+        reader.offset = HEADER as u64;
+        Ok(reader)
+    }
+
+    /// The next frame, and its position.
+    pub(super) fn next(&mut self) -> Result<(&[u8], Position), CheckpointError> {
+        let (mut length, mut position, mut found) = ([0; 4], [0; 8], [0; 8]);
+        self.read(&mut length)?;
+        self.read(&mut position)?;
+        let length = u32::from_le_bytes(length);
+        if u64::from(length) > self.length.saturating_sub(self.offset) {
+            return Err(self.damaged("a frame longer than its file"));
+        }
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.resize(length as usize, 0);
+        let read = self.read(&mut payload);
+        self.payload = payload;
+        read?;
+        self.read(&mut found)?;
+        if u64::from_le_bytes(found) != checksum(self.seed ^ self.frames, position, &self.payload) {
+            return Err(self.damaged("the checksum does not match"));
+        }
+        self.offset += 4 + 8 + u64::from(length) + 8;
+        self.frames += 1;
+        Ok((&self.payload, Position::from_u64(u64::from_le_bytes(position))))
+    }
+
+    /// The frame that was read last says what cannot be.
+    pub(super) fn damaged(&self, reason: &'static str) -> CheckpointError {
+        CheckpointError::Damaged { path: self.path.clone(), offset: self.offset, reason }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<(), CheckpointError> {
+        self.from.read_exact(buffer).map_err(|source| self.unread(source))
+    }
+
+    fn unread(&self, source: io::Error) -> CheckpointError {
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.damaged("the file is cut short"),
+            _ => CheckpointError::Io { action: "read", path: self.path.clone(), source },
+        }
+    }
+
+    fn check(&self, found: &[u8; HEADER], magic: [u8; 8], job: u64, number: u64) -> Result<(), CheckpointError> {
+        let path = || self.path.clone();
+        if found[..8] != magic {
+            return Err(self.damaged("another file's header"));
+        }
+        let mut fields = Fields::of(&found[8..]);
+        let wrong = |reason| self.damaged(reason);
+        let version = fields.u32().map_err(wrong)?;
+        if version > VERSION {
+            return Err(CheckpointError::Newer { path: path(), found: version, supported: VERSION });
+        }
+        let of = fields.u64().map_err(wrong)?;
+        if *found == header(magic, of, number) && of != job {
+            return Err(CheckpointError::Foreign { path: path(), found: of, expected: job });
+        }
+        if *found == header(magic, job, number) {
+            Ok(())
+        } else {
+            Err(self.damaged("the header's checksum does not match"))
+        }
+    }
+}
+
+fn header(magic: [u8; 8], job: u64, number: u64) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(&magic);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[12..20].copy_from_slice(&job.to_le_bytes());
+    header[20..28].copy_from_slice(&number.to_le_bytes());
+    let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&header[..28]).bits();
+    header[28..].copy_from_slice(&checksum.to_le_bytes()[..4]);
+    header
+}
+
+fn checksum(seed: u64, position: [u8; 8], payload: &[u8]) -> u64 {
+    let position = FingerprintKey::from_u64(seed).fingerprint_bytes(&position).bits();
+    FingerprintKey::from_u64(position).fingerprint_bytes(payload).bits()
+}

@@ -1,0 +1,127 @@
+use std::io::BufReader;
+
+use super::frames::{FrameReader, HOSTS, SUMMARY};
+use super::store::{FILES, io_error, name};
+use super::stream::{BUFFER, Reading};
+use super::summary::Summary;
+use super::{CheckpointError, Checkpoints};
+use crate::frontier::{Frontier, FrontierOptions, Position, Receipt, Record, Replay, Timestamp};
+use crate::job::journal::{FileJournal, JournalOptions, Recovery, Storage};
+use crate::seen::SeenSet;
+
+/// A frontier as it was, and how that was found out.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Restored<S: Storage> {
+    /// Goes on where the journal ends.
+    pub frontier: Frontier<FileJournal<S>>,
+    /// The checkpoint that it was made of; `None` where there was none.
+    pub checkpoint: Option<u64>,
+    /// Newer checkpoints that are damaged, and were passed over.
+    pub damaged: Vec<CheckpointError>,
+    /// The journal behind it.
+    pub recovery: Recovery,
+    /// Bytes of the output that are confirmed; what is behind them must be cut off before more is written.
+    pub output: u64,
+    /// What the owner gave to [`Draft::commit`](super::Draft::commit).
+    pub extra: Vec<u8>,
+}
+
+/// Makes a frontier of the newest checkpoint that is whole and the journal behind it; of no checkpoint and no journal, a new
+/// one. `has` says whether the output has what a receipt says.
+///
+/// The journal then says that it was opened, and what is left of the output.
+///
+/// # Errors
+/// Where the storage fails, a file is another job's or of a later format, the journal is damaged, or an option is another than
+/// that of the job.
+pub fn restore<S: Storage>(
+    journal: S,
+    checkpoints: &mut Checkpoints<S>,
+    options: &FrontierOptions,
+    journal_options: &JournalOptions,
+    mut has: impl FnMut(&Receipt) -> bool,
+    now: Timestamp,
+) -> Result<Restored<S>, CheckpointError> {
+    let mut damaged = Vec::new();
+    let mut newest = None;
+    let mut at = checkpoints.numbers.len();
+    while at > 0 && newest.is_none() {
+        at -= 1;
+        let number = checkpoints.numbers[at].0;
+        match checkpoints.load(number, options) {
+            Ok((replay, summary)) => {
+                checkpoints.numbers[at].1 = Some(summary.from);
+                newest = Some((number, replay, summary));
+            }
+            Err(error) if error.is_damage() => damaged.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    let (checkpoint, mut replay, from, extra) = match newest {
+        Some((number, replay, summary)) => (Some(number), replay, summary.from, summary.extra),
+        None => (None, Replay::new(options, None)?, Position::default(), Vec::new()),
+    };
+    // What was written after a record that is missing is void, until the journal was opened again and began anew.
+    let mut is_void = false;
+    let (journal, recovery) =
+        FileJournal::open(journal, checkpoints.job, journal_options, from, |position, record| {
+            is_void &= !matches!(record, Record::Resumed { .. });
+            replay.record(position, &record, |receipt| {
+                is_void |= !has(receipt);
+                !is_void
+            });
+        })?;
+    let output = replay.output();
+    let mut frontier = replay.finish(journal, now);
+    frontier.journal_mut().record(&Record::Resumed { output })?;
+    frontier.journal_mut().sync()?;
+    Ok(Restored { frontier, checkpoint, damaged, recovery, output, extra })
+}
+
+impl<S: Storage> Checkpoints<S> {
+    fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Replay, Summary), CheckpointError> {
+        let mut frames = self.frames(FILES[2], SUMMARY, number)?;
+        let (payload, position) = frames.next()?;
+        let summary = Summary::read(payload, position).map_err(|reason| frames.damaged(reason))?;
+        drop(frames);
+        if let Some(option) = summary.changed_key(&options.keys) {
+            return Err(CheckpointError::Changed { option: option.to_owned() });
+        }
+        let seen = if summary.has_seen { Some(self.load_seen(number, options)?) } else { None };
+        let mut replay = Replay::new(options, seen)?;
+        let mut frames = self.frames(FILES[0], HOSTS, number)?;
+        for _ in 0..summary.slices {
+            let (slice, position) = frames.next()?;
+            if replay.load(slice, position).is_err() {
+                return Err(frames.damaged("hosts that cannot be"));
+            }
+        }
+        replay.load_counts(&summary.counts);
+        Ok((replay, summary))
+    }
+
+    fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {
+        let (name, path) = (name(FILES[1], number), self.storage.path(&name(FILES[1], number)));
+        let reading = Reading { storage: &mut self.storage, name, at: 0 };
+        let seen = SeenSet::load(BufReader::with_capacity(BUFFER, reading), options.fingerprint_key);
+        let seen = seen.map_err(|source| CheckpointError::Seen { path, source })?;
+        match seen.options().changed(&options.seen) {
+            Some(option) => Err(CheckpointError::Changed { option: format!("seen.{option}") }),
+            None => Ok(seen),
+        }
+    }
+
+    fn frames(
+        &mut self,
+        file: &str,
+        magic: [u8; 8],
+        number: u64,
+    ) -> Result<FrameReader<BufReader<Reading<'_, S>>>, CheckpointError> {
+        let name = name(file, number);
+        let path = self.storage.path(&name);
+        let length = self.storage.length(&name).map_err(|source| io_error("open", &self.storage, &name, source))?;
+        let reading = Reading { storage: &mut self.storage, name, at: 0 };
+        FrameReader::begin(BufReader::with_capacity(BUFFER, reading), path, length, magic, self.job, number)
+    }
+}

@@ -1,0 +1,209 @@
+use std::io::{self, BufWriter, Write};
+
+use super::CheckpointError;
+use super::frames::{FrameWriter, HOSTS, SUMMARY};
+use super::stream::{BUFFER, Writing};
+use super::summary::Summary;
+use crate::address::KeyRules;
+use crate::frontier::{Counts, Position};
+use crate::job::journal::{Disk, Storage};
+use crate::seen::SeenSet;
+
+/// Checkpoints that are kept.
+const KEPT: usize = 2;
+/// What is written beside, until it is whole.
+const BESIDE: &str = ".new";
+/// The files of a checkpoint, the last one last.
+pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
+
+/// A job's checkpoints.
+#[derive(Debug)]
+pub struct Checkpoints<S: Storage = Disk> {
+    pub(super) storage: S,
+    pub(super) job: u64,
+    /// Oldest first, each with the position that its replay begins at, where that is known.
+    pub(super) numbers: Vec<(u64, Option<Position>)>,
+}
+
+/// A checkpoint that is being written. Dropped before [`commit`](Self::commit), it never was.
+#[derive(Debug)]
+pub struct Draft<'a, S: Storage = Disk> {
+    store: &'a mut Checkpoints<S>,
+    number: u64,
+    from: Position,
+    slices: u32,
+    bytes: u64,
+    has_seen: bool,
+}
+
+impl<S: Storage> Checkpoints<S> {
+    /// Looks for checkpoints. What a crash has left half written is removed.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn open(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
+        let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
+        let of = |file: &str| {
+            let numbers = names.iter().filter_map(move |name| number_of(name, file));
+            let mut numbers: Vec<u64> = numbers.collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        let numbers = of(FILES[2]);
+        for file in FILES {
+            for number in of(file).into_iter().filter(|number| !numbers.contains(number)) {
+                remove(&mut storage, &name(file, number))?;
+            }
+        }
+        for beside in &names {
+            if beside.strip_suffix(BESIDE).is_some_and(|name| number_of(name, FILES[2]).is_some()) {
+                remove(&mut storage, beside)?;
+            }
+        }
+        Ok(Self { storage, job, numbers: numbers.into_iter().map(|number| (number, None)).collect() })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Where the replay of the oldest one begins: what the journal has before, no resume will ask for, but for the texts of
+    /// URLs still queued. 0 where that is not known.
+    pub fn oldest(&self) -> Position {
+        self.numbers.first().and_then(|&(_, from)| from).unwrap_or_default()
+    }
+
+    /// Begins one. `from` is where the journal ends now, before the first slice is saved.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn begin(&mut self, from: Position) -> Result<Draft<'_, S>, CheckpointError> {
+        let number = self.numbers.last().map_or(1, |&(last, _)| last + 1);
+        Ok(Draft { store: self, number, from, slices: 0, bytes: 0, has_seen: false })
+    }
+}
+
+impl<S: Storage> Draft<'_, S> {
+    /// Writes the hosts: `next` appends a slice to its argument, says where the journal ended then, and whether more follow.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn hosts(
+        &mut self,
+        mut next: impl FnMut(u32, &mut Vec<u8>) -> (Position, bool),
+    ) -> Result<(), CheckpointError> {
+        let (number, job) = (self.number, self.store.job);
+        let (mut slices, mut bytes) = (0, 0);
+        self.write(FILES[0], |to| {
+            let mut frames = FrameWriter::begin(to, HOSTS, job, number)?;
+            let mut slice = Vec::new();
+            let mut has_more = true;
+            while has_more {
+                slice.clear();
+                let position;
+                (position, has_more) = next(slices, &mut slice);
+                frames.frame(&slice, position)?;
+                slices += 1;
+                bytes += slice.len() as u64;
+            }
+            frames.frame(&[], Position::default())?;
+            frames.flush()
+        })?;
+        (self.slices, self.bytes) = (slices, self.bytes + bytes);
+        Ok(())
+    }
+
+    /// Writes the seen set.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn seen(&mut self, seen: &SeenSet) -> Result<(), CheckpointError> {
+        self.write(FILES[1], |to| seen.save(to))?;
+        self.has_seen = true;
+        Ok(())
+    }
+
+    /// Makes it the newest one, and removes what is older than the last two. The journal must be safe on disk up to the
+    /// counts' position, and so must be the output that they speak of. `extra` is the owner's, to be had back.
+    ///
+    /// Returns the bytes written, without the seen set.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn commit(self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
+        let Self { store, number, from, slices, bytes, has_seen } = self;
+        let position = counts.position;
+        let summary = Summary { from, slices, has_seen, keys: keys.clone(), counts, extra: extra.to_vec() }.to_bytes();
+        let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
+        let job = store.job;
+        write(&mut store.storage, &beside, |to| {
+            let mut frames = FrameWriter::begin(to, SUMMARY, job, number)?;
+            frames.frame(&summary, position)?;
+            frames.flush()
+        })?;
+        let storage = &mut store.storage;
+        let placed =
+            storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
+        placed.map_err(|source| io_error("rename", storage, &beside, source))?;
+        store.numbers.push((number, Some(from)));
+        while store.numbers.len() > KEPT {
+            let (old, _) = store.numbers.remove(0);
+            // The summary first: without it, the others are nobody's.
+            for file in FILES.iter().rev() {
+                remove(&mut store.storage, &self::name(file, old))?;
+            }
+        }
+        Ok(bytes + summary.len() as u64)
+    }
+
+    fn write(
+        &mut self,
+        file: &str,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CheckpointError> {
+        write(&mut self.store.storage, &name(file, self.number), content)
+    }
+}
+
+/// Writes a file, and waits for the disk.
+fn write<S: Storage>(
+    storage: &mut S,
+    name: &str,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CheckpointError> {
+    let created = storage.create(name);
+    created.map_err(|source| io_error("create", storage, name, source))?;
+    let mut to = BufWriter::with_capacity(BUFFER, Writing { storage, name });
+    let written = content(&mut to).and_then(|()| to.flush());
+    // What could not be written is not tried again.
+    let _ = to.into_parts();
+    written.map_err(|source| io_error("write", storage, name, source))?;
+    storage.sync(name).map_err(|source| io_error("sync", storage, name, source))
+}
+
+/// Removes a file, if it is there.
+fn remove<S: Storage>(storage: &mut S, name: &str) -> Result<(), CheckpointError> {
+    match storage.remove(name) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(io_error("remove", storage, name, source)),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn name(file: &str, number: u64) -> String {
+    format!("{file}-{number:06}")
+}
+
+fn number_of(of: &str, file: &str) -> Option<u64> {
+    let number = of.strip_prefix(file)?.strip_prefix('-')?.parse().ok()?;
+    (name(file, number) == of).then_some(number)
+}
+
+pub(super) fn io_error(action: &'static str, storage: &impl Storage, name: &str, source: io::Error) -> CheckpointError {
+    CheckpointError::Io { action, path: storage.path(name), source }
+}

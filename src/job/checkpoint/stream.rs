@@ -1,0 +1,38 @@
+use std::io::{self, Read, Write};
+
+use crate::job::journal::Storage;
+
+/// Bytes that are gathered before they are written or read.
+pub(super) const BUFFER: usize = 256 << 10;
+
+/// A file that is written from its beginning.
+pub(super) struct Writing<'a, S> {
+    pub(super) storage: &'a mut S,
+    pub(super) name: &'a str,
+}
+
+impl<S: Storage> Write for Writing<'_, S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.storage.append(self.name, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file that is read from its beginning.
+pub(super) struct Reading<'a, S> {
+    pub(super) storage: &'a mut S,
+    pub(super) name: String,
+    pub(super) at: u64,
+}
+
+impl<S: Storage> Read for Reading<'_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.storage.read_at(&self.name, self.at, buffer)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,139 @@
+use crate::address::KeyRules;
+use crate::frontier::{Counts, Position, Refusal};
+use crate::job::fields::Fields;
+
+/// What a checkpoint says beside hosts and seen set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Summary {
+    /// Where the journal's replay begins.
+    pub(super) from: Position,
+    pub(super) slices: u32,
+    pub(super) has_seen: bool,
+    pub(super) keys: KeyRules,
+    pub(super) counts: Counts,
+    /// The owner's.
+    pub(super) extra: Vec<u8>,
+}
+
+impl Summary {
+    /// All but the counts' position, which its frame has.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let Counts { admitted, completed, retries, output, leased, refused, roots, .. } = &self.counts;
+        let mut keys = self.keys.clone();
+        let switches = [self.has_seen].into_iter().chain(switches(&mut keys).map(|switch| *switch));
+        let flags = switches.enumerate().fold(0, |flags, (bit, switch)| flags | u8::from(switch) << bit);
+        let mut bytes = vec![flags];
+        bytes.extend(self.from.to_u64().to_le_bytes());
+        bytes.extend(self.slices.to_le_bytes());
+        bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
+        put_length(&mut bytes, refused.len());
+        for (refusal, count) in refused {
+            put_text(&mut bytes, refusal.name());
+            bytes.extend(count.to_le_bytes());
+        }
+        for texts in [roots, &self.keys.drop_parameters] {
+            bytes.extend(u32::try_from(texts.len()).unwrap_or(u32::MAX).to_le_bytes());
+            for text in texts {
+                put_text(&mut bytes, text);
+            }
+        }
+        bytes.extend_from_slice(&self.extra);
+        bytes
+    }
+
+    pub(super) fn read(payload: &[u8], position: Position) -> Result<Self, &'static str> {
+        let mut fields = Fields::of(payload);
+        let flags = fields.u8()?;
+        let mut keys = KeyRules::default();
+        for (switch, bit) in switches(&mut keys).into_iter().zip(1..) {
+            *switch = flags >> bit & 1 == 1;
+        }
+        let from = Position::from_u64(fields.u64()?);
+        let slices = fields.u32()?;
+        let mut counts = Counts { position, ..Counts::default() };
+        let Counts { admitted, completed, retries, output, leased, .. } = &mut counts;
+        for count in [admitted, completed, retries, output, leased] {
+            *count = fields.u64()?;
+        }
+        for _ in 0..u16::from_le_bytes(fields.take()?) {
+            let name = text(&mut fields)?;
+            let refusal = Refusal::ALL.into_iter().find(|refusal| refusal.name() == name);
+            counts.refused.push((refusal.ok_or("an unknown reason to refuse")?, fields.u64()?));
+        }
+        for texts in [&mut counts.roots, &mut keys.drop_parameters] {
+            for _ in 0..fields.u32()? {
+                texts.push(text(&mut fields)?.to_owned());
+            }
+        }
+        Ok(Self { from, slices, has_seen: flags & 1 == 1, keys, counts, extra: fields.bytes().to_vec() })
+    }
+
+    /// The first rule on keys that another set of them has changed, by its path.
+    pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
+        let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());
+        let pairs = switches(&mut ours).into_iter().zip(switches(&mut theirs)).zip(SWITCHES);
+        let mut changed = pairs.filter(|((ours, theirs), _)| ours != theirs).map(|(_, name)| name);
+        changed.next().or_else(|| (self.keys.drop_parameters != keys.drop_parameters).then_some("keys.drop_parameters"))
+    }
+}
+
+const SWITCHES: [&str; 6] = [
+    "keys.normalize_escapes",
+    "keys.collapse_slashes",
+    "keys.sort_query",
+    "keys.drop_empty_query",
+    "keys.drop_tracking",
+    "keys.drop_sessions",
+];
+
+/// The rules that are on or off.
+fn switches(keys: &mut KeyRules) -> [&mut bool; 6] {
+    [
+        &mut keys.normalize_escapes,
+        &mut keys.collapse_slashes,
+        &mut keys.sort_query,
+        &mut keys.drop_empty_query,
+        &mut keys.drop_tracking,
+        &mut keys.drop_sessions,
+    ]
+}
+
+fn put_text(to: &mut Vec<u8>, text: &str) {
+    put_length(to, text.len());
+    to.extend_from_slice(text.as_bytes());
+}
+
+/// Reasons are a dozen, and a URL is cut long before 64 KiB.
+fn put_length(to: &mut Vec<u8>, length: usize) {
+    to.extend(u16::try_from(length).expect("short texts, and few").to_le_bytes());
+}
+
+fn text<'a>(fields: &mut Fields<'a>) -> Result<&'a str, &'static str> {
+    let length = u16::from_le_bytes(fields.take()?);
+    fields.text(length.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_read_again() {
+        let keys = KeyRules { sort_query: false, drop_parameters: vec!["ref_*".to_owned()], ..KeyRules::default() };
+        let position = Position::from_u64(99);
+        let mut counts = Counts { position, admitted: 1, completed: 2, retries: 3, output: 4, ..Counts::default() };
+        counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
+        counts.roots = vec!["a.example".to_owned(), "b.example".to_owned()];
+        let summary =
+            Summary { from: Position::from_u64(7), slices: 3, has_seen: true, keys, counts, extra: b"{}".to_vec() };
+        let bytes = summary.to_bytes();
+        assert_eq!(Summary::read(&bytes, position), Ok(summary.clone()));
+        assert_eq!(summary.changed_key(&summary.keys), None);
+        assert_eq!(summary.changed_key(&KeyRules::default()), Some("keys.sort_query"));
+        let other = KeyRules { drop_parameters: Vec::new(), ..summary.keys.clone() };
+        assert_eq!(summary.changed_key(&other), Some("keys.drop_parameters"));
+        for length in 0..bytes.len() - 2 {
+            assert!(Summary::read(&bytes[..length], position).is_err(), "{length} bytes");
+        }
+    }
+}

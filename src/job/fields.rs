@@ -1,0 +1,51 @@
+/// Bytes that were written field by field, numbers little-endian.
+pub(super) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
+        let (&bytes, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, &'static str> {
+        self.take().map(|[byte]| byte)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, &'static str> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, &'static str> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// So many bytes, as text.
+    pub(super) fn text(&mut self, length: usize) -> Result<&'a str, &'static str> {
+        let (text, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
+        self.0 = rest;
+        str::from_utf8(text).map_err(|_| NOT_TEXT)
+    }
+
+    /// All that is left.
+    pub(super) fn bytes(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    /// All that is left, as text.
+    pub(super) fn rest(&mut self) -> Result<&'a str, &'static str> {
+        str::from_utf8(self.bytes()).map_err(|_| NOT_TEXT)
+    }
+
+    /// Nothing may be left.
+    pub(super) fn end(&self) -> Result<(), &'static str> {
+        if self.0.is_empty() { Ok(()) } else { Err("a record longer than its fields") }
+    }
+}
+
+const SHORT: &str = "a record shorter than its fields";
+const NOT_TEXT: &str = "a text that is not UTF-8";
