@@ -4,10 +4,11 @@ use std::error::Error;
 use std::path::Path;
 
 use crawler::address::{Fingerprint, FingerprintKey};
-use crawler::seen::{Layout, OnFull, SeenOptions, SeenSet, Sighting, SnapshotError};
+use crawler::seen::{Layout, OnFull, SeenOptions, SeenSet, SeenStatistics, Sighting, SnapshotError};
 use proptest::prelude::*;
 
-const LAYOUTS: [Layout; 5] = [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard];
+const LAYOUTS: [Layout; 6] =
+    [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified];
 
 fn key(count: u64) -> Fingerprint {
     FingerprintKey::from_u64(1).fingerprint_bytes(&count.to_le_bytes())
@@ -17,6 +18,7 @@ fn options(layout: Layout, capacity: u64) -> SeenOptions {
     let mut options = SeenOptions::default();
     (options.layout, options.capacity, options.shards) = (layout, capacity, 2);
     (options.audit, options.key) = (4, FingerprintKey::from_u64(42));
+    options.directory = (layout == Layout::Verified).then(std::env::temp_dir);
     options
 }
 
@@ -35,7 +37,19 @@ fn saved(seen: &SeenSet) -> Vec<u8> {
 }
 
 fn load(file: &[u8]) -> Result<SeenSet, SnapshotError> {
-    SeenSet::load(file, None)
+    SeenSet::load_in(file, None, &std::env::temp_dir())
+}
+
+/// Without where the fingerprints of the verified layout lie: in memory, or in how many runs.
+fn statistics(seen: &SeenSet) -> SeenStatistics {
+    let mut statistics = seen.statistics();
+    for row in statistics.shards.iter_mut().chain([&mut statistics.merged]) {
+        if let Some(verified) = &mut row.verified {
+            (verified.runs, verified.disk_bytes, verified.bytes_written) = (0, 0, 0);
+            (row.bytes, row.bytes_bookkeeping) = (0, 0);
+        }
+    }
+    statistics
 }
 
 #[test]
@@ -44,9 +58,10 @@ fn what_was_saved_comes_back() {
         // Beyond its capacity, so that there are layers.
         let seen = filled(&options(layout, 500), 0..3000);
         seen.insert(Fingerprint::from_bits(0));
-        let back = SeenSet::load(&saved(&seen)[..], Some(FingerprintKey::from_u64(42))).unwrap();
-        assert_eq!(back.options(), seen.options());
-        assert_eq!(back.statistics(), seen.statistics(), "{layout}");
+        let same = Some(FingerprintKey::from_u64(42));
+        let back = SeenSet::load_in(&saved(&seen)[..], same, &std::env::temp_dir()).unwrap();
+        assert_eq!(back.options().capacity, seen.options().capacity);
+        assert_eq!(statistics(&back), statistics(&seen), "{layout}");
         assert!((0..3000).all(|count| back.contains(key(count))));
         // And goes on as the one that was saved, into further layers.
         for count in 3000..6000 {
@@ -57,6 +72,46 @@ fn what_was_saved_comes_back() {
 }
 
 #[test]
+fn the_verified_layout_comes_back_where_it_is_told_to() {
+    let seen = filled(&options(Layout::Verified, 500), 0..3000);
+    let file = saved(&seen);
+    let error = SeenSet::load(&file[..], None).unwrap_err();
+    let source = error.source().unwrap().to_string();
+    assert_eq!(source, "directory = none: the verified layout needs one for its fingerprints");
+    // Whatever way it came to hold them, and in whatever runs they lie.
+    let backwards = filled(&options(Layout::Verified, 500), (0..3000).rev());
+    assert_eq!(statistics(&load(&saved(&load(&file).unwrap())).unwrap()), statistics(&seen));
+    for set in [&load(&file).unwrap(), &backwards] {
+        assert!((0..3000).all(|count| set.contains(key(count)) && !set.contains(key(count + 3000))));
+        assert_eq!(set.statistics().merged.cardinality.to_bits(), 3000_f64.to_bits());
+    }
+    let unordered = with_words(&file, |words| words.swap(0, 1));
+    let error = load(&unordered).unwrap_err().to_string();
+    assert!(error.ends_with("fingerprints that do not ascend"), "{error}");
+}
+
+/// The same file with a change in its last frame of words, under a right checksum.
+fn with_words(file: &[u8], change: impl Fn(&mut Vec<[u8; 8]>)) -> Vec<u8> {
+    let mut frames = Vec::new();
+    let mut at = 12;
+    while at < file.len() {
+        let length = u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+        frames.push(at..at + 12 + length);
+        at += 12 + length;
+    }
+    // The last frame is empty.
+    let (number, frame) = frames.iter().enumerate().rev().nth(1).unwrap();
+    let mut words = file[frame.start + 4..frame.end - 8].as_chunks().0.to_vec();
+    change(&mut words);
+    let payload = words.as_flattened();
+    let checksum = FingerprintKey::from_u64(number as u64).fingerprint_bytes(payload).bits();
+    let mut changed = file.to_vec();
+    changed[frame.start + 4..frame.end - 8].copy_from_slice(payload);
+    changed[frame.end - 8..frame.end].copy_from_slice(&checksum.to_le_bytes());
+    changed
+}
+
+#[test]
 fn a_full_set_comes_back_full() {
     let mut options = options(Layout::Blocked, 100);
     (options.on_full, options.bits_per_url, options.probes) = (OnFull::Stop, Some(30.0), Some(16));
@@ -64,6 +119,7 @@ fn a_full_set_comes_back_full() {
     assert!(seen.is_full());
     let back = load(&saved(&seen)).unwrap();
     assert!(back.is_full());
+    options.directory.clone_from(&back.options().directory);
     assert!(back.options() == &options);
 }
 
@@ -77,16 +133,18 @@ fn version_1_is_read_and_written_as_ever() {
             std::fs::write(&path, saved(&seen)).unwrap();
         }
         let golden = std::fs::read(&path).unwrap();
-        assert_eq!(load(&golden).unwrap().statistics(), seen.statistics(), "{layout}");
+        assert_eq!(statistics(&load(&golden).unwrap()), statistics(&seen), "{layout}");
         assert!(saved(&seen) == golden, "{layout} is written differently");
     }
 }
 
 #[test]
 fn every_flipped_bit_and_every_missing_end_is_noticed() {
-    for layout in [Layout::Blocked, Layout::Exact] {
+    for layout in [Layout::Blocked, Layout::Exact, Layout::Verified] {
         let file = saved(&filled(&options(layout, 20), 0..40));
-        for place in 0..file.len() {
+        // Each load makes files; frames are checked before what is in them, whatever the layout.
+        let step = if layout == Layout::Verified { 7 } else { 1 };
+        for place in (0..file.len()).step_by(step) {
             let mut flipped = file.clone();
             flipped[place] ^= 1 << (place % 8);
             let error = load(&flipped).unwrap_err();
@@ -179,13 +237,17 @@ proptest! {
     /// Whatever either has seen, the union has; where nothing grew, it is the set that was shown both.
     #[test]
     fn a_union_is_the_set_that_was_shown_both(
-        one in 0_u64..1500, start in 0_u64..1500, two in 0_u64..1500, layout in 0_usize..4, small: bool,
+        one in 0_u64..1500, start in 0_u64..1500, two in 0_u64..1500, layout in 0_usize..5, small: bool, in_memory: bool,
     ) {
-        let layout = [Layout::Blocked, Layout::Exact, Layout::Partitioned, Layout::Standard][layout];
+        let layout = [Layout::Blocked, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified][layout];
         let options = options(layout, if small { 200 } else { 4000 });
         let keys = || (0..one).chain(start..start + two);
-        let file = saved(&filled(&options, start..start + two));
-        let union = filled(&options, 0..one).merge(&file[..]).unwrap();
+        let other = filled(&options, start..start + two);
+        let unite = || {
+            let one = filled(&options, 0..one);
+            if in_memory { one.union(&other).unwrap() } else { one.merge(&saved(&other)[..]).unwrap() }
+        };
+        let union = unite();
         prop_assert!(keys().all(|count| union.contains(key(count))));
         if !small {
             let both = filled(&options, keys());
@@ -197,7 +259,7 @@ proptest! {
             prop_assert!((union.cardinality - both.cardinality).abs() < 1e-6);
         }
         // And it goes on: nothing new is forgotten.
-        let union = load(&saved(&filled(&options, 0..one).merge(&file[..]).unwrap())).unwrap();
+        let union = load(&saved(&unite())).unwrap();
         for count in 20_000..21_000 {
             union.insert(key(count));
         }

@@ -148,6 +148,8 @@ impl Worker {
         if done && !self.sink.write(visit.record).await {
             self.crew.stop.now_because(FinishReason::SinkFailed);
         }
+        // A seen set that was chosen to lose nothing must not go on as one that does.
+        self.crew.frontier.gate().seen().check().map_err(io::Error::other)?;
         Ok(done)
     }
 }

@@ -69,7 +69,7 @@ pub struct Settings {
     pub workers: u64,
     /// The rest between two requests to a host, where its robots.txt asks for no longer one.
     pub host_delay_ms: u64,
-    /// How the seen filter remembers: `blocked` or `exact`.
+    /// How the seen filter remembers: `blocked`, `exact`, and so on.
     pub seen_layout: String,
     /// The User-Agent header.
     pub user_agent: String,

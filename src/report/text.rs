@@ -103,6 +103,13 @@ impl Report {
         page.fact("false-positive rate now", &chance(filter.false_positive_rate_estimated), &rates);
         let per_url = filter.bytes as f64 * 8.0 / filter.capacity.max(1) as f64;
         page.fact("memory", &bytes(filter.bytes), &format!("{per_url:.1} bits for each URL that it was sized for"));
+        if let Some(verified) = &filter.verified {
+            let read = format!("{} pages of them read", thousands(verified.pages_read));
+            page.fact("fingerprints on disk", &bytes(verified.disk_bytes), &read);
+            let [from_memory, rescued] = [verified.from_memory, verified.rescued].map(thousands);
+            let answers = format!("{from_memory} from memory; {rescued} new after all");
+            page.fact("URLs looked up there", &thousands(verified.lookups), &answers);
+        }
     }
 
     fn cost(&self, page: &mut Page) {

@@ -51,6 +51,18 @@ impl Audit {
         }
     }
 
+    /// Adds what another sample holds, and counted.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        self.held.absorb_table(&other.held);
+        self.count_from(other);
+    }
+
+    /// Adds what another one counted.
+    pub(super) fn count_from(&mut self, other: &Self) {
+        self.shown += other.shown;
+        self.false_positives += other.false_positives;
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.held.bytes()
     }

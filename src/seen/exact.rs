@@ -51,11 +51,22 @@ impl Exact {
         self.holds_zero
     }
 
+    /// All fingerprints, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+        let zero = self.holds_zero.then_some(0);
+        self.slots.iter().copied().filter(|&bits| bits != 0).chain(zero)
+    }
+
     /// Inserts the fingerprints of another table's slots.
     pub(super) fn absorb(&mut self, slots: &[u64]) {
         for &bits in slots.iter().filter(|&&bits| bits != 0) {
             self.insert(Fingerprint::from_bits(bits));
         }
+    }
+
+    pub(super) fn absorb_table(&mut self, other: &Self) {
+        self.absorb(&other.slots);
+        self.holds_zero |= other.holds_zero;
     }
 
     pub(super) fn absorb_zero(&mut self) {

@@ -40,7 +40,7 @@ impl Filter {
     pub(super) fn new(sizing: Sizing, split_bits: u32) -> Self {
         let flat = |apart, width| Self::Flat(Flat::new(sizing.bits, sizing.probes, apart, width));
         match sizing.layout {
-            Layout::Blocked => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
+            Layout::Blocked | Layout::Verified => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
             Layout::Counting => flat(false, 4),
             Layout::Exact => Self::Exact(Exact::new(sizing.bits / 64, split_bits)),
             Layout::Partitioned => flat(true, 1),

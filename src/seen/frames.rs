@@ -100,6 +100,11 @@ impl<R: Read> FrameReader<R> {
         Ok(fields)
     }
 
+    /// Where the next frame begins, in bytes.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Reads so many words, from as many frames as they take; `each` gets them with the place of the first.
     pub(super) fn words(&mut self, count: usize, mut each: impl FnMut(usize, &[u64])) -> Result<(), SnapshotError> {
         let mut words = Vec::with_capacity(count.min(MAX_PAYLOAD / 8));

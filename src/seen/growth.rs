@@ -1,7 +1,7 @@
 use std::sync::OnceLock;
 
 use super::sizing::to_u64;
-use super::{OnFull, SeenOptions, Sizing};
+use super::{Layout, OnFull, SeenOptions, Sizing};
 
 /// What each layer of a shard is, or will be when the one before is full (D5): the same for all shards of a set.
 ///
@@ -77,12 +77,14 @@ impl Growth {
             let more = to_u64((until(index) - until(index - 1)).ceil());
             (more, more)
         };
+        let layout = options.layout.of_filter();
         let sizing = match options.bits_per_url {
-            Some(bits) if index == 0 => Sizing::with_bits(options.layout, urls, bits, options.probes),
-            _ => Sizing::new(options.layout, urls, self.rate * self.share(index)),
+            Some(bits) if index == 0 => Sizing::with_bits(layout, urls, bits, options.probes),
+            _ => Sizing::new(layout, urls, self.rate * self.share(index)),
         };
-        // Those that it takes for seen fill it as well, and are not counted as new.
-        let room = urls - to_u64(sizing.expected_lost(urls as f64).ceil()).min(urls - 1);
+        // Those that it takes for seen fill it as well, and are not counted as new, unless they are looked up.
+        let lost = if options.layout == Layout::Verified { 0.0 } else { sizing.expected_lost(urls as f64) };
+        let room = urls - to_u64(lost.ceil()).min(urls - 1);
         Plan { sizing, capacity, room }
     }
 
@@ -107,7 +109,6 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seen::Layout;
 
     fn growth(open_ended: bool) -> Growth {
         let options = SeenOptions { open_ended, shards: 1, ..SeenOptions::default() };

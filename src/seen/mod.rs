@@ -14,9 +14,12 @@
 //!
 //! A fingerprint's leading bits choose its shard. The verdict and the bits change together, under that shard's lock: of any
 //! number of threads that bring one fingerprint, one hears [`Sighting::New`].
+//!
+//! No I/O is done here but by the verified layout, in the directory that its options name, and in one file of ours (`run.rs`).
 
 mod audit;
 mod blocked;
+mod error;
 mod exact;
 mod filter;
 mod flat;
@@ -26,16 +29,20 @@ mod interval;
 mod options;
 mod plan;
 mod probes;
+mod reshard;
+mod run;
 mod set;
 mod shard;
 mod sizing;
 mod snapshot;
 mod statistics;
+mod union;
+mod verified;
 
 pub use audit::AuditStatistics;
-pub use options::{Layout, OnFull, SeenError, SeenOptions};
+pub use error::{SeenError, SnapshotError};
+pub use options::{Layout, OnFull, SeenOptions};
 pub use plan::{PlanRow, plan};
 pub use set::{Removal, SeenSet, Sighting};
 pub use sizing::Sizing;
-pub use snapshot::SnapshotError;
-pub use statistics::{SeenStatistics, ShardStatistics};
+pub use statistics::{SeenStatistics, ShardStatistics, VerifiedStatistics};

@@ -1,3 +1,6 @@
+use std::path::PathBuf;
+
+use super::SeenError;
 use super::growth::Growth;
 use super::probes::LANE_PROBES;
 use super::sizing::MAX_PROBES;
@@ -18,6 +21,22 @@ pub enum Layout {
     Partitioned,
     /// A Bloom filter over one array of bits: the fewest, 19.2 a URL at 1e-4, and 13 memory accesses for a new one.
     Standard,
+    /// A `Blocked` filter, and behind it every fingerprint on disk: what the filter takes for seen is looked up, so nothing is lost, for a
+    /// Bloom filter's memory and 2 bits more, 8 bytes a URL of [`directory`](SeenOptions::directory), and a read or a few where
+    /// the URL was not shown lately. The rate is then only how often a new URL is looked up: at 1e-2 the filter takes 10 bits.
+    Verified,
+}
+
+impl Layout {
+    /// The layout of its filters.
+    pub(super) fn of_filter(self) -> Self {
+        if self == Self::Verified { Self::Blocked } else { self }
+    }
+
+    /// Whether it takes new URLs for seen.
+    pub(super) fn loses(self) -> bool {
+        !matches!(self, Self::Exact | Self::Verified)
+    }
 }
 
 /// What happens when a shard has taken as many URLs as it was sized for.
@@ -52,7 +71,7 @@ pub struct SeenOptions {
     /// What happens at capacity.
     pub on_full: OnFull,
     /// The size of the sample over which the filter's true errors are counted: one URL in so many, a power of two. 0 is no audit. The
-    /// exact layout needs none.
+    /// exact and verified layouts need none.
     pub audit: u32,
     /// Bits a URL, instead of those that follow from the rate (counters, in a counting filter); the rate then follows from them.
     pub bits_per_url: Option<f64>,
@@ -61,6 +80,9 @@ pub struct SeenOptions {
     /// What the set's fingerprints are keyed with: those it makes itself, by [`insert_bytes`](super::SeenSet::insert_bytes), and those
     /// it is shown. Kept in its snapshots.
     pub key: FingerprintKey,
+    /// Where the verified layout, which must have it, puts its fingerprints: a disk of this machine. It is made where it is missing, once
+    /// there is something to write. The files are this process's alone and go with it; what shall last is in a snapshot.
+    pub directory: Option<PathBuf>,
 }
 
 impl Default for SeenOptions {
@@ -76,12 +98,16 @@ impl Default for SeenOptions {
             bits_per_url: None,
             probes: None,
             key: FingerprintKey::from_u64(0),
+            directory: None,
         }
     }
 }
 
 /// Beyond any one machine's memory: 16 TiB.
 const MAX_BYTES: u128 = 1 << 44;
+
+/// Each shard of the verified layout holds some four files open, of the thousand that a process may have.
+const MAX_VERIFIED_SHARDS: usize = 64;
 
 impl SeenOptions {
     /// The name of the first option, the key apart, that another set's differs in: what a saved set was made from cannot be
@@ -124,13 +150,27 @@ impl SeenOptions {
                 return bad("bits_per_url", bits.to_string(), "above 0 and at most 4096");
             }
             (_, None, Some(probes)) => return bad("probes", probes.to_string(), "only with bits_per_url"),
-            (Layout::Blocked, _, Some(probes)) if ![LANE_PROBES, 2 * LANE_PROBES].contains(&probes) => {
+            (Layout::Blocked | Layout::Verified, _, Some(probes))
+                if ![LANE_PROBES, 2 * LANE_PROBES].contains(&probes) =>
+            {
                 return bad("probes", probes.to_string(), "8 or 16 in the blocked layout");
             }
             (_, _, Some(probes)) if !(1..=MAX_PROBES).contains(&probes) => {
                 return bad("probes", probes.to_string(), "from 1 to 64");
             }
             _ => {}
+        }
+        if self.layout == Layout::Verified {
+            if self.directory.is_none() {
+                return bad("directory", "none".to_owned(), "the verified layout needs one for its fingerprints");
+            }
+            if self.shards > MAX_VERIFIED_SHARDS {
+                return bad(
+                    "shards",
+                    self.shards.to_string(),
+                    "at most 64 in the verified layout: each holds files open",
+                );
+            }
         }
         let growth = Growth::new(self);
         let bytes = growth.layer(0).map_or(0, |first| u128::from(first.sizing.bytes()) * self.shards as u128);
@@ -143,40 +183,6 @@ pub(super) fn is_to_be_had(bytes: u128) -> bool {
     bytes <= MAX_BYTES && usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
 }
 
-/// Why a seen set cannot be made, or asked for something.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SeenError {
-    /// The memory is not there.
-    #[error("capacity = {capacity}: takes {bytes} bytes, more than this machine gives")]
-    Memory {
-        /// URLs asked for.
-        capacity: u64,
-        /// Bytes that they would take.
-        bytes: u128,
-    },
-    /// An option is out of its range.
-    #[error("{option} = {value}: {reason}")]
-    Option {
-        /// The field of [`SeenOptions`].
-        option: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed.
-        reason: &'static str,
-    },
-    /// The layout cannot do it.
-    #[error("the {layout} layout cannot {act}: {reason}")]
-    Unsupported {
-        /// How the set remembers.
-        layout: Layout,
-        /// What was asked for.
-        act: &'static str,
-        /// Why it cannot be.
-        reason: &'static str,
-    },
-}
-
 impl std::fmt::Display for Layout {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -185,6 +191,7 @@ impl std::fmt::Display for Layout {
             Self::Exact => "exact",
             Self::Partitioned => "partitioned",
             Self::Standard => "standard",
+            Self::Verified => "verified",
         })
     }
 }

@@ -37,6 +37,7 @@ pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
         ("partitioned", Layout::Partitioned),
         ("counting", Layout::Counting),
         ("exact", Layout::Exact),
+        ("verified", Layout::Verified),
     ];
     let layouts = layouts.map(|(name, layout)| {
         let sizing = Sizing::new(layout, urls, rate);

@@ -32,6 +32,7 @@ pub enum Removal {
 pub struct SeenSet {
     growth: Arc<Growth>,
     full: AtomicBool,
+    failed: AtomicBool,
     shards: Box<[Locked]>,
     shard_bits: u32,
 }
@@ -59,11 +60,15 @@ impl SeenSet {
         let full = AtomicBool::new(shards.iter().any(Shard::is_full));
         let shard_bits = shards.len().trailing_zeros();
         let shards = shards.into_iter().map(|shard| Locked(Mutex::new(shard))).collect();
-        Self { growth, full, shards, shard_bits }
+        Self { growth, full, failed: AtomicBool::new(false), shards, shard_bits }
     }
 
     pub(super) fn shards_mut(&mut self) -> impl Iterator<Item = &mut Shard> {
         self.shards.iter_mut().map(|locked| locked.0.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn into_shards(self) -> impl Iterator<Item = Shard> {
+        self.shards.into_iter().map(|locked| locked.0.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What it was made from.
@@ -109,7 +114,10 @@ impl SeenSet {
 
     /// Was this fingerprint shown before? Remembers nothing.
     pub fn contains(&self, fingerprint: Fingerprint) -> bool {
-        self.lock(shard(fingerprint, self.shard_bits)).contains(fingerprint)
+        let mut shard = self.lock(shard(fingerprint, self.shard_bits));
+        let contained = shard.contains(fingerprint);
+        self.note(&shard);
+        contained
     }
 
     /// Forgets a fingerprint, so that it is new when it is next shown.
@@ -136,6 +144,19 @@ impl SeenSet {
         self.full.load(Ordering::Relaxed)
     }
 
+    /// Whether the verified layout's disk has served so far. From the first failure on, where a fingerprint could not be looked up, it is seen
+    /// where the filter says so: `New` is still said once, and URLs are lost at the filter's rate, as in the blocked layout. Where
+    /// fingerprints could not be written, they stay in memory. Costs a load; asked by who can stop the crawl.
+    ///
+    /// # Errors
+    /// The first failure of a shard.
+    pub fn check(&self) -> Result<(), SeenError> {
+        if !self.failed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        (0..self.shards.len()).try_for_each(|index| self.lock(index).failure().map_or(Ok(()), Err))
+    }
+
     /// What it holds and what it costs, merged and a shard. Each shard is locked for itself, so of a set in use the rows are a
     /// moment apart.
     pub fn statistics(&self) -> SeenStatistics {
@@ -159,6 +180,9 @@ impl SeenSet {
     fn note(&self, shard: &Shard) {
         if shard.is_full() {
             self.full.store(true, Ordering::Relaxed);
+        }
+        if shard.has_failed() {
+            self.failed.store(true, Ordering::Relaxed);
         }
     }
 

@@ -1,3 +1,4 @@
+use std::io;
 use std::sync::Arc;
 
 use super::audit::Audit;
@@ -6,7 +7,8 @@ use super::growth::{Growth, Plan};
 use super::options::is_to_be_had;
 use super::probes::Probes;
 use super::sizing::to_u64;
-use super::{Layout, OnFull, Removal, ShardStatistics, Sighting, Sizing};
+use super::verified::Verified;
+use super::{Layout, OnFull, Removal, SeenError, ShardStatistics, Sighting, Sizing};
 use crate::address::Fingerprint;
 
 /// One part of the seen set: layers of filters, the audit, and the counters. Its lock is outside.
@@ -18,6 +20,8 @@ pub(super) struct Shard {
     /// Oldest first; there is always one.
     pub(super) layers: Vec<Layer>,
     pub(super) audit: Option<Audit>,
+    /// What the filters' answers are verified by, in the layout of that name.
+    pub(super) verified: Option<Verified>,
     pub(super) full: bool,
     pub(super) counts: Counts,
 }
@@ -39,6 +43,18 @@ pub(super) struct Counts {
     pub(super) batched: u64,
 }
 
+impl Counts {
+    pub(super) fn add(&mut self, other: Self) {
+        let Self { inserted, removed, tests, lock_waits, batches, batched } = other;
+        self.inserted += inserted;
+        self.removed += removed;
+        self.tests += tests;
+        self.lock_waits += lock_waits;
+        self.batches += batches;
+        self.batched += batched;
+    }
+}
+
 /// Fingerprints whose lines are asked for before the first is tested. A processor core waits for 10 to 20 lines at a time, so more would not
 /// make it faster, and must not drop out of the first cache level.
 const RUN: usize = 32;
@@ -54,12 +70,14 @@ impl Shard {
     pub(super) fn empty(growth: &Arc<Growth>) -> Self {
         let options = growth.options();
         let split_bits = options.shards.trailing_zeros();
-        let audited = options.audit > 0 && options.layout != Layout::Exact;
+        let audited = options.audit > 0 && options.layout.loses();
+        let directory = options.directory.clone().filter(|_| options.layout == Layout::Verified);
         Self {
             growth: Arc::clone(growth),
             split_bits,
             layers: Vec::new(),
             audit: audited.then(|| Audit::new(options.audit, options.capacity / options.shards as u64, split_bits)),
+            verified: directory.map(|directory| Verified::new(directory, split_bits)),
             full: false,
             counts: Counts::default(),
         }
@@ -91,7 +109,13 @@ impl Shard {
         match self.layers.as_mut_slice() {
             // One layer, which does not grow on the way: the bookkeeping can wait until after the run.
             [only] if only.inserted + (run.len() as u64) < only.plan.room => {
-                let new = only.filter.insert_run(run, sightings);
+                let mut new = only.filter.insert_run(run, sightings);
+                if let Some(verified) = &mut self.verified {
+                    for (&probes, sighting) in run.iter().zip(&mut *sightings) {
+                        let answer = std::mem::replace(sighting, verified.check(probes, *sighting));
+                        new += u64::from(answer != *sighting);
+                    }
+                }
                 only.inserted += new;
                 self.counts.inserted += new;
                 self.counts.tests += run.len() as u64;
@@ -113,9 +137,10 @@ impl Shard {
         }
     }
 
-    pub(super) fn contains(&self, fingerprint: Fingerprint) -> bool {
+    pub(super) fn contains(&mut self, fingerprint: Fingerprint) -> bool {
         let probes = self.probes(fingerprint);
         self.layers.iter().rev().any(|layer| layer.filter.contains(probes))
+            && self.verified.as_mut().is_none_or(|verified| verified.holds(probes))
     }
 
     /// For layouts that can.
@@ -144,6 +169,21 @@ impl Shard {
         self.full
     }
 
+    /// The disk has failed it.
+    pub(super) fn has_failed(&self) -> bool {
+        self.verified.as_ref().is_some_and(|verified| verified.failure().is_some())
+    }
+
+    /// How, as an error of its own: that of the system stays here.
+    pub(super) fn failure(&self) -> Option<SeenError> {
+        let error = self.verified.as_ref()?.failure()?;
+        Some(self.disk_error(io::Error::new(error.kind(), error.to_string())))
+    }
+
+    pub(super) fn disk_error(&self, source: io::Error) -> SeenError {
+        SeenError::Disk { directory: self.growth.options().directory.clone().unwrap_or_default(), source }
+    }
+
     /// Someone had to wait for this shard's lock.
     pub(super) fn count_wait(&mut self) {
         self.counts.lock_waits += 1;
@@ -169,7 +209,7 @@ impl Shard {
             row.expected_lost += sizing.expected_lost(came) + came / passed - came;
             passed *= 1.0 - sizing.rate(came);
         }
-        if self.growth.options().layout != Layout::Exact {
+        if self.growth.options().layout.loses() {
             row.false_positive_rate_target = self.growth.rate();
         }
         row.false_positive_rate_estimated = 1.0 - passed;
@@ -177,6 +217,14 @@ impl Shard {
         if let Some(audit) = &self.audit {
             row.bytes_bookkeeping += audit.bytes() as u64;
             row.audit = Some(audit.statistics());
+        }
+        if let Some(verified) = &self.verified {
+            let urls = verified.len() as f64;
+            let sizing = Sizing { layout: Layout::Verified, bits: row.bits, probes: row.probes };
+            (row.cardinality, row.expected_lost) = (urls, sizing.expected_lost(urls));
+            row.false_positive_rate_estimated = sizing.rate(urls);
+            row.bytes_bookkeeping += verified.bytes() as u64;
+            row.verified = Some(verified.statistics());
         }
         row.bytes += row.bytes_bookkeeping;
         row.finish();
@@ -192,7 +240,10 @@ impl Shard {
         let (newest, older) = self.layers.split_last_mut().expect("a shard has a layer from the start");
         let seen_before = !older.is_empty()
             && (newest.filter.contains(probes) || older.iter().rev().any(|layer| layer.filter.contains(probes)));
-        let sighting = if seen_before { Sighting::Seen } else { newest.filter.insert(probes) };
+        let mut sighting = if seen_before { Sighting::Seen } else { newest.filter.insert(probes) };
+        if let Some(verified) = &mut self.verified {
+            sighting = verified.check(probes, sighting);
+        }
         self.counts.tests += 1;
         if sighting == Sighting::New {
             self.counts.inserted += 1;

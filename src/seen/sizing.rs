@@ -12,7 +12,8 @@ use super::probes::{LANE_PROBES, LINE_BITS};
 /// cells is clear (Bloom 1970; Broder and Mitzenmacher 2004). *Partitioned*: `(1 - k/m)^n`, a little less, and no difference at
 /// scale.
 ///
-/// *Exact*: two URLs are one only where their 64-bit fingerprints are.
+/// *Exact*: two URLs are one only where their 64-bit fingerprints are. *Verified*: the bits of a blocked filter, and the rate of the exact set
+/// behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sizing {
@@ -59,6 +60,7 @@ impl Sizing {
                 Self::rounded(layout, bits(best), best)
             }
             Layout::Exact => Self { layout, bits: slots_for(urls).saturating_mul(64), probes: 1 },
+            Layout::Verified => Self { layout, ..Self::new(Layout::Blocked, urls, rate) },
         }
     }
 
@@ -69,6 +71,7 @@ impl Sizing {
         let rate = |probes| sized(probes).rate(urls as f64);
         match (layout, probes) {
             (Layout::Exact, _) => Self::new(layout, urls, 0.5),
+            (Layout::Verified, _) => Self { layout, ..Self::with_bits(Layout::Blocked, urls, bits_per_url, probes) },
             (_, Some(probes)) => sized(probes),
             (Layout::Blocked, None) => sized(cheapest([LANE_PROBES, 2 * LANE_PROBES], rate)),
             (_, None) => sized(cheapest(1..=MAX_PROBES, rate)),
@@ -77,7 +80,7 @@ impl Sizing {
 
     fn rounded(layout: Layout, bits: f64, probes: u32) -> Self {
         let unit = match layout {
-            Layout::Blocked => LINE_BITS,
+            Layout::Blocked | Layout::Verified => LINE_BITS,
             Layout::Partitioned => u64::from(probes),
             Layout::Counting | Layout::Exact | Layout::Standard => 64,
         };
@@ -99,7 +102,7 @@ impl Sizing {
             Layout::Counting | Layout::Partitioned | Layout::Standard => {
                 self.fill_ratio(urls).powf(f64::from(self.probes))
             }
-            Layout::Exact => urls / 2_f64.powi(64),
+            Layout::Exact | Layout::Verified => urls / 2_f64.powi(64),
         }
     }
 
@@ -108,7 +111,7 @@ impl Sizing {
         match self.layout {
             Layout::Blocked => self.lines() * lost_in_line(urls / self.lines(), self.probes),
             Layout::Counting | Layout::Partitioned | Layout::Standard => integral(|urls| self.rate(urls), urls),
-            Layout::Exact => urls * self.rate(urls) / 2.0,
+            Layout::Exact | Layout::Verified => urls * self.rate(urls) / 2.0,
         }
     }
 
@@ -145,7 +148,7 @@ impl Sizing {
     fn ln_spared(&self) -> f64 {
         let (bits, probes) = (self.bits as f64, f64::from(self.probes));
         match self.layout {
-            Layout::Blocked => {
+            Layout::Blocked | Layout::Verified => {
                 let spared_in_lane = (1.0 - 1.0 / LANE_BITS).powf(probes / f64::from(LANE_PROBES));
                 ((spared_in_lane - 1.0) / self.lines()).ln_1p()
             }

@@ -8,7 +8,7 @@
 //! header:    hash strategy     u32   how keys become fingerprints, 1
 //!            probe strategy    u32   how fingerprints become places and probes, 1
 //!            key               u64   of the fingerprints
-//!            layout            u8    0 blocked, 1 counting, 2 exact, 3 partitioned, 4 standard
+//!            layout            u8    0 blocked, 1 counting, 2 exact, 3 partitioned, 4 standard, 5 verified
 //!            on_full           u8    0 grow, 1 stop, 2 warn
 //!            open_ended        u8    0 or 1
 //!            shards            u32
@@ -25,6 +25,9 @@
 //!   and where audited:
 //!     audit:     shown u64, false positives u64, holds fingerprint 0 u8, words u64
 //!     words:     as above
+//!   and of the verified layout:
+//!     verified:  lookups, from_memory, rescued, pages_read, bytes_written, failures, words u64
+//!     words:     as above: the shard's fingerprints, ascending
 //! end:       an empty frame, and nothing after it
 //! ```
 //!
@@ -32,86 +35,33 @@
 //! of its table: a fingerprint each, or 0.
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::exact::Exact;
 use super::filter::Filter;
-use super::frames::{Fields, FrameReader, FrameWriter, read_exact};
+use super::frames::{Fields, FrameReader, FrameWriter, MAX_PAYLOAD, read_exact};
 use super::growth::{MAX_LAYERS, Plan};
 use super::options::is_to_be_had;
 use super::probes::{LANE_PROBES, LINE_BITS, STRATEGY};
 use super::shard::{Counts, Layer, Shard};
 use super::sizing::MAX_PROBES;
-use super::{Layout, OnFull, SeenError, SeenOptions, SeenSet, Sizing};
+use super::verified::{Verified, VerifiedCounts};
+use super::{Layout, OnFull, SeenError, SeenOptions, SeenSet, Sizing, SnapshotError};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
 
 const MAGIC: [u8; 8] = *b"seen set";
-const VERSION: u32 = 1;
-const LAYOUTS: [Layout; 5] = [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard];
+pub(super) const VERSION: u32 = 1;
+const LAYOUTS: [Layout; 6] =
+    [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified];
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
-
-/// Why a snapshot cannot be read, or not be merged.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SnapshotError {
-    /// The file says something that cannot be, or its checksum is wrong.
-    #[error("damaged at byte {offset}: {reason}")]
-    Damaged {
-        /// Where the frame begins, in bytes.
-        offset: u64,
-        /// What is wrong.
-        reason: &'static str,
-    },
-    /// Two sets that cannot be merged.
-    #[error("cannot be merged: {0}")]
-    Geometry(&'static str),
-    /// The fingerprints are keyed with another number than expected: none of them would be found.
-    #[error("keyed with another number than this job's")]
-    Key,
-    /// What was saved cannot be made here.
-    #[error("cannot be made here")]
-    Options(#[from] SeenError),
-    /// The file cannot be read.
-    #[error("cannot read on at byte {offset}")]
-    Read {
-        /// Where the frame begins, in bytes.
-        offset: u64,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file ends too early.
-    #[error("ends inside the frame that begins at byte {offset}")]
-    Short {
-        /// Where the frame begins, in bytes.
-        offset: u64,
-    },
-    /// Fingerprints or probes are made in a way that this version does not know.
-    #[error("{what} strategy {found} is not known here; this version has {known}")]
-    Strategy {
-        /// `hash` or `probe`.
-        what: &'static str,
-        /// The file's.
-        found: u32,
-        /// Ours.
-        known: u32,
-    },
-    /// Not a snapshot of a seen set.
-    #[error("not a snapshot of a seen set")]
-    Unknown,
-    /// A format that this version does not know.
-    #[error("format version {found} is not known here; this version has {VERSION}")]
-    Version {
-        /// The file's.
-        found: u32,
-    },
-}
 
 impl SeenSet {
     /// Writes all of it, with one shard locked at a time, holding 64 KiB. While it is in use, what is inserted meanwhile may be in the
     /// snapshot or not.
     ///
     /// # Errors
-    /// As writing fails.
+    /// As writing fails; and, in the verified layout, as reading its directory does.
     pub fn save(&self, mut to: impl Write) -> io::Result<()> {
         to.write_all(&MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
@@ -126,9 +76,23 @@ impl SeenSet {
     /// Reads what [`save`](Self::save) wrote, holding 64 KiB beside the set; `key`, where it is given, must be that of the snapshot.
     ///
     /// # Errors
-    /// Where the file is not a snapshot, not whole, or not for this version, key or machine.
+    /// Where the file is not a snapshot, not whole, or not for this version, key or machine; and where it is of the verified layout, which
+    /// needs a directory: [`load_in`](Self::load_in).
     pub fn load(from: impl Read, key: Option<FingerprintKey>) -> Result<Self, SnapshotError> {
-        let (mut frames, options) = open(from)?;
+        Self::read(from, key, None)
+    }
+
+    /// As [`load`](Self::load); the fingerprints of the verified layout go into this directory, others need none.
+    ///
+    /// # Errors
+    /// As `load`, and where the directory cannot be written.
+    pub fn load_in(from: impl Read, key: Option<FingerprintKey>, directory: &Path) -> Result<Self, SnapshotError> {
+        Self::read(from, key, Some(directory))
+    }
+
+    fn read(from: impl Read, key: Option<FingerprintKey>, directory: Option<&Path>) -> Result<Self, SnapshotError> {
+        let (mut frames, mut options) = open(from)?;
+        options.directory = directory.map(Path::to_owned);
         if key.is_some_and(|key| key != options.key) {
             return Err(SnapshotError::Key);
         }
@@ -141,40 +105,6 @@ impl SeenSet {
         let shards = shards.collect::<Result<Vec<_>, SnapshotError>>()?;
         frames.finish()?;
         Ok(Self::from_shards(growth, shards))
-    }
-
-    /// The union with what another snapshot holds, read as by [`load`](Self::load): whatever either has seen. Counts of new URLs
-    /// are then estimates from the fill; of URLs in both, each set's audit has counted.
-    ///
-    /// Where a layer of the union is fuller than it was sized for, the rate is above its share; the statistics say what it is.
-    ///
-    /// # Errors
-    /// As `load`, and where the two differ in layout, size, shards or key; and for the counting layout, since a URL in both would be
-    /// counted twice, and outlive its removal.
-    pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
-        let (mut frames, options) = open(from)?;
-        let ours = self.options();
-        if ours.key != options.key {
-            return Err(SnapshotError::Key);
-        }
-        for (differs, reason) in [
-            (ours.layout != options.layout, "the layouts differ"),
-            (ours.shards != options.shards, "the numbers of shards differ"),
-            (ours.audit != options.audit, "the audits' samples differ"),
-            (ours.layout == Layout::Counting, "a URL in both would be counted twice, and outlive its removal"),
-        ] {
-            if differs {
-                return Err(SnapshotError::Geometry(reason));
-            }
-        }
-        let mut full = false;
-        for shard in self.shards_mut() {
-            absorb_shard(&mut frames, shard, &options)?;
-            full |= shard.full;
-        }
-        self.set_full(full);
-        frames.finish()?;
-        Ok(self)
     }
 }
 
@@ -197,7 +127,7 @@ fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> 
 }
 
 /// Reads up to the first shard.
-fn open<R: Read>(mut from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
+pub(super) fn open<R: Read>(mut from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
     let (mut magic, mut version) = ([0; 8], [0; 4]);
     read_exact(&mut from, &mut magic, 0)?;
     if magic != MAGIC {
@@ -227,6 +157,7 @@ fn open<R: Read>(mut from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotE
         capacity: header.u64()?,
         false_positive_rate: header.f64()?,
         bits_per_url: Some(header.f64()?).filter(|&bits| bits != 0.0),
+        directory: None,
     };
     header.end()?;
     Ok((frames, options))
@@ -259,11 +190,29 @@ fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Resul
         frames.put([u8::from(audit.held.holds_zero())]).put((words.len() as u64).to_le_bytes()).end()?;
         frames.words(words)?;
     }
-    Ok(())
+    shard.verified.as_ref().map_or(Ok(()), |verified| save_verified(frames, verified))
+}
+
+fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> io::Result<()> {
+    let VerifiedCounts { lookups, from_memory, rescued, pages_read, bytes_written, failures } = verified.counts;
+    for count in [lookups, from_memory, rescued, pages_read, bytes_written, failures, verified.len()] {
+        frames.put(count.to_le_bytes());
+    }
+    frames.end()?;
+    let mut ascending = verified.ascending()?;
+    let mut piece = Vec::with_capacity(MAX_PAYLOAD / 8);
+    while let Some(bits) = ascending.next_until(u64::MAX)? {
+        piece.push(bits);
+        if piece.len() == piece.capacity() {
+            frames.words(&piece)?;
+            piece.clear();
+        }
+    }
+    frames.words(&piece)
 }
 
 /// Reads a shard's frames into `shard`, which is empty or holds what the union is made with.
-fn absorb_shard<R: Read>(
+pub(super) fn absorb_shard<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,
     options: &SeenOptions,
@@ -299,6 +248,46 @@ fn absorb_shard<R: Read>(
         fields.end()?;
         absorb_table(frames, &mut audit.held, holds_zero, words)?;
     }
+    if shard.verified.is_some() { absorb_verified(frames, shard) } else { Ok(()) }
+}
+
+fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> Result<(), SnapshotError> {
+    let Some(verified) = &mut shard.verified else { return Ok(()) };
+    let mut fields = frames.next()?;
+    let counts = &mut verified.counts;
+    for count in [
+        &mut counts.lookups,
+        &mut counts.from_memory,
+        &mut counts.rescued,
+        &mut counts.pages_read,
+        &mut counts.bytes_written,
+        &mut counts.failures,
+    ] {
+        *count = count.saturating_add(fields.u64()?);
+    }
+    let words = usize::try_from(fields.u64()?).unwrap_or(usize::MAX);
+    fields.end()?;
+    let mut union = match verified.union() {
+        Ok(union) => union,
+        Err(error) => return Err(shard.disk_error(error).into()),
+    };
+    let (mut last, mut ascend, mut pushed) = (None, true, Ok(()));
+    let offset = frames.offset();
+    frames.words(words, |_, words| {
+        for &bits in words {
+            ascend &= last.replace(bits) < Some(bits);
+            if ascend && pushed.is_ok() {
+                pushed = union.push(bits);
+            }
+        }
+    })?;
+    if !ascend {
+        return Err(SnapshotError::Damaged { offset, reason: "fingerprints that do not ascend" });
+    }
+    match pushed.and_then(|()| union.finish()) {
+        Ok(run) => verified.replace(run),
+        Err(error) => return Err(shard.disk_error(error).into()),
+    }
     Ok(())
 }
 
@@ -309,7 +298,7 @@ fn absorb_layer<R: Read>(
     index: usize,
 ) -> Result<(), SnapshotError> {
     let mut fields = frames.next()?;
-    let sizing = Sizing { layout: options.layout, bits: fields.u64()?, probes: fields.u32()? };
+    let sizing = Sizing { layout: options.layout.of_filter(), bits: fields.u64()?, probes: fields.u32()? };
     let plan = Plan { sizing, capacity: fields.u64()?, room: fields.u64()? };
     let inserted = fields.u64()?;
     let holds_zero = variant(&mut fields, &[false, true])?;
@@ -366,7 +355,9 @@ fn is_possible(sizing: Sizing) -> bool {
     let Sizing { layout, bits, probes } = sizing;
     bits > 0
         && match layout {
-            Layout::Blocked => bits % LINE_BITS == 0 && [LANE_PROBES, 2 * LANE_PROBES].contains(&probes),
+            Layout::Blocked | Layout::Verified => {
+                bits % LINE_BITS == 0 && [LANE_PROBES, 2 * LANE_PROBES].contains(&probes)
+            }
             Layout::Exact => bits % 64 == 0,
             Layout::Partitioned => (1..=MAX_PROBES).contains(&probes) && bits % u64::from(probes) == 0,
             Layout::Counting | Layout::Standard => (1..=MAX_PROBES).contains(&probes),

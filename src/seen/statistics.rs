@@ -39,7 +39,7 @@ pub struct ShardStatistics {
     /// Distinct URLs shown, estimated from the fill; those taken for seen are in it.
     pub cardinality: f64,
     /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: what was asked for.
-    /// 0 for the exact layout.
+    /// 0 for the exact and verified layouts.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
@@ -49,6 +49,45 @@ pub struct ShardStatistics {
     pub expected_lost: f64,
     /// The same, measured; `None` where no sample is audited.
     pub audit: Option<AuditStatistics>,
+    /// What it took to verify the filter's answers; `None` but in the verified layout.
+    pub verified: Option<VerifiedStatistics>,
+}
+
+/// What the verified layout did to lose nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct VerifiedStatistics {
+    /// Times that the filter took a URL for seen, so that it was looked up.
+    pub lookups: u64,
+    /// Of these, answered from memory: the URL was new, or was looked up, not long ago.
+    pub from_memory: u64,
+    /// URLs that were new though the filter took them for seen: it alone would have lost them.
+    pub rescued: u64,
+    /// Pages of 4 KiB asked from the operating system, which may have them in its cache.
+    pub pages_read: u64,
+    /// Sorted runs that the fingerprints on disk are in.
+    pub runs: u64,
+    /// What these take, in bytes.
+    pub disk_bytes: u64,
+    /// What was written to keep them few, in bytes.
+    pub bytes_written: u64,
+    /// Reads and writes that failed; where it is not 0, URLs may be lost at the filter's rate.
+    pub failures: u64,
+}
+
+impl VerifiedStatistics {
+    /// Adds another shard's counts.
+    fn add(&mut self, other: &Self) {
+        self.lookups += other.lookups;
+        self.from_memory += other.from_memory;
+        self.rescued += other.rescued;
+        self.pages_read += other.pages_read;
+        self.runs += other.runs;
+        self.disk_bytes += other.disk_bytes;
+        self.bytes_written += other.bytes_written;
+        self.failures += other.failures;
+    }
 }
 
 impl ShardStatistics {
@@ -96,6 +135,9 @@ impl SeenStatistics {
             merged.expected_lost += shard.expected_lost;
             if let Some(audit) = &shard.audit {
                 merged.audit.get_or_insert_default().add(audit);
+            }
+            if let Some(verified) = &shard.verified {
+                merged.verified.get_or_insert_default().add(verified);
             }
         }
         merged.finish();

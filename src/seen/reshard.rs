@@ -1,0 +1,156 @@
+//! One set in another number of shards.
+//!
+//! Fingerprints that are kept are shown to the new shards. Of a Bloom filter only its bits are left, and they can move where a bit's place
+//! tells the shard of the URL that set it: in the blocked layout, whose lines stand in the order of the fingerprints.
+//! The lines of neighboring shards, one after the other, are the lines of one shard in their place: with `S` shards of `L` lines
+//! a fingerprint `x`, taken as a share of its space, lies in shard `s = floor(x S)` and there in line `floor((x S - s) L)`; and
+//! `s L + floor((x S - s) L) = floor(x S L)`, which is its line in one shard of `S L` lines.
+
+use std::sync::Arc;
+
+use super::filter::Filter;
+use super::growth::Growth;
+use super::probes::shard;
+use super::shard::{Counts, Layer, Shard};
+use super::verified::VerifiedCounts;
+use super::{Layout, SeenError, SeenOptions, SeenSet, Sizing};
+use crate::address::Fingerprint;
+
+impl SeenSet {
+    /// The same set in another number of shards, without the URLs: it answers as before, in the blocked layout its errors included.
+    ///
+    /// What was counted in a shard that is split stands in the first of its parts.
+    ///
+    /// # Errors
+    /// Where the layout cannot: the standard, partitioned and counting ones, and the blocked one into more shards unless its lines divide
+    /// evenly. Where the number of shards is out of its range, the memory cannot be had, or the verified layout's disk fails.
+    pub fn reshard(self, shards: usize) -> Result<Self, SeenError> {
+        let before = self.options().shards;
+        if shards == before {
+            return Ok(self);
+        }
+        let options = SeenOptions { shards, ..self.options().clone() };
+        let growth = Arc::new(options.check()?);
+        let unsupported = |reason| Err(SeenError::Unsupported { layout: options.layout, act: "reshard", reason });
+        match options.layout {
+            Layout::Blocked if shards < before => {
+                let mut old = self.into_shards();
+                let new = (0..shards).map(|_| joined(&old.by_ref().take(before / shards).collect::<Vec<_>>(), &growth));
+                Ok(Self::from_shards(Arc::clone(&growth), new.collect()))
+            }
+            Layout::Blocked => {
+                let parts = shards / before;
+                let lines_divide = |shard: &Shard| {
+                    shard.layers.iter().all(|layer| layer.filter.words().len().is_multiple_of(8 * parts))
+                };
+                let old: Vec<_> = self.into_shards().collect();
+                if !old.iter().all(lines_divide) {
+                    return unsupported("its lines do not divide evenly among so many");
+                }
+                let new = old.into_iter().flat_map(|shard| split(&shard, parts, &growth));
+                Ok(Self::from_shards(Arc::clone(&growth), new.collect()))
+            }
+            Layout::Exact | Layout::Verified => self.shown_again(&growth),
+            _ => unsupported("a bit does not tell which shard its URL belongs to"),
+        }
+    }
+
+    /// All fingerprints, shown to new shards.
+    fn shown_again(self, growth: &Arc<Growth>) -> Result<Self, SeenError> {
+        let (before, shards) = (self.options().shards, growth.options().shards);
+        let mut new = Self::from_shards(Arc::clone(growth), (0..shards).map(|_| Shard::new(growth)).collect());
+        let mut counts = vec![(Counts::default(), VerifiedCounts::default()); shards];
+        for (index, old) in self.into_shards().enumerate() {
+            for layer in &old.layers {
+                if let Filter::Exact(exact) = &layer.filter {
+                    exact.iter().for_each(|bits| show(&new, bits));
+                }
+            }
+            let (counts, of_verified) = &mut counts[index * shards / before];
+            counts.add(old.counts);
+            if let Some(verified) = &old.verified {
+                of_verified.add(verified.counts);
+                verified.for_each(|bits| show(&new, bits)).map_err(|error| old.disk_error(error))?;
+            }
+        }
+        new.check()?;
+        for (shard, (counts, of_verified)) in new.shards_mut().zip(counts) {
+            shard.counts = counts;
+            if let Some(verified) = &mut shard.verified {
+                verified.counts = of_verified;
+            }
+        }
+        Ok(new)
+    }
+}
+
+fn show(set: &SeenSet, bits: u64) {
+    set.insert(Fingerprint::from_bits(bits));
+}
+
+/// Neighbors, as one shard.
+fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
+    let mut whole = Shard::empty(growth);
+    let times = parts.len() as u64;
+    for index in 0..parts.iter().map(|part| part.layers.len()).max().unwrap_or(0) {
+        // All shards' layers are planned alike; where a neighbor has fewer, its lines are empty.
+        let layers: Vec<_> = parts.iter().map(|part| part.layers.get(index)).collect();
+        let Some(mut plan) = layers.iter().flatten().map(|layer| layer.plan).next() else { continue };
+        let each = plan.sizing;
+        plan.sizing = Sizing { bits: each.bits * times, ..each };
+        (plan.capacity, plan.room) = (plan.capacity * times, plan.room.saturating_mul(times));
+        let mut filter = Filter::new(plan.sizing, whole.split_bits);
+        let words = filter.words().len() / parts.len();
+        for (part, layer) in layers.iter().enumerate() {
+            if let Some(layer) = layer {
+                filter.absorb(part * words, layer.filter.words());
+            }
+        }
+        let inserted = layers.iter().flatten().map(|layer| layer.inserted).sum();
+        whole.layers.push(Layer { filter, plan, inserted });
+    }
+    for part in parts {
+        whole.full |= part.full;
+        whole.counts.add(part.counts);
+        if let (Some(audit), Some(theirs)) = (&mut whole.audit, &part.audit) {
+            audit.absorb(theirs);
+        }
+    }
+    whole
+}
+
+/// One shard, as neighbors.
+fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
+    let mut parts: Vec<_> = (0..times).map(|_| Shard::empty(growth)).collect();
+    for layer in &whole.layers {
+        let mut plan = layer.plan;
+        plan.sizing.bits /= times as u64;
+        plan.capacity = plan.capacity.div_ceil(times as u64);
+        if plan.room < u64::MAX {
+            plan.room = plan.room.div_ceil(times as u64);
+        }
+        let words = layer.filter.words();
+        for (part, words) in parts.iter_mut().zip(words.chunks(words.len() / times)) {
+            let mut filter = Filter::new(plan.sizing, part.split_bits);
+            filter.absorb(0, words);
+            let mut layer = Layer { filter, plan, inserted: 0 };
+            layer.estimate_inserted();
+            part.layers.push(layer);
+        }
+    }
+    parts[0].counts = whole.counts;
+    if let Some(audit) = &whole.audit {
+        for bits in audit.held.iter() {
+            let fingerprint = Fingerprint::from_bits(bits);
+            let part = shard(fingerprint, parts[0].split_bits) % times;
+            if let Some(audit) = &mut parts[part].audit {
+                audit.held.insert(fingerprint);
+            }
+        }
+        parts[0].audit.iter_mut().for_each(|part| part.count_from(audit));
+    }
+    for part in &mut parts {
+        part.full = whole.full;
+    }
+    parts
+}

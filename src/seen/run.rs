@@ -1,0 +1,225 @@
+//! Sorted fingerprints in a file. The one place on this floor that does I/O, and by the standard library alone.
+//!
+//! A run's file has no name: it is created in the directory, opened, and its name removed at once. So two sets may share a
+//! directory, the file's space is free again when the run is dropped, and a process that dies, however it dies, leaves nothing behind
+//! (but an empty file, if it died between the two). Nor has the file a format: nobody but this process ever reads it.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Fingerprints of a page: 4 KiB, the least that a disk reads at once.
+const PAGE: usize = 512;
+/// Fingerprints that are read together where all are wanted: 64 KiB.
+const PIECE: usize = 8192;
+/// Bytes of a fingerprint.
+const WIDTH: usize = 8;
+
+/// Ascending fingerprints, each once. In memory is the first of each page: an eighth of a bit for each fingerprint.
+#[derive(Debug)]
+pub(super) struct Run {
+    file: File,
+    len: u64,
+    firsts: Vec<u64>,
+}
+
+impl Run {
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Memory allocated.
+    pub(super) fn bytes(&self) -> usize {
+        self.firsts.capacity() * size_of::<u64>()
+    }
+
+    /// Whether this fingerprint is in it: at the price of one page read, or none.
+    pub(super) fn holds(&self, bits: u64, pages_read: &mut u64) -> io::Result<bool> {
+        let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(false) };
+        if self.firsts[page] == bits {
+            return Ok(true);
+        }
+        *pages_read += 1;
+        let mut bytes = [0; PAGE * WIDTH];
+        let page = self.read((page * PAGE) as u64, &mut bytes)?;
+        Ok(page.binary_search_by_key(&bits, |bytes| u64::from_le_bytes(*bytes)).is_ok())
+    }
+
+    /// Those from place `at` on, as many as fit in the buffer. Reading moves the file's one cursor, so nobody else may read meanwhile: the
+    /// shard's lock sees to it.
+    fn read<'a>(&self, at: u64, bytes: &'a mut [u8]) -> io::Result<&'a [[u8; WIDTH]]> {
+        let count = usize::try_from(self.len - at).unwrap_or(usize::MAX).min(bytes.len() / WIDTH);
+        let bytes = &mut bytes[..count * WIDTH];
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(at * WIDTH as u64))?;
+        file.read_exact(bytes)?;
+        Ok(bytes.as_chunks().0)
+    }
+}
+
+/// Writes a run from front to back.
+#[derive(Debug)]
+pub(super) struct RunWriter {
+    to: BufWriter<File>,
+    len: u64,
+    firsts: Vec<u64>,
+    last: Option<u64>,
+}
+
+impl RunWriter {
+    pub(super) fn new(directory: &Path) -> io::Result<Self> {
+        let file = nameless(directory)?;
+        Ok(Self { to: BufWriter::with_capacity(PIECE * WIDTH, file), len: 0, firsts: Vec::new(), last: None })
+    }
+
+    /// Appends a fingerprint, not below the last one; the last one again is nothing new.
+    pub(super) fn push(&mut self, bits: u64) -> io::Result<()> {
+        debug_assert!(self.last <= Some(bits), "a run ascends");
+        if self.last == Some(bits) {
+            return Ok(());
+        }
+        if self.len.is_multiple_of(PAGE as u64) {
+            self.firsts.push(bits);
+        }
+        self.last = Some(bits);
+        self.len += 1;
+        self.to.write_all(&bits.to_le_bytes())
+    }
+
+    pub(super) fn finish(self) -> io::Result<Run> {
+        let Self { to, len, mut firsts, .. } = self;
+        let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+        firsts.shrink_to_fit();
+        Ok(Run { file, len, firsts })
+    }
+}
+
+/// Fingerprints one after the other: of a run, holding 64 KiB of it, or of the memory.
+#[derive(Debug)]
+pub(super) struct Cursor<'a> {
+    run: Option<&'a Run>,
+    /// The place in the run from which the next piece is read.
+    at: u64,
+    piece: std::vec::IntoIter<u64>,
+    next: Option<u64>,
+}
+
+impl<'a> Cursor<'a> {
+    /// Of these, which ascend.
+    pub(super) fn of(ascending: Vec<u64>) -> Self {
+        let mut piece = ascending.into_iter();
+        let next = piece.next();
+        Self { run: None, at: 0, piece, next }
+    }
+
+    pub(super) fn over(run: &'a Run) -> io::Result<Self> {
+        let mut cursor = Self { run: Some(run), at: 0, piece: Vec::new().into_iter(), next: None };
+        cursor.advance()?;
+        Ok(cursor)
+    }
+
+    fn advance(&mut self) -> io::Result<()> {
+        self.next = self.piece.next();
+        if let (None, Some(run)) = (self.next, self.run.filter(|run| self.at < run.len)) {
+            let mut bytes = vec![0; PIECE * WIDTH];
+            let piece: Vec<_> = run.read(self.at, &mut bytes)?.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+            self.at += piece.len() as u64;
+            self.piece = piece.into_iter();
+            self.next = self.piece.next();
+        }
+        Ok(())
+    }
+}
+
+/// Several cursors as one, in ascending order; a fingerprint that more than one has comes as often.
+#[derive(Debug)]
+pub(super) struct Merge<'a>(pub(super) Vec<Cursor<'a>>);
+
+impl Merge<'_> {
+    /// The next one, if it is at most `until`.
+    pub(super) fn next_until(&mut self, until: u64) -> io::Result<Option<u64>> {
+        // There are only a few: a heap would not be faster.
+        let least = self.0.iter_mut().filter(|cursor| cursor.next.is_some()).min_by_key(|cursor| cursor.next);
+        let Some(least) = least.filter(|cursor| cursor.next <= Some(until)) else { return Ok(None) };
+        let next = least.next;
+        least.advance()?;
+        Ok(next)
+    }
+}
+
+/// A file of this process alone.
+fn nameless(directory: &Path) -> io::Result<File> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!("seen-{}-{number}.run", std::process::id()));
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => return fs::remove_file(&path).map(|()| file),
+            // Of a process that had this number before, and died.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::NotFound && !directory.exists() => fs::create_dir_all(directory)?,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(directory: &Path, fingerprints: impl IntoIterator<Item = u64>) -> Run {
+        let mut writer = RunWriter::new(directory).unwrap();
+        fingerprints.into_iter().try_for_each(|bits| writer.push(bits)).unwrap();
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn a_run_holds_what_was_written_and_nothing_between() {
+        let directory = tempfile::tempdir().unwrap();
+        for len in [0, 1, 2, 511, 512, 513, 1024, 20_000_u64] {
+            let run = run(directory.path(), (0..len).map(|count| count * 3 + 1));
+            assert_eq!(run.len(), len);
+            let held = |bits| run.holds(bits, &mut 0).unwrap();
+            for bits in 0..len * 3 + 3 {
+                assert_eq!(held(bits), bits % 3 == 1 && bits < len * 3, "{bits} of {len}");
+            }
+            assert!(!held(u64::MAX));
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "a file has kept its name");
+    }
+
+    #[test]
+    fn a_question_reads_one_page_at_most() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = run(directory.path(), (0..5000).map(|count| count * 2 + 10));
+        for (bits, pages) in [(9, 0), (10, 0), (11, 1), (10 + 2 * 512, 0), (12 + 2 * 512, 1), (u64::MAX, 1)] {
+            let mut pages_read = 0;
+            run.holds(bits, &mut pages_read).unwrap();
+            assert_eq!(pages_read, pages, "{bits}");
+        }
+    }
+
+    #[test]
+    fn a_merge_ascends_and_keeps_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let runs = [2, 3, 5].map(|step| run(directory.path(), (0..30_000).step_by(step)));
+        let mut cursors: Vec<_> = runs.iter().map(|run| Cursor::over(run).unwrap()).collect();
+        cursors.push(Cursor::of(vec![1, 7, u64::MAX]));
+        let mut merge = Merge(cursors);
+        let mut merged = RunWriter::new(directory.path()).unwrap();
+        let mut count = 0;
+        for until in [14_000, u64::MAX] {
+            while let Some(bits) = merge.next_until(until).unwrap() {
+                assert!(bits <= until);
+                merged.push(bits).unwrap();
+                count += 1;
+            }
+        }
+        assert_eq!(count, 15_000 + 10_000 + 6000 + 3);
+        let merged = merged.finish().unwrap();
+        let expected = (0..30_000).filter(|bits| [2, 3, 5].iter().any(|step| bits % step == 0)).count() + 3;
+        assert_eq!(merged.len(), expected as u64);
+        assert!(merged.holds(29_999 - 2, &mut 0).unwrap() && merged.holds(u64::MAX, &mut 0).unwrap());
+    }
+}

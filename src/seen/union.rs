@@ -1,0 +1,96 @@
+//! Two sets as one.
+
+use std::io::Read;
+
+use super::filter::Filter;
+use super::shard::{Layer, Shard};
+use super::snapshot::{absorb_shard, open};
+use super::{Layout, SeenOptions, SeenSet, SnapshotError};
+
+impl SeenSet {
+    /// The union with what another snapshot holds, read as by [`load`](Self::load): whatever either has seen. Counts of new URLs
+    /// are then estimates from the fill; of URLs in both, each set's audit has counted.
+    ///
+    /// Where a layer of the union is fuller than it was sized for, the rate is above its share; the statistics say what it is.
+    ///
+    /// # Errors
+    /// As `load`, and where the two differ in layout, size, shards or key; and for the counting layout, since a URL in both would be
+    /// counted twice, and outlive its removal.
+    pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
+        let (mut frames, options) = open(from)?;
+        fit(self.options(), &options)?;
+        let mut full = false;
+        for shard in self.shards_mut() {
+            absorb_shard(&mut frames, shard, &options)?;
+            full |= shard.full;
+        }
+        self.set_full(full);
+        frames.finish()?;
+        Ok(self)
+    }
+
+    /// As [`merge`](Self::merge), with another set in memory. While that is in use, what is inserted meanwhile may be in the union or not.
+    ///
+    /// # Errors
+    /// As `merge` where the two differ, and of the verified layout as its directory is read and written.
+    pub fn union(mut self, other: &Self) -> Result<Self, SnapshotError> {
+        fit(self.options(), other.options())?;
+        let mut full = false;
+        for (index, shard) in self.shards_mut().enumerate() {
+            unite(shard, &other.lock(index))?;
+            full |= shard.full;
+        }
+        self.set_full(full);
+        Ok(self)
+    }
+}
+
+/// Whether what stands at a place in one stands there in the other.
+fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
+    if ours.key != theirs.key {
+        return Err(SnapshotError::Key);
+    }
+    for (differs, reason) in [
+        (ours.layout != theirs.layout, "the layouts differ"),
+        (ours.shards != theirs.shards, "the numbers of shards differ"),
+        (ours.audit != theirs.audit, "the audits' samples differ"),
+        (ours.layout == Layout::Counting, "a URL in both would be counted twice, and outlive its removal"),
+    ] {
+        if differs {
+            return Err(SnapshotError::Geometry(reason));
+        }
+    }
+    Ok(())
+}
+
+fn unite(shard: &mut Shard, other: &Shard) -> Result<(), SnapshotError> {
+    shard.counts.add(other.counts);
+    shard.full |= other.full;
+    for (index, theirs) in other.layers.iter().enumerate() {
+        let merged = index < shard.layers.len();
+        if !merged {
+            let filter = Filter::new(theirs.plan.sizing, shard.split_bits);
+            shard.layers.push(Layer { filter, plan: theirs.plan, inserted: theirs.inserted });
+        }
+        let layer = &mut shard.layers[index];
+        if let (Filter::Exact(exact), Filter::Exact(theirs)) = (&mut layer.filter, &theirs.filter) {
+            exact.absorb_table(theirs);
+            layer.inserted = exact.len() as u64;
+            continue;
+        }
+        if layer.plan.sizing != theirs.plan.sizing {
+            return Err(SnapshotError::Geometry("a layer's sizes differ"));
+        }
+        layer.filter.absorb(0, theirs.filter.words());
+        if merged {
+            layer.estimate_inserted();
+        }
+    }
+    if let (Some(audit), Some(theirs)) = (&mut shard.audit, &other.audit) {
+        audit.absorb(theirs);
+    }
+    if let (Some(verified), Some(theirs)) = (&mut shard.verified, &other.verified) {
+        verified.absorb(theirs).map_err(|error| shard.disk_error(error))?;
+    }
+    Ok(())
+}

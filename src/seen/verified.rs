@@ -1,0 +1,257 @@
+use std::io;
+use std::path::PathBuf;
+
+use super::exact::Exact;
+use super::probes::Probes;
+use super::run::{Cursor, Merge, Run, RunWriter};
+use super::{Sighting, VerifiedStatistics};
+use crate::address::Fingerprint;
+
+/// Every fingerprint of a shard, on disk, behind its Bloom filter: what the filter takes for seen is looked up here, so nothing is lost. The
+/// two-step test that browsers use on lists of bad URLs.
+///
+/// New ones gather in memory. When they are a 256th of what is on disk, they are merged, together with all smaller runs, into a new run; a run
+/// at least 8 times larger than what follows it stays. So there are three or four runs, each page of them known in memory by
+/// its first fingerprint, and a look at the disk reads one page of each, the newest first. In memory this is 2 bits a URL, beside the
+/// filter's.
+///
+/// It is a cache of what the job's snapshot and journal know, and is gone with the process. Where the disk fails, the filter's answer
+/// stands: the set is then what a Bloom filter alone would be, `New` is still said once, and [`failure`](Self::failure) tells. What
+/// cannot be written stays in memory.
+#[derive(Debug)]
+pub(super) struct Verified {
+    directory: PathBuf,
+    split_bits: u32,
+    /// Not on disk yet.
+    fresh: Exact,
+    /// How many fresh ones are merged into the runs.
+    room: usize,
+    /// Found on disk, or brought there, lately: the latest that fell into each slot; 0 is none.
+    recent: Vec<u64>,
+    /// Oldest and largest first.
+    runs: Vec<Run>,
+    pub(super) counts: VerifiedCounts,
+    failure: Option<io::Error>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct VerifiedCounts {
+    pub(super) lookups: u64,
+    pub(super) from_memory: u64,
+    pub(super) rescued: u64,
+    pub(super) pages_read: u64,
+    pub(super) bytes_written: u64,
+    pub(super) failures: u64,
+}
+
+impl VerifiedCounts {
+    pub(super) fn add(&mut self, other: Self) {
+        let Self { lookups, from_memory, rescued, pages_read, bytes_written, failures } = other;
+        self.lookups += lookups;
+        self.from_memory += from_memory;
+        self.rescued += rescued;
+        self.pages_read += pages_read;
+        self.bytes_written += bytes_written;
+        self.failures += failures;
+    }
+}
+
+/// Fresh ones are merged when they are one in so many of all.
+const FRESH: u64 = 256;
+/// But not before they fill a page.
+const MIN_ROOM: usize = 512;
+/// How much larger than all that follow it a run must be to stay as it is. Together with [`FRESH`] it sets the number of
+/// runs, so of reads a lookup, against the times that a fingerprint is written.
+const TIER: u64 = 8;
+
+impl Verified {
+    pub(super) fn new(directory: PathBuf, split_bits: u32) -> Self {
+        Self {
+            directory,
+            split_bits,
+            fresh: Exact::for_urls(MIN_ROOM as u64, split_bits),
+            room: MIN_ROOM,
+            recent: vec![0; 2 * MIN_ROOM],
+            runs: Vec::new(),
+            counts: VerifiedCounts::default(),
+            failure: None,
+        }
+    }
+
+    /// The last word on what the filter answered; remembers what is new.
+    #[inline]
+    pub(super) fn check(&mut self, probes: Probes, answer: Sighting) -> Sighting {
+        if answer == Sighting::Seen && self.holds(probes) {
+            return Sighting::Seen;
+        }
+        self.counts.rescued += u64::from(answer == Sighting::Seen);
+        self.fresh.insert(probes.fingerprint);
+        if self.fresh.len() >= self.room
+            && let Err(error) = self.flush()
+        {
+            self.fail(error);
+            // Not tried again with each URL that comes.
+            self.room = 2 * self.fresh.len();
+        }
+        Sighting::New
+    }
+
+    /// Whether what the filter took for seen is.
+    pub(super) fn holds(&mut self, probes: Probes) -> bool {
+        self.counts.lookups += 1;
+        let bits = probes.fingerprint.bits();
+        let slot = probes.slot(self.recent.len());
+        if self.fresh.contains(probes.fingerprint) || bits != 0 && self.recent[slot] == bits {
+            self.counts.from_memory += 1;
+            return true;
+        }
+        for run in self.runs.iter().rev() {
+            match run.holds(bits, &mut self.counts.pages_read) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.recent[slot] = bits;
+                    return true;
+                }
+                Err(error) => {
+                    self.fail(error);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Distinct fingerprints.
+    pub(super) fn len(&self) -> u64 {
+        self.stored() + self.fresh.len() as u64
+    }
+
+    /// Why the filter's answers stand unverified, some of them.
+    pub(super) fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
+    }
+
+    /// All of them, ascending.
+    pub(super) fn ascending(&self) -> io::Result<Merge<'_>> {
+        self.merge_from(0)
+    }
+
+    pub(super) fn for_each(&self, mut each: impl FnMut(u64)) -> io::Result<()> {
+        let mut ascending = self.ascending()?;
+        while let Some(bits) = ascending.next_until(u64::MAX)? {
+            each(bits);
+        }
+        Ok(())
+    }
+
+    /// The union with another, whose counts are added.
+    pub(super) fn absorb(&mut self, other: &Self) -> io::Result<()> {
+        let mut union = self.union()?;
+        let mut theirs = other.ascending()?;
+        while let Some(bits) = theirs.next_until(u64::MAX)? {
+            union.push(bits)?;
+        }
+        let run = union.finish()?;
+        self.replace(run);
+        self.counts.add(other.counts);
+        Ok(())
+    }
+
+    /// Of all there are and more to come, one run.
+    pub(super) fn union(&self) -> io::Result<Union<'_>> {
+        Ok(Union { ours: self.ascending()?, to: RunWriter::new(&self.directory)? })
+    }
+
+    /// Replaces all by what a union has made of it.
+    pub(super) fn replace(&mut self, run: Run) {
+        self.settle(0, run);
+    }
+
+    /// Memory allocated.
+    pub(super) fn bytes(&self) -> usize {
+        let runs = self.runs.iter().map(Run::bytes).sum::<usize>() + self.runs.capacity() * size_of::<Run>();
+        self.fresh.bytes() + self.recent.capacity() * size_of::<u64>() + runs
+    }
+
+    pub(super) fn statistics(&self) -> VerifiedStatistics {
+        let VerifiedCounts { lookups, from_memory, rescued, pages_read, bytes_written, failures } = self.counts;
+        let (runs, disk_bytes) = (self.runs.len() as u64, self.stored() * size_of::<u64>() as u64);
+        VerifiedStatistics { lookups, from_memory, rescued, pages_read, runs, disk_bytes, bytes_written, failures }
+    }
+
+    fn stored(&self) -> u64 {
+        self.runs.iter().map(Run::len).sum()
+    }
+
+    fn fail(&mut self, error: io::Error) {
+        self.counts.failures += 1;
+        self.failure.get_or_insert(error);
+    }
+
+    /// Brings the fresh ones to the disk. Where that fails, everything is as it was.
+    #[cold]
+    fn flush(&mut self) -> io::Result<()> {
+        let (mut from, mut len) = (self.runs.len(), self.fresh.len() as u64);
+        while from > 0 && self.runs[from - 1].len() < TIER * len {
+            from -= 1;
+            len += self.runs[from].len();
+        }
+        let mut merge = self.merge_from(from)?;
+        let mut to = RunWriter::new(&self.directory)?;
+        while let Some(bits) = merge.next_until(u64::MAX)? {
+            to.push(bits)?;
+        }
+        let run = to.finish()?;
+        self.settle(from, run);
+        Ok(())
+    }
+
+    /// The runs from this one on, and the fresh ones.
+    fn merge_from(&self, from: usize) -> io::Result<Merge<'_>> {
+        let mut cursors: Vec<_> = self.runs[from..].iter().map(Cursor::over).collect::<io::Result<_>>()?;
+        let mut fresh: Vec<_> = self.fresh.iter().collect();
+        fresh.sort_unstable();
+        cursors.push(Cursor::of(fresh));
+        Ok(Merge(cursors))
+    }
+
+    /// Puts a run in the place of those from this one on, and of the fresh ones, which are recent from now on.
+    fn settle(&mut self, from: usize, run: Run) {
+        self.counts.bytes_written += run.len() * size_of::<u64>() as u64;
+        self.runs.truncate(from);
+        self.runs.push(run);
+        self.room = usize::try_from(self.stored() / FRESH).unwrap_or(usize::MAX).max(MIN_ROOM);
+        if self.recent.len() < 2 * self.room {
+            self.recent = vec![0; 3 * self.room];
+        }
+        let fresh = std::mem::replace(&mut self.fresh, Exact::for_urls(self.room as u64, self.split_bits));
+        for bits in fresh.iter() {
+            let slot = Probes::new(Fingerprint::from_bits(bits), self.split_bits).slot(self.recent.len());
+            self.recent[slot] = bits;
+        }
+    }
+}
+
+/// A run in the making, of what is there and what comes.
+#[derive(Debug)]
+pub(super) struct Union<'a> {
+    ours: Merge<'a>,
+    to: RunWriter,
+}
+
+impl Union<'_> {
+    /// Adds a fingerprint, above the last one that was added.
+    pub(super) fn push(&mut self, bits: u64) -> io::Result<()> {
+        while let Some(ours) = self.ours.next_until(bits)? {
+            self.to.push(ours)?;
+        }
+        self.to.push(bits)
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<Run> {
+        while let Some(ours) = self.ours.next_until(u64::MAX)? {
+            self.to.push(ours)?;
+        }
+        self.to.finish()
+    }
+}

@@ -1,0 +1,111 @@
+//! A set in another number of shards answers as before.
+
+use crawler::address::{Fingerprint, FingerprintKey};
+use crawler::seen::{Layout, SeenError, SeenOptions, SeenSet, Sighting};
+
+fn key(count: u64) -> Fingerprint {
+    FingerprintKey::from_u64(9).fingerprint_bytes(&count.to_le_bytes())
+}
+
+fn filled(layout: Layout, capacity: u64, shards: usize, urls: u64) -> SeenSet {
+    let mut options = SeenOptions::default();
+    (options.layout, options.capacity, options.shards) = (layout, capacity, shards);
+    (options.false_positive_rate, options.audit) = (0.05, 4);
+    options.directory = Some(std::env::temp_dir());
+    let seen = SeenSet::new(&options).unwrap();
+    for count in 0..urls {
+        seen.insert(key(count));
+    }
+    seen
+}
+
+/// Of keys shown and keys not shown, those that it takes for seen.
+fn answers(seen: &SeenSet, urls: u64) -> Vec<bool> {
+    (0..3 * urls).map(|count| seen.contains(key(count))).collect()
+}
+
+#[test]
+fn lines_side_by_side_are_one_filter() {
+    // Once in a single layer, and once in several, of which the shards have not all begun the last.
+    for (capacity, urls) in [(20_000, 10_000), (2_000, 9_000)] {
+        for shards in [8, 2, 1] {
+            let seen = filled(Layout::Blocked, capacity, 16, urls);
+            let (before, as_before) = (seen.statistics().merged, answers(&seen, urls));
+            let seen = seen.reshard(shards).unwrap();
+            assert_eq!(seen.options().shards, shards);
+            assert!(answers(&seen, urls) == as_before, "{shards} shards of {urls}");
+            let after = seen.statistics().merged;
+            assert_eq!((after.bits_set, after.inserted, after.tests), (before.bits_set, before.inserted, before.tests));
+            let (audit, audit_before) = (after.audit.clone().unwrap(), before.audit.unwrap());
+            assert_eq!((audit.shown, audit.false_positives), (audit_before.shown, audit_before.false_positives));
+            assert!(after.false_positive_rate_estimated < 0.06, "{after:?}");
+            // And it goes on, into further layers.
+            let lost = (urls..4 * urls).filter(|&count| seen.insert(key(count)) == Sighting::Seen).count() as f64;
+            assert!(lost / (3.0 * urls as f64) < 0.055, "{lost} lost");
+            assert!((0..4 * urls).all(|count| seen.insert(key(count)) == Sighting::Seen));
+            let audit = seen.statistics().merged.audit.unwrap();
+            assert!((audit.shown as f64 - urls as f64).abs() < 0.05 * urls as f64, "{audit:?} of {urls}");
+        }
+    }
+}
+
+#[test]
+fn lines_that_divide_make_more_shards() {
+    let seen = filled(Layout::Blocked, 20_000, 16, 10_000).reshard(1).unwrap();
+    let (before, as_before) = (seen.statistics().merged, answers(&seen, 10_000));
+    let seen = seen.reshard(16).unwrap();
+    assert!(answers(&seen, 10_000) == as_before);
+    let statistics = seen.statistics();
+    assert_eq!(statistics.merged.bits_set, before.bits_set);
+    assert_eq!(statistics.merged.inserted, before.inserted);
+    let shown = before.audit.unwrap().shown;
+    assert_eq!(statistics.merged.audit.unwrap().shown, shown);
+    let share = |bits_set: u64| bits_set as f64 / before.bits_set as f64 * 16.0;
+    assert!(statistics.shards.iter().all(|shard| (0.8..1.2).contains(&share(shard.bits_set))));
+    // The audit knows those shown before, wherever they are now.
+    for count in 0..10_000 {
+        seen.insert(key(count));
+    }
+    let again = seen.statistics().merged;
+    assert_eq!(again.audit.unwrap().shown, shown);
+
+    let odd = filled(Layout::Blocked, 20_000, 1, 0).reshard(1 << 10).map(drop).unwrap_err();
+    assert_eq!(odd.to_string(), "the blocked layout cannot reshard: its lines do not divide evenly among so many");
+}
+
+#[test]
+fn fingerprints_that_are_kept_go_anywhere() {
+    for layout in [Layout::Exact, Layout::Verified] {
+        for (from, to) in [(16, 4), (4, 16), (1, 64), (64, 1)] {
+            let seen = filled(layout, 10_000, from, 30_000);
+            seen.insert(Fingerprint::from_bits(0));
+            let before = seen.statistics().merged;
+            let seen = seen.reshard(to).unwrap();
+            let after = seen.statistics();
+            assert_eq!(after.shards.len(), to);
+            assert_eq!((after.merged.inserted, after.merged.tests), (before.inserted, before.tests));
+            assert!((after.merged.cardinality - before.cardinality).abs() < 1e-6);
+            let looked_up =
+                |row: &crawler::seen::ShardStatistics| row.verified.as_ref().map(|verified| verified.lookups);
+            assert_eq!(looked_up(&after.merged), looked_up(&before));
+            assert!((0..30_000).all(|count| seen.contains(key(count)) && !seen.contains(key(count + 30_000))));
+            assert!(seen.contains(Fingerprint::from_bits(0)));
+        }
+    }
+}
+
+#[test]
+fn bits_without_a_place_stay_where_they_are() {
+    for layout in [Layout::Counting, Layout::Partitioned, Layout::Standard] {
+        let error = filled(layout, 1000, 4, 100).reshard(2).map(drop).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the {layout} layout cannot reshard: a bit does not tell which shard its URL belongs to")
+        );
+        assert!(filled(layout, 1000, 4, 100).reshard(4).is_ok(), "as many as there are");
+    }
+    let error = filled(Layout::Blocked, 1000, 4, 100).reshard(3).map(drop).unwrap_err();
+    assert!(matches!(error, SeenError::Option { option: "shards", .. }));
+    let error = filled(Layout::Verified, 1000, 4, 100).reshard(128).map(drop).unwrap_err();
+    assert!(matches!(error, SeenError::Option { option: "shards", .. }));
+}
