@@ -68,6 +68,29 @@ fn filters_built_apart_are_merged() {
 }
 
 #[test]
+fn a_filter_gets_another_number_of_shards() {
+    let dir = directory();
+    for layout in ["blocked", "exact", "verified"] {
+        ok(&dir, &format!("build {layout} --raw --seen {layout} --seen-capacity auto"), &lines(5000));
+        ok(&dir, &format!("reshard {layout}-4 {layout} --shards 4"), "");
+        let counts = ok(&dir, &format!("query {layout}-4 --raw --count"), &lines(10_000));
+        let same = ok(&dir, &format!("query {layout} --raw --count"), &lines(10_000));
+        assert_eq!(counts, same);
+        assert!(ok(&dir, &format!("info {layout}-4"), "").contains("shards                      4\n"));
+    }
+    assert!(ok(&dir, "info verified", "").contains("looked up"));
+    ok(&dir, "build standard --raw --seen standard", "ann\n");
+    let (code, complaint) = refused(&dir, "reshard out standard --shards 4", "");
+    let expected = "crawler: error: standard: the standard layout cannot reshard: a bit does not tell which shard its URL \
+                    belongs to";
+    assert_eq!((code, complaint.as_str()), (2, expected));
+    assert!(refused(&dir, "reshard blocked exact --shards 4", "").1.contains("--overwrite"));
+    let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["blocked", "blocked-4", "exact", "exact-4", "standard", "verified", "verified-4"]);
+}
+
+#[test]
 fn a_counting_filter_forgets_and_others_refuse_to() {
     let dir = directory();
     ok(&dir, "build counting --raw --seen counting", "ann\nbob\n");

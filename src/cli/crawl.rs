@@ -42,6 +42,7 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
     options.frontier.fingerprint_key = Some(key);
+    options.frontier.seen.directory = Some(settings.job.dir.clone());
     let crawl = Crawl::new(&options).map_err(|error| unfit(layers, &error))?;
     let job = Job::create(&settings.job.dir, settings.job.overwrite, key).map_err(|error| refused(&error))?;
     let (sink, writer) = Sink::start(records(settings, &job)?)

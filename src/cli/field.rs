@@ -4,6 +4,7 @@ use super::quantity::SIZE;
 use super::settings::Settings;
 use super::toml_file::quote;
 use super::value::{Given, Kind, Value};
+use crate::seen::SeenOptions;
 
 /// Where a setting's value lives in [`Settings`], read and written without regard to its type.
 pub(super) trait Field: Sync {
@@ -38,6 +39,13 @@ pub(super) struct Many(pub(super) Place<Vec<String>>);
 
 /// A number of bytes.
 pub(super) struct Bytes(pub(super) Place<usize>);
+
+/// The seen set's capacity, or the word for one that nobody knows: the set starts small, and is made to grow.
+pub(super) struct Capacity;
+
+impl Capacity {
+    const UNKNOWN: &str = "auto";
+}
 
 /// One of some words; the first of a value's words is the one it is written with.
 pub(super) struct Choice<T: 'static>(pub(super) Place<T>, pub(super) &'static [(&'static str, T)]);
@@ -100,6 +108,21 @@ impl Field for Bytes {
     }
 }
 
+impl Field for Capacity {
+    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+        let seen = &mut settings.crawl.frontier.seen;
+        seen.open_ended = one(given, &[Kind::String]) == Some(Self::UNKNOWN);
+        let known = if seen.open_ended { Some(SeenOptions::default().capacity) } else { count(given) };
+        seen.capacity = known.ok_or_else(|| format!("{}, or {:?}", u64::EXPECTED, Self::UNKNOWN))?;
+        Ok(())
+    }
+
+    fn literal(&self, settings: &mut Settings) -> String {
+        let seen = &settings.crawl.frontier.seen;
+        if seen.open_ended { quote(Self::UNKNOWN) } else { seen.capacity.literal() }
+    }
+}
+
 impl<T: Copy + PartialEq + Sync> Field for Choice<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
         let word = one(given, &[Kind::String]);
@@ -117,6 +140,10 @@ impl<T: Copy + PartialEq + Sync> Field for Choice<T> {
     fn words(&self) -> Vec<&'static str> {
         self.1.iter().map(|(name, _)| *name).collect()
     }
+}
+
+fn count(given: &Given) -> Option<u64> {
+    one(given, u64::KINDS).and_then(u64::parse)
 }
 
 /// The one text that was given, where its type is right.

@@ -1,7 +1,7 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
 //! variables, `crawler config` and `--help` follow from it.
 
-use super::field::{Bytes, Choice, Many, Maybe, One};
+use super::field::{Bytes, Capacity, Choice, Many, Maybe, One};
 use super::setting::{Setting, positional, row, switch, value};
 use super::settings::Pages;
 use crate::frontier::ScopeKind;
@@ -31,6 +31,7 @@ const LAYOUTS: &[(&str, Layout)] = &[
     ("partitioned", Layout::Partitioned),
     ("counting", Layout::Counting),
     ("exact", Layout::Exact),
+    ("verified", Layout::Verified),
 ];
 
 const ON_FULL: &[(&str, OnFull)] = &[("grow", OnFull::Grow), ("stop", OnFull::Stop), ("warn", OnFull::Warn)];
@@ -165,17 +166,12 @@ pub(super) static TABLE: &[Setting] = &[
     ),
     row(
         "seen.layout",
-        "How seen URLs are remembered: blocked, standard, partitioned, counting or exact",
+        "How seen URLs are remembered: blocked, standard, partitioned, counting, exact or verified",
         &Choice(|s| &mut s.crawl.frontier.seen.layout, LAYOUTS),
     )
     .flags(&[value("seen", "LAYOUT").rare()]),
-    row("seen.capacity", "URLs that the filter is sized for", &One(|s| &mut s.crawl.frontier.seen.capacity))
+    row("seen.capacity", "URLs that the filter is sized for; auto where nobody knows", &Capacity)
         .flags(&[value("seen-capacity", "N")]),
-    row(
-        "seen.open_ended",
-        "The capacity is a guess to start with: room for growth to a hundred times",
-        &One(|s| &mut s.crawl.frontier.seen.open_ended),
-    ),
     row(
         "seen.false_positive_rate",
         "Share of new URLs that may be lost to the filter at capacity",

@@ -80,6 +80,27 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
                 .arg(file("The filter; it is replaced"))
                 .arg(raw()),
         )
+        .subcommand(
+            Command::new("reshard")
+                .about("Write a filter of the blocked, exact or verified layout in another number of shards")
+                .arg(file("The filter to make"))
+                .arg(
+                    Arg::new("from")
+                        .required(true)
+                        .value_name("FROM")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("The filter that there is"),
+                )
+                .arg(
+                    Arg::new("shards")
+                        .long("shards")
+                        .required(true)
+                        .value_name("N")
+                        .value_parser(value_parser!(usize))
+                        .help("Shards to make, a power of two"),
+                )
+                .arg(overwrite()),
+        )
 }
 
 /// `crawler seen compare`.
@@ -131,6 +152,12 @@ pub(in crate::cli) fn request(matches: &ArgMatches) -> SeenRequest {
         }
         "query" => SeenRequest::Query { file: file(), raw: flag("raw"), count: flag("count") },
         "remove" => SeenRequest::Remove { file: file(), raw: flag("raw") },
+        "reshard" => SeenRequest::Reshard {
+            to: file(),
+            from: own.get_one("from").cloned().unwrap_or_default(),
+            shards: own.get_one("shards").copied().unwrap_or_default(),
+            overwrite: flag("overwrite"),
+        },
         // clap lets no other name through.
         _ => SeenRequest::Info { file: file(), json: flag("json") },
     }

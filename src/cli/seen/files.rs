@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::exit::{Exit, Failure};
 use super::super::lines::next_line;
@@ -48,6 +48,7 @@ impl Reading {
 /// `crawler seen build`: a new filter of the lines of standard input.
 pub(super) fn build(file: &Path, options: &SeenOptions, reading: &Reading, overwrite: bool) -> Result<(), Failure> {
     refuse_to_overwrite(file, overwrite)?;
+    let options = &SeenOptions { directory: Some(beside(file)), ..options.clone() };
     let seen = SeenSet::new(options).map_err(|error| Failure::caused(Exit::Usage, "settings", &error))?;
     let (mut new, mut bad) = (0, 0);
     let mut batch = Vec::with_capacity(BATCH);
@@ -76,6 +77,7 @@ pub(super) fn build(file: &Path, options: &SeenOptions, reading: &Reading, overw
     });
     read.map_err(|error| Failure::caused(Exit::Failed, "cannot read standard input", &error))?;
     show(&mut batch);
+    seen.check().map_err(|error| Failure::caused(Exit::Failed, "cannot build", &error))?;
     save(&seen, file)?;
     // Not data: whoever wants it in a program asks `info --json`.
     let _ =
@@ -144,6 +146,15 @@ pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Re
     save(&union, to)
 }
 
+/// `crawler seen reshard`: the same filter in another number of shards.
+pub(super) fn reshard(to: &Path, from: &Path, shards: usize, overwrite: bool) -> Result<(), Failure> {
+    refuse_to_overwrite(to, overwrite)?;
+    let seen = load(from)?;
+    let seen =
+        seen.reshard(shards).map_err(|error| Failure::caused(Exit::Usage, &from.display().to_string(), &error))?;
+    save(&seen, to)
+}
+
 /// `crawler seen info`: what a filter holds and costs.
 pub(super) fn info(file: &Path, json: bool) -> Result<(), Failure> {
     let seen = load(file)?;
@@ -178,6 +189,12 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), Failure> {
         );
         rows.push(("URLs lost, measured", interval));
     }
+    if let Some(verified) = &all.verified {
+        rows.push(("fingerprints on disk", bytes(verified.disk_bytes)));
+        rows.push(("looked up", thousands(verified.lookups)));
+        rows.push(("  from memory", thousands(verified.from_memory)));
+        rows.push(("  new after all", thousands(verified.rescued)));
+    }
     print(|out| rows.iter().try_for_each(|(what, figure)| writeln!(out, "{what:<28}{figure}")))
 }
 
@@ -188,12 +205,17 @@ fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where the verified layout puts its fingerprints: where the file is, there is room for as much.
+fn beside(file: &Path) -> PathBuf {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
 fn open(file: &Path) -> Result<File, Failure> {
     File::open(file).map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))
 }
 
 fn load(file: &Path) -> Result<SeenSet, Failure> {
-    SeenSet::load(BufReader::new(open(file)?), None)
+    SeenSet::load_in(BufReader::new(open(file)?), None, &beside(file))
         .map_err(|error| Failure::caused(Exit::Failed, &file.display().to_string(), &error))
 }
 

@@ -32,6 +32,8 @@ pub(super) enum SeenRequest {
     Query { file: PathBuf, raw: bool, count: bool },
     /// Take the lines of standard input out of a filter.
     Remove { file: PathBuf, raw: bool },
+    /// Write a filter again, in another number of shards.
+    Reshard { to: PathBuf, from: PathBuf, shards: usize, overwrite: bool },
 }
 
 /// Does it. A filter is built by the settings of `[seen]`, and URLs get their keys by those of `[keys]`, as in a crawl; but its fingerprints
@@ -47,6 +49,7 @@ pub(super) fn run(request: &SeenRequest, settings: &Settings) -> Result<(), Fail
         SeenRequest::Merge { to, from, overwrite } => files::merge(to, from, *overwrite),
         SeenRequest::Plan { urls, rate, json } => plan::plan(*urls, *rate, *json),
         SeenRequest::Query { file, raw, count } => files::query(file, &reading(*raw), *count),
+        SeenRequest::Reshard { to, from, shards, overwrite } => files::reshard(to, from, *shards, *overwrite),
         SeenRequest::Remove { file, raw } => files::remove(file, &reading(*raw)),
     }
 }

@@ -62,9 +62,13 @@ impl Comparison {
 
 fn any_rate(load: Workload<'_, str>) -> Vec<Row> {
     let exact = || Seen::new(Layout::Exact, load.shown.len(), 0.5, FingerprintKey::fingerprint);
+    // Its memory depends on the rate, its losses do not.
+    let verified = || Seen::new(Layout::Verified, load.shown.len(), 0.01, FingerprintKey::fingerprint);
     vec![
         Row::new("exact", run(exact, load)),
         Row::new("exact, in batches", run(|| exact().map(Seen::batched), load)),
+        Row::new("verified, at 1e-2", run(verified, load)),
+        Row::new("verified, in batches", run(|| verified().map(Seen::batched), load)),
         Row::new("8-byte fingerprints", run(|| Ok(Fingerprints::default()), load)),
         Row::new("set of MD5 digests", run(|| Ok(Md5Digests::default()), load)),
         Row::new("set of SHA-1 digests", run(|| Ok(Sha1Digests::default()), load)),
@@ -148,7 +152,15 @@ mod tests {
                 assert!(figures.insert_ns > 0.0 && figures.hit_ns > 0.0 && figures.miss_ns > 0.0);
             }
         }
-        for name in ["exact", "8-byte fingerprints", "set of MD5 digests", "set of SHA-1 digests", "set of strings"] {
+        for name in [
+            "exact",
+            "verified, at 1e-2",
+            "verified, in batches",
+            "8-byte fingerprints",
+            "set of MD5 digests",
+            "set of SHA-1 digests",
+            "set of strings",
+        ] {
             let figures = measured(&comparison.any_rate, name);
             assert_eq!((figures.false_positives, figures.lost, figures.forgotten), (0, 0, 0), "{name}");
         }

@@ -27,6 +27,7 @@ impl<F> Seen<F> {
             shards: 1,
             on_full: OnFull::Warn,
             audit: 0,
+            directory: Some(std::env::temp_dir()),
             ..SeenOptions::default()
         };
         let set = SeenSet::new(&options).map_err(|error| error.to_string())?;
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn batches_hear_what_single_ones_hear() {
         let urls: Vec<String> = (0..1000).map(|url| format!("http://a.org/{}", url * 2 / 3)).collect();
-        for layout in [Layout::Blocked, Layout::Exact, Layout::Standard] {
+        for layout in [Layout::Blocked, Layout::Exact, Layout::Standard, Layout::Verified] {
             let make = || Seen::new(layout, 1000, 0.01, FingerprintKey::fingerprint).unwrap();
             let one_by_one = make().insert_all(urls.iter().map(String::as_str));
             assert_eq!(make().batched().insert_all(urls.iter().map(String::as_str)), one_by_one);
