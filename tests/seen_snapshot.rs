@@ -37,7 +37,7 @@ fn saved(seen: &SeenSet) -> Vec<u8> {
 }
 
 fn load(file: &[u8]) -> Result<SeenSet, SnapshotError> {
-    SeenSet::load_in(file, None, &std::env::temp_dir())
+    SeenSet::load_in(file, None, Some(&std::env::temp_dir()))
 }
 
 /// Without where the fingerprints of the verified layout lie: in memory, or in how many runs.
@@ -59,7 +59,7 @@ fn what_was_saved_comes_back() {
         let seen = filled(&options(layout, 500), 0..3000);
         seen.insert(Fingerprint::from_bits(0));
         let same = Some(FingerprintKey::from_u64(42));
-        let back = SeenSet::load_in(&saved(&seen)[..], same, &std::env::temp_dir()).unwrap();
+        let back = SeenSet::load_in(&saved(&seen)[..], same, Some(&std::env::temp_dir())).unwrap();
         assert_eq!(back.options().capacity, seen.options().capacity);
         assert_eq!(statistics(&back), statistics(&seen), "{layout}");
         assert!((0..3000).all(|count| back.contains(key(count))));

@@ -110,7 +110,7 @@ const MAX_BYTES: u128 = 1 << 44;
 const MAX_VERIFIED_SHARDS: usize = 64;
 
 impl SeenOptions {
-    /// The name of the first option, the key apart, that another set's differs in: what a saved set was made from cannot be
+    /// The name of the first option, the key and the directory apart, that another set's differs in: what a saved set was made from cannot be
     /// changed.
     pub fn changed(&self, other: &Self) -> Option<&'static str> {
         let differs = [

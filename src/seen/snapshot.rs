@@ -79,18 +79,18 @@ impl SeenSet {
     /// Where the file is not a snapshot, not whole, or not for this version, key or machine; and where it is of the verified layout, which
     /// needs a directory: [`load_in`](Self::load_in).
     pub fn load(from: impl Read, key: Option<FingerprintKey>) -> Result<Self, SnapshotError> {
-        Self::read(from, key, None)
+        Self::load_in(from, key, None)
     }
 
     /// As [`load`](Self::load); the fingerprints of the verified layout go into this directory, others need none.
     ///
     /// # Errors
     /// As `load`, and where the directory cannot be written.
-    pub fn load_in(from: impl Read, key: Option<FingerprintKey>, directory: &Path) -> Result<Self, SnapshotError> {
-        Self::read(from, key, Some(directory))
-    }
-
-    fn read(from: impl Read, key: Option<FingerprintKey>, directory: Option<&Path>) -> Result<Self, SnapshotError> {
+    pub fn load_in(
+        from: impl Read,
+        key: Option<FingerprintKey>,
+        directory: Option<&Path>,
+    ) -> Result<Self, SnapshotError> {
         let (mut frames, mut options) = open(from)?;
         options.directory = directory.map(Path::to_owned);
         if key.is_some_and(|key| key != options.key) {

@@ -215,7 +215,7 @@ fn open(file: &Path) -> Result<File, Failure> {
 }
 
 fn load(file: &Path) -> Result<SeenSet, Failure> {
-    SeenSet::load_in(BufReader::new(open(file)?), None, &beside(file))
+    SeenSet::load_in(BufReader::new(open(file)?), None, Some(&beside(file)))
         .map_err(|error| Failure::caused(Exit::Failed, &file.display().to_string(), &error))
 }
 

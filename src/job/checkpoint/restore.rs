@@ -104,7 +104,8 @@ impl<S: Storage> Checkpoints<S> {
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {
         let (name, path) = (name(FILES[1], number), self.storage.path(&name(FILES[1], number)));
         let reading = Reading { storage: &mut self.storage, name, at: 0 };
-        let seen = SeenSet::load(BufReader::with_capacity(BUFFER, reading), options.fingerprint_key);
+        let reading = BufReader::with_capacity(BUFFER, reading);
+        let seen = SeenSet::load_in(reading, options.fingerprint_key, options.seen.directory.as_deref());
         let seen = seen.map_err(|source| CheckpointError::Seen { path, source })?;
         match seen.options().changed(&options.seen) {
             Some(option) => Err(CheckpointError::Changed { option: format!("seen.{option}") }),
