@@ -36,6 +36,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // Times as records have them, the clock that gives them, and dates as headers have them.
     ("jiff", &["src/crawl/date.rs", "src/crawl/fetch.rs", "src/crawl/response.rs"]),
     ("md5", &["src/cli/seen/compare/digests.rs"]),
+    ("prefetch_index", &["src/seen/window.rs"]),
     ("psl", &["src/frontier/scope.rs"]),
     // Built in one, asked in the other.
     ("regex", &["src/frontier/pattern.rs", "src/frontier/scope.rs"]),

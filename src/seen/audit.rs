@@ -2,6 +2,7 @@ use super::Sighting;
 use super::exact::Exact;
 use super::interval::clopper_pearson;
 use super::sizing::share;
+use super::window::{NewInWindow, Window};
 use crate::address::Fingerprint;
 
 /// The filter's true errors, counted over a small sample of fingerprint space (D6).
@@ -30,6 +31,16 @@ impl Audit {
     pub(super) fn check(&mut self, fingerprint: Fingerprint, answer: Sighting) {
         if self.samples(fingerprint) {
             self.compare(fingerprint, answer);
+        }
+    }
+
+    /// As [`check`](Self::check) for a whole window.
+    #[inline]
+    pub(super) fn check_window(&mut self, window: Window<'_>, new: NewInWindow) {
+        for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
+            if self.samples(fingerprint) {
+                self.compare(fingerprint, new.sighting(place));
+            }
         }
     }
 

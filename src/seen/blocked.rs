@@ -1,6 +1,7 @@
 use super::Sighting;
 use super::filter::Memory;
 use super::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
+use super::window::prefetch;
 
 type Line = [u64; LANES];
 
@@ -36,6 +37,25 @@ impl Blocked {
         }
     }
 
+    /// Sets one bit in each lane; returns how many were not.
+    #[inline]
+    fn set(&mut self, probes: Probes, bits: Lanes) -> u64 {
+        let lines = self.lines.as_mut_slice();
+        let slot = probes.slot(lines.len());
+        let mut held = 0;
+        for (lane, word) in lines[slot].iter_mut().enumerate() {
+            held += *word >> bits.bit(lane) & 1;
+            *word |= 1 << bits.bit(lane);
+        }
+        LANES as u64 - held
+    }
+
+    /// The same for the second bits: beside the way of the layers that have one.
+    #[inline(never)]
+    fn set_again(&mut self, probes: Probes) -> u64 {
+        self.set(probes, probes.lanes_again())
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.lines.words.capacity() * size_of::<u64>()
     }
@@ -43,52 +63,34 @@ impl Blocked {
 
 impl Memory for Blocked {
     #[inline]
-    fn touch(&self, probes: Probes) -> u64 {
+    fn touch(&self, probes: Probes) {
         let lines = self.lines.as_slice();
-        lines[probes.slot(lines.len())][0]
+        prefetch(lines, probes.slot(lines.len()));
     }
 
+    #[inline]
     fn contains(&self, probes: Probes) -> bool {
         let lines = self.lines.as_slice();
         let line = &lines[probes.slot(lines.len())];
-        holds(line, probes.lanes()) && (self.probes_per_lane == 1 || holds(line, probes.lanes_again()))
+        held(line, probes.lanes()) == LANES as u64
+            && (self.probes_per_lane == 1 || held(line, probes.lanes_again()) == LANES as u64)
     }
 
     #[inline]
     fn insert(&mut self, probes: Probes) -> Sighting {
-        let lines = self.lines.as_mut_slice();
-        let slot = probes.slot(lines.len());
-        let line = &mut lines[slot];
-        // Most are seen: their lines are read and stay clean.
-        let bits = probes.lanes();
-        let mut seen = holds(line, bits);
-        if !seen {
-            self.bits_set += set(line, bits);
-        }
-        if self.probes_per_lane == 2 {
-            let bits = probes.lanes_again();
-            if !holds(line, bits) {
-                seen = false;
-                self.bits_set += set(line, bits);
-            }
-        }
-        if seen { Sighting::Seen } else { Sighting::New }
+        let missing = self.set(probes, probes.lanes());
+        let missing = if self.probes_per_lane == 1 { missing } else { missing + self.set_again(probes) };
+        self.bits_set += missing;
+        if missing == 0 { Sighting::Seen } else { Sighting::New }
     }
 }
 
-/// Are all these bits set, one in each lane? Without a branch, since no single lane decides often enough.
-fn holds(line: &Line, lanes: Lanes) -> bool {
-    line.iter().enumerate().fold(1, |all, (lane, word)| all & word >> lanes.bit(lane)) & 1 == 1
-}
-
-/// Sets one bit a lane; returns how many were not set before.
-fn set(line: &mut Line, lanes: Lanes) -> u64 {
-    let mut added = 0;
-    for (lane, word) in line.iter_mut().enumerate() {
-        added += !*word >> lanes.bit(lane) & 1;
-        *word |= 1 << lanes.bit(lane);
-    }
-    added
+/// How many of these bits are set, one in each lane.
+///
+/// Here and in [`Blocked::set`] no branch hangs on a bit: a wrong guess would throw away the work that was begun after it, and no
+/// predictor knows what is new.
+fn held(line: &Line, bits: Lanes) -> u64 {
+    line.iter().enumerate().map(|(lane, word)| word >> bits.bit(lane) & 1).sum()
 }
 
 /// Lines that begin where cache lines begin, zeroed by the operating system when first touched.

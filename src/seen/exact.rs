@@ -1,5 +1,6 @@
 use super::filter::Memory;
 use super::probes::Probes;
+use super::window::prefetch;
 use super::{Removal, Sighting};
 use crate::address::Fingerprint;
 
@@ -162,14 +163,15 @@ impl Exact {
 }
 
 impl Memory for Exact {
-    fn touch(&self, probes: Probes) -> u64 {
-        self.slots[probes.slot(self.slots.len())]
+    fn touch(&self, probes: Probes) {
+        prefetch(&self.slots, probes.slot(self.slots.len()));
     }
 
     fn contains(&self, probes: Probes) -> bool {
         self.contains(probes.fingerprint)
     }
 
+    #[inline(never)]
     fn insert(&mut self, probes: Probes) -> Sighting {
         self.insert(probes.fingerprint)
     }

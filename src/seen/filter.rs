@@ -2,29 +2,26 @@ use super::blocked::Blocked;
 use super::exact::Exact;
 use super::flat::Flat;
 use super::probes::Probes;
+use super::window::{NewInWindow, Window};
 use super::{Layout, Removal, Sighting, Sizing};
 
 /// What each layout does with a fingerprint.
 pub(super) trait Memory {
-    /// Loads what a test will look at first; the value means nothing.
-    fn touch(&self, probes: Probes) -> u64;
+    /// Asks for what a test will look at, and does not wait.
+    fn touch(&self, probes: Probes);
     /// Was it inserted, or is taken for it?
     fn contains(&self, probes: Probes) -> bool;
     /// The same, and it is inserted where it was not.
     fn insert(&mut self, probes: Probes) -> Sighting;
-}
 
-/// Memory answers after a hundred nanoseconds, but many questions at once: so what a whole run will test is loaded before the first
-/// test.
-fn insert_run(memory: &mut impl Memory, run: &[Probes], sightings: &mut [Sighting]) -> u64 {
-    // Used, or the optimizer would drop the loads.
-    std::hint::black_box(run.iter().fold(0, |loaded, &probes| loaded ^ memory.touch(probes)));
-    let mut new = 0;
-    for (&probes, sighting) in run.iter().zip(sightings) {
-        *sighting = memory.insert(probes);
-        new += u64::from(*sighting == Sighting::New);
+    /// As [`insert`](Self::insert) for each, in order.
+    fn insert_window(&mut self, window: Window<'_>) -> NewInWindow {
+        let mut ahead = window.ahead();
+        window.ask(|probes, _| {
+            ahead.next().inspect(|next| self.touch(*next));
+            self.insert(probes)
+        })
     }
-    new
 }
 
 /// One layer's memory, in any of the layouts.
@@ -48,8 +45,8 @@ impl Filter {
         }
     }
 
-    /// Loads what a test will look at first; the value means nothing.
-    pub(super) fn touch(&self, probes: Probes) -> u64 {
+    /// Asks for what a test will look at, and does not wait.
+    pub(super) fn touch(&self, probes: Probes) {
         match self {
             Self::Blocked(blocked) => blocked.touch(probes),
             Self::Exact(exact) => exact.touch(probes),
@@ -57,6 +54,7 @@ impl Filter {
         }
     }
 
+    #[inline(never)]
     pub(super) fn contains(&self, probes: Probes) -> bool {
         match self {
             Self::Blocked(blocked) => blocked.contains(probes),
@@ -65,6 +63,7 @@ impl Filter {
         }
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, probes: Probes) -> Sighting {
         match self {
             Self::Blocked(blocked) => blocked.insert(probes),
@@ -73,12 +72,12 @@ impl Filter {
         }
     }
 
-    /// As [`insert`](Self::insert) for each, in order, with their memory asked for first; says how many were new.
-    pub(super) fn insert_run(&mut self, run: &[Probes], sightings: &mut [Sighting]) -> u64 {
+    /// As [`insert`](Self::insert) for each, in order, while the memory of the next window is asked for.
+    pub(super) fn insert_window(&mut self, window: Window<'_>) -> NewInWindow {
         match self {
-            Self::Blocked(blocked) => insert_run(blocked, run, sightings),
-            Self::Exact(exact) => insert_run(exact, run, sightings),
-            Self::Flat(flat) => insert_run(flat, run, sightings),
+            Self::Blocked(blocked) => blocked.insert_window(window),
+            Self::Exact(exact) => exact.insert_window(window),
+            Self::Flat(flat) => flat.insert_window(window),
         }
     }
 

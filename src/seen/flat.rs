@@ -1,5 +1,6 @@
 use super::filter::Memory;
 use super::probes::Probes;
+use super::window::prefetch;
 use super::{Removal, Sighting};
 
 /// A Bloom filter over one array of cells, or over one array for each probe: bits, or counters that can forget.
@@ -90,14 +91,17 @@ impl Flat {
 }
 
 impl Memory for Flat {
-    fn touch(&self, probes: Probes) -> u64 {
-        self.places(probes).fold(0, |loaded, place| loaded ^ self.words[place * self.width / 64])
+    fn touch(&self, probes: Probes) {
+        for place in self.places(probes) {
+            prefetch(&self.words, place * self.width / 64);
+        }
     }
 
     fn contains(&self, probes: Probes) -> bool {
         self.places(probes).all(|place| self.get(place) != 0)
     }
 
+    #[inline(never)]
     fn insert(&mut self, probes: Probes) -> Sighting {
         if self.contains(probes) {
             return Sighting::Seen;

@@ -24,6 +24,7 @@ mod exact;
 mod filter;
 mod flat;
 mod frames;
+mod groups;
 mod growth;
 mod interval;
 mod options;
@@ -38,6 +39,7 @@ mod snapshot;
 mod statistics;
 mod union;
 mod verified;
+mod window;
 
 pub use audit::AuditStatistics;
 pub use error::{SeenError, SnapshotError};

@@ -23,28 +23,28 @@ pub(super) fn shard(fingerprint: Fingerprint, shard_bits: u32) -> usize {
     usize::try_from(index).expect("at most 16 shard bits")
 }
 
-/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from.
+/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from. Two words, so that it is handed on in
+/// registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probes {
     pub(super) fingerprint: Fingerprint,
-    place: u64,
-    pattern: u64,
+    shard_bits: u32,
 }
 
 impl Probes {
     pub(super) fn new(fingerprint: Fingerprint, shard_bits: u32) -> Self {
-        Self { fingerprint, place: fingerprint.bits() << shard_bits, pattern: mix(fingerprint.bits()) }
+        Self { fingerprint, shard_bits }
     }
 
     /// Which of `slots` it lies in: in the fingerprints' own order, evenly. The multiplication replaces a division (Lemire 2019,
     /// "Fast random integer generation in an interval").
     pub(super) fn slot(self, slots: usize) -> usize {
-        scale(self.place, slots)
+        scale(self.fingerprint.bits() << self.shard_bits, slots)
     }
 
     /// One bit in each lane of a line, from 48 bits.
     pub(super) fn lanes(self) -> Lanes {
-        Lanes(self.pattern)
+        Lanes(self.first())
     }
 
     /// A second bit in each lane, from 48 fresh bits; it may be the first one again.
@@ -55,7 +55,7 @@ impl Probes {
     /// `probes` cells of `cells`: one hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on
     /// the way (Dillinger and Manolios 2004), since a fixed one floors the rate of small filters.
     pub(super) fn steps(self, cells: usize, probes: u32) -> impl Iterator<Item = usize> + use<> {
-        let (mut at, mut step) = (self.pattern, self.second());
+        let (mut at, mut step) = (self.first(), self.second());
         let change = step.rotate_left(32) | 1;
         (0..probes).map(move |_| {
             let cell = scale(at, cells);
@@ -65,8 +65,12 @@ impl Probes {
         })
     }
 
+    fn first(self) -> u64 {
+        mix(self.fingerprint.bits())
+    }
+
     fn second(self) -> u64 {
-        mix(self.pattern ^ 0x9e37_79b9_7f4a_7c15)
+        mix(self.first() ^ 0x9e37_79b9_7f4a_7c15)
     }
 }
 

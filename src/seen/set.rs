@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use super::groups::Groups;
 use super::growth::Growth;
 use super::probes::shard;
 use super::shard::Shard;
@@ -41,9 +42,6 @@ pub struct SeenSet {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Locked(Mutex<Shard>);
-
-/// Fingerprints of a batch that are grouped by shard at one time.
-const RUN: usize = 4096;
 
 impl SeenSet {
     /// Checks the options and allocates. Memory is zeroed by the operating system where it is first touched.
@@ -101,15 +99,24 @@ impl SeenSet {
     pub fn insert_batch(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         sightings.clear();
         sightings.resize(fingerprints.len(), Sighting::Seen);
-        let mut order = Vec::new();
-        for (run, sightings) in fingerprints.chunks(RUN).zip(sightings.chunks_mut(RUN)) {
-            self.group(run, &mut order);
-            for group in order.chunk_by(|&a, &b| self.shard_of(run, a) == self.shard_of(run, b)) {
-                let mut shard = self.lock(self.shard_of(run, group[0]));
-                shard.insert_batch(run, group, sightings);
-                self.note(&shard);
-            }
+        if let [_] = *self.shards {
+            self.insert_group(0, fingerprints, |place| sightings[place] = Sighting::New);
+            return;
         }
+        for (run, sightings) in fingerprints.chunks(Groups::MAX).zip(sightings.chunks_mut(Groups::MAX)) {
+            Groups::of(run, self.shard_bits, |group, places| {
+                self.insert_group(shard(group[0], self.shard_bits), group, |place| {
+                    sightings[usize::from(places[place])] = Sighting::New;
+                });
+            });
+        }
+    }
+
+    /// Shows all of these to one shard.
+    fn insert_group(&self, shard: usize, fingerprints: &[Fingerprint], new: impl FnMut(usize)) {
+        let mut shard = self.lock(shard);
+        shard.insert_batch(fingerprints, new);
+        self.note(&shard);
     }
 
     /// Was this fingerprint shown before? Remembers nothing.
@@ -188,33 +195,5 @@ impl SeenSet {
 
     pub(super) fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::Relaxed);
-    }
-
-    fn shard_of(&self, run: &[Fingerprint], place: u16) -> usize {
-        shard(run[usize::from(place)], self.shard_bits)
-    }
-
-    /// Places of the run's fingerprints, by shard and inside a shard in order: a counting sort by the first 8 shard bits, and a
-    /// comparing one for the rest.
-    fn group(&self, run: &[Fingerprint], order: &mut Vec<u16>) {
-        let bucket_bits = self.shard_bits.min(8);
-        let mut starts = [0_u16; 256];
-        for &fingerprint in run {
-            starts[shard(fingerprint, bucket_bits)] += 1;
-        }
-        let mut start = 0;
-        for count in &mut starts[..1 << bucket_bits] {
-            start += std::mem::replace(count, start);
-        }
-        order.clear();
-        order.resize(run.len(), 0);
-        for (place, &fingerprint) in (0..).zip(run) {
-            let start = &mut starts[shard(fingerprint, bucket_bits)];
-            order[usize::from(*start)] = place;
-            *start += 1;
-        }
-        if self.shard_bits > bucket_bits {
-            order.sort_by_key(|&place| self.shard_of(run, place));
-        }
     }
 }

@@ -8,6 +8,7 @@ use super::options::is_to_be_had;
 use super::probes::Probes;
 use super::sizing::to_u64;
 use super::verified::Verified;
+use super::window::{NewInWindow, Window};
 use super::{Layout, OnFull, Removal, SeenError, ShardStatistics, Sighting, Sizing};
 use crate::address::Fingerprint;
 
@@ -55,10 +56,6 @@ impl Counts {
     }
 }
 
-/// Fingerprints whose lines are asked for before the first is tested. A processor core waits for 10 to 20 lines at a time, so more would not
-/// make it faster, and must not drop out of the first cache level.
-const RUN: usize = 32;
-
 impl Shard {
     pub(super) fn new(growth: &Arc<Growth>) -> Self {
         let mut shard = Self::empty(growth);
@@ -83,64 +80,56 @@ impl Shard {
         }
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
         self.answer(self.probes(fingerprint))
     }
 
-    /// As [`insert`](Self::insert) for each, in `order`, which are places in `fingerprints` and in `sightings`.
-    pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], order: &[u16], sightings: &mut [Sighting]) {
+    /// As [`insert`](Self::insert) for each, in order; `new` gets the places of those that are.
+    pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
-        self.counts.batched += order.len() as u64;
-        let mut probes = [self.probes(Fingerprint::from_bits(0)); RUN];
-        let mut answers = [Sighting::Seen; RUN];
-        for order in order.chunks(RUN) {
-            let (probes, answers) = (&mut probes[..order.len()], &mut answers[..order.len()]);
-            for (probes, &place) in probes.iter_mut().zip(order) {
-                *probes = self.probes(fingerprints[usize::from(place)]);
-            }
-            self.insert_run(probes, answers);
-            for (&answer, &place) in answers.iter().zip(order) {
-                sightings[usize::from(place)] = answer;
+        self.counts.batched += fingerprints.len() as u64;
+        self.touch(Window::before(fingerprints, self.split_bits));
+        for (number, window) in Window::all_of(fingerprints, self.split_bits).enumerate() {
+            for place in self.insert_window(window).places() {
+                new(number * Window::MAX + place);
             }
         }
     }
 
-    fn insert_run(&mut self, run: &[Probes], sightings: &mut [Sighting]) {
+    /// Asks for the memory of the window ahead.
+    fn touch(&self, window: Window<'_>) {
+        for probes in window.ahead() {
+            self.layers.iter().for_each(|layer| layer.filter.touch(probes));
+        }
+    }
+
+    fn insert_window(&mut self, window: Window<'_>) -> NewInWindow {
         match self.layers.as_mut_slice() {
-            // One layer, which does not grow on the way: the bookkeeping can wait until after the run.
-            [only] if only.inserted + (run.len() as u64) < only.plan.room => {
-                let mut new = only.filter.insert_run(run, sightings);
+            // One layer, which does not grow on the way: the bookkeeping can wait until after the window.
+            [only] if only.inserted + (window.len() as u64) < only.plan.room => {
+                let mut new = only.filter.insert_window(window);
                 if let Some(verified) = &mut self.verified {
-                    for (&probes, sighting) in run.iter().zip(&mut *sightings) {
-                        let answer = std::mem::replace(sighting, verified.check(probes, *sighting));
-                        new += u64::from(answer != *sighting);
-                    }
+                    new = window.ask(|probes, place| verified.check(probes, new.sighting(place)));
                 }
-                only.inserted += new;
-                self.counts.inserted += new;
-                self.counts.tests += run.len() as u64;
+                only.inserted += new.count();
+                self.counts.inserted += new.count();
+                self.counts.tests += window.len() as u64;
                 if let Some(audit) = &mut self.audit {
-                    for (probes, &sighting) in run.iter().zip(&*sightings) {
-                        audit.check(probes.fingerprint, sighting);
-                    }
+                    audit.check_window(window, new);
                 }
+                new
             }
-            layers => {
-                let touch = |loaded, probes: &Probes| {
-                    layers.iter().fold(loaded, |loaded, layer| loaded ^ layer.filter.touch(*probes))
-                };
-                std::hint::black_box(run.iter().fold(0, touch));
-                for (&probes, sighting) in run.iter().zip(sightings) {
-                    *sighting = self.answer(probes);
-                }
+            _ => {
+                self.touch(window);
+                window.ask(|probes, _| self.answer(probes))
             }
         }
     }
 
     pub(super) fn contains(&mut self, fingerprint: Fingerprint) -> bool {
         let probes = self.probes(fingerprint);
-        self.layers.iter().rev().any(|layer| layer.filter.contains(probes))
-            && self.verified.as_mut().is_none_or(|verified| verified.holds(probes))
+        hold(&self.layers, probes) && self.verified.as_mut().is_none_or(|verified| verified.holds(probes))
     }
 
     /// For layouts that can.
@@ -236,21 +225,21 @@ impl Shard {
     }
 
     /// Looks into the newest layer first: it is the largest, and what was seen lately is seen most.
+    #[inline]
     fn answer(&mut self, probes: Probes) -> Sighting {
         let (newest, older) = self.layers.split_last_mut().expect("a shard has a layer from the start");
-        let seen_before = !older.is_empty()
-            && (newest.filter.contains(probes) || older.iter().rev().any(|layer| layer.filter.contains(probes)));
+        let seen_before = !older.is_empty() && (newest.filter.contains(probes) || hold(older, probes));
         let mut sighting = if seen_before { Sighting::Seen } else { newest.filter.insert(probes) };
         if let Some(verified) = &mut self.verified {
             sighting = verified.check(probes, sighting);
         }
+        // Without a branch on the answer, which would be guessed wrong.
+        let new = u64::from(sighting == Sighting::New);
         self.counts.tests += 1;
-        if sighting == Sighting::New {
-            self.counts.inserted += 1;
-            newest.inserted += 1;
-            if newest.inserted >= newest.plan.room {
-                self.grow();
-            }
+        self.counts.inserted += new;
+        newest.inserted += new;
+        if newest.inserted >= newest.plan.room {
+            self.fill(sighting);
         }
         if let Some(audit) = &mut self.audit {
             audit.check(probes.fingerprint, sighting);
@@ -258,8 +247,16 @@ impl Shard {
         sighting
     }
 
-    /// Adds the next layer, or, where there is none, is full: from then on the newest has room without end.
+    /// The newest layer has no more room: the next URL that is new needs another.
     #[cold]
+    #[inline(never)]
+    fn fill(&mut self, sighting: Sighting) {
+        if sighting == Sighting::New {
+            self.grow();
+        }
+    }
+
+    /// Adds the next layer, or, where there is none, is full: from then on the newest has room without end.
     fn grow(&mut self) {
         let options = self.growth.options();
         // An exact table grows by itself.
@@ -272,6 +269,11 @@ impl Shard {
             self.full = !(is_table && options.on_full == OnFull::Grow);
         }
     }
+}
+
+/// Has one of these layers seen it?
+fn hold(layers: &[Layer], probes: Probes) -> bool {
+    layers.iter().rev().any(|layer| layer.filter.contains(probes))
 }
 
 impl Layer {

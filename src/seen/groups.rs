@@ -1,0 +1,73 @@
+use std::cell::RefCell;
+
+use super::probes::shard;
+use crate::address::Fingerprint;
+
+/// Fingerprints of a batch by shard, and inside a shard in the order in which they came.
+pub(super) struct Groups {
+    fingerprints: [Fingerprint; Groups::MAX],
+    /// Where each stood.
+    places: [u16; Groups::MAX],
+}
+
+/// Shard bits that are sorted by counting.
+const BUCKET_BITS: u32 = 8;
+
+thread_local! {
+    /// Made once a thread: to clear it would cost a short batch more than its tests.
+    static SCRATCH: RefCell<Groups> = const {
+        RefCell::new(Groups { fingerprints: [Fingerprint::from_bits(0); Groups::MAX], places: [0; Groups::MAX] })
+    };
+}
+
+impl Groups {
+    /// Fingerprints that are grouped at one time: 40 KB with their places.
+    pub(super) const MAX: usize = 4096;
+
+    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`.
+    pub(super) fn of(run: &[Fingerprint], shard_bits: u32, each: impl FnMut(&[Fingerprint], &[u16])) {
+        SCRATCH.with_borrow_mut(|groups| groups.sort(run, shard_bits, each));
+    }
+
+    /// A counting sort by the first shard bits, and a comparing one for the rest.
+    fn sort(&mut self, run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16])) {
+        // The remainders here and below change nothing and spare the checks of bounds.
+        let bucket_bits = shard_bits.min(BUCKET_BITS);
+        let bucket = |fingerprint| shard(fingerprint, bucket_bits) % (1 << BUCKET_BITS);
+        let mut ends = [0_u16; 1 << BUCKET_BITS];
+        for &fingerprint in run {
+            ends[bucket(fingerprint)] += 1;
+        }
+        let mut start = 0;
+        for count in &mut ends[..1 << bucket_bits] {
+            start += std::mem::replace(count, start);
+        }
+        for (place, &fingerprint) in (0..).zip(run) {
+            let end = &mut ends[bucket(fingerprint)];
+            self.fingerprints[usize::from(*end) % Self::MAX] = fingerprint;
+            self.places[usize::from(*end) % Self::MAX] = place;
+            *end += 1;
+        }
+        let mut start = 0;
+        for end in ends[..1 << bucket_bits].iter().map(|&end| usize::from(end)) {
+            let (fingerprints, places) = (&mut self.fingerprints[start..end], &mut self.places[start..end]);
+            start = end;
+            if shard_bits <= BUCKET_BITS {
+                if !places.is_empty() {
+                    each(fingerprints, places);
+                }
+                continue;
+            }
+            places.sort_by_key(|&place| shard(run[usize::from(place)], shard_bits));
+            for (fingerprint, &place) in fingerprints.iter_mut().zip(&*places) {
+                *fingerprint = run[usize::from(place)];
+            }
+            let mut places = &*places;
+            for group in fingerprints.chunk_by(|&a, &b| shard(a, shard_bits) == shard(b, shard_bits)) {
+                let (these, rest) = places.split_at(group.len());
+                each(group, these);
+                places = rest;
+            }
+        }
+    }
+}
