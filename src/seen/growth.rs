@@ -131,12 +131,27 @@ mod tests {
         assert!(until_100_m.abs_diff(100_000_000) < 10);
     }
 
+    /// Of each layout and several rates: when the layers so far are full, and at 100 M URLs, where the seventh is.
     #[test]
     fn unknown_capacity_costs_a_third_more_at_100_m() {
-        let growth = growth(true);
-        let bits: u64 = (0..7).map(|index| growth.layer(index).unwrap().sizing.bits).sum();
-        let right_from_the_start = Sizing::new(Layout::Blocked, 100_000_000, 1e-4).bits;
-        let ratio = bits as f64 / right_from_the_start as f64;
-        assert!(ratio < 1.35, "{ratio}");
+        for layout in [Layout::Blocked, Layout::Counting, Layout::Partitioned, Layout::Standard, Layout::Verified] {
+            for (rate, shards, most) in
+                [(1e-2, 16, 1.5), (1e-3, 1, 1.45), (1e-4, 1, 1.35), (1e-4, 16, 1.35), (1e-6, 16, 1.35)]
+            {
+                let open_ended = SeenOptions { layout, open_ended: true, shards, ..SeenOptions::default() };
+                let growth = Growth::new(&SeenOptions { false_positive_rate: rate, ..open_ended });
+                let (mut bits, mut urls) = (0, 0);
+                for index in 0..7 {
+                    let plan = growth.layer(index).unwrap();
+                    (bits, urls) = (bits + plan.sizing.bits * shards as u64, urls + plan.capacity * shards as u64);
+                    let right_from_the_start = Sizing::new(layout.of_filter(), urls, rate).bits;
+                    let ratio = bits as f64 / right_from_the_start as f64;
+                    // The first ones have the lowest rates, and are small.
+                    let bound = if index == 6 { most } else { 2.5 };
+                    assert!(ratio < bound, "{layout}, {rate}, {shards} shards, {urls} URLs: {ratio}");
+                }
+                assert!(urls.abs_diff(100_000_000) < 1000);
+            }
+        }
     }
 }
