@@ -10,6 +10,7 @@
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
@@ -130,22 +131,40 @@ fn row<T: FnMut(&[Fingerprint])>(wanted: &str, name: &str, urls: u64, make: impl
         return f64::NAN;
     }
     let fills = (10_000_000 / urls).clamp(1, 5);
-    let mut bits = 0;
+    let (mut bits, mut resident) = (0, 0);
     let mut times: Vec<_> = (0..fills)
         .map(|_| {
-            let (size, test) = make();
+            let before = resident_bytes();
+            let (size, mut test) = make();
             bits = size;
-            time(urls, test)
+            let time = time(urls, &mut test);
+            resident = resident_bytes().saturating_sub(before);
+            time
         })
         .collect();
     times.sort_by(f64::total_cmp);
     let median = times[times.len() / 2];
-    println!("{name:<46} {median:>8.1} ns {:>8.2} bits/URL", bits as f64 / urls as f64);
+    let bits_per_url = bits as f64 / urls as f64;
+    println!("{name:<46} {median:>8.1} ns {bits_per_url:>8.2} bits/URL {:>10.1} MB", resident as f64 / 1e6);
     median
+}
+
+/// Memory of this process that is in use; 0 where the system does not tell. What one fill gave back, the next may find in use already.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    pages.and_then(|pages| pages.split(' ').nth(1)?.parse::<u64>().ok()).map_or(0, |pages| pages * 4096)
+}
+
+/// A URL of 66 bytes, written into `url`.
+fn write_url(url: &mut String, key: Fingerprint) {
+    use std::fmt::Write;
+    url.clear();
+    write!(url, "https://www.example.org/catalogue/books/fiction/{:016x}.h", key.bits()).expect("a string grows");
 }
 
 fn side_by_side(urls: u64, wanted: &str) {
     println!("\n{urls} URLs, rate 1e-4, 30 % new, one core unless said otherwise");
+    println!("{:<46} {:>11} {:>17} {:>13}", "", "a key", "memory", "resident");
     let bits_of = |seen: &SeenSet| seen.statistics().merged.bytes * 8;
     let row_of = |name: &str, layout: Layout, shards: usize, batch: usize| {
         row(wanted, name, urls, || {
@@ -177,6 +196,7 @@ fn side_by_side(urls: u64, wanted: &str) {
             }
         })
     });
+    let locked_limit = limit_under_locks(urls, wanted);
     let fastbloom = row(wanted, "fastbloom 0.17, ahash", urls, || {
         let builder = fastbloom::BloomFilter::with_false_pos(1e-4);
         let mut filter = builder.hasher(ahash::RandomState::new()).expected_items(urls as usize);
@@ -206,17 +226,31 @@ fn side_by_side(urls: u64, wanted: &str) {
     row_of("blocked, batches of 1024, 16 shards", Layout::Blocked, 16, 1024);
     row_of("blocked, batches of 64, 16 shards", Layout::Blocked, 16, 64);
     row_of("blocked, batches of 64, 1 shard", Layout::Blocked, 1, 64);
-    row_of("blocked, one by one, 16 shards", Layout::Blocked, 16, 1);
+    let single = row_of("blocked, one by one, 16 shards", Layout::Blocked, 16, 1);
+    let unaudited = row(wanted, "blocked, batches of 8192, 16 shards, no audit", urls, || {
+        let mut options = SeenOptions::default();
+        (options.capacity, options.audit) = (urls, 0);
+        let seen = SeenSet::new(&options).expect("the options are in range");
+        let mut sightings = Vec::new();
+        (bits_of(&seen), move |keys: &[Fingerprint]| {
+            seen.insert_batch(keys, &mut sightings);
+            black_box(&sightings);
+        })
+    });
     row_of("standard, batches of 8192, 16 shards", Layout::Standard, 16, BLOCK);
     row_of("partitioned, batches of 8192, 16 shards", Layout::Partitioned, 16, BLOCK);
     row_of("counting, batches of 8192, 16 shards", Layout::Counting, 16, BLOCK);
     row_of("exact, batches of 8192, 16 shards", Layout::Exact, 16, BLOCK);
     println!(
-        "batched blocked: fastbloom takes {:.1} times, split block {:.2} times as long; {:.2} times the limit",
+        "batched blocked: fastbloom takes {:.1} times, split block {:.2} times as long; {:.2} times the limit; with audit {:.3} \
+         times without",
         fastbloom / batched,
         split_block / batched,
-        batched / limit
+        batched / limit,
+        batched / unaudited
     );
+    println!("one by one: {:.2} times the limit under locks", single / locked_limit);
+    from_strings(urls, wanted);
     if "threads".contains(wanted) {
         let median = |count| {
             let mut runs: Vec<_> = (0..5).map(|_| threads(urls, count)).collect();
@@ -225,6 +259,62 @@ fn side_by_side(urls: u64, wanted: &str) {
         };
         println!("two threads, 16 shards, batches of 8192: {:.2} times one thread", median(2) / median(1));
     }
+}
+
+/// One line as before, but each access behind the lock of its part.
+fn limit_under_locks(urls: u64, wanted: &str) -> f64 {
+    row(wanted, "limit: the same, one by one under 16 locks", urls, || {
+        let lines = urls as usize * 236 / 5120 / 16 + 1;
+        let shards: Vec<_> = (0..16).map(|_| Mutex::new(vec![0_u64; lines * 8])).collect();
+        (lines as u64 * 16 * 512, move |keys: &[Fingerprint]| {
+            for key in keys {
+                let mut words = shards[(key.bits() >> 60) as usize].lock().expect("no one panics");
+                let line = ((u128::from(key.bits() << 4) * lines as u128) >> 64) as usize;
+                words[line * 8] ^= key.bits();
+            }
+        })
+    })
+}
+
+/// The hash included, and the writing of the URL, which the first row takes alone.
+fn from_strings(urls: u64, wanted: &str) {
+    let mut text = String::new();
+    write_url(&mut text, nth(1));
+    assert_eq!(text.len(), 66);
+    row(wanted, "from strings of 66 bytes: writing them", urls, || {
+        let mut url = String::new();
+        (0, move |keys: &[Fingerprint]| {
+            for &key in keys {
+                write_url(&mut url, key);
+                black_box(&url);
+            }
+        })
+    });
+    row(wanted, "from strings of 66 bytes: fastbloom", urls, || {
+        let builder = fastbloom::BloomFilter::with_false_pos(1e-4);
+        let mut filter = builder.hasher(ahash::RandomState::new()).expected_items(urls as usize);
+        let mut url = String::new();
+        (filter.num_bits() as u64, move |keys: &[Fingerprint]| {
+            for &key in keys {
+                write_url(&mut url, key);
+                black_box(filter.insert(url.as_str()));
+            }
+        })
+    });
+    row(wanted, "from strings of 66 bytes: blocked, batches", urls, || {
+        let seen = filled(Layout::Blocked, urls, 16);
+        let (mut url, mut fingerprints, mut sightings) = (String::new(), Vec::new(), Vec::new());
+        let key = seen.options().key;
+        (seen.statistics().merged.bytes * 8, move |keys: &[Fingerprint]| {
+            fingerprints.clear();
+            for &bits in keys {
+                write_url(&mut url, bits);
+                fingerprints.push(key.fingerprint(&url));
+            }
+            seen.insert_batch(&fingerprints, &mut sightings);
+            black_box(&sightings);
+        })
+    });
 }
 
 /// Keys a second by the wall clock, lock waits and all, of so many threads that share one set; the work is the same for any number: each
