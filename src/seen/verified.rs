@@ -255,3 +255,27 @@ impl Union<'_> {
         self.to.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_slot_is_taken_for_the_fingerprint_0() {
+        let mut verified = Verified::new(std::env::temp_dir(), 0);
+        let zero = Probes::new(Fingerprint::from_bits(0), 0);
+        assert_eq!([Sighting::Seen; 2].map(|answer| verified.check(zero, answer)), [Sighting::New, Sighting::Seen]);
+    }
+
+    #[test]
+    fn what_was_just_brought_to_the_disk_needs_none() {
+        let mut verified = Verified::new(std::env::temp_dir(), 0);
+        let probes = |count: u64| Probes::new(Fingerprint::from_bits(count << 55), 0);
+        for count in 1..=MIN_ROOM as u64 {
+            verified.check(probes(count % 512), Sighting::New);
+        }
+        assert_eq!((verified.runs.len(), verified.fresh.len()), (1, 0));
+        assert!((0..512).all(|count| verified.holds(probes(count))));
+        assert!(verified.counts.pages_read == 0 && verified.counts.from_memory >= 511, "{:?}", verified.counts);
+    }
+}
