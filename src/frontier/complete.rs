@@ -159,8 +159,9 @@ impl<J: Journal> Frontier<J> {
             self.gate.refuse(refusal);
             return self.settle(lease.host, same, true, record, now);
         }
-        let moved = self.append_moved(lease, same.position, to).and_then(|position| {
-            self.note_host(lease.host, None)?;
+        // The entry last: once the journal has it, it is what is queued.
+        let moved = self.note_host(lease.host, None).and_then(|_| {
+            let position = self.append_moved(lease, same.position, to)?;
             Ok(Queued { position, attempts: 0, ..same })
         });
         let completion = self.requeue(lease.host, *moved.as_ref().unwrap_or(&same), now);

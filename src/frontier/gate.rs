@@ -106,6 +106,12 @@ impl Gate {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
+    /// Takes [`withdraw`](Self::withdraw) back.
+    pub(super) fn reinstate(&self, refusal: Refusal, urls: u64) {
+        self.refused[refusal as usize].fetch_sub(urls, Ordering::Relaxed);
+        self.admitted.fetch_add(urls, Ordering::Relaxed);
+    }
+
     /// What the seeds opened so far.
     pub(super) fn roots(&self) -> Vec<String> {
         self.scope.roots().iter().map(ToString::to_string).collect()

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::back::{Back, Queued};
 use super::host::{Detour, HostState, RobotsFile, Rules};
 use super::hosts::Hosts;
@@ -7,6 +9,7 @@ use super::{
     Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt, Record, Refusal,
     RobotsRecord, Settled, Standing, Timestamp, image,
 };
+use crate::address::Canonicalizer;
 use crate::seen::SeenSet;
 
 /// Hosts of one slice of a [`Frontier::save`].
@@ -19,6 +22,8 @@ pub(super) const SLICE: u32 = 2048;
 #[derive(Debug)]
 pub struct Replay {
     gate: Gate,
+    /// The gate's, but for its limits: what was admitted stays so, should they be lower now.
+    canonicalizer: Canonicalizer,
     options: FrontierOptions,
     hosts: Hosts,
     back: Back,
@@ -29,6 +34,12 @@ pub struct Replay {
     counted_to: Position,
     records: u64,
     rests: bool,
+    /// Pages of hosts that were done, and whose records are lost. They are queued in the end: what came off their queue later
+    /// stood behind them, and would be taken for what follows URLs that robots.txt disallows.
+    lost: BTreeMap<Position, (u32, Queued)>,
+    /// Pages that are done, as [`lost`](Self::lost) has them, and where their records end: the output may still prove to have
+    /// been shorter.
+    done: Vec<(u64, u32, Queued)>,
 }
 
 /// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
@@ -92,6 +103,7 @@ impl Replay {
         options.check()?;
         Ok(Self {
             gate: Gate::new(options, seen)?,
+            canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
             options: options.clone(),
             hosts: Hosts::default(),
             back: Back::default(),
@@ -100,6 +112,8 @@ impl Replay {
             counted_to: Position::default(),
             records: 0,
             rests: false,
+            lost: BTreeMap::new(),
+            done: Vec::new(),
         })
     }
 
@@ -141,6 +155,7 @@ impl Replay {
                 self.settled(position, settled, is_there);
             }
             Record::Host(record) => self.host(position, record),
+            Record::Resumed { output } if position >= self.counted_to => self.resumed(*output),
             Record::Resumed { .. } => {}
         }
     }
@@ -161,10 +176,15 @@ impl Replay {
     /// first, since nobody knows when it was asked last; and none rests longer than it could have been told to, should the
     /// clock have been set back.
     pub fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
+        self.queue_lost();
         let politeness = &self.options.politeness;
         let longest = politeness.max_backoff.max(politeness.max_retry_after).max(politeness.max_crawl_delay);
         let latest = now + longest.max(politeness.host_delay);
         let is_unclean = self.rests || self.records > 0;
+        // Dropped after their host was saved and before the counts were taken, by robots.txt alone: queued again here, they will
+        // be counted when they are dropped.
+        let dropped = (self.count.completed + self.count.queued).saturating_sub(self.gate.admitted());
+        self.gate.reinstate(Refusal::Robots, dropped);
         for number in 0..self.hosts.count() {
             let host = &mut self.hosts[number];
             let rested = if is_unclean { now + host.delay(politeness) } else { now };
@@ -187,7 +207,7 @@ impl Replay {
 
     fn admitted(&mut self, position: Position, entry: &Entry<'_>) {
         // What was admitted was canonical; only with other rules on keys, which a job refuses, it would not be now.
-        let Ok(url) = self.gate.canonicalizer().canonicalize(entry.wire) else { return };
+        let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return };
         let is_new = position >= self.counted_to;
         let number = self.hosts.number(&url);
         let queued = Queued { position, priority: entry.priority, attempts: 0 };
@@ -214,18 +234,24 @@ impl Replay {
     fn settled(&mut self, position: Position, settled: &Settled<'_>, is_there: bool) {
         let is_new = position >= self.counted_to;
         let done = settled.done && is_there;
-        if is_new {
-            self.count.completed += u64::from(done);
-            self.count.retries += u64::from(!settled.done);
-            if let Some(receipt) = settled.receipt.filter(|_| done) {
-                self.count.output = receipt.end;
-            }
-        }
-        let Some(number) = self.known(&settled.host, position) else { return };
         let Settled { position: page, priority, attempts, .. } = *settled;
-        if self.take(number, priority, page, is_new) && !done {
-            let attempts = if settled.done { attempts.saturating_sub(1) } else { attempts };
-            self.queue_first(number, Queued { position: page, priority, attempts });
+        let number = self.known(&settled.host, position);
+        let was_queued = number.map(|number| self.take(number, priority, page, is_new));
+        let is_again = was_queued == Some(false);
+        if is_new {
+            self.count.completed += u64::from(done && !is_again);
+            self.count.retries += u64::from(!settled.done);
+        }
+        let Some(number) = number else { return };
+        let queued = Queued { position: page, priority, attempts };
+        let before = Queued { attempts: attempts.saturating_sub(1), ..queued };
+        if !is_again && !settled.done {
+            self.queue_first(number, queued);
+        } else if !is_again && !done {
+            self.lost.insert(page, (number, before));
+        } else if let Some(receipt) = settled.receipt.filter(|_| is_new && !is_again) {
+            self.count.output = receipt.end;
+            self.done.push((receipt.end, number, before));
         }
         self.stands(number, &settled.host, is_new);
     }
@@ -244,10 +270,7 @@ impl Replay {
             }
         };
         if let Some(file) = file {
-            let host = &mut self.hosts[number];
-            self.count.rules -= host.robots.memory();
-            self.count.rules += file.memory();
-            host.robots = file;
+            self.learn(number, file);
         }
         let is_new = position >= self.counted_to;
         // A robots.txt that is not to be had, and is asked for again.
@@ -263,12 +286,35 @@ impl Replay {
 
     /// Takes a page from its queue, and whatever stands before it: robots.txt disallowed that.
     fn take(&mut self, number: u32, priority: u8, page: Position, is_new: bool) -> bool {
+        if self.lost.remove(&page).is_some() {
+            return true;
+        }
         let dropped = self.back.take(&mut self.hosts[number].queue, priority, page);
         if let Some(dropped) = dropped {
             self.count.queued -= u64::from(dropped) + 1;
             self.gate.withdraw(Refusal::Robots, if is_new { dropped.into() } else { 0 });
         }
         dropped.is_some()
+    }
+
+    /// The output was cut to so many bytes. What is there now may be what was there before, or look like it.
+    fn resumed(&mut self, output: u64) {
+        while let Some((_, number, queued)) = self.done.pop_if(|(end, ..)| *end > output) {
+            self.lost.insert(queued.position, (number, queued));
+            self.count.completed -= 1;
+        }
+        self.count.output = self.count.output.min(output);
+    }
+
+    /// Queues what was lost, in its order and before all else.
+    fn queue_lost(&mut self) {
+        for (_, (number, queued)) in std::mem::take(&mut self.lost).into_iter().rev() {
+            if self.hosts[number].state == HostState::Retired {
+                self.gate.withdraw(Refusal::HostRetired, 1);
+            } else {
+                self.queue_first(number, queued);
+            }
+        }
     }
 
     fn queue_first(&mut self, number: u32, queued: Queued) {
@@ -287,6 +333,14 @@ impl Replay {
             self.count.queued -= urls;
             self.count.retired_hosts += 1;
             self.gate.withdraw(Refusal::HostRetired, if is_new { urls } else { 0 });
+            self.learn(number, RobotsFile::Unknown);
         }
+    }
+
+    fn learn(&mut self, number: u32, file: RobotsFile) {
+        let host = &mut self.hosts[number];
+        self.count.rules -= host.robots.memory();
+        self.count.rules += file.memory();
+        host.robots = file;
     }
 }
