@@ -77,9 +77,15 @@ impl CheckpointError {
         match self {
             Self::Damaged { .. } => true,
             Self::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
-            Self::Seen { source, .. } => {
-                matches!(source, SnapshotError::Damaged { .. } | SnapshotError::Short { .. } | SnapshotError::Unknown)
-            }
+            Self::Seen { source, .. } => match source {
+                // A snapshot's version is its checkpoint's too: another one is not what was written.
+                SnapshotError::Damaged { .. }
+                | SnapshotError::Short { .. }
+                | SnapshotError::Unknown
+                | SnapshotError::Version { .. } => true,
+                SnapshotError::Read { source, .. } => source.kind() == io::ErrorKind::NotFound,
+                _ => false,
+            },
             _ => false,
         }
     }

@@ -8,6 +8,8 @@ use crate::job::fields::Fields;
 
 /// Bytes of a file's header.
 const HEADER: usize = 32;
+/// Those that its checksum, at its end, is of.
+const CHECKED: usize = 28;
 /// The format that is written here, and the latest that is read.
 const VERSION: u32 = 1;
 /// What a file of frames is about.
@@ -50,7 +52,10 @@ pub(super) struct FrameReader<R> {
     path: PathBuf,
     /// Bytes in the file: what a frame claims beyond them is not believed.
     length: u64,
+    /// Where the header or frame begins that was read last.
     offset: u64,
+    /// Where the next one does.
+    end: u64,
     seed: u64,
     frames: u64,
     payload: Vec<u8>,
@@ -67,16 +72,17 @@ impl<R: Read> FrameReader<R> {
     ) -> Result<Self, CheckpointError> {
         let mut found = [0; HEADER];
         let is_whole = from.read_exact(&mut found);
-        let mut reader = Self { from, path, length, offset: 0, seed: number, frames: 0, payload: Vec::new() };
+        let end = HEADER as u64;
+        let reader = Self { from, path, length, offset: 0, end, seed: number, frames: 0, payload: Vec::new() };
         is_whole.map_err(|source| reader.unread(source))?;
         reader.check(&found, magic, job, number)?;
-        reader.offset = HEADER as u64;
         Ok(reader)
     }
 
     /// The next frame, and its position.
     pub(super) fn next(&mut self) -> Result<(&[u8], Position), CheckpointError> {
         let (mut length, mut position, mut found) = ([0; 4], [0; 8], [0; 8]);
+        self.offset = self.end;
         self.read(&mut length)?;
         self.read(&mut position)?;
         let length = u32::from_le_bytes(length);
@@ -92,9 +98,15 @@ impl<R: Read> FrameReader<R> {
         if u64::from_le_bytes(found) != checksum(self.seed ^ self.frames, position, &self.payload) {
             return Err(self.damaged("the checksum does not match"));
         }
-        self.offset += 4 + 8 + u64::from(length) + 8;
+        self.end += 4 + 8 + u64::from(length) + 8;
         self.frames += 1;
         Ok((&self.payload, Position::from_u64(u64::from_le_bytes(position))))
+    }
+
+    /// Nothing may follow.
+    pub(super) fn end(&mut self) -> Result<(), CheckpointError> {
+        self.offset = self.end;
+        if self.end == self.length { Ok(()) } else { Err(self.damaged("something follows the last frame")) }
     }
 
     /// The frame that was read last says what cannot be.
@@ -115,24 +127,27 @@ impl<R: Read> FrameReader<R> {
 
     fn check(&self, found: &[u8; HEADER], magic: [u8; 8], job: u64, number: u64) -> Result<(), CheckpointError> {
         let path = || self.path.clone();
-        if found[..8] != magic {
+        // All formats to come have a header of this size, so that a later one can be told from damage.
+        if found[CHECKED..] != header_checksum(found) {
+            return Err(self.damaged("the header's checksum does not match"));
+        }
+        let mut fields = Fields::of(found);
+        let wrong = |reason| self.damaged(reason);
+        let (begin, version) = (fields.take().map_err(wrong)?, fields.u32().map_err(wrong)?);
+        let (found_job, found_number) = (fields.u64().map_err(wrong)?, fields.u64().map_err(wrong)?);
+        if begin != magic {
             return Err(self.damaged("another file's header"));
         }
-        let mut fields = Fields::of(&found[8..]);
-        let wrong = |reason| self.damaged(reason);
-        let version = fields.u32().map_err(wrong)?;
         if version > VERSION {
             return Err(CheckpointError::Newer { path: path(), found: version, supported: VERSION });
         }
-        let of = fields.u64().map_err(wrong)?;
-        if *found == header(magic, of, number) && of != job {
-            return Err(CheckpointError::Foreign { path: path(), found: of, expected: job });
+        if found_job != job {
+            return Err(CheckpointError::Foreign { path: path(), found: found_job, expected: job });
         }
-        if *found == header(magic, job, number) {
-            Ok(())
-        } else {
-            Err(self.damaged("the header's checksum does not match"))
+        if found_number != number {
+            return Err(self.damaged("another checkpoint's file"));
         }
+        Ok(())
     }
 }
 
@@ -142,9 +157,14 @@ fn header(magic: [u8; 8], job: u64, number: u64) -> [u8; HEADER] {
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
     header[12..20].copy_from_slice(&job.to_le_bytes());
     header[20..28].copy_from_slice(&number.to_le_bytes());
-    let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&header[..28]).bits();
-    header[28..].copy_from_slice(&checksum.to_le_bytes()[..4]);
+    let checksum = header_checksum(&header);
+    header[CHECKED..].copy_from_slice(&checksum);
     header
+}
+
+fn header_checksum(header: &[u8; HEADER]) -> [u8; HEADER - CHECKED] {
+    let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&header[..CHECKED]).bits();
+    *checksum.to_le_bytes().first_chunk().expect("four of eight bytes")
 }
 
 fn checksum(seed: u64, position: [u8; 8], payload: &[u8]) -> u64 {

@@ -1,7 +1,8 @@
 //! Checkpoints: a frontier as it was, so that a resume replays the journal's last minute and not its last month.
 //!
 //! A checkpoint is three files. The third is written last, and renamed into place when the first two are safe on disk: where it
-//! is, they are whole. The last two checkpoints are kept; where the newest is damaged, the one before serves, with a longer replay.
+//! is, they are whole. The last two checkpoints are kept; where the newest is damaged, the one before serves, with a longer
+//! replay. No number is given twice: files of two tries never meet.
 //!
 //! ```text
 //! hosts-N         header, then a frame for each slice of the hosts, then an empty one
@@ -24,14 +25,18 @@
 //!           1  from      u64, the position from which the journal is to be replayed
 //!           9  slices    u32
 //!          13  admitted, completed, retries, output, leased   u64 each
-//!          53  refused   u16 how many; for each a name (u16 length, text) and a u64
-//!              roots     u32 how many; for each u16 length, text
+//!          53  refused   u32 how many; for each a name (u32 length, text) and a u64
+//!              roots     u32 how many; for each u32 length, text
 //!              dropped   u32 how many; for each a parameter that keys leave out, as the roots
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
 //! All numbers are little-endian. A slice is what [`Frontier::save`](crate::frontier::Frontier::save) wrote, with the position at which it
 //! did; the summary's position is that of the counts. The frontier is locked for one slice at a time, and so nobody waits long.
+//!
+//! The order is hosts, seen set, counts. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there
+//! before the third file is written. So every URL that the seen set holds was submitted, and is in the journal: one that were in
+//! the set alone would never be found again.
 
 mod error;
 mod frames;

@@ -40,9 +40,33 @@ pub fn restore<S: Storage>(
     checkpoints: &mut Checkpoints<S>,
     options: &FrontierOptions,
     journal_options: &JournalOptions,
-    mut has: impl FnMut(&Receipt) -> bool,
+    has: impl FnMut(&Receipt) -> bool,
     now: Timestamp,
 ) -> Result<Restored<S>, CheckpointError> {
+    let Reread { replay, journal, checkpoint, damaged, recovery, extra } =
+        reread(journal, checkpoints, options, journal_options, has)?;
+    let output = replay.output();
+    Ok(Restored { frontier: replay.finish(journal, now), checkpoint, damaged, recovery, output, extra })
+}
+
+/// A frontier that only has to be finished, and how it was found; see [`Restored`].
+pub(in crate::job) struct Reread<S: Storage> {
+    pub(in crate::job) replay: Replay,
+    pub(in crate::job) journal: FileJournal<S>,
+    pub(in crate::job) checkpoint: Option<u64>,
+    pub(in crate::job) damaged: Vec<CheckpointError>,
+    pub(in crate::job) recovery: Recovery,
+    pub(in crate::job) extra: Vec<u8>,
+}
+
+/// As [`restore`], up to the end of the journal.
+pub(in crate::job) fn reread<S: Storage>(
+    journal: S,
+    checkpoints: &mut Checkpoints<S>,
+    options: &FrontierOptions,
+    journal_options: &JournalOptions,
+    mut has: impl FnMut(&Receipt) -> bool,
+) -> Result<Reread<S>, CheckpointError> {
     let mut damaged = Vec::new();
     let mut newest = None;
     let mut at = checkpoints.numbers.len();
@@ -58,25 +82,31 @@ pub fn restore<S: Storage>(
             Err(error) => return Err(error),
         }
     }
-    let (checkpoint, mut replay, from, extra) = match newest {
-        Some((number, replay, summary)) => (Some(number), replay, summary.from, summary.extra),
-        None => (None, Replay::new(options, None)?, Position::default(), Vec::new()),
+    let (checkpoint, mut replay, from, synced, extra) = match newest {
+        Some((number, replay, Summary { from, counts, extra, .. })) => {
+            (Some(number), replay, from, counts.position, extra)
+        }
+        None => (None, Replay::new(options, None)?, Position::default(), Position::default(), Vec::new()),
     };
-    // What was written after a record that is missing is void, until the journal was opened again and began anew.
-    let mut is_void = false;
-    let (journal, recovery) =
-        FileJournal::open(journal, checkpoints.job, journal_options, from, |position, record| {
-            is_void &= !matches!(record, Record::Resumed { .. });
+    // Where a record is missing, what was written behind it is void, until the journal was opened again and it was cut off.
+    let mut missing: Option<u64> = None;
+    let (mut journal, recovery) =
+        FileJournal::open_synced(journal, checkpoints.job, journal_options, from, synced, |position, record| {
+            if let Record::Resumed { output } = record {
+                missing = missing.filter(|end| *end <= output);
+            }
             replay.record(position, &record, |receipt| {
-                is_void |= !has(receipt);
-                !is_void
+                if missing.is_none() && !has(receipt) {
+                    missing = Some(receipt.end);
+                }
+                missing.is_none()
             });
         })?;
-    let output = replay.output();
-    let mut frontier = replay.finish(journal, now);
-    frontier.journal_mut().record(&Record::Resumed { output })?;
-    frontier.journal_mut().sync()?;
-    Ok(Restored { frontier, checkpoint, damaged, recovery, output, extra })
+    journal.record(&Record::Resumed { output: replay.output() })?;
+    journal.sync()?;
+    let whole = checkpoint.map_or(0, |_| at + 1);
+    checkpoints.damaged.extend(checkpoints.numbers.drain(whole..).map(|(number, _)| number));
+    Ok(Reread { replay, journal, checkpoint, damaged, recovery, extra })
 }
 
 impl<S: Storage> Checkpoints<S> {
@@ -84,6 +114,7 @@ impl<S: Storage> Checkpoints<S> {
         let mut frames = self.frames(FILES[2], SUMMARY, number)?;
         let (payload, position) = frames.next()?;
         let summary = Summary::read(payload, position).map_err(|reason| frames.damaged(reason))?;
+        frames.end()?;
         drop(frames);
         if let Some(option) = summary.changed_key(&options.keys) {
             return Err(CheckpointError::Changed { option: option.to_owned() });
@@ -97,6 +128,10 @@ impl<S: Storage> Checkpoints<S> {
                 return Err(frames.damaged("hosts that cannot be"));
             }
         }
+        if !frames.next()?.0.is_empty() {
+            return Err(frames.damaged("more hosts than were counted"));
+        }
+        frames.end()?;
         replay.load_counts(&summary.counts);
         Ok((replay, summary))
     }

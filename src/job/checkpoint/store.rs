@@ -23,9 +23,13 @@ pub struct Checkpoints<S: Storage = Disk> {
     pub(super) job: u64,
     /// Oldest first, each with the position that its replay begins at, where that is known.
     pub(super) numbers: Vec<(u64, Option<Position>)>,
+    /// Found damaged. They go once there is a newer one.
+    pub(super) damaged: Vec<u64>,
+    /// The number given last, if to a draft that came to nothing.
+    last: u64,
 }
 
-/// A checkpoint that is being written. Dropped before [`commit`](Self::commit), it never was.
+/// A checkpoint that is being written. Dropped before [`commit`](Self::commit), or where that fails, it never was.
 #[derive(Debug)]
 pub struct Draft<'a, S: Storage = Disk> {
     store: &'a mut Checkpoints<S>,
@@ -34,6 +38,7 @@ pub struct Draft<'a, S: Storage = Disk> {
     slices: u32,
     bytes: u64,
     has_seen: bool,
+    is_placed: bool,
 }
 
 impl<S: Storage> Checkpoints<S> {
@@ -50,6 +55,7 @@ impl<S: Storage> Checkpoints<S> {
             numbers
         };
         let numbers = of(FILES[2]);
+        let last = FILES.into_iter().filter_map(|file| of(file).last().copied()).max().unwrap_or(0);
         for file in FILES {
             for number in of(file).into_iter().filter(|number| !numbers.contains(number)) {
                 remove(&mut storage, &name(file, number))?;
@@ -60,7 +66,10 @@ impl<S: Storage> Checkpoints<S> {
                 remove(&mut storage, beside)?;
             }
         }
-        Ok(Self { storage, job, numbers: numbers.into_iter().map(|number| (number, None)).collect() })
+        // A number is given again only to a name that no power cut brings back.
+        storage.sync_names().map_err(|source| io_error("sync", &storage, "", source))?;
+        let numbers = numbers.into_iter().map(|number| (number, None)).collect();
+        Ok(Self { storage, job, numbers, damaged: Vec::new(), last })
     }
 
     /// How many there are.
@@ -84,8 +93,19 @@ impl<S: Storage> Checkpoints<S> {
     /// # Errors
     /// Where the storage fails.
     pub fn begin(&mut self, from: Position) -> Result<Draft<'_, S>, CheckpointError> {
-        let number = self.numbers.last().map_or(1, |&(last, _)| last + 1);
-        Ok(Draft { store: self, number, from, slices: 0, bytes: 0, has_seen: false })
+        // A try before may have left a summary that nobody could remove: its files must not be another's.
+        self.last += 1;
+        let number = self.last;
+        Ok(Draft { store: self, number, from, slices: 0, bytes: 0, has_seen: false, is_placed: false })
+    }
+
+    /// Removes what is not needed any more. What cannot be removed stays for another time.
+    fn tidy(&mut self) {
+        let Self { storage, numbers, damaged, .. } = self;
+        damaged.retain(|number| remove_all(storage, *number).is_err());
+        while numbers.len() > KEPT && remove_all(storage, numbers[0].0).is_ok() {
+            numbers.remove(0);
+        }
     }
 }
 
@@ -129,15 +149,16 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
-    /// Makes it the newest one, and removes what is older than the last two. The journal must be safe on disk up to the
-    /// counts' position, and so must be the output that they speak of. `extra` is the owner's, to be had back.
+    /// Makes it the newest one, and removes what is older than the last two. The counts are taken last, the journal must be
+    /// safe on disk up to their position, and so must be the output that they speak of. `extra` is the owner's, to be had
+    /// back.
     ///
     /// Returns the bytes written, without the seen set.
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn commit(self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
-        let Self { store, number, from, slices, bytes, has_seen } = self;
+    pub fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
+        let Self { ref mut store, number, from, slices, bytes, has_seen, .. } = self;
         let position = counts.position;
         let summary = Summary { from, slices, has_seen, keys: keys.clone(), counts, extra: extra.to_vec() }.to_bytes();
         let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
@@ -152,13 +173,8 @@ impl<S: Storage> Draft<'_, S> {
             storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
         placed.map_err(|source| io_error("rename", storage, &beside, source))?;
         store.numbers.push((number, Some(from)));
-        while store.numbers.len() > KEPT {
-            let (old, _) = store.numbers.remove(0);
-            // The summary first: without it, the others are nobody's.
-            for file in FILES.iter().rev() {
-                remove(&mut store.storage, &self::name(file, old))?;
-            }
-        }
+        store.tidy();
+        self.is_placed = true;
         Ok(bytes + summary.len() as u64)
     }
 
@@ -168,6 +184,17 @@ impl<S: Storage> Draft<'_, S> {
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), CheckpointError> {
         write(&mut self.store.storage, &name(file, self.number), content)
+    }
+}
+
+impl<S: Storage> Drop for Draft<'_, S> {
+    /// Makes room. What cannot be removed now is when the checkpoints are opened again.
+    fn drop(&mut self) {
+        if !self.is_placed {
+            let storage = &mut self.store.storage;
+            let _ = remove_all(storage, self.number);
+            let _ = remove(storage, &(name(FILES[2], self.number) + BESIDE));
+        }
     }
 }
 
@@ -185,6 +212,11 @@ fn write<S: Storage>(
     let _ = to.into_parts();
     written.map_err(|source| io_error("write", storage, name, source))?;
     storage.sync(name).map_err(|source| io_error("sync", storage, name, source))
+}
+
+/// Removes a checkpoint. Its summary goes first: without it, the others are nobody's.
+fn remove_all<S: Storage>(storage: &mut S, number: u64) -> Result<(), CheckpointError> {
+    FILES.iter().rev().try_for_each(|file| remove(storage, &name(file, number)))
 }
 
 /// Removes a file, if it is there.

@@ -32,7 +32,7 @@ impl Summary {
             bytes.extend(count.to_le_bytes());
         }
         for texts in [roots, &self.keys.drop_parameters] {
-            bytes.extend(u32::try_from(texts.len()).unwrap_or(u32::MAX).to_le_bytes());
+            put_length(&mut bytes, texts.len());
             for text in texts {
                 put_text(&mut bytes, text);
             }
@@ -55,7 +55,7 @@ impl Summary {
         for count in [admitted, completed, retries, output, leased] {
             *count = fields.u64()?;
         }
-        for _ in 0..u16::from_le_bytes(fields.take()?) {
+        for _ in 0..fields.u32()? {
             let name = text(&mut fields)?;
             let refusal = Refusal::ALL.into_iter().find(|refusal| refusal.name() == name);
             counts.refused.push((refusal.ok_or("an unknown reason to refuse")?, fields.u64()?));
@@ -103,14 +103,14 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// Reasons are a dozen, and a URL is cut long before 64 KiB.
+/// What is longer than 4 GiB does not fit its frame either.
 fn put_length(to: &mut Vec<u8>, length: usize) {
-    to.extend(u16::try_from(length).expect("short texts, and few").to_le_bytes());
+    to.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
 
 fn text<'a>(fields: &mut Fields<'a>) -> Result<&'a str, &'static str> {
-    let length = u16::from_le_bytes(fields.take()?);
-    fields.text(length.into())
+    let length = fields.u32()?;
+    fields.text(length as usize)
 }
 
 #[cfg(test)]
@@ -123,7 +123,8 @@ mod tests {
         let position = Position::from_u64(99);
         let mut counts = Counts { position, admitted: 1, completed: 2, retries: 3, output: 4, ..Counts::default() };
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
-        counts.roots = vec!["a.example".to_owned(), "b.example".to_owned()];
+        // A seed's directory is as long as a URL may be.
+        counts.roots = vec!["a.example".to_owned(), format!("b.example/{}", "x".repeat(1 << 16))];
         let summary =
             Summary { from: Position::from_u64(7), slices: 3, has_seen: true, keys, counts, extra: b"{}".to_vec() };
         let bytes = summary.to_bytes();
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(summary.changed_key(&KeyRules::default()), Some("keys.sort_query"));
         let other = KeyRules { drop_parameters: Vec::new(), ..summary.keys.clone() };
         assert_eq!(summary.changed_key(&other), Some("keys.drop_parameters"));
-        for length in 0..bytes.len() - 2 {
+        for length in (0..bytes.len() - 2).rev().take(100).chain(0..100) {
             assert!(Summary::read(&bytes[..length], position).is_err(), "{length} bytes");
         }
     }

@@ -49,17 +49,29 @@ impl<S: Storage> FileJournal<S> {
     /// kind, except at the very end, which is [cut off](Recovery::cut), or the position lies beyond the end or within a record.
     /// No segment was changed then.
     pub fn open(
+        storage: S,
+        job: u64,
+        options: &JournalOptions,
+        from: Position,
+        replay: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, Recovery), JournalError> {
+        Self::open_synced(storage, job, options, from, from, replay)
+    }
+
+    /// As [`open`](Self::open), of a journal that was safe on disk up to `synced`: what is wrong before there is no torn end.
+    pub(in crate::job) fn open_synced(
         mut storage: S,
         job: u64,
         options: &JournalOptions,
         from: Position,
+        synced: Position,
         mut replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery), JournalError> {
-        let from = from.to_u64();
+        let (from, synced) = (from.to_u64(), synced.max(from).to_u64());
         let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
         let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
         starts.sort_unstable();
-        let mut scan = Scan { storage, job, from, window: Window::default(), found: Recovery::default() };
+        let mut scan = Scan { storage, job, from, synced, window: Window::default(), found: Recovery::default() };
         let mut segments = Vec::with_capacity(starts.len());
         let oldest = starts.first().copied().filter(|start| *start <= from);
         let (mut end, mut is_begun) = (oldest.unwrap_or(0), false);
@@ -70,8 +82,8 @@ impl<S: Storage> FileJournal<S> {
                 segments.push(segment);
             }
         }
-        if from > end {
-            return Err(JournalError::Beyond { position: Position::from_u64(from), end: Position::from_u64(end) });
+        if synced > end {
+            return Err(JournalError::Beyond { position: Position::from_u64(synced), end: Position::from_u64(end) });
         }
         let Scan { storage, window, found, .. } = scan;
         let mut journal = Self {
@@ -119,6 +131,8 @@ struct Scan<S> {
     job: u64,
     /// The position at which reading begins.
     from: u64,
+    /// Up to here, nothing was torn by a crash.
+    synced: u64,
     window: Window,
     found: Recovery,
 }
@@ -147,7 +161,9 @@ impl<S: Storage> Scan<S> {
         let header = &header[..header.len().min(HEADER)];
         match segment.check(header, self.job, path) {
             // Its header was safe on disk before anything followed it.
-            Err(JournalError::Damaged { path, reason, .. }) if next.is_none() && length <= HEADER as u64 => {
+            Err(JournalError::Damaged { path, reason, .. })
+                if next.is_none() && length <= HEADER as u64 && start >= self.synced =>
+            {
                 segment.end = start;
                 self.found.cut = Some(Cut { path, offset: 0, bytes: length, reason });
                 return Ok(segment);
@@ -177,7 +193,7 @@ impl<S: Storage> Scan<S> {
                     if at == self.from {
                         self.lead(&segment)?;
                     }
-                    if next.is_some() {
+                    if next.is_some() || at < self.synced {
                         return Err(self.damaged(&segment, at, reason));
                     }
                     let (path, bytes) = (self.storage.path(&segment.name), segment.end - at);
