@@ -1,0 +1,615 @@
+//! Checkpoints and the journal together, over a storage that fails, tears and forgets: a small crawl that is cut short anywhere
+//! goes on, and has each page once in the end.
+
+mod storage;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Duration;
+use std::{fs, io};
+
+use crawler::address::{Canonicalizer, Fingerprint, FingerprintKey};
+use crawler::frontier::{
+    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, Receipt, ScopeKind,
+    Timestamp,
+};
+use crawler::job::checkpoint::{CheckpointError, Checkpoints, Restored, restore};
+use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, SyncPolicy};
+use storage::{Fault, Faulty, Random, World};
+
+const JOB: u64 = 77;
+const KEY: FingerprintKey = FingerprintKey::from_u64(7);
+/// Pages of the web that is crawled.
+const PAGES: u64 = 40;
+static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
+    let canonicalizer = Canonicalizer::new(&options().keys);
+    (0..PAGES).map(|page| canonicalizer.canonicalize(&url(page)).unwrap().fingerprint(KEY)).collect()
+});
+
+fn url(page: u64) -> String {
+    let folder = if is_disallowed(page) { "private/" } else { "" };
+    format!("https://h{}.example/{folder}{page}", page % 4)
+}
+
+fn is_disallowed(page: u64) -> bool {
+    page % 10 == 9
+}
+
+fn links(page: u64) -> Vec<String> {
+    let mut links: Vec<_> = [page + 1, page * 3 + 1, page * 7 + 2].iter().map(|link| url(link % PAGES)).collect();
+    links.push(format!("https://dead.example/{}", page % 3));
+    links
+}
+
+/// Which pages there are to be had, from the first one.
+fn pages() -> BTreeSet<u64> {
+    let (mut found, mut queue) = (BTreeSet::from([0]), vec![0]);
+    while let Some(page) = queue.pop() {
+        for link in [page + 1, page * 3 + 1, page * 7 + 2].map(|link| link % PAGES) {
+            if !is_disallowed(link) && found.insert(link) {
+                queue.push(link);
+            }
+        }
+    }
+    found
+}
+
+fn options() -> FrontierOptions {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    options.fingerprint_key = Some(KEY);
+    (options.seen.capacity, options.seen.shards, options.seen.audit) = (200, 2, 0);
+    options.seen.false_positive_rate = 1e-9;
+    options.politeness.host_failures = 2;
+    options
+}
+
+fn journal_options(sync: SyncPolicy) -> JournalOptions {
+    let mut options = JournalOptions::default();
+    (options.sync, options.segment_bytes) = (sync, 2000);
+    options
+}
+
+/// The records of the pages, a line each.
+#[derive(Clone, Debug, Default)]
+struct Output {
+    bytes: Vec<u8>,
+    /// Bytes that a power cut leaves.
+    durable: usize,
+}
+
+impl Output {
+    fn has(&self, receipt: &Receipt) -> bool {
+        let end = usize::try_from(receipt.end).unwrap();
+        let record = self.bytes.get(end - receipt.length as usize..end);
+        record.is_some_and(|record| Receipt::checksum(record) == receipt.checksum)
+    }
+
+    fn after_power_cut(&self, random: &mut Random) -> Self {
+        let later = self.bytes.len() - self.durable;
+        let mut bytes = self.bytes.clone();
+        bytes.truncate(self.durable + usize::try_from(random.below(later as u64 + 1)).unwrap());
+        // What is behind a hole is there, and of no use.
+        if random.below(3) == 0 {
+            let hole = self.durable..self.durable.max(bytes.len() / 2);
+            bytes[hole].fill(0);
+        }
+        Self { bytes, durable: self.durable }
+    }
+
+    fn pages(&self) -> Vec<u64> {
+        let text = str::from_utf8(&self.bytes).expect("whole records");
+        let mut pages: Vec<u64> = text.lines().map(|line| line.parse().expect("a page")).collect();
+        pages.sort_unstable();
+        pages
+    }
+}
+
+/// A crawl, without its checkpoints.
+struct Crawl {
+    frontier: Frontier<FileJournal<Faulty>>,
+    now: Timestamp,
+}
+
+impl Crawl {
+    /// Does the next thing; `false` where there is none.
+    fn step(&mut self, output: &mut Output) -> io::Result<bool> {
+        match self.frontier.next(self.now)? {
+            Next::Fetch(lease) => self.visit(lease, output)?,
+            Next::Wait(until) => self.now = self.now.max(until),
+            Next::Busy => panic!("nothing is lent out"),
+            Next::Drained => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn visit(&mut self, lease: Lease, output: &mut Output) -> io::Result<()> {
+        let robots = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2";
+        let path = lease.url().rsplit('/').next().unwrap_or_default();
+        let page = path.split('?').next().and_then(|page| page.parse().ok());
+        let mut record = None;
+        let outcome = match page {
+            _ if lease.host_key().host() == "dead.example" => Outcome::Failed(Failure::Timeout),
+            Some(page) if lease.kind() == LeaseKind::Page => {
+                if page % 13 == 5 && lease.attempt() == 1 {
+                    Outcome::response(&lease, 503, b"")
+                } else if page % 17 == 6 && !lease.url().contains('?') {
+                    self.frontier.redirect(&lease, 301, "?utm_source=x", self.now)?
+                } else {
+                    self.frontier.links(&lease, links(page).iter().map(String::as_str), self.now)?;
+                    record = Some(format!("{page}\n"));
+                    Outcome::response(&lease, 200, b"")
+                }
+            }
+            _ => Outcome::response(&lease, 200, robots),
+        };
+        let record = record.as_ref().map(String::as_bytes);
+        let completion = self.frontier.complete_with(lease, outcome, record, self.now)?;
+        if let (Completion::Done, Some(record)) = (completion, record) {
+            output.bytes.extend_from_slice(record);
+        }
+        self.frontier.flush(self.now)
+    }
+
+    /// Writes a checkpoint, while the crawl goes on. Where the storage fails there is none, and no harm.
+    fn checkpoint(&mut self, checkpoints: &mut Checkpoints<Faulty>, output: &mut Output) -> io::Result<bool> {
+        let Ok(mut draft) = checkpoints.begin(self.frontier.journal().end()) else { return Ok(false) };
+        let hosts = draft.hosts(|slice, to| {
+            let has_more = self.frontier.save(slice, to);
+            (self.frontier.journal().end(), has_more)
+        });
+        self.step(output)?;
+        let seen = draft.seen(self.frontier.gate().seen());
+        self.step(output)?;
+        let counts = self.frontier.counts(self.frontier.journal().end());
+        let is_synced = self.frontier.journal_mut().sync();
+        if hosts.is_err() || seen.is_err() || is_synced.is_err() {
+            return Ok(false);
+        }
+        output.durable = output.bytes.len();
+        Ok(draft.commit(&options().keys, counts, b"mine").is_ok())
+    }
+
+    /// What the seen set holds of the web.
+    fn seen(&self) -> BTreeSet<u64> {
+        let seen = self.frontier.gate().seen();
+        (0..)
+            .zip(&*FINGERPRINTS)
+            .filter(|(_, fingerprint)| seen.contains(**fingerprint))
+            .map(|(page, _)| page)
+            .collect()
+    }
+}
+
+/// A storage, and what it was given to keep.
+#[derive(Clone)]
+struct Sitting {
+    storage: Faulty,
+    sync: SyncPolicy,
+    output: Output,
+    now: Timestamp,
+    /// Pages that were in the seen set at the last flush.
+    seen: BTreeSet<u64>,
+    /// Bytes of output at the last flush.
+    flushed: usize,
+}
+
+impl Sitting {
+    fn new(world: World, sync: SyncPolicy) -> Self {
+        let now = Timestamp::from_micros(1_000_000_000);
+        let (output, seen) = (Output::default(), BTreeSet::new());
+        Self { storage: Faulty::of(world), sync, output, now, seen, flushed: 0 }
+    }
+
+    fn restore(
+        &mut self,
+        options: &FrontierOptions,
+    ) -> Result<(Restored<Faulty>, Checkpoints<Faulty>), CheckpointError> {
+        // The process before took its sync with it.
+        self.storage.0.borrow_mut().syncing = None;
+        let mut checkpoints = Checkpoints::open(self.storage.clone(), JOB)?;
+        let (storage, journal_options) = (self.storage.clone(), journal_options(self.sync));
+        let has = |receipt: &Receipt| self.output.has(receipt);
+        let restored = restore(storage, &mut checkpoints, options, &journal_options, has, self.now)?;
+        Ok((restored, checkpoints))
+    }
+
+    /// Finds what was kept, and goes on; the seed is given each time.
+    fn open(&mut self) -> io::Result<(Crawl, Checkpoints<Faulty>)> {
+        let (restored, checkpoints) = self.restore(&options()).map_err(io::Error::other)?;
+        let mut crawl = Crawl { frontier: restored.frontier, now: self.now };
+        self.is_sound(&crawl, restored.output);
+        self.output.bytes.truncate(usize::try_from(restored.output).unwrap());
+        self.output.durable = self.output.durable.min(self.output.bytes.len());
+        assert_eq!(restored.extra, if restored.checkpoint.is_some() { &b"mine"[..] } else { b"" });
+        crawl.frontier.seed(&url(0), self.now)?;
+        crawl.frontier.flush(self.now)?;
+        (self.seen, self.flushed) = (crawl.seen(), self.output.bytes.len());
+        Ok((crawl, checkpoints))
+    }
+
+    /// Each thing that is queued is counted, and nothing that was kept is missing.
+    fn is_sound(&self, crawl: &Crawl, output: u64) {
+        let statistics = crawl.frontier.statistics();
+        assert_eq!(crawl.frontier.gate().admitted(), statistics.completed + statistics.queued, "each is counted once");
+        let (seen, kept) = (crawl.seen(), &self.seen);
+        assert!(seen.is_superset(kept), "{seen:?}, and not all of {kept:?}");
+        assert!(output >= self.flushed as u64, "{output} of {} bytes are confirmed", self.flushed);
+    }
+
+    /// Crawls for so many steps, or to the end: `true`. A checkpoint now and then.
+    fn crawl(&mut self, crawl: &mut Crawl, checkpoints: &mut Checkpoints<Faulty>, steps: usize) -> io::Result<bool> {
+        for step in 1..=steps {
+            let goes_on = crawl.step(&mut self.output)?;
+            if step % 12 == 0 {
+                crawl.checkpoint(checkpoints, &mut self.output)?;
+            }
+            (self.now, self.seen, self.flushed) = (crawl.now, crawl.seen(), self.output.bytes.len());
+            if !goes_on {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The process was killed.
+    fn after_kill(&self) -> Self {
+        Self { storage: Faulty::of(self.storage.world().after_kill()), ..self.clone() }
+    }
+
+    /// The power went: what was only flushed may be lost, but where each flush waits for the disk.
+    fn after_power_cut(&self, random: &mut Random) -> Self {
+        let storage = Faulty::of(self.storage.world().after_power_cut(random));
+        let output = self.output.after_power_cut(random);
+        let seen = if self.sync == SyncPolicy::Always { self.seen.clone() } else { BTreeSet::new() };
+        Self { storage, flushed: output.durable, output, seen, ..self.clone() }
+    }
+
+    /// Goes on to the end, and has each page once.
+    fn ends_well(mut self) {
+        let (mut crawl, mut checkpoints) = self.open().unwrap_or_else(|error| panic!("{error}"));
+        assert!(self.crawl(&mut crawl, &mut checkpoints, 2000).unwrap());
+        assert_eq!(self.output.pages(), Vec::from_iter(pages()), "each page once");
+    }
+}
+
+/// A whole crawl in some sittings: each ends as if it was killed, or at its first failure.
+fn live(sitting: &mut Sitting, mut after_failure: impl FnMut(&Sitting)) {
+    for steps in [40, 50, 2000, 2000, 2000] {
+        let end = sitting.open().and_then(|(mut crawl, mut checkpoints)| {
+            if sitting.crawl(&mut crawl, &mut checkpoints, steps)? {
+                // What a failure has left behind goes with the last.
+                sitting.storage.0.borrow_mut().fault = None;
+                for _ in 0..2 {
+                    crawl.checkpoint(&mut checkpoints, &mut sitting.output)?;
+                }
+                return Ok(true);
+            }
+            Ok(false)
+        });
+        match end {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(_) => after_failure(sitting),
+        }
+    }
+    panic!("it does not end");
+}
+
+#[test]
+fn each_operation_fails_once_and_each_page_is_had_once() {
+    let mut random = Random(0xc4ec);
+    let mut images = 0;
+    let mut fewest = u64::MAX;
+    for (sync, faults) in
+        [(SyncPolicy::Always, [Fault::Io, Fault::ShortWrite]), (SyncPolicy::Never, [Fault::NoSpace, Fault::TornSector])]
+    {
+        for fault in faults {
+            for number in 1.. {
+                let world = World { fault: Some((number, fault)), ..World::default() };
+                let mut sitting = Sitting::new(world, sync);
+                live(&mut sitting, |failed| {
+                    failed.after_power_cut(&mut random).ends_well();
+                    failed.after_kill().ends_well();
+                    images += 1;
+                });
+                assert_eq!(sitting.output.pages(), Vec::from_iter(pages()), "{fault:?} at {number}");
+                let world = sitting.storage.world();
+                let files = world.files.keys().filter(|name| !name.starts_with("journal-")).count();
+                assert_eq!(files, 6, "{fault:?} at {number}: {:?}", world.files.keys());
+                if world.operations < number {
+                    fewest = fewest.min(number);
+                    break;
+                }
+            }
+        }
+    }
+    assert!(fewest > 200, "{fewest} operations failed");
+    assert!(images > 300, "{images} failures ended a sitting");
+}
+
+#[test]
+fn thousands_of_power_cuts_and_each_page_is_had_once() {
+    let mut random = Random(0xcafe);
+    let (mut images, mut damaged) = (0, 0);
+    for sync in [SyncPolicy::Always, SyncPolicy::Interval(Duration::from_secs(5)), SyncPolicy::Never].repeat(80) {
+        let mut sitting = Sitting::new(World { sync_lasts: 1, ..World::default() }, sync);
+        loop {
+            let (mut crawl, mut checkpoints) = sitting.open().unwrap_or_else(|error| panic!("{error}"));
+            let mut is_over = false;
+            while !is_over && random.below(20) > 0 {
+                let steps = 1 + usize::try_from(random.below(12)).unwrap();
+                is_over = sitting.crawl(&mut crawl, &mut checkpoints, steps).unwrap();
+                // In the middle of a checkpoint, too.
+                if random.below(3) == 0 {
+                    let fails_at = sitting.storage.world().operations + 1 + random.below(12);
+                    sitting.storage.0.borrow_mut().fault = Some((fails_at, Fault::ShortWrite));
+                    let is_running = crawl.checkpoint(&mut checkpoints, &mut sitting.output).is_ok();
+                    sitting.storage.0.borrow_mut().fault = None;
+                    damaged += u32::from(!is_running);
+                    if !is_running || sitting.storage.world().has_sync_failed {
+                        break;
+                    }
+                }
+                sitting.after_power_cut(&mut random).ends_well();
+                images += 1;
+            }
+            if is_over {
+                break;
+            }
+            sitting = if random.below(2) == 0 { sitting.after_kill() } else { sitting.after_power_cut(&mut random) };
+            images += 1;
+        }
+        assert_eq!(sitting.output.pages(), Vec::from_iter(pages()));
+    }
+    assert!(images > 2500 && damaged > 50, "{images} images, {damaged} sittings ended in a checkpoint");
+}
+
+/// In the middle of a crawl, some steps after its second checkpoint.
+fn filled() -> Sitting {
+    let mut sitting = Sitting::new(World::default(), SyncPolicy::Never);
+    let (mut crawl, mut checkpoints) = sitting.open().unwrap();
+    for steps in [20, 11, 7] {
+        assert!(!sitting.crawl(&mut crawl, &mut checkpoints, steps).unwrap());
+        if steps > 7 {
+            assert!(crawl.checkpoint(&mut checkpoints, &mut sitting.output).unwrap());
+        }
+    }
+    sitting
+}
+
+/// The checkpoints' files: of the newest, and of the one before.
+fn files(sitting: &Sitting) -> [[String; 3]; 2] {
+    let names = sitting.storage.world().files;
+    let mut numbers: Vec<&str> = names.keys().filter_map(|name| name.strip_prefix("checkpoint-")).collect();
+    let [newest, before] = [numbers.pop().unwrap(), numbers.pop().unwrap()];
+    assert_eq!(numbers, [""; 0]);
+    [newest, before].map(|number| ["hosts", "seen", "checkpoint"].map(|file| format!("{file}-{number}")))
+}
+
+fn content<'a>(world: &'a mut World, name: &str) -> &'a mut Vec<u8> {
+    &mut world.files.get_mut(name).unwrap().content
+}
+
+/// Where a damage is said to be.
+fn place(error: &CheckpointError) -> (&Path, u64) {
+    use crawler::seen::SnapshotError::{Damaged, Short, Unknown, Version};
+    match error {
+        CheckpointError::Damaged { path, offset, .. }
+        | CheckpointError::Seen { path, source: Damaged { offset, .. } | Short { offset } } => (path, *offset),
+        CheckpointError::Seen { path, source: Unknown | Version { .. } } => (path, 0),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_named_and_the_checkpoint_before_serves() {
+    let sitting = filled();
+    let [newest, before] = files(&sitting);
+    let number = |name: &str| name.rsplit('-').next().unwrap().parse::<u64>().ok();
+    for name in &newest {
+        let mut world = sitting.storage.world().after_kill();
+        let bytes = content(&mut world, name).len();
+        // Of the many that are the filter's own, some.
+        for byte in (0..bytes).filter(|byte| name.starts_with("hosts") || *byte < 256 || byte % 11 == 0) {
+            let mut world = world.clone();
+            content(&mut world, name)[byte] ^= 1 << (byte % 8);
+            let mut flipped = Sitting { storage: Faulty::of(world), ..sitting.clone() };
+            let again = flipped.clone().after_kill();
+            let (restored, _) = flipped.restore(&options()).unwrap_or_else(|error| panic!("{name}, {byte}: {error}"));
+            assert_eq!(restored.checkpoint, number(&before[2]), "{name}, byte {byte}");
+            let [damage] = restored.damaged.try_into().unwrap();
+            let (path, offset) = place(&damage);
+            assert!(path == Path::new(name) && offset <= byte as u64, "{name}, byte {byte}: {damage}");
+            if byte % 64 == 0 {
+                again.ends_well();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_or_gone_is_named() {
+    let sitting = filled();
+    let [newest, before] = files(&sitting);
+    for name in &newest {
+        let world = sitting.storage.world().after_kill();
+        let length = world.files[name].content.len();
+        for left in [None, Some(0), Some(31), Some(length / 2), Some(length - 1), Some(length + 1)] {
+            let mut world = world.clone();
+            match left {
+                None => _ = world.files.remove(name).unwrap(),
+                Some(left) => content(&mut world, name).resize(left, 0),
+            }
+            let mut changed = Sitting { storage: Faulty::of(world), ..sitting.clone() };
+            let again = changed.clone().after_kill();
+            let (restored, checkpoints) = changed.restore(&options()).unwrap();
+            // Without its summary, it never was.
+            let damaged = usize::from(left.is_some() || !name.starts_with("checkpoint"));
+            assert_eq!((restored.damaged.len(), checkpoints.len()), (damaged, 1), "{name}, {left:?}");
+            assert!(restored.damaged.iter().all(|error| error.to_string().contains(name)), "{:?}", restored.damaged);
+            again.ends_well();
+        }
+    }
+    // Both are: the journal is there still.
+    let mut world = sitting.storage.world().after_kill();
+    for name in [&newest[0], &before[1]] {
+        content(&mut world, name).truncate(40);
+    }
+    let mut changed = Sitting { storage: Faulty::of(world), ..sitting };
+    let (restored, checkpoints) = changed.clone().restore(&options()).unwrap();
+    assert_eq!((restored.checkpoint, restored.damaged.len(), checkpoints.len()), (None, 2, 0));
+    let (mut crawl, mut checkpoints) = changed.open().unwrap();
+    assert!(crawl.checkpoint(&mut checkpoints, &mut changed.output).unwrap());
+    let left = changed.storage.world().files.into_keys().filter(|name| !name.starts_with("journal"));
+    assert_eq!(left.count(), 3, "what is damaged goes once there is a newer one");
+    changed.after_kill().ends_well();
+}
+
+/// The last segment's end may be torn by a crash, but not before what a checkpoint says.
+#[test]
+fn damage_in_the_journal_before_a_checkpoint_is_no_torn_end() {
+    let mut sitting = Sitting::new(World::default(), SyncPolicy::Never);
+    let (mut crawl, mut checkpoints) = sitting.open().unwrap();
+    sitting.crawl(&mut crawl, &mut checkpoints, 5).unwrap();
+    assert!(crawl.checkpoint(&mut checkpoints, &mut sitting.output).unwrap());
+    let end = usize::try_from(crawl.frontier.journal().end().to_u64()).unwrap();
+    let world = sitting.storage.world().after_kill();
+    let name = "journal-000000000000";
+    assert_eq!(world.files[name].content.len(), end);
+
+    let restore = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut world = world.clone();
+        change(content(&mut world, name));
+        let storage = Faulty::of(world);
+        let mut damaged = Sitting { storage: storage.clone(), ..sitting.clone() };
+        let before = storage.world().files[name].content.clone();
+        let error = damaged.restore(&options()).map(drop).unwrap_err();
+        assert_eq!(storage.world().files[name].content, before, "it is as it was");
+        error
+    };
+    match restore(&|bytes| bytes[end - 1] ^= 1) {
+        CheckpointError::Journal(JournalError::Damaged { path, offset, .. }) => {
+            assert!(path == Path::new(name) && offset < end as u64);
+        }
+        other => panic!("{other}"),
+    }
+    for cut in 1..end {
+        let error = restore(&|bytes| bytes.truncate(end - cut));
+        let is_told =
+            matches!(&error, CheckpointError::Journal(JournalError::Damaged { .. } | JournalError::Beyond { .. }));
+        assert!(is_told, "{cut} bytes less: {error}");
+    }
+}
+
+#[test]
+fn what_is_not_this_jobs_is_refused() {
+    let sitting = filled();
+    let [newest, before] = files(&sitting);
+    let error = |sitting: &Sitting, options: &FrontierOptions| {
+        sitting.clone().restore(options).map(drop).unwrap_err().to_string()
+    };
+    let mut changed = options();
+    changed.keys.sort_query ^= true;
+    assert_eq!(error(&sitting, &changed), "keys.sort_query cannot be changed in a job that is under way");
+    let mut changed = options();
+    changed.seen.capacity += 1;
+    assert_eq!(error(&sitting, &changed), "seen.capacity cannot be changed in a job that is under way");
+    let mut changed = options();
+    changed.fingerprint_key = Some(FingerprintKey::from_u64(8));
+    assert_eq!(error(&sitting, &changed), newest[1]);
+    let mut changed = options();
+    changed.traps.url_bytes = 21;
+    let (restored, _) = sitting.clone().restore(&changed).unwrap();
+    let crawl = Crawl { frontier: restored.frontier, now: sitting.now };
+    assert_eq!(crawl.seen(), sitting.seen, "a limit may change");
+
+    for name in [&newest[0], &newest[2]] {
+        let header = |offset: usize, value: u8| {
+            let mut world = sitting.storage.world().after_kill();
+            let bytes = content(&mut world, name);
+            bytes[offset] = value;
+            let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&bytes[..28]).bits();
+            bytes[28..32].copy_from_slice(&checksum.to_le_bytes()[..4]);
+            Sitting { storage: Faulty::of(world), ..sitting.clone() }
+        };
+        assert_eq!(
+            error(&header(8, 2), &options()),
+            format!("{name} has format 2; this version of crawler knows formats up to 1")
+        );
+        let foreign = format!("{name} belongs to job 0000000000000007, not to 000000000000004d");
+        assert_eq!(error(&header(12, 7), &options()), foreign);
+    }
+    // Of the checkpoint before, under the newest one's name.
+    for file in [0, 2] {
+        let mut world = sitting.storage.world().after_kill();
+        *content(&mut world, &newest[file]) = world.files[&before[file]].content.clone();
+        let mut mixed = Sitting { storage: Faulty::of(world), ..sitting.clone() };
+        let (restored, _) = mixed.restore(&options()).unwrap();
+        let expected = format!("{} is damaged at byte 0: another checkpoint's file", newest[file]);
+        assert_eq!(restored.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+/// What is in the files under `tests/golden` was written by format version 1, and every later version must read it.
+#[test]
+fn version_1_is_read_and_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let disk = || Disk::at(directory.path()).unwrap();
+    let now = Timestamp::from_micros(1 << 40);
+    let (journal, _) =
+        FileJournal::open(disk(), JOB, &journal_options(SyncPolicy::Never), Position::default(), |_, _| {}).unwrap();
+    let mut frontier = Frontier::with_journal(&options(), journal).unwrap();
+    for seed in ["https://a.example/1", "https://a.example/2", "https://b.example/", "https://c.example/"] {
+        assert_eq!(frontier.seed(seed, now).unwrap(), None);
+    }
+    for act in 0..4 {
+        let Next::Fetch(lease) = frontier.next(now + Duration::from_secs(act)).unwrap() else {
+            panic!("a host is due")
+        };
+        let outcome = match act {
+            0 => Outcome::response(&lease, 200, b"User-agent: *\nDisallow: /x\nCrawl-delay: 3"),
+            1 => frontier.redirect(&lease, 302, "https://d.example/robots.txt", now).unwrap(),
+            2 => Outcome::response(&lease, 404, b""),
+            _ => Outcome::response(&lease, 503, b""),
+        };
+        frontier.complete(lease, outcome, now + Duration::from_secs(act)).unwrap();
+    }
+    frontier.journal_mut().sync().unwrap();
+
+    let end = frontier.journal().end();
+    let mut checkpoints = Checkpoints::open(disk(), JOB).unwrap();
+    let mut draft = checkpoints.begin(end).unwrap();
+    draft.hosts(|slice, to| (end, frontier.save(slice, to))).unwrap();
+    draft.seen(frontier.gate().seen()).unwrap();
+    draft.commit(&options().keys, frontier.counts(end), b"mine").unwrap();
+
+    for name in ["hosts-000001", "checkpoint-000001"] {
+        let written = fs::read(at(name)).unwrap();
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+        if std::env::var_os("WRITE_GOLDEN").is_some() {
+            fs::write(&path, &written).unwrap();
+        }
+        let golden = fs::read(&path).unwrap();
+        assert_eq!(written, golden, "{name} is written differently");
+        // By hand, from the picture.
+        let magic: &[u8; 8] = if name.starts_with("hosts") { b"hosts\n\0\0" } else { b"checkpt\n" };
+        assert_eq!(golden[..28], [&magic[..], b"\x01\0\0\0\x4d\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0"].concat());
+        let length = usize::try_from(u32::from_le_bytes(*golden[32..].first_chunk().unwrap())).unwrap();
+        assert_eq!(golden[36..44], end.to_u64().to_le_bytes());
+        let payload = &golden[44..][..length];
+        let seed = FingerprintKey::from_u64(1).fingerprint_bytes(&golden[36..44]).bits();
+        let checksum = FingerprintKey::from_u64(seed).fingerprint_bytes(payload).bits();
+        assert_eq!(golden[44 + length..][..8], checksum.to_le_bytes());
+        if name.starts_with("hosts") {
+            assert_eq!(payload[..18], *b"\x11https://a.example", "its length, and the first host");
+        } else {
+            assert!(payload.ends_with(b"mine") && payload[1..9] == end.to_u64().to_le_bytes());
+        }
+    }
+    let restored = restore(disk(), &mut checkpoints, &options(), &JournalOptions::default(), |_| true, now).unwrap();
+    assert_eq!((restored.checkpoint, restored.extra.as_slice()), (Some(1), &b"mine"[..]));
+    assert_eq!(restored.frontier.statistics().queued, 4);
+}
