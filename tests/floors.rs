@@ -42,14 +42,15 @@ const DOORS: &[(&str, &[&str])] = &[
     ("regex", &["src/frontier/pattern.rs", "src/frontier/scope.rs"]),
     ("reqwest", &["src/crawl/fetch.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
+    ("rustix", &["src/crawl/disk.rs"]),
     ("rustls", &["src/crawl/tls.rs"]),
     ("rustls_platform_verifier", &["src/crawl/tls.rs"]),
     // Parsed in one, walked in the other.
     ("scraper", &["src/crawl/document.rs", "src/crawl/harvest.rs"]),
     // Derives, and what they need.
     ("serde", &["src/"]),
-    // Records by the line; the report as a whole; a test of what the comparison writes.
-    ("serde_json", &["src/crawl/sink.rs", "src/report/file.rs", "src/cli/seen/compare/mod.rs"]),
+    // What a checkpoint carries; records by the line; the report as a whole; a test of what the comparison writes.
+    ("serde_json", &["src/crawl/carried.rs", "src/crawl/sink.rs", "src/report/file.rs", "src/cli/seen/compare/mod.rs"]),
     ("sha1", &["src/cli/seen/compare/digests.rs"]),
     ("strsim", &["src/cli/suggest.rs"]),
     // Derives.

@@ -66,7 +66,9 @@ fn crawled(requests: usize) -> Report {
     Report::new(Parts {
         finish: FinishReason::Stopped,
         started: Timestamp::default(),
+        ended: now,
         elapsed: now.since(Timestamp::default()),
+        resumes: 0,
         options: &options,
         seeds: Seeds { taken: 1, refused: 0 },
         found: gate.found(),
@@ -76,6 +78,8 @@ fn crawled(requests: usize) -> Report {
         frontier: frontier.statistics(),
         top_hosts: &frontier.top_hosts(10),
         politeness: &politeness,
+        judged: (politeness.sends(), politeness.violations()),
+        checkpoints: None,
         seen: gate.seen().statistics(),
         cost: Cost::default(),
         simulated: None,

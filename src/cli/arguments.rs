@@ -27,6 +27,8 @@ pub(super) enum Request {
     Config { defaults: bool },
     /// Crawl.
     Crawl,
+    /// Go on with the crawl of this job, as it was set.
+    Resume { job: PathBuf },
     /// Print what a robots.txt says to the URLs on standard input.
     Robots { file: PathBuf, agent: String },
     /// Work on a filter outside a crawl.
@@ -65,11 +67,13 @@ impl CommandLine {
             "robots" => {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
+            "resume" => Request::Resume { job: path("job") },
             "seen" => Request::Seen(seen::request(own)),
             "stats" => Request::Stats { job: path("job"), json: own.get_flag("json") },
             _ => Request::Crawl,
         };
         let flags = match request {
+            Request::Resume { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
             Request::Seen(SeenRequest::Build { .. }) => {
                 own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_seen))
@@ -83,6 +87,11 @@ impl CommandLine {
 /// The settings that a filter outside a crawl has too.
 fn is_seen(setting: &Setting) -> bool {
     setting.section() == "seen"
+}
+
+/// The settings that a crawl which goes on may be given anew: it has its seeds and its directory.
+fn is_resumable(setting: &Setting) -> bool {
+    !["crawl.seeds", "crawl.urls", "job.dir", "job.overwrite"].contains(&setting.key)
 }
 
 /// What the flags of some of the table's settings were given.
@@ -133,6 +142,7 @@ fn command() -> Command {
     };
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
     let settings = || TABLE.iter().flat_map(flags);
+    let resumable = || TABLE.iter().filter(|setting| is_resumable(setting)).flat_map(flags);
     let seen_settings = TABLE.iter().filter(|setting| is_seen(setting)).flat_map(flags);
     Command::new(NAME)
         .version(env!("CARGO_PKG_VERSION"))
@@ -166,6 +176,19 @@ fn command() -> Command {
                         .help("Print the default crawler.toml instead, each key with its reason"),
                 )
                 .args(settings()),
+        )
+        .subcommand(
+            Command::new("resume")
+                .about("Go on with a crawl, with the settings that it had, and those given here over them")
+                .arg(
+                    Arg::new("job")
+                        .required(true)
+                        .value_name("JOB")
+                        .value_parser(value_parser!(PathBuf))
+                        .value_hint(ValueHint::DirPath)
+                        .help("The job directory"),
+                )
+                .args(resumable()),
         )
         .subcommand(
             Command::new("robots")
@@ -264,10 +287,11 @@ fn after_long_help() -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 5] = [
+const EXAMPLES: [(&str, &str); 6] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
+    ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --json", "the report of a crawl, again"),
 ];

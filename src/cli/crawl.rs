@@ -1,8 +1,8 @@
 //! `crawler`: the crawl itself, from settings to report.
 
-use std::fs::File;
 use std::io::{self, Write};
 
+use super::config;
 use super::exit::{Exit, Failure};
 use super::layers::Layers;
 use super::output::{self, print};
@@ -12,13 +12,14 @@ use super::settings::{Pages, Settings};
 use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use crate::address::FingerprintKey;
-use crate::crawl::{Crawl, CrawlError, FetcherError, FinishReason, Finished, Sink};
+use crate::crawl::{Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, Resumed, Sink};
 use crate::frontier::{Failure as Failed, FrontierError, Refusal};
-use crate::job::{Job, JobError};
-use crate::report::{Cost, Parts, Report};
+use crate::job::checkpoint::CheckpointError;
+use crate::job::{Job, JobError, replace};
+use crate::report::{self, Cost, Parts, Report};
 use crate::seen::SeenError;
 
-/// Crawls, tells how far it is, and prints the report.
+/// Crawls, tells how far it is, and prints the report. `seeds` are wanted where no job is there yet.
 pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
     let settings = &layers.settings;
     let screen = Screen::new();
@@ -40,14 +41,20 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     let mut options = settings.crawl.clone();
     let web = if settings.simulate.enabled { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
-    let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
-    options.frontier.fingerprint_key = Some(key);
-    options.frontier.seen.directory = Some(settings.job.dir.clone());
-    let crawl = Crawl::new(&options).map_err(|error| unfit(layers, &error))?;
-    let job = Job::create(&settings.job.dir, settings.job.overwrite, key).map_err(|error| refused(&error))?;
-    let (sink, writer) = Sink::start(records(settings, &job)?)
-        .map_err(|error| Failure::caused(Exit::Failed, "cannot write page records", &error))?;
-    let planted = seeds.plant(&crawl)?;
+    let job = job(layers, &seeds, &mut options)?;
+    let is_kept = settings.output.pages == Pages::Job;
+    let (crawl, resumed) = Crawl::open(&options, &job, is_kept).map_err(|error| unfit(layers, &error))?;
+    let failed = |error| Failure::caused(Exit::Failed, "cannot write page records", &error);
+    let (sink, writer) = if is_kept { crawl.sink() } else { Sink::start(io::stdout()) }.map_err(failed)?;
+    tell(&job, &resumed);
+    seeds.plant(&crawl)?;
+    if resumed.runs > 0 && crawl.watch()().queued == 0 && is_reported(&job, resumed.pages) {
+        output::note(&format!("{} is finished: nothing is left to fetch", job.directory().display()));
+        return Ok(Exit::Done);
+    }
+    let text = config::effective(layers);
+    replace(&job.settings_path(), text.as_bytes())
+        .map_err(|error| Failure::caused(Exit::NotKept, "cannot keep the settings", &error))?;
 
     let signals = Signals::listen(crawl.stop());
     let reporter = settings.output.progress.then(|| Reporter::start(screen, options.max_pages, crawl.watch()));
@@ -55,14 +62,18 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     drop(reporter);
     let written = writer.join();
 
-    let simulated = web.map(|web| web.judge(&options, &finished));
+    // The simulated web has seen this run only.
+    let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
     let refusals = finished.gate.refusals();
+    let (taken, refused) = finished.seeds;
     let report = Report::new(Parts {
         finish: finished.reason,
         started: finished.started,
+        ended: finished.ended,
         elapsed: finished.elapsed,
+        resumes: finished.resumes,
         options: &options,
-        seeds: planted,
+        seeds: report::Seeds { taken, refused },
         found: finished.gate.found(),
         admitted: finished.gate.admitted(),
         refused: &refusals,
@@ -70,16 +81,75 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
         frontier: finished.frontier,
         top_hosts: &finished.top_hosts,
         politeness: &finished.politeness,
+        judged: finished.judged,
         seen: finished.gate.seen().statistics(),
+        checkpoints: finished.checkpoints,
         cost: Cost::of_this_process(),
         simulated,
     });
-    report.save(&job.report_path()).map_err(|error| {
-        Failure::caused(Exit::Failed, &format!("cannot write {}", job.report_path().display()), &error)
-    })?;
+    let saved = report.save(&job.report_path());
     show(settings, &report)?;
-    written.or_else(gone).map_err(|error| Failure::caused(Exit::Failed, "cannot write page records", &error))?;
+    kept(&job, &finished, written, is_kept)?;
+    saved.map_err(|error| {
+        Failure::caused(Exit::NotKept, &format!("cannot write {}", job.report_path().display()), &error)
+    })?;
     ended(&finished, &signals)
+}
+
+/// The job that the directory holds, or a new one.
+fn job(layers: &Layers, seeds: &Seeds, options: &mut CrawlOptions) -> Result<Job, Failure> {
+    let settings = &layers.settings.job;
+    let found = if settings.overwrite { None } else { Some(Job::resume(&settings.dir)) };
+    let asked = options.frontier.fingerprint_key;
+    match found {
+        Some(Ok(job)) if asked.is_none_or(|asked| asked == job.manifest().fingerprint_key) => return Ok(job),
+        Some(Ok(_)) => {
+            return Err(Failure::new(Exit::Usage, layers.refusal("seen.fingerprint_key", "the job has another")));
+        }
+        None | Some(Err(JobError::NoJob { .. })) => {}
+        Some(Err(error)) => return Err(refused(&error)),
+    }
+    if seeds.is_empty() {
+        return Err(Failure::new(Exit::Usage, "nothing to crawl: give URLs or --seeds FILE (see --help)"));
+    }
+    let key = asked.unwrap_or_else(FingerprintKey::random);
+    options.frontier.fingerprint_key = Some(key);
+    options.frontier.seen.directory = Some(settings.dir.clone());
+    Crawl::new(options).map_err(|error| unfit(layers, &error))?;
+    Job::create(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))
+}
+
+/// Whether there is a report of a crawl that was drained with so many pages. One that was killed at its very end has none.
+fn is_reported(job: &Job, pages: u64) -> bool {
+    report::read(&job.report_path())
+        .is_ok_and(|report| report.finish == FinishReason::Drained && report.urls.fetched + report.urls.failed == pages)
+}
+
+/// What was found in the job.
+fn tell(job: &Job, resumed: &Resumed) {
+    let Resumed { runs, pages, queued, replayed, cut, damaged, .. } = resumed;
+    damaged.iter().for_each(|damage| output::warn(damage));
+    if *runs > 0 {
+        let directory = job.directory().display();
+        output::note(&format!("{directory} goes on: {pages} pages are recorded, {queued} URLs are waiting"));
+    }
+    tracing::info!(replayed, cut, "behind the last checkpoint");
+}
+
+/// Whether all that was found, and all that was fetched, could be kept.
+fn kept(job: &Job, finished: &Finished, written: io::Result<u64>, is_kept: bool) -> Result<(), Failure> {
+    let resume = || format!("resume it once that is mended: crawler resume {}", job.directory().display());
+    if let Some(error) = &finished.storage_error {
+        return Err(Failure::caused(Exit::NotKept, "the crawl cannot be kept", error).and(resume()));
+    }
+    match written.or_else(gone) {
+        Err(error) if is_kept => Err(Failure::caused(Exit::NotKept, "cannot write page records", &error).and(resume())),
+        Err(error) => Err(Failure::caused(Exit::Failed, "cannot write page records", &error)),
+        Ok(_) if finished.reason == FinishReason::DiskLow => {
+            Err(Failure::new(Exit::NotKept, "the disk is nearly full").and(resume()))
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// A setting that a floor below refuses, told with the place where it was given.
@@ -94,6 +164,14 @@ fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
             let reason = format!("takes {bytes} bytes, more than this machine gives");
             return Failure::new(Exit::Usage, layers.refusal("seen.capacity", &reason));
         }
+        CrawlError::Checkpoint(CheckpointError::Changed { option }) => {
+            let reason = "cannot be changed in a crawl that is under way; --overwrite starts afresh";
+            return Failure::new(Exit::Usage, layers.refusal(option, reason));
+        }
+        CrawlError::Checkpoint(error @ (CheckpointError::Newer { .. } | CheckpointError::Foreign { .. })) => {
+            return Failure::caused(Exit::ForeignJob, "job", error);
+        }
+        CrawlError::Checkpoint(error) => return Failure::caused(Exit::NotKept, "job", error),
         error => return Failure::caused(Exit::Failed, "cannot start the crawl", error),
     };
     Failure::new(Exit::Usage, layers.refusal(key, reason))
@@ -114,10 +192,6 @@ fn show(settings: &Settings, report: &Report) -> Result<(), Failure> {
 
 fn ended(finished: &Finished, signals: &Signals) -> Result<Exit, Failure> {
     match finished.reason {
-        FinishReason::StorageFailed => {
-            let error = finished.storage_error.as_ref().map(ToString::to_string).unwrap_or_default();
-            Err(Failure::new(Exit::Failed, format!("what was found could not be kept: {error}")))
-        }
         FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Interrupted)),
         _ if finished.tally.fetched == 0 => Err(Failure::new(Exit::NothingCrawled, nothing_crawled(finished))),
         _ => Ok(Exit::Done),
@@ -140,18 +214,7 @@ fn nothing_crawled(finished: &Finished) -> String {
     format!("nothing was crawled: {}", reasons.join("; "))
 }
 
-/// Where page records go.
-fn records(settings: &Settings, job: &Job) -> Result<Box<dyn Write + Send>, Failure> {
-    if settings.output.pages == Pages::StandardOutput {
-        return Ok(Box::new(io::stdout()));
-    }
-    let path = job.pages_path();
-    let file = File::create(&path)
-        .map_err(|error| Failure::caused(Exit::Failed, &format!("cannot write {}", path.display()), &error))?;
-    Ok(Box::new(file))
-}
-
-fn refused(error: &JobError) -> Failure {
+pub(super) fn refused(error: &JobError) -> Failure {
     let exit = if error.is_conflict() { Exit::ForeignJob } else { Exit::Failed };
     Failure::caused(exit, "job", error)
 }

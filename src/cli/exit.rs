@@ -11,6 +11,7 @@ pub(super) enum Exit {
     Failed = 1,
     Usage = 2,
     NothingCrawled = 3,
+    NotKept = 4,
     ForeignJob = 5,
     Interrupted = 130,
     Terminated = 143,
@@ -18,11 +19,12 @@ pub(super) enum Exit {
 
 impl Exit {
     /// All of them, in the order of the help.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Done,
         Self::Failed,
         Self::Usage,
         Self::NothingCrawled,
+        Self::NotKept,
         Self::ForeignJob,
         Self::Interrupted,
         Self::Terminated,
@@ -35,7 +37,8 @@ impl Exit {
             Self::Failed => "something failed at run time",
             Self::Usage => "flags, environment or configuration make no sense",
             Self::NothingCrawled => "nothing was crawled: every seed failed",
-            Self::ForeignJob => "the job directory belongs to another crawl",
+            Self::NotKept => "the disk is full or failing: the job can be resumed once there is room",
+            Self::ForeignJob => "the job directory is another process's, another version's, or no job's",
             Self::Interrupted => "stopped by Ctrl-C, after finishing what was in flight",
             Self::Terminated => "stopped by SIGTERM, after finishing what was in flight",
         }
@@ -70,6 +73,12 @@ impl Failure {
             if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
         });
         Self::new(exit, message)
+    }
+
+    /// The same, with what to do about it on a line of its own.
+    pub(super) fn and(mut self, advice: String) -> Self {
+        self.messages.push(advice);
+        self
     }
 
     /// What a user gave and cannot be taken.

@@ -38,7 +38,7 @@ pub(super) struct Maybe<T: 'static>(pub(super) Place<Option<T>>, pub(super) &'st
 pub(super) struct Many(pub(super) Place<Vec<String>>);
 
 /// A number of bytes.
-pub(super) struct Bytes(pub(super) Place<usize>);
+pub(super) struct Bytes<T: 'static>(pub(super) Place<T>);
 
 /// The seen set's capacity, or the word for one that nobody knows: the set starts small, and is made to grow.
 pub(super) struct Capacity;
@@ -96,7 +96,7 @@ impl Field for Many {
     }
 }
 
-impl Field for Bytes {
+impl<T: Copy + TryFrom<u64> + TryInto<u64> + Sync> Field for Bytes<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
         let bytes = one(given, &[Kind::String, Kind::Integer]).and_then(|text| SIZE.parse(text)?.try_into().ok());
         *(self.0)(settings) = bytes.ok_or("a size such as 10MiB, 64kB or 8192 (bytes)")?;
@@ -104,7 +104,7 @@ impl Field for Bytes {
     }
 
     fn literal(&self, settings: &mut Settings) -> String {
-        quote(&SIZE.spell(*(self.0)(settings) as u64))
+        quote(&SIZE.spell((*(self.0)(settings)).try_into().unwrap_or(u64::MAX)))
     }
 }
 

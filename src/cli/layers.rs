@@ -36,6 +36,8 @@ impl fmt::Display for Source {
 pub(super) struct Inputs {
     /// The file's entries.
     pub(super) file: Vec<Entry>,
+    /// It says everything, as a job's own does: no preset lies over it.
+    pub(super) is_whole: bool,
     /// Each variable whose name starts with [`VARIABLES`].
     pub(super) environment: Vec<(String, OsString)>,
     /// Row of the table, which of its flags, what that was given.
@@ -70,7 +72,7 @@ impl Layers {
     /// Everything that cannot be taken, in the order of the layers.
     pub(super) fn merge(inputs: &Inputs) -> Result<Self, Vec<String>> {
         let mut layers = Self::stack(inputs, false);
-        if layers.settings.simulate.enabled {
+        if layers.settings.simulate.enabled && !inputs.is_whole {
             // Which layer says so is known only once all are there; its preset lies below some of them.
             layers = Self::stack(inputs, true);
         }

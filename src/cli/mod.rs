@@ -29,6 +29,8 @@ use arguments::{CommandLine, Request};
 use exit::{Exit, Failure};
 use layers::{Inputs, Layers};
 use output::print;
+use settings::{JobSettings, SeedSettings};
+use toml_file::Entry;
 
 use crate::job::Job;
 use crate::report;
@@ -58,6 +60,7 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
         Request::Crawl => return crawl::crawl(&checked(settings(line)?)?),
+        Request::Resume { job } => return crawl::crawl(&checked(of_job(line, job)?)?),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
         Request::Seen(request) => seen::run(request, &settings(line)?.settings)?,
         Request::Stats { job, json } => stats(job, *json)?,
@@ -79,13 +82,32 @@ fn checked(layers: Layers) -> Result<Layers, Failure> {
 /// Merges the settings of file, environment and flags, and tells what is odd about them.
 fn settings(line: &CommandLine) -> Result<Layers, Failure> {
     let path = line.config.as_deref().unwrap_or(Path::new("crawler.toml"));
+    let file = entries(path, line.config.is_none())?;
+    merge(Inputs { file, is_whole: false, environment: layers::environment(), flags: line.flags.clone() })
+}
+
+/// The settings that a job was crawled with last, and over them those given now.
+fn of_job(line: &CommandLine, directory: &Path) -> Result<Layers, Failure> {
+    Job::open_for_reading(directory).map_err(|error| crawl::refused(&error))?;
+    let file = entries(&Job::settings_in(directory), false)?;
+    let inputs = Inputs { file, is_whole: true, environment: layers::environment(), flags: line.flags.clone() };
+    let mut layers = merge(inputs)?;
+    let settings = &mut layers.settings;
+    settings.seeds = SeedSettings::default();
+    settings.job = JobSettings { dir: directory.to_owned(), overwrite: false };
+    Ok(layers)
+}
+
+fn entries(path: &Path, may_be_missing: bool) -> Result<Vec<Entry>, Failure> {
     let name = path.display().to_string();
-    let file = match std::fs::read_to_string(path) {
-        Ok(text) => toml_file::entries(&name, &text).map_err(Failure::refused)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && line.config.is_none() => Vec::new(),
-        Err(error) => return Err(Failure::caused(Exit::Usage, &format!("cannot read {name}"), &error)),
-    };
-    let inputs = Inputs { file, environment: layers::environment(), flags: line.flags.clone() };
+    match std::fs::read_to_string(path) {
+        Ok(text) => toml_file::entries(&name, &text).map_err(Failure::refused),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => Ok(Vec::new()),
+        Err(error) => Err(Failure::caused(Exit::Usage, &format!("cannot read {name}"), &error)),
+    }
+}
+
+fn merge(inputs: Inputs) -> Result<Layers, Failure> {
     let layers = Layers::merge(&inputs).map_err(Failure::refused)?;
     layers.warnings.iter().for_each(|warning| output::warn(warning));
     Ok(layers)

@@ -37,6 +37,11 @@ pub(super) fn warn(message: &str) {
     say("warning", message);
 }
 
+/// Says on standard error what a user may want to know, and need not mend.
+pub(super) fn note(message: &str) {
+    say("note", message);
+}
+
 fn say(kind: &str, message: &str) {
     let mut text = format!("crawler: {kind}:");
     for (number, line) in message.lines().enumerate() {

@@ -8,8 +8,7 @@ use super::output;
 use super::settings::SeedSettings;
 use crate::address::{SeedError, SeedList};
 use crate::crawl::Crawl;
-use crate::frontier::Refusal;
-use crate::report;
+use crate::frontier::{Journal, Refusal};
 
 /// Every list, opened: one that is missing is told before anything is written or sent.
 pub(super) struct Seeds {
@@ -34,15 +33,17 @@ impl Seeds {
             let urls = settings.urls.join("\n");
             lists.push(("URL".to_owned(), Box::new(io::Cursor::new(urls))));
         }
-        if lists.is_empty() {
-            return Err(Failure::new(Exit::Usage, "nothing to crawl: give URLs or --seeds FILE (see --help)"));
-        }
         Ok(Self { lists })
     }
 
+    /// None were given.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
     /// Gives them to the crawl. A bad line is told, and the others follow.
-    pub(super) fn plant(self, crawl: &Crawl) -> Result<report::Seeds, Failure> {
-        let mut count = report::Seeds::default();
+    pub(super) fn plant<J: Journal + Send + 'static>(self, crawl: &Crawl<J>) -> Result<(), Failure> {
+        let (mut taken, mut refused) = (0, 0);
         for (name, list) in self.lists {
             for seed in SeedList::new(list, name.clone(), crawl.gate().canonicalizer()) {
                 match seed {
@@ -54,11 +55,11 @@ impl Seeds {
                             .seed(seed.url)
                             .map_err(|error| Failure::caused(Exit::Failed, "cannot keep the seeds", &error))?;
                         match refusal {
-                            None => count.taken += 1,
+                            None => taken += 1,
                             // The same seed twice is no fault.
                             Some(Refusal::Seen) => {}
                             Some(refusal) => {
-                                count.refused += 1;
+                                refused += 1;
                                 output::warn(&format!("{name}:{}: refused: {refusal}", seed.line));
                             }
                         }
@@ -67,12 +68,13 @@ impl Seeds {
                         return Err(Failure::caused(Exit::Failed, "seeds", &error));
                     }
                     Err(error) => {
-                        count.refused += 1;
+                        refused += 1;
                         output::warn(&error.to_string());
                     }
                 }
             }
         }
-        Ok(count)
+        crawl.count_seeds(taken, refused);
+        Ok(())
     }
 }

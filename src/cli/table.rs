@@ -1,10 +1,13 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
 //! variables, `crawler config` and `--help` follow from it.
 
+use std::time::Duration;
+
 use super::field::{Bytes, Capacity, Choice, Many, Maybe, One};
 use super::setting::{Setting, positional, row, switch, value};
 use super::settings::Pages;
 use crate::frontier::ScopeKind;
+use crate::job::journal::SyncPolicy;
 use crate::seen::{Layout, OnFull};
 
 /// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
@@ -35,6 +38,12 @@ const LAYOUTS: &[(&str, Layout)] = &[
 ];
 
 const ON_FULL: &[(&str, OnFull)] = &[("grow", OnFull::Grow), ("stop", OnFull::Stop), ("warn", OnFull::Warn)];
+
+const SYNC: &[(&str, SyncPolicy)] = &[
+    ("interval", SyncPolicy::Interval(Duration::from_secs(1))),
+    ("always", SyncPolicy::Always),
+    ("never", SyncPolicy::Never),
+];
 
 const PAGES: &[(&str, Pages)] = &[("job", Pages::Job), ("-", Pages::StandardOutput)];
 
@@ -249,10 +258,30 @@ pub(super) static TABLE: &[Setting] = &[
         "Elements open at once; a page that nests deeper is parsed so far",
         &One(|s| &mut s.crawl.parse.max_nesting),
     ),
-    row("job.dir", "Directory of the crawl's records and report", &One(|s| &mut s.job.dir))
+    row("job.dir", "Directory of the crawl; one that is there goes on", &One(|s| &mut s.job.dir))
         .flags(&[value("job", "DIR")]),
-    row("job.overwrite", "Replace the crawl that the directory holds", &One(|s| &mut s.job.overwrite))
+    row("job.overwrite", "Start afresh: what the directory holds of a crawl is lost", &One(|s| &mut s.job.overwrite))
         .flags(&[switch("overwrite", &["true"])]),
+    row(
+        "job.sync",
+        "What a power cut may cost: interval (a second), always (nothing; waits for the disk) or never (a segment)",
+        &Choice(|s| &mut s.crawl.job.sync, SYNC),
+    ),
+    row(
+        "job.checkpoint_interval",
+        "Time between two checkpoints: a resume replays what came after",
+        &One(|s| &mut s.crawl.job.checkpoint_interval),
+    ),
+    row(
+        "job.keep_journal",
+        "Keep what the journal has of URLs long fetched; false for a crawl without end",
+        &One(|s| &mut s.crawl.job.keep_journal),
+    ),
+    row(
+        "job.min_free_disk",
+        "The crawl stops, to be resumed, when less is free on its disk",
+        &Bytes(|s| &mut s.crawl.job.min_free_disk),
+    ),
     row(
         "output.pages",
         "Where page records go: job (its pages.jsonl) or - (standard output)",
@@ -347,7 +376,7 @@ mod tests {
         let mut after = Settings::default();
         for setting in TABLE {
             let was = setting.field.literal(&mut after);
-            let candidates = ["true", "false", "page", "stop", "exact", "-", "7", "7s", "0.5", "127.0.0.1:7"];
+            let candidates = ["true", "false", "page", "stop", "exact", "never", "-", "7", "7s", "0.5", "127.0.0.1:7"];
             let changed = candidates.iter().any(|text| {
                 let taken = setting.field.set(&mut after, &untyped(vec![(*text).to_owned()]));
                 taken.is_ok() && setting.field.literal(&mut after) != was
@@ -360,6 +389,9 @@ mod tests {
         // A structure's opening line is no value; what a list or an option gains stands on lines of its own.
         let leaves: BTreeSet<_> = before.lines().filter(|line| !line.ends_with(['{', '('])).filter_map(value).collect();
         let kept: Vec<_> = after.lines().filter_map(value).filter(|leaf| leaves.contains(leaf)).collect();
+        // The first follows from the word `auto` of the capacity, the second from the job's directory.
+        let derived = ["open_ended", "directory"];
+        let kept: Vec<_> = kept.into_iter().filter(|(name, _)| !derived.contains(&name.as_str())).collect();
         assert_eq!(kept, [], "no row changes these");
     }
 }

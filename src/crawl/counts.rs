@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// Counts by names that the web chooses: at most [`NameCounts::MOST`] names, the rare ones together as `other`.
 ///
 /// When one name more arrives, the rarer half is folded into `other`. A folded name that comes back starts from zero, so
 /// a name's count is a lower bound where `other` is not zero; the sum is always exact.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameCounts {
     named: BTreeMap<Box<str>, u64>,
     other: u64,

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub enum FinishReason {
     /// Everything in scope was fetched or refused.
     Drained,
+    /// Less than [`JobOptions::min_free_disk`](super::JobOptions::min_free_disk) was free.
+    DiskLow,
     /// [`CrawlOptions::max_duration`](super::CrawlOptions::max_duration) was over.
     MaxDuration,
     /// [`CrawlOptions::max_pages`](super::CrawlOptions::max_pages) were recorded.

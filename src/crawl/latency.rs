@@ -1,10 +1,12 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// How long things took, as a histogram: any quantile to three significant digits, in memory that grows with the longest
 /// time and not with their number (16 KiB for milliseconds, 180 KiB at [`Latencies::LONGEST`]).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
@@ -44,6 +46,26 @@ impl Default for Latencies {
     fn default() -> Self {
         // Refused only for more than five digits.
         Self(Histogram::new(3).expect("three digits are few"))
+    }
+}
+
+/// By microseconds and how many there were: what is kept in a checkpoint.
+impl From<Latencies> for Vec<(u64, u64)> {
+    fn from(latencies: Latencies) -> Self {
+        let recorded = latencies.0.iter_recorded();
+        recorded.map(|step| (step.value_iterated_to(), step.count_since_last_iteration())).collect()
+    }
+}
+
+impl From<Vec<(u64, u64)>> for Latencies {
+    fn from(counts: Vec<(u64, u64)>) -> Self {
+        let mut latencies = Self::default();
+        let longest = u64::try_from(Self::LONGEST.as_micros()).unwrap_or(u64::MAX);
+        for (micros, count) in counts {
+            // As above.
+            let _never_refused = latencies.0.record_n(micros.min(longest), count);
+        }
+        latencies
     }
 }
 

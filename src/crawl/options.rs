@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::frontier::FrontierOptions;
+use crate::job::journal::SyncPolicy;
 
 /// What a crawl is made from; plain data, checked once in `Crawl::new`.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct CrawlOptions {
     pub fetch: FetchOptions,
     /// What to take from a page.
     pub parse: ParseOptions,
+    /// How its job is kept.
+    pub job: JobOptions,
     /// Fetches under way at once.
     pub workers: usize,
     /// Page records after which the crawl ends.
@@ -27,9 +30,35 @@ impl Default for CrawlOptions {
             frontier: FrontierOptions::default(),
             fetch: FetchOptions::default(),
             parse: ParseOptions::default(),
+            job: JobOptions::default(),
             workers: 64,
             max_pages: None,
             max_duration: None,
+        }
+    }
+}
+
+/// How a crawl is kept in its job, so that it can be resumed.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct JobOptions {
+    /// When the journal is safe from a power cut.
+    pub sync: SyncPolicy,
+    /// Time between two checkpoints; longer where they would take more than a thirty-third of it.
+    pub checkpoint_interval: Duration,
+    /// Keep the journal's segments when nothing in them is left to fetch.
+    pub keep_journal: bool,
+    /// Bytes free on the disk below which the crawl stops.
+    pub min_free_disk: u64,
+}
+
+impl Default for JobOptions {
+    fn default() -> Self {
+        Self {
+            sync: SyncPolicy::Interval(Duration::from_secs(1)),
+            checkpoint_interval: Duration::from_secs(60),
+            keep_journal: true,
+            min_free_disk: 256 << 20,
         }
     }
 }

@@ -1,24 +1,33 @@
 use std::io;
-use std::sync::{Arc, Mutex, Once};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::budget::Budget;
+use super::carried::Carried;
+use super::keeper::Keeper;
 use super::worker::{Crew, Worker, lock};
 use super::{
-    Clock, CrawlOptions, Fetcher, FetcherError, FinishReason, PolitenessWatch, SharedFrontier, Sink, Stop, Tally,
+    CheckpointCosts, Clock, CrawlOptions, Fetcher, FetcherError, FinishReason, PolitenessWatch, SharedFrontier, Sink,
+    Stop, Tally,
 };
 use crate::address::CanonicalUrl;
 use crate::frontier::{
-    Admission, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostStatistics, Refusal, Timestamp,
+    Admission, Arena, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostStatistics, Journal, Refusal,
+    Timestamp,
 };
+use crate::job::checkpoint::CheckpointError;
 
 /// One run from seeds to drained: a frontier, its workers, and where their records go.
+///
+/// [`new`](Self::new) makes one in memory; [`open`](Self::open) one that is kept in a job, and can be resumed.
 #[derive(Debug)]
-pub struct Crawl {
-    crew: Arc<Crew>,
+pub struct Crawl<J: Journal = Arena> {
+    pub(super) crew: Arc<Crew<J>>,
+    pub(super) keeper: Option<Keeper>,
     options: CrawlOptions,
 }
 
@@ -57,10 +66,20 @@ pub struct Finished {
     pub politeness: PolitenessWatch,
     /// The gate, with its counts and its seen set.
     pub gate: Arc<Gate>,
-    /// When it was made.
+    /// When it began: the first of its runs, where it was resumed.
     pub started: Timestamp,
-    /// From then on to its end.
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How long it took: all runs together.
     pub elapsed: Duration,
+    /// Runs but the first.
+    pub resumes: u64,
+    /// Seeds that were taken, and that were refused, as [`Crawl::count_seeds`] was told.
+    pub seeds: (u64, u64),
+    /// Requests that the judge of the delays has seen, and how many of them came too early, in all runs.
+    pub judged: (u64, u64),
+    /// What this run's checkpoints have cost; `None` where it is not kept.
+    pub checkpoints: Option<CheckpointCosts>,
     /// The storage's own words, where the reason is [`FinishReason::StorageFailed`].
     pub storage_error: Option<io::Error>,
 }
@@ -69,12 +88,25 @@ pub struct Finished {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrawlError {
+    /// The files of its job.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
     /// An option of the frontier.
     #[error(transparent)]
     Frontier(#[from] FrontierError),
     /// The HTTP client cannot be made.
     #[error(transparent)]
     Fetcher(#[from] FetcherError),
+    /// The output is not what the job wrote.
+    #[error("{} has {found} bytes, and the job wrote {expected}: without its output it cannot go on", path.display())]
+    Output {
+        /// The file of page records.
+        path: PathBuf,
+        /// Bytes that it has.
+        found: u64,
+        /// Bytes that are confirmed.
+        expected: u64,
+    },
     /// The journal's storage failed.
     #[error("the frontier's storage failed")]
     Storage(#[source] io::Error),
@@ -84,23 +116,36 @@ pub enum CrawlError {
 const TOP_HOSTS: usize = 10;
 
 impl Crawl {
-    /// Checks the options and prepares everything; nothing is sent before [`run`](Self::run).
+    /// A crawl in memory. Checks the options and prepares everything; nothing is sent before [`run`](Self::run).
     ///
     /// # Errors
     /// Where an option is out of its range, or the HTTP client cannot be made.
     pub fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
-        let frontier = SharedFrontier::new(Frontier::new(&options.frontier)?, Clock::start());
+        Self::over(Frontier::new(&options.frontier)?, Clock::start(), options, false)
+    }
+}
+
+impl<J: Journal + Send + 'static> Crawl<J> {
+    pub(super) fn over(
+        frontier: Frontier<J>,
+        clock: Clock,
+        options: &CrawlOptions,
+        receipts: bool,
+    ) -> Result<Self, CrawlError> {
         let crew = Crew {
-            frontier,
+            frontier: SharedFrontier::new(frontier, clock),
             fetcher: Fetcher::new(&options.fetch)?,
             parse: options.parse.clone(),
             pages: Budget::new(options.max_pages),
             politeness: Mutex::default(),
             stop: Stop::new(),
             tally: Mutex::default(),
+            carried: Mutex::new(Carried::begin(clock.now())),
+            crossing: RwLock::default(),
+            receipts,
             warned_full: Once::new(),
         };
-        Ok(Self { crew: Arc::new(crew), options: options.clone() })
+        Ok(Self { crew: Arc::new(crew), keeper: None, options: options.clone() })
     }
 
     /// Takes a seed; where it is refused, says why.
@@ -115,6 +160,12 @@ impl Crawl {
                 Ok(None)
             }
         }
+    }
+
+    /// Tells how many seeds were taken and refused, for the report.
+    pub fn count_seeds(&self, taken: u64, refused: u64) {
+        let seeds = &mut lock(&self.crew.carried).seeds;
+        *seeds = (seeds.0 + taken, seeds.1 + refused);
     }
 
     /// The gate, with its rules, its counts and its seen set.
@@ -136,7 +187,15 @@ impl Crawl {
     /// Crawls until the frontier is drained, a limit is reached, or somebody stops it.
     ///
     /// There is a report even of a crawl that failed: its reason is in [`Finished`].
-    pub async fn run(self, sink: Sink) -> Finished {
+    pub async fn run(mut self, sink: Sink) -> Finished {
+        let keeper = self.keeper.take().map(|keeper| keeper.start(sink.written()));
+        let (keeper, mut storage_error) = match keeper.transpose() {
+            Ok(keeper) => (keeper, None),
+            Err(error) => {
+                self.crew.stop.now_because(FinishReason::StorageFailed);
+                (None, Some(error))
+            }
+        };
         let mut workers = JoinSet::new();
         for _ in 0..self.options.workers.max(1) {
             workers.spawn(Worker { crew: Arc::clone(&self.crew), sink: sink.clone() }.work());
@@ -149,7 +208,6 @@ impl Crawl {
                 stop.drain_because(FinishReason::MaxDuration);
             })
         });
-        let mut storage_error = None;
         while let Some(worker) = workers.join_next().await {
             match worker {
                 Ok(Ok(())) => {}
@@ -161,25 +219,40 @@ impl Crawl {
         if let Some(deadline) = deadline {
             deadline.abort();
         }
-        self.finished(storage_error)
+        let ending = keeper.map(|keeper| tokio::task::spawn_blocking(|| keeper.end()));
+        let mut checkpoints = None;
+        if let Some(ending) = ending {
+            match ending.await {
+                Ok(Ok(costs)) => checkpoints = Some(costs),
+                Ok(Err(error)) => storage_error = storage_error.or(Some(io::Error::other(error))),
+                Err(panic) => storage_error = storage_error.or(Some(io::Error::other(panic))),
+            }
+        }
+        self.finished(checkpoints, storage_error)
     }
 
-    fn finished(&self, storage_error: Option<io::Error>) -> Finished {
+    fn finished(&self, checkpoints: Option<CheckpointCosts>, storage_error: Option<io::Error>) -> Finished {
         let crew = &self.crew;
         let clock = crew.frontier.clock();
         let (frontier, top_hosts) =
             crew.frontier.with(|frontier| (frontier.statistics(), frontier.top_hosts(TOP_HOSTS)));
         let is_drained = frontier.queued == 0 && frontier.leased == 0;
         let end = if is_drained { FinishReason::Drained } else { FinishReason::MaxPages };
+        let carried = crew.carried();
         Finished {
             reason: crew.stop.reason().unwrap_or(end),
-            tally: std::mem::take(&mut *lock(&crew.tally)),
+            started: carried.started(),
+            ended: clock.now(),
+            elapsed: carried.elapsed(),
+            resumes: carried.resumes,
+            seeds: carried.seeds,
+            judged: carried.judged,
+            tally: carried.tally,
             frontier,
             top_hosts,
             politeness: std::mem::take(&mut *lock(&crew.politeness)),
             gate: Arc::clone(crew.frontier.gate()),
-            started: clock.epoch(),
-            elapsed: clock.elapsed(),
+            checkpoints,
             storage_error,
         }
     }

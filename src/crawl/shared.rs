@@ -121,20 +121,50 @@ impl<J: Journal> HeldLease<J> {
     ///
     /// # Errors
     /// Where the journal's storage fails.
-    pub fn complete(mut self, admitted: Vec<Admitted>, outcome: Outcome) -> io::Result<Completion> {
-        self.give_back(admitted, outcome).unwrap_or(Ok(Completion::Done))
+    pub fn complete(self, admitted: Vec<Admitted>, outcome: Outcome) -> io::Result<Completion> {
+        self.complete_with(admitted, outcome, None, || {})
+    }
+
+    /// As [`complete`](Self::complete), of a page with a record (see
+    /// [`Frontier::complete_with`]): where it is done, `write` appends that to the output, under the same lock, so that
+    /// records are in the output in the order in which the journal has them. It must not wait.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    pub fn complete_with(
+        mut self,
+        admitted: Vec<Admitted>,
+        outcome: Outcome,
+        record: Option<&[u8]>,
+        write: impl FnOnce(),
+    ) -> io::Result<Completion> {
+        self.give_back(admitted, outcome, record, write).unwrap_or(Ok(Completion::Done))
     }
 
     /// `None` where the lease was given back before.
-    fn give_back(&mut self, admitted: Vec<Admitted>, outcome: Outcome) -> Option<io::Result<Completion>> {
+    fn give_back(
+        &mut self,
+        admitted: Vec<Admitted>,
+        outcome: Outcome,
+        record: Option<&[u8]>,
+        write: impl FnOnce(),
+    ) -> Option<io::Result<Completion>> {
         let lease = self.lease.take()?;
         let now = self.frontier.inner.clock.now();
         let mut frontier = self.frontier.lock();
         let submitted = admitted.into_iter().try_for_each(|admitted| frontier.submit(admitted, now));
-        let completion = frontier.complete(lease, outcome, now);
+        // A page whose links were not kept is not done: they would never be found again.
+        let completed = match submitted {
+            Ok(()) => frontier.complete_with(lease, outcome, record, now),
+            Err(error) => frontier.complete(lease, Outcome::Released, now).and(Err(error)),
+        };
+        if let Ok(Completion::Done) = completed {
+            write();
+        }
+        let flushed = frontier.flush(now);
         drop(frontier);
         self.frontier.inner.changed.notify_one();
-        Some(submitted.and(completion))
+        Some(completed.and_then(|completion| flushed.map(|()| completion)))
     }
 }
 
@@ -149,6 +179,6 @@ impl<J: Journal> Deref for HeldLease<J> {
 impl<J: Journal> Drop for HeldLease<J> {
     fn drop(&mut self) {
         // A failing journal is reported by the next call that can report it.
-        let _ = self.give_back(Vec::new(), Outcome::Failed(Failure::Lost));
+        let _ = self.give_back(Vec::new(), Outcome::Failed(Failure::Lost), None, || {});
     }
 }

@@ -1,4 +1,5 @@
 use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
@@ -7,12 +8,15 @@ use super::PageRecord;
 
 /// Records on their way to the writer at once; beyond it, workers wait (D18: back-pressure, never loss).
 const IN_FLIGHT: usize = 1024;
+/// Bytes after which a writer that is never done with what there is flushes and tells.
+const TELL: u64 = 1 << 20;
 
 /// Where page records go: one JSON object a line, in the order in which fetches ended, written by a thread of its own
 /// so that a slow disk or pipe never holds up the crawl's timers.
 #[derive(Clone, Debug)]
 pub struct Sink {
-    records: mpsc::Sender<PageRecord>,
+    lines: mpsc::Sender<Line>,
+    written: Written,
 }
 
 /// The writing side: ends when the last [`Sink`] is dropped.
@@ -21,21 +25,52 @@ pub struct SinkThread {
     thread: JoinHandle<io::Result<u64>>,
 }
 
+/// A place among the records on their way: who has it need not wait any more.
+#[derive(Debug)]
+pub(super) struct Slot<'a>(mpsc::Permit<'a, Line>);
+
+/// A record as it stands in the output, with its line end.
+pub(super) type Line = Arc<[u8]>;
+
+/// How many bytes the writer has handed on, for who must not go ahead of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Written(Arc<(Mutex<Handed>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Handed {
+    bytes: u64,
+    ended: bool,
+}
+
 impl Sink {
     /// Starts the writer.
     ///
     /// # Errors
     /// Where the thread cannot be started.
     pub fn start(to: impl Write + Send + 'static) -> io::Result<(Self, SinkThread)> {
-        let (records, incoming) = mpsc::channel(IN_FLIGHT);
-        let thread = std::thread::Builder::new().name("sink".to_owned()).spawn(move || write_all(incoming, to))?;
-        Ok((Self { records }, SinkThread { thread }))
+        let (lines, incoming) = mpsc::channel(IN_FLIGHT);
+        let written = Written::default();
+        let told = Telling { written: written.clone(), bytes: 0 };
+        let work = move || write_all(incoming, to, told);
+        let thread = std::thread::Builder::new().name("sink".to_owned()).spawn(work)?;
+        Ok((Self { lines, written }, SinkThread { thread }))
     }
 
-    /// Hands a record over; waits while the writer is behind. `false` where the writer has failed: the crawl should end,
-    /// [`SinkThread::join`] says why.
-    pub async fn write(&self, record: PageRecord) -> bool {
-        self.records.send(record).await.is_ok()
+    /// Takes a place for one record; waits while the writer is behind. `None` where the writer has failed: the crawl should
+    /// end, [`SinkThread::join`] says why.
+    pub(super) async fn reserve(&self) -> Option<Slot<'_>> {
+        self.lines.reserve().await.ok().map(Slot)
+    }
+
+    pub(super) fn written(&self) -> Written {
+        self.written.clone()
+    }
+}
+
+impl Slot<'_> {
+    /// Sends a [`line`] on its way.
+    pub(super) fn put(self, line: Line) {
+        self.0.send(line);
     }
 }
 
@@ -49,18 +84,67 @@ impl SinkThread {
     }
 }
 
-fn write_all(mut incoming: mpsc::Receiver<PageRecord>, to: impl Write) -> io::Result<u64> {
+impl Written {
+    /// Waits until so many bytes are handed on; `false` where they never will be.
+    pub(super) fn wait_for(&self, bytes: u64) -> bool {
+        let (handed, changed) = &*self.0;
+        let handed = handed.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = changed.wait_while(handed, |handed| handed.bytes < bytes && !handed.ended);
+        waited.unwrap_or_else(PoisonError::into_inner).bytes >= bytes
+    }
+
+    fn tell(&self, bytes: u64, ended: bool) {
+        let (handed, changed) = &*self.0;
+        *handed.lock().unwrap_or_else(PoisonError::into_inner) = Handed { bytes, ended };
+        changed.notify_all();
+    }
+}
+
+/// The writer's side of [`Written`]: however it ends, nobody waits for it any more.
+struct Telling {
+    written: Written,
+    bytes: u64,
+}
+
+impl Telling {
+    fn tell(&mut self, bytes: u64) {
+        self.bytes = bytes;
+        self.written.tell(bytes, false);
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.written.tell(self.bytes, true);
+    }
+}
+
+/// A record as it stands in the output.
+pub(super) fn line(record: &PageRecord) -> Line {
+    let mut line = serde_json::to_vec(record).expect("a record is plain data");
+    line.push(b'\n');
+    line.into()
+}
+
+/// The record of a line.
+pub(super) fn record(line: &[u8]) -> Option<PageRecord> {
+    serde_json::from_slice(line).ok()
+}
+
+fn write_all(mut incoming: mpsc::Receiver<Line>, to: impl Write, mut told: Telling) -> io::Result<u64> {
     let mut to = BufWriter::with_capacity(64 * 1024, to);
-    let mut written = 0;
-    while let Some(record) = incoming.blocking_recv() {
-        serde_json::to_writer(&mut to, &record)?;
-        to.write_all(b"\n")?;
-        written += 1;
+    let (mut records, mut bytes) = (0, 0);
+    while let Some(line) = incoming.blocking_recv() {
+        to.write_all(&line)?;
+        records += 1;
+        bytes += line.len() as u64;
         // Whoever follows the output sees a quiet crawl's records at once, a busy one's by the buffer.
-        if incoming.is_empty() {
+        if incoming.is_empty() || bytes - told.bytes >= TELL {
             to.flush()?;
+            told.tell(bytes);
         }
     }
     to.flush()?;
-    Ok(written)
+    told.tell(bytes);
+    Ok(records)
 }

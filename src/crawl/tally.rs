@@ -2,13 +2,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Latencies, NameCounts, PageRecord};
 use crate::frontier::{Completion, LeaseKind};
 
 /// A crawl's counters. Whoever fetches owns one; they are merged at the end, so nothing is shared while it counts.
 ///
 /// A hundred KiB or two, whatever the web answers: everything keyed by what it sends is bounded.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Tally {
     /// Requests for pages, and what came back.
@@ -24,7 +26,7 @@ pub struct Tally {
 }
 
 /// Requests of one kind, and what came back.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Traffic {
     /// Requests, retries and those that reached no server among them.
@@ -52,7 +54,7 @@ pub struct Traffic {
 }
 
 /// [`LinkCounts`](super::LinkCounts), summed over pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LinkTotals {
     /// On the pages, each spelling once a page.

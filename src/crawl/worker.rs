@@ -1,47 +1,56 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 
 use futures_util::FutureExt;
 
 use super::budget::Budget;
+use super::carried::Carried;
+use super::sink::line;
 use super::visit::Visit;
 use super::{
     Fetcher, FinishReason, HeldLease, ParseOptions, PolitenessWatch, Progress, SharedFrontier, Sink, Stop, Tally,
     rfc3339,
 };
-use crate::frontier::{Admission, Admitted, Completion, Failure, Lease, LeaseKind, Refusal};
+use crate::frontier::{Admission, Admitted, Completion, Failure, Journal, Lease, LeaseKind, Refusal};
 use crate::seen::OnFull;
 
 /// What all workers of a crawl share.
 #[derive(Debug)]
-pub(super) struct Crew {
-    pub(super) frontier: SharedFrontier,
+pub(super) struct Crew<J: Journal> {
+    pub(super) frontier: SharedFrontier<J>,
     pub(super) fetcher: Fetcher,
     pub(super) parse: ParseOptions,
     pub(super) pages: Budget,
     pub(super) politeness: Mutex<PolitenessWatch>,
     pub(super) stop: Stop,
     pub(super) tally: Mutex<Tally>,
+    /// From the runs before.
+    pub(super) carried: Mutex<Carried>,
+    /// Held while a page's links cross from the gate to the journal, and its numbers are counted: who holds it alone sees
+    /// all of a page or nothing.
+    pub(super) crossing: RwLock<()>,
+    /// Records can be read again after a crash, so a page is done only where its record is.
+    pub(super) receipts: bool,
     /// Said once that the filter is full.
     pub(super) warned_full: Once,
 }
 
 /// One worker: leases, fetches, parses, submits.
 #[derive(Debug)]
-pub(super) struct Worker {
-    pub(super) crew: Arc<Crew>,
+pub(super) struct Worker<J: Journal> {
+    pub(super) crew: Arc<Crew<J>>,
     pub(super) sink: Sink,
 }
 
-impl Crew {
+impl<J: Journal> Crew<J> {
     /// The crawl as it stands.
     pub(super) fn progress(&self) -> Progress {
         let frontier = self.frontier.with(|frontier| frontier.statistics());
-        let (pages, errors) = {
-            let tally = lock(&self.tally);
-            (tally.fetched + tally.failed, tally.failed)
-        };
+        let (mut pages, mut errors) = (0, 0);
+        for tally in [&*lock(&self.tally), &lock(&self.carried).tally] {
+            (pages, errors) = (pages + tally.fetched + tally.failed, errors + tally.failed);
+        }
         Progress {
             pages,
             queued: frontier.queued,
@@ -51,6 +60,16 @@ impl Crew {
             duplicates: self.frontier.gate().refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),
         }
+    }
+
+    /// What the next run, or the report, should know of this one and those before. Nobody may be crossing.
+    pub(super) fn carried(&self) -> Carried {
+        let mut carried = lock(&self.carried).clone();
+        carried.elapsed_us += u64::try_from(self.frontier.clock().elapsed().as_micros()).unwrap_or(u64::MAX);
+        carried.tally.merge(&lock(&self.tally));
+        let judge = lock(&self.politeness);
+        carried.judged = (carried.judged.0 + judge.sends(), carried.judged.1 + judge.violations());
+        carried
     }
 
     /// A filter beyond its capacity loses more pages than was promised: the user has said what then.
@@ -69,7 +88,7 @@ impl Crew {
     }
 }
 
-impl Worker {
+impl<J: Journal> Worker<J> {
     /// Works until nothing is left, the pages are used up, or the crawl is stopped.
     pub(super) async fn work(self) -> io::Result<()> {
         let worked = self.keep_working().await;
@@ -127,8 +146,20 @@ impl Worker {
     }
 
     /// Links through the gate, lease back, numbers counted, record out; whether a page record was written.
-    async fn settle(&self, lease: HeldLease, mut visit: Visit) -> io::Result<bool> {
+    async fn settle(&self, lease: HeldLease<J>, mut visit: Visit) -> io::Result<bool> {
         let kind = lease.kind();
+        // A place in the output first: from the gate on, nothing waits.
+        let slot = match kind {
+            LeaseKind::Robots => None,
+            LeaseKind::Page => match self.sink.reserve().await {
+                Some(slot) => Some(slot),
+                None => {
+                    self.crew.stop.now_because(FinishReason::SinkFailed);
+                    return Ok(false);
+                }
+            },
+        };
+        let _crossing = self.crew.crossing.read().unwrap_or_else(PoisonError::into_inner);
         let found = std::mem::take(&mut visit.found);
         let mut admitted: Vec<Admitted> = Vec::with_capacity(found.len());
         let links = &mut visit.record.links;
@@ -139,18 +170,21 @@ impl Worker {
                 Admission::Refused(_) => links.refused += 1,
             }
         }
-        self.crew.heed_fill();
-        links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
-        // From here to the completion nothing waits: what was admitted is submitted.
-        let completion = lease.complete(admitted, visit.outcome)?;
-        let done = completion == Completion::Done && kind == LeaseKind::Page;
-        lock(&self.crew.tally).record(kind, completion, &visit.record);
-        if done && !self.sink.write(visit.record).await {
-            self.crew.stop.now_because(FinishReason::SinkFailed);
-        }
         // A seen set that was chosen to lose nothing must not go on as one that does.
         self.crew.frontier.gate().seen().check().map_err(io::Error::other)?;
-        Ok(done)
+        self.crew.heed_fill();
+        links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
+        let Some(slot) = slot else {
+            let completion = lease.complete(admitted, visit.outcome)?;
+            lock(&self.crew.tally).record(kind, completion, &visit.record);
+            return Ok(false);
+        };
+        let line = line(&visit.record);
+        let (receipt, record) = (Arc::clone(&line), &visit.record);
+        let receipt = Some(&*receipt).filter(|_| self.crew.receipts);
+        let completion = lease.complete_with(admitted, visit.outcome, receipt, || slot.put(line))?;
+        lock(&self.crew.tally).record(kind, completion, record);
+        Ok(completion == Completion::Done)
     }
 }
 

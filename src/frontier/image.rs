@@ -25,8 +25,9 @@ const HAS_ANSWERED: u64 = 1;
 const IS_RETIRED: u64 = 2;
 const ROBOTS: u32 = 4;
 
-/// Appends a host and its queue.
-pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
+/// Appends a host and its queue, and says which of its URLs is the oldest.
+pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) -> Option<Position> {
+    let mut oldest = None;
     let robots = match &host.robots {
         RobotsFile::Unknown => 0,
         RobotsFile::Moved(_) => 1,
@@ -65,6 +66,7 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
         HostState::Leased { position, priority, attempts } => {
             put(to, 1);
             put_queued(to, Queued { position, priority, attempts });
+            oldest = Some(position);
         }
         _ => put(to, 0),
     }
@@ -73,7 +75,10 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
         put_queued(to, level.queued());
         back.steps(level).for_each(|step| put(to, step));
         put(to, 0);
+        // One that came back, or took another's place, goes before those that stand in the journal's order.
+        oldest = oldest.into_iter().chain(back.positions(level).take(2)).min();
     }
+    oldest
 }
 
 /// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's.

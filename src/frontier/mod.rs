@@ -40,6 +40,6 @@ pub use options::{FrontierError, FrontierOptions, Politeness, ScopeKind, ScopeOp
 pub use outcome::{Completion, Failure, Outcome};
 pub use record::{Entry, HostRecord, Receipt, Record, RobotsRecord, Settled, Standing};
 pub use refusal::{Refusal, RefusalCounts};
-pub use replay::{BadSlice, Counts, Replay};
+pub use replay::{BadSlice, Counts, Replay, Saved};
 pub use statistics::{FrontierStatistics, HostStatistics};
 pub use timestamp::Timestamp;

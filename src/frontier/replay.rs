@@ -64,19 +64,28 @@ pub struct Counts {
     pub roots: Vec<String>,
 }
 
+/// What a slice of a frontier told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Saved {
+    /// The oldest of its URLs that are still to be fetched: the journal must keep what is behind.
+    pub oldest: Option<Position>,
+    /// More slices follow.
+    pub has_more: bool,
+}
+
 /// A slice that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hosts that cannot be read")]
 pub struct BadSlice;
 
 impl<J: Journal> Frontier<J> {
-    /// Appends a slice of the hosts, with their queues, and says whether there are more. Begin with slice 0.
-    pub fn save(&self, slice: u32, to: &mut Vec<u8>) -> bool {
+    /// Appends a slice of the hosts, with their queues. Begin with slice 0.
+    pub fn save(&self, slice: u32, to: &mut Vec<u8>) -> Saved {
         let first = slice * SLICE;
-        let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
-        let end = first.saturating_add(SLICE).min(hosts);
-        (first..end).for_each(|number| image::save(&self.hosts[number], &self.back, to));
-        end < hosts
+        let end = first.saturating_add(SLICE).min(self.hosts.count());
+        let saved = (first..end).filter_map(|number| image::save(&self.hosts[number], &self.back, to)).min();
+        Saved { oldest: saved, has_more: end < self.hosts.count() }
     }
 
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.

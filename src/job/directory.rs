@@ -7,13 +7,19 @@ use crate::address::FingerprintKey;
 
 /// Empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";
+/// The journal and the checkpoints.
+const FRONTIER: &str = "frontier";
 /// The page records.
 const PAGES: &str = "pages.jsonl";
 /// The report.
 const REPORT: &str = "report.json";
+/// The settings that it was crawled with last.
+const SETTINGS: &str = "crawler.toml";
 
 /// What a job that is overwritten loses. Its lock stays (it is held), its manifest is replaced.
-const OUTPUTS: [&str; 3] = [PAGES, REPORT, "report.json.new"];
+const OUTPUTS: [&str; 5] = [PAGES, REPORT, "report.json.new", SETTINGS, "crawler.toml.new"];
+/// How the files in [`FRONTIER`] begin.
+const KEPT: [&str; 4] = ["checkpoint-", "hosts-", "journal-", "seen-"];
 /// What a process that died while it created a job may have left.
 const LEFTOVERS: [&str; 2] = [LOCK, "manifest.new"];
 
@@ -48,9 +54,22 @@ impl Job {
             for output in OUTPUTS {
                 remove(&directory.join(output))?;
             }
+            remove_kept(&directory.join(FRONTIER))?;
         }
         let manifest = Manifest::draw(key);
         manifest.write(directory)?;
+        Ok(Self { directory: directory.to_owned(), manifest, _lock: Some(lock) })
+    }
+
+    /// The job that is there, to go on with.
+    ///
+    /// # Errors
+    /// Where none is there ([`JobError::NoJob`]), its manifest is damaged or newer, it is of another version's rules, another
+    /// process has it, or the file system refuses.
+    pub fn resume(directory: &Path) -> Result<Self, JobError> {
+        let manifest = Manifest::read(directory)?;
+        let lock = lock(&directory.join(LOCK))?;
+        manifest.check(directory)?;
         Ok(Self { directory: directory.to_owned(), manifest, _lock: Some(lock) })
     }
 
@@ -73,9 +92,24 @@ impl Job {
         &self.manifest
     }
 
+    /// Where the journal and the checkpoints are: the directory `frontier`.
+    pub fn frontier_directory(&self) -> PathBuf {
+        self.directory.join(FRONTIER)
+    }
+
     /// Where the page records are: `pages.jsonl`.
     pub fn pages_path(&self) -> PathBuf {
         self.directory.join(PAGES)
+    }
+
+    /// Where the settings are that it was crawled with last: `crawler.toml`.
+    pub fn settings_path(&self) -> PathBuf {
+        Self::settings_in(&self.directory)
+    }
+
+    /// Where the settings of the job in a directory are.
+    pub fn settings_in(directory: &Path) -> PathBuf {
+        directory.join(SETTINGS)
     }
 
     /// Where the report is: `report.json`.
@@ -108,6 +142,21 @@ fn lock(path: &Path) -> Result<File, JobError> {
         Err(TryLockError::WouldBlock) => Err(JobError::Locked { path: path.to_owned() }),
         Err(TryLockError::Error(error)) => Err(JobError::io("lock", path)(error)),
     }
+}
+
+/// Removes what is ours in the frontier's directory.
+fn remove_kept(directory: &Path) -> Result<(), JobError> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(JobError::io("read", directory))?,
+    };
+    for entry in entries {
+        let name = entry.map_err(JobError::io("read", directory))?.file_name();
+        if KEPT.iter().any(|kept| name.as_encoded_bytes().starts_with(kept.as_bytes())) {
+            remove(&directory.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 fn remove(path: &Path) -> Result<(), JobError> {

@@ -53,6 +53,18 @@ pub enum JobError {
         /// The directory.
         path: PathBuf,
     },
+    /// The version that created the job makes other keys or fingerprints of URLs than this one.
+    #[error("{} has {what} {found}, and this version of crawler {known}: go on with the version that created it", path.display())]
+    Strategy {
+        /// The manifest.
+        path: PathBuf,
+        /// `fingerprint_strategy` or `key_rules`.
+        what: &'static str,
+        /// The job's.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
     /// Something else is there, which is not ours to write between or to delete.
     #[error("{} is not part of a job; give an empty or a new directory", path.display())]
     Occupied {
@@ -64,7 +76,14 @@ pub enum JobError {
 impl JobError {
     /// Whether the directory is somebody else's: exit code 5 of the command.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Exists { .. } | Self::Locked { .. } | Self::Newer { .. } | Self::Occupied { .. })
+        matches!(
+            self,
+            Self::Exists { .. }
+                | Self::Locked { .. }
+                | Self::Newer { .. }
+                | Self::Occupied { .. }
+                | Self::Strategy { .. }
+        )
     }
 
     /// For `map_err`: what was tried, and on what.

@@ -82,6 +82,19 @@ impl Manifest {
         replace(&path, self.to_text().as_bytes()).map_err(JobError::io("write", &path))
     }
 
+    /// Whether this version makes the same keys and fingerprints as the one that created the job: others would find nothing.
+    pub(super) fn check(&self, directory: &Path) -> Result<(), JobError> {
+        for (what, found, known) in [
+            ("fingerprint_strategy", self.fingerprint_strategy, FINGERPRINT_STRATEGY),
+            ("key_rules", self.key_rules, KEY_RULES_VERSION),
+        ] {
+            if found != known {
+                return Err(JobError::Strategy { path: Self::path(directory), what, found, known });
+            }
+        }
+        Ok(())
+    }
+
     fn to_text(&self) -> String {
         let Self { id, fingerprint_key, fingerprint_strategy, key_rules, crawler, created } = self;
         let fingerprint_key = fingerprint_key.to_u64();

@@ -1,5 +1,5 @@
-//! What survives a crawl: the job directory, its manifest and its lock; and the [`journal`], for now in a directory of its
-//! own that an embedder chooses. `std::fs` only.
+//! What survives a crawl: the job directory, its manifest and its lock, the [`journal`] of all that was found and done, and
+//! [`checkpoint`]s of it. `std::fs` only.
 //!
 //! A job directory holds these files of ours:
 //!
@@ -9,6 +9,8 @@
 //! | `lock` | empty; locked by the process that crawls, released by the operating system when that ends, however it ends |
 //! | `pages.jsonl` | a record a line for each page |
 //! | `report.json` | the crawl in numbers, written at its end |
+//! | `crawler.toml` | the settings that it was crawled with last |
+//! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
 //! Files that are replaced are written beside, as `NAME.new`, and renamed into place.
 

@@ -14,14 +14,18 @@ pub struct Report {
     pub version: u32,
     /// The version of the crate that crawled.
     pub crawler: String,
-    /// Why the crawl ended: `drained`, `max_pages`, `max_duration`, `stopped`, `sink_failed` or `storage_failed`.
+    /// Why the crawl ended: `drained`, `disk_low`, `max_pages`, `max_duration`, `seen_full`, `stopped`,
+    /// `sink_failed` or `storage_failed`.
     pub finish: FinishReason,
     /// When it began: RFC 3339, UTC, milliseconds.
     pub started: String,
     /// When it ended, likewise.
     pub finished: String,
-    /// How long it took, by a clock that is never set.
+    /// How long it took, all runs together, by a clock that is never set.
     pub elapsed_ms: u64,
+    /// Runs but the first: how often the job was gone on with.
+    #[serde(default)]
+    pub resumes: u64,
     /// What it was told, where that changes how the numbers are to be read.
     pub settings: Settings,
     /// What the user gave to start from.
@@ -38,7 +42,10 @@ pub struct Report {
     pub politeness: Politeness,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
-    /// What the crawl took of its machine.
+    /// What the last run's checkpoints have cost; `null` where the crawl was not kept.
+    #[serde(default)]
+    pub checkpoints: Option<Checkpoints>,
+    /// What the last run took of its machine.
     pub cost: Cost,
     /// What the simulated web knows; `null` for the real one.
     pub simulated: Option<Simulated>,
@@ -73,6 +80,22 @@ pub struct Settings {
     pub seen_layout: String,
     /// The User-Agent header.
     pub user_agent: String,
+}
+
+/// What checkpoints have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Checkpoints {
+    /// How many were written.
+    pub written: u64,
+    /// Milliseconds that all of them took, beside the crawl.
+    pub total_ms: u64,
+    /// Milliseconds that the last one took.
+    pub last_ms: u64,
+    /// Microseconds of the longest wait of the crawl for one.
+    pub longest_pause_us: u64,
+    /// Bytes of the last one, without the seen set.
+    pub bytes: u64,
 }
 
 /// What the user gave to start from.

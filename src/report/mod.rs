@@ -22,6 +22,6 @@ mod text;
 pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly, Urls,
+    Checkpoints, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly, Urls,
 };
 pub use parts::Parts;

@@ -2,10 +2,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
-    Cost, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly, Urls,
+    Checkpoints, Cost, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly,
+    Urls,
 };
 use crate::crawl::{
-    CrawlOptions, FinishReason, Latencies, NameCounts, PolitenessWatch, Tally, Traffic, Violation, rfc3339,
+    CheckpointCosts, CrawlOptions, FinishReason, Latencies, NameCounts, PolitenessWatch, Tally, Traffic, Violation,
+    rfc3339,
 };
 use crate::frontier::{FrontierStatistics, HostStatistics, RefusalCounts, ScopeKind, Timestamp};
 use crate::seen::SeenStatistics;
@@ -17,8 +19,12 @@ pub struct Parts<'a> {
     pub finish: FinishReason,
     /// When it began.
     pub started: Timestamp,
-    /// How long it took.
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How long it took, all runs together.
     pub elapsed: Duration,
+    /// Runs but the first.
+    pub resumes: u64,
     /// What it was told.
     pub options: &'a CrawlOptions,
     /// What it started from.
@@ -35,10 +41,14 @@ pub struct Parts<'a> {
     pub frontier: FrontierStatistics,
     /// Hosts to show, most requests first.
     pub top_hosts: &'a [HostStatistics],
-    /// The judge of the delays.
+    /// The judge of the delays, of the last run.
     pub politeness: &'a PolitenessWatch,
+    /// Requests that it has seen, and how many of them came too early, in all runs.
+    pub judged: (u64, u64),
     /// The seen set.
     pub seen: SeenStatistics,
+    /// What its checkpoints have cost.
+    pub checkpoints: Option<CheckpointCosts>,
     /// What the crawl took of its machine.
     pub cost: Cost,
     /// What the simulated web knows.
@@ -48,14 +58,16 @@ pub struct Parts<'a> {
 impl Report {
     /// Puts the parts together.
     pub fn new(parts: Parts<'_>) -> Self {
-        let Parts { finish, started, elapsed, options, seeds, tally, frontier, seen, cost, simulated, .. } = parts;
+        let Parts { finish, started, elapsed, resumes, options, seeds, tally, frontier, seen, cost, simulated, .. } =
+            parts;
         Self {
             version: Self::VERSION,
             crawler: env!("CARGO_PKG_VERSION").to_owned(),
             finish,
             started: rfc3339(started),
-            finished: rfc3339(started + elapsed),
+            finished: rfc3339(parts.ended),
             elapsed_ms: millis(elapsed),
+            resumes,
             settings: Settings::from(options),
             seeds,
             urls: Urls {
@@ -74,8 +86,13 @@ impl Report {
                 retired: frontier.retired_hosts,
                 top: parts.top_hosts.iter().map(HostRow::from).collect(),
             },
-            politeness: Politeness::from(parts.politeness),
+            politeness: Politeness {
+                requests: parts.judged.0,
+                violations: parts.judged.1,
+                ..Politeness::from(parts.politeness)
+            },
             seen,
+            checkpoints: parts.checkpoints.as_ref().map(Checkpoints::from),
             cost,
             simulated,
         }
@@ -121,6 +138,18 @@ impl From<&Traffic> for Requests {
             content_types: by_name(&traffic.content_types),
             first_byte: Percentiles::from(&traffic.first_byte),
             total: Percentiles::from(&traffic.total),
+        }
+    }
+}
+
+impl From<&CheckpointCosts> for Checkpoints {
+    fn from(costs: &CheckpointCosts) -> Self {
+        Self {
+            written: costs.checkpoints,
+            total_ms: millis(costs.total),
+            last_ms: millis(costs.last),
+            longest_pause_us: micros(costs.longest_pause),
+            bytes: costs.bytes,
         }
     }
 }
@@ -213,7 +242,9 @@ mod tests {
         let report = Report::new(Parts {
             finish: FinishReason::MaxPages,
             started: Timestamp::from_micros(1_794_304_800_000_000),
+            ended: Timestamp::from_micros(1_794_304_890_500_000),
             elapsed: Duration::from_millis(90_500),
+            resumes: 0,
             options: &options,
             seeds: Seeds { taken: 2, refused: 1 },
             found: 106,
@@ -223,6 +254,8 @@ mod tests {
             frontier,
             top_hosts: &[top],
             politeness: &politeness,
+            judged: (politeness.sends(), politeness.violations()),
+            checkpoints: None,
             seen: SeenStatistics::default(),
             cost: Cost { cpu_ms: Some(4), peak_memory_bytes: None },
             simulated: None,

@@ -36,6 +36,7 @@ impl fmt::Display for Report {
 impl Report {
     fn finish(&self, page: &mut Page) {
         page.heading(match self.finish {
+            FinishReason::DiskLow => "Stopped: the disk is nearly full",
             FinishReason::Drained => "Drained: nothing in scope is left to fetch",
             FinishReason::MaxDuration => "Ended: the time allowed is over",
             FinishReason::MaxPages => "Ended: the pages allowed are fetched",
@@ -49,17 +50,23 @@ impl Report {
         let pages = format!("{} pages in {}, {rate:.1} a second", thousands(self.urls.fetched), duration(took));
         page.line(&pages);
         page.line(&format!("{} to {}", self.started, self.finished));
+        match self.resumes {
+            0 => {}
+            1 => page.line("resumed once: the numbers are of both runs together"),
+            times => page.line(&format!("resumed {times} times: the numbers are of all runs together")),
+        }
         if !self.settings.robots {
             page.line("!! robots.txt was NOT honored");
         }
         if self.settings.private_addresses {
             page.line("!! private addresses were allowed");
         }
+        if self.politeness.violations > 0 {
+            page.line(&format!("!! {} requests came TOO EARLY", thousands(self.politeness.violations)));
+        }
         if let Some(worst) = &self.politeness.worst {
-            let violations = thousands(self.politeness.violations);
             let [waited, delay] = [worst.waited_us, worst.delay_us].map(|us| duration(Duration::from_micros(us)));
-            page.line(&format!("!! {violations} requests came TOO EARLY, at worst after {waited} of {delay}:"));
-            page.line(&format!("   {}", worst.host));
+            page.line(&format!("   at worst after {waited} of {delay}: {}", worst.host));
         }
         if self.seen.merged.full > 0 {
             let full = thousands(self.seen.merged.full);
@@ -124,6 +131,11 @@ impl Report {
             let server = if self.simulated.is_some() { ", the simulated web included" } else { "" };
             let per_page = format!("{each:.2} s per 1,000 pages{server}");
             page.fact("CPU time", &duration(Duration::from_millis(cpu_ms)), &per_page);
+        }
+        if let Some(kept) = &self.checkpoints {
+            let pause =
+                format!("the crawl waited {} for one at most", duration(Duration::from_micros(kept.longest_pause_us)));
+            page.fact("checkpoints", &thousands(kept.written), &pause);
         }
         let tests = format!("in {} tests", thousands(self.seen.merged.tests));
         page.fact("waits for a shard of the filter", &thousands(self.seen.merged.lock_waits), &tests);

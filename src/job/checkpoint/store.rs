@@ -149,6 +149,16 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
+    /// Returns once a power cut cannot take what a segment of the journal holds: as the journal's own sync, through a handle
+    /// of its own, so that nobody waits for the journal meanwhile.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
+        let storage = &mut self.store.storage;
+        storage.sync(segment).map_err(|source| io_error("sync", storage, segment, source))
+    }
+
     /// Makes it the newest one, and removes what is older than the last two. The counts are taken last, the journal must be
     /// safe on disk up to their position, and so must be the output that they speak of. `extra` is the owner's, to be had
     /// back.

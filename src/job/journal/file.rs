@@ -157,6 +157,11 @@ impl<S: Storage> FileJournal<S> {
         Position::from_u64(self.last().end + self.pending.len() as u64)
     }
 
+    /// The name of the segment that is written to: the storage may be asked to sync it ahead of the journal.
+    pub fn segment(&self) -> &str {
+        &self.last().name
+    }
+
     /// Returns once a power cut cannot take what was appended.
     ///
     /// # Errors

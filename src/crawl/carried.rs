@@ -1,0 +1,79 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Tally;
+use crate::frontier::Timestamp;
+
+/// What a crawl carries over from one run of its job to the next, beside the frontier: kept in each checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Carried {
+    /// When the first run began, in microseconds since the Unix epoch.
+    pub(super) started_us: u64,
+    /// All runs so far, in microseconds.
+    pub(super) elapsed_us: u64,
+    /// Runs but the first.
+    pub(super) resumes: u64,
+    /// Seeds that were taken and refused.
+    pub(super) seeds: (u64, u64),
+    pub(super) tally: Tally,
+    /// Requests that the judge of the delays has seen, and how many of them came too early.
+    pub(super) judged: (u64, u64),
+}
+
+impl Carried {
+    /// Of a run that begins a job.
+    pub(super) fn begin(now: Timestamp) -> Self {
+        Self { started_us: now.as_micros(), ..Self::default() }
+    }
+
+    /// For a checkpoint.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain data")
+    }
+
+    /// From a checkpoint; `None` where it is none of ours.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    pub(super) fn started(&self) -> Timestamp {
+        Timestamp::from_micros(self.started_us)
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        Duration::from_micros(self.elapsed_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::{LinkCounts, PageRecord, Timings};
+    use crate::frontier::{Completion, LeaseKind};
+
+    #[test]
+    fn a_tally_survives_with_its_histograms() {
+        let mut carried = Carried::begin(Timestamp::from_micros(7));
+        for i in 0..1000_u16 {
+            let record = PageRecord {
+                status: (i % 3 > 0).then_some(200 + i % 5),
+                error: (i % 3 == 0).then(|| "timeout".to_owned()),
+                content_type: Some(format!("a/{}", i % 300)),
+                timings: Timings { first_byte_ms: f64::from(i), total_ms: f64::from(i) * 2.5 },
+                links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0 },
+                ..PageRecord::default()
+            };
+            carried.tally.record(LeaseKind::Page, Completion::Done, &record);
+        }
+        carried.seeds = (3, 4);
+        let read = Carried::read(&carried.to_bytes()).unwrap();
+        assert_eq!(read, carried);
+        let p99 = |carried: &Carried| carried.tally.pages.first_byte.quantile(0.99);
+        assert!(p99(&read) > Duration::from_millis(900));
+        assert_eq!(p99(&read), p99(&carried));
+        assert_eq!(Carried::read(b"{}"), Some(Carried::default()), "of a version that kept less");
+        assert_eq!(Carried::read(b"no"), None);
+    }
+}

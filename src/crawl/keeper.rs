@@ -1,0 +1,229 @@
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::carried::Carried;
+use super::disk::free_space;
+use super::output::Output;
+use super::sink::Written;
+use super::worker::Crew;
+use super::{FinishReason, JobOptions};
+use crate::frontier::{Counts, Position};
+use crate::job::checkpoint::{CheckpointError, Checkpoints};
+use crate::job::journal::FileJournal;
+
+/// How often it looks.
+const TICK: Duration = Duration::from_secs(1);
+/// A checkpoint may take one part in so many of the time.
+const SHARE: u32 = 33;
+
+/// Looks after a crawl's job: writes checkpoints, and stops the crawl before the disk is full.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    crew: Arc<Crew<FileJournal>>,
+    checkpoints: Checkpoints,
+    options: JobOptions,
+    /// The job's directory, whose disk must not run full.
+    directory: PathBuf,
+    /// `None` where records go elsewhere.
+    output: Option<Output>,
+    /// How far this run's records have come.
+    written: Written,
+    costs: CheckpointCosts,
+    /// What the checkpoint before the last needs of the journal begins here.
+    oldest: Position,
+}
+
+/// What a run's checkpoints have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckpointCosts {
+    /// How many were written.
+    pub checkpoints: u64,
+    /// The time that the last one took.
+    pub last: Duration,
+    /// All of them together.
+    pub total: Duration,
+    /// The longest that the frontier was held for one.
+    pub longest_pause: Duration,
+    /// Bytes of the last one, without the seen set.
+    pub bytes: u64,
+}
+
+impl CheckpointCosts {
+    fn note(&mut self, took: Duration, pause: Duration, bytes: u64) {
+        self.checkpoints += 1;
+        (self.last, self.bytes) = (took, bytes);
+        self.total += took;
+        self.longest_pause = self.longest_pause.max(pause);
+    }
+}
+
+/// A keeper at work.
+#[derive(Debug)]
+pub(super) struct KeeperThread {
+    ended: Arc<(Mutex<bool>, Condvar)>,
+    thread: JoinHandle<Kept>,
+}
+
+/// All of a crawl at one moment.
+struct Moment {
+    counts: Counts,
+    carried: Carried,
+    /// The journal's segment that is written to.
+    segment: String,
+    pause: Duration,
+}
+
+impl Crew<FileJournal> {
+    /// Waits until nobody is between the gate and the journal, and looks.
+    fn moment(&self) -> Moment {
+        let began = Instant::now();
+        let _nobody = self.crossing.write().unwrap_or_else(PoisonError::into_inner);
+        let (counts, segment) = self.frontier.with(|frontier| {
+            let journal = frontier.journal();
+            (frontier.counts(journal.end()), journal.segment().to_owned())
+        });
+        Moment { counts, carried: self.carried(), segment, pause: began.elapsed() }
+    }
+}
+
+/// What came of a keeper's work.
+pub(super) type Kept = Result<CheckpointCosts, CheckpointError>;
+
+impl Keeper {
+    pub(super) fn new(
+        crew: Arc<Crew<FileJournal>>,
+        checkpoints: Checkpoints,
+        options: JobOptions,
+        directory: &Path,
+        output: Option<Output>,
+    ) -> Self {
+        Self {
+            crew,
+            checkpoints,
+            options,
+            directory: directory.to_owned(),
+            output,
+            written: Written::default(),
+            costs: CheckpointCosts::default(),
+            oldest: Position::default(),
+        }
+    }
+
+    /// The output of the job's own.
+    pub(super) fn output(&self) -> Option<&Output> {
+        self.output.as_ref()
+    }
+
+    /// Sets to work, on a thread of its own.
+    pub(super) fn start(mut self, written: Written) -> io::Result<KeeperThread> {
+        self.written = written;
+        let ended = Arc::new((Mutex::new(false), Condvar::new()));
+        let told = Arc::clone(&ended);
+        let work = move || {
+            let crew = Arc::clone(&self.crew);
+            let kept = self.keep(&told);
+            if kept.is_err() {
+                crew.stop.now_because(FinishReason::StorageFailed);
+            }
+            kept
+        };
+        let thread = std::thread::Builder::new().name("keeper".to_owned()).spawn(work)?;
+        Ok(KeeperThread { ended, thread })
+    }
+
+    fn keep(mut self, ended: &(Mutex<bool>, Condvar)) -> Kept {
+        // Options and seeds are kept before anything is asked for.
+        self.checkpoint()?;
+        let mut last = Instant::now();
+        loop {
+            let flag = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let wait = ended.1.wait_timeout_while(flag, TICK, |ended| !*ended);
+            if *wait.unwrap_or_else(PoisonError::into_inner).0 {
+                break;
+            }
+            let now = self.crew.frontier.clock().now();
+            let flushed = self.crew.frontier.with(|frontier| frontier.flush(now));
+            flushed.map_err(|source| io_error("write", &self.directory, source))?;
+            self.mind_the_disk()?;
+            if last.elapsed() >= self.options.checkpoint_interval.max(self.costs.last * SHARE) {
+                self.checkpoint()?;
+                last = Instant::now();
+            }
+        }
+        // What failed to be kept is in the seen set, and would be missed for ever.
+        match self.crew.stop.reason() {
+            Some(FinishReason::StorageFailed | FinishReason::SinkFailed) => {}
+            _ => self.checkpoint()?,
+        }
+        Ok(self.costs)
+    }
+
+    /// A disk that is full fails in the middle of something; one that is nearly full is left in good order.
+    fn mind_the_disk(&self) -> Result<(), CheckpointError> {
+        let free = free_space(&self.directory).map_err(|source| io_error("measure", &self.directory, source))?;
+        if free.is_some_and(|free| free < self.options.min_free_disk) {
+            self.crew.stop.drain_because(FinishReason::DiskLow);
+        }
+        Ok(())
+    }
+
+    /// Writes one. The frontier is locked for a slice of its hosts at a time; the gate, at the end, for the counts.
+    fn checkpoint(&mut self) -> Result<(), CheckpointError> {
+        let began = Instant::now();
+        let crew = Arc::clone(&self.crew);
+        let gate = crew.frontier.gate();
+        let (mut pause, mut oldest) = (Duration::ZERO, None);
+        let from = crew.frontier.with(|frontier| frontier.journal().end());
+        let mut draft = self.checkpoints.begin(from)?;
+        draft.hosts(|slice, to| {
+            let began = Instant::now();
+            let (saved, at) = crew.frontier.with(|frontier| (frontier.save(slice, to), frontier.journal().end()));
+            pause = pause.max(began.elapsed());
+            oldest = [oldest, saved.oldest].into_iter().flatten().min();
+            (at, saved.has_more)
+        })?;
+        if gate.seen().statistics().merged.tests > 0 {
+            draft.seen(gate.seen())?;
+        }
+        let moment = crew.moment();
+        pause = pause.max(moment.pause);
+        // What the seen set's snapshot holds must be in the journal, and what the counts say in the output, before they
+        // count. The first sync takes the time; the second, for which the frontier waits, finds little to do.
+        draft.sync_journal(&moment.segment)?;
+        let began_sync = Instant::now();
+        crew.frontier.with(|frontier| frontier.journal_mut().sync())?;
+        pause = pause.max(began_sync.elapsed());
+        if let Some(output) = &self.output {
+            // A writer that has failed has told so itself.
+            if !self.written.wait_for(moment.counts.output - output.length()) {
+                return Ok(());
+            }
+            output.sync().map_err(|source| io_error("sync", &output.path, source))?;
+        }
+        let bytes = draft.commit(gate.canonicalizer().rules(), moment.counts, &moment.carried.to_bytes())?;
+        if !self.options.keep_journal {
+            let oldest = oldest.unwrap_or(from).min(self.checkpoints.oldest());
+            let removable = std::mem::replace(&mut self.oldest, oldest).min(oldest);
+            crew.frontier.with(|frontier| frontier.journal_mut().remove_before(removable))?;
+        }
+        self.costs.note(began.elapsed(), pause, bytes);
+        Ok(())
+    }
+}
+
+impl KeeperThread {
+    /// Lets it write the last checkpoint, and waits for that. Blocks.
+    pub(super) fn end(self) -> Kept {
+        *self.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ended.1.notify_all();
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> CheckpointError {
+    CheckpointError::Io { action, path: path.to_owned(), source }
+}

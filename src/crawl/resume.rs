@@ -1,0 +1,99 @@
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::carried::Carried;
+use super::keeper::Keeper;
+use super::output::Output;
+use super::worker::lock;
+use super::{Clock, Crawl, CrawlError, CrawlOptions, Sink, SinkThread, Tally};
+use crate::frontier::Receipt;
+use crate::job::Job;
+use crate::job::checkpoint::{CheckpointError, Checkpoints, Restored, restore};
+use crate::job::journal::{Disk, FileJournal, JournalOptions};
+
+/// What a crawl found in its job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resumed {
+    /// Runs before this one; 0 where the job is new.
+    pub runs: u64,
+    /// Pages recorded before.
+    pub pages: u64,
+    /// URLs waiting.
+    pub queued: u64,
+    /// Records of the journal that were replayed behind the checkpoint.
+    pub replayed: u64,
+    /// Bytes cut off the output: records that no outcome confirms, or half of one.
+    pub cut: u64,
+    /// What was damaged, and how that was got over.
+    pub damaged: Vec<String>,
+}
+
+impl Crawl<FileJournal> {
+    /// A crawl that is kept in a job: where it is there already, it goes on where it stood.
+    ///
+    /// With `output`, page records go to the job's own file (see [`sink`](Self::sink)), and a page is done only where its
+    /// record is found there: no page is lost and none is written twice, whenever this process is killed.
+    ///
+    /// # Errors
+    /// Where an option is out of its range, or is one on which the job's files depend and another than before; where the HTTP
+    /// client cannot be made; where the job's files are damaged, or the file system refuses.
+    pub fn open(options: &CrawlOptions, job: &Job, output: bool) -> Result<(Self, Resumed), CrawlError> {
+        let clock = Clock::start();
+        let directory = job.frontier_directory();
+        let disk = || Disk::at(&directory).map_err(io_error("create", &directory));
+        let path = job.pages_path();
+        let output = output.then(|| Output::open(&path).map_err(io_error("open", &path)));
+        let mut output = output.transpose()?;
+        let mut options = options.clone();
+        options.frontier.fingerprint_key = Some(job.manifest().fingerprint_key);
+        options.frontier.seen.directory = Some(directory.clone());
+        let mut journal = JournalOptions::default();
+        journal.sync = options.job.sync;
+        let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
+        let mut recounted = Tally::default();
+        let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has(receipt, &mut recounted));
+        let restored = restore(disk()?, &mut checkpoints, &options.frontier, &journal, has, clock.now())?;
+        let Restored { frontier, checkpoint, damaged, recovery, output: confirmed, extra } = restored;
+        let mut resumed = Resumed { queued: frontier.statistics().queued, ..Resumed::default() };
+        if let Some(output) = &mut output {
+            resumed.cut = cut(output, confirmed)?;
+        }
+        let mut carried = Carried::read(&extra).unwrap_or_else(|| Carried::begin(clock.now()));
+        carried.tally.merge(&recounted);
+        carried.resumes += u64::from(checkpoint.is_some() || recovery.records > 0);
+        resumed.runs = carried.resumes;
+        resumed.pages = carried.tally.fetched + carried.tally.failed;
+        resumed.replayed = recovery.records;
+        resumed.damaged = damaged.iter().map(ToString::to_string).collect();
+        resumed.damaged.extend(recovery.cut.map(|cut| {
+            format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
+        }));
+        let mut crawl = Self::over(frontier, clock, &options, output.is_some())?;
+        *lock(&crawl.crew.carried) = carried;
+        crawl.keeper = Some(Keeper::new(Arc::clone(&crawl.crew), checkpoints, options.job, &directory, output));
+        Ok((crawl, resumed))
+    }
+
+    /// Where its page records go: the job's own file.
+    ///
+    /// # Errors
+    /// Where the crawl was opened without output, or the thread cannot be started.
+    pub fn sink(&self) -> io::Result<(Sink, SinkThread)> {
+        let output = self.keeper.as_ref().and_then(Keeper::output);
+        Sink::start(output.ok_or(io::ErrorKind::Unsupported)?.handle()?)
+    }
+}
+
+/// Cuts off what is not confirmed. An output that has lost what is confirmed is not this job's any more.
+fn cut(output: &mut Output, confirmed: u64) -> Result<u64, CrawlError> {
+    if output.length() < confirmed {
+        return Err(CrawlError::Output { path: output.path.clone(), found: output.length(), expected: confirmed });
+    }
+    output.cut(confirmed).map_err(io_error("cut", &output.path)).map_err(Into::into)
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CheckpointError {
+    move |source| CheckpointError::Io { action, path: path.to_owned(), source }
+}

@@ -1,0 +1,180 @@
+//! Killed at any moment, a crawl goes on as if nothing had been: the real command, the real `SIGKILL`, and a simulated web
+//! that outlives it and has seen everything.
+//!
+//! `CRASH_ROUNDS=1000 cargo test --release --test crash -- --nocapture` kills so often; every tenth time twice.
+#![cfg(all(feature = "cli", unix))]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crawler::simulate::{Server, SimulateOptions, TruthOptions, Verdict, World};
+use tempfile::TempDir;
+
+const DELAY: Duration = Duration::from_millis(5);
+
+/// A web that goes on while its crawlers come and go.
+struct Web {
+    server: Server,
+}
+
+impl Web {
+    async fn serve(seed: u64) -> Self {
+        let mut options = SimulateOptions::default();
+        (options.seed, options.hosts, options.pages) = (seed, 20, 400);
+        options.latency = Duration::from_millis(10);
+        // What nobody has read yet, nobody can keep to.
+        options.crawl_delay = DELAY;
+        options.retry_after = 0;
+        Self { server: Server::start(World::new(&options).unwrap()).await.unwrap() }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let (world, judge) = (self.server.world(), self.server.judge());
+        let truth = world.truth(&TruthOptions::default());
+        judge.verdict(world, &truth, DELAY)
+    }
+
+    /// A crawl of it, into a job directory.
+    fn crawl(&self, directory: &Path, arguments: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(directory);
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.server.address().to_string());
+        for (name, value) in [
+            ("SCOPE_KIND", "any"),
+            ("SCOPE_MAX_DEPTH", "1000"),
+            ("POLITENESS_HOST_DELAY", "5ms"),
+            ("POLITENESS_BACKOFF", "5ms"),
+            ("JOB_DIR", "job"),
+            // Often enough that some are killed in the middle.
+            ("JOB_CHECKPOINT_INTERVAL", "1s"),
+            ("SEEN_CAPACITY", "10000"),
+            ("OUTPUT_PROGRESS", "false"),
+        ] {
+            command.env(format!("CRAWLER_{name}"), value);
+        }
+        let stderr = fs::File::options().append(true).create(true).open(directory.join("stderr")).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap()
+    }
+}
+
+const SEED: [&str; 1] = ["http://www.simulated.test/"];
+
+/// Each page's record by its key; panics where one is there twice or half.
+fn pages(job: &Path) -> BTreeMap<String, serde_json::Value> {
+    let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'), "the last record is whole");
+    let mut pages = BTreeMap::new();
+    for line in text.lines() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let key = record["key"].as_str().unwrap().to_owned();
+        assert!(pages.insert(key.clone(), record).is_none(), "{key} is there twice");
+    }
+    pages
+}
+
+fn report(job: &Path) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(job.join("report.json")).unwrap()).unwrap()
+}
+
+/// Asks the newest snapshot of the seen set for these URLs: how many it has not seen.
+fn unseen(job: &Path, pages: &BTreeMap<String, serde_json::Value>) -> usize {
+    let files = fs::read_dir(job.join("frontier")).unwrap().map(|entry| entry.unwrap().path());
+    let snapshot: PathBuf =
+        files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("seen-")).max().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(["seen", "query"]).arg(snapshot).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let urls: String = pages.keys().map(|key| format!("{key}\n")).collect();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(urls.as_bytes()).unwrap());
+    let answers = child.wait_with_output().unwrap().stdout;
+    writer.join().unwrap();
+    let answers = String::from_utf8(answers).unwrap();
+    assert_eq!(answers.lines().count(), pages.len());
+    answers.lines().filter(|line| line.starts_with("new")).count()
+}
+
+/// A generator as good as any for moments (Marsaglia's xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+}
+
+/// Lets it run for a while, then kills it; whether it had ended before.
+fn killed(mut child: Child, after: Duration) -> bool {
+    // The one test that sleeps: when a crash comes is what it is about.
+    sleep(after);
+    let ended = child.try_wait().unwrap();
+    child.kill().unwrap();
+    let status = child.wait().unwrap();
+    if let Some(ended) = ended {
+        assert!(ended.success(), "{ended}");
+    }
+    ended.is_some() && status.success()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
+    let rounds: u64 = std::env::var("CRASH_ROUNDS").map_or(25, |rounds| rounds.parse().unwrap());
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut kills, mut seed, mut fetched_again) = (0, 0, 0);
+    while kills < rounds {
+        seed += 1;
+        let undisturbed = {
+            let (web, directory) = (Web::serve(seed).await, TempDir::new().unwrap());
+            let status = web.crawl(directory.path(), &SEED).wait().unwrap();
+            assert!(status.success(), "{}", fs::read_to_string(directory.path().join("stderr")).unwrap());
+            pages(&directory.path().join("job"))
+        };
+        let (web, directory) = (Web::serve(seed).await, TempDir::new().unwrap());
+        let job = directory.path().join("job");
+        let told = || fs::read_to_string(directory.path().join("stderr")).unwrap();
+        let mut arguments: &[&str] = &SEED;
+        let mut resumes = 0;
+        loop {
+            let was_begun = job.join("crawler.toml").exists();
+            resumes += u64::from(was_begun);
+            arguments = if was_begun { &["resume", "job"] } else { arguments };
+            let mut after = Duration::from_millis(random.below(900));
+            if kills % 10 == 9 {
+                // In the middle of its recovery.
+                after = Duration::from_millis(20 + random.below(60));
+            }
+            if killed(web.crawl(directory.path(), arguments), after) {
+                break;
+            }
+            kills += 1;
+        }
+        let (pages, report) = (pages(&job), report(&job));
+        let missing: Vec<_> = undisturbed.keys().filter(|key| !pages.contains_key(*key)).collect();
+        let more: Vec<_> = pages.keys().filter(|key| !undisturbed.contains_key(*key)).collect();
+        assert!(missing.is_empty() && more.is_empty(), "missing {missing:?}, more {more:?}\n{}", told());
+        for (key, page) in &pages {
+            assert_eq!(page["status"], undisturbed[key]["status"], "{key}");
+        }
+        assert_eq!(unseen(&job, &pages), 0, "all that was admitted is in the filter");
+        assert_eq!(report["finish"], "drained");
+        assert_eq!(
+            report["urls"]["fetched"].as_u64().unwrap() + report["urls"]["failed"].as_u64().unwrap(),
+            pages.len() as u64
+        );
+        let verdict = web.verdict();
+        assert_eq!((verdict.missed, verdict.unknown_urls), (0, 0));
+        assert_eq!((verdict.hosts_hurried, verdict.hosts_concurrent), (0, 0), "{verdict:?}");
+        // robots.txt is asked for once, and again only where the answer was lost with the process.
+        assert!(verdict.robots_requests <= u64::from(verdict.hosts) * 2 + resumes, "{verdict:?}");
+        fetched_again += verdict.fetched_twice;
+    }
+    println!("{kills} kills in {seed} crawls: 0 pages lost, 0 there twice; {fetched_again} were asked for again");
+}
