@@ -393,16 +393,6 @@ fn standard_output_holds_the_data_that_was_asked_for_and_nothing_else() {
 }
 
 #[test]
-fn a_job_is_not_overwritten_unless_that_is_said() {
-    let desk = Desk::new();
-    assert_eq!(desk.crawl("job", &[]).code, Some(0));
-    let again = desk.crawl("job", &[]);
-    assert_eq!((again.code, &*again.out), (Some(5), ""));
-    assert!(again.err.contains("--overwrite"), "{}", again.err);
-    assert_eq!(desk.crawl("job", &["--overwrite"]).code, Some(0));
-}
-
-#[test]
 fn ignoring_robots_is_loud_and_recorded() {
     let ran = Desk::new().crawl("job", &["--no-robots", "-q"]);
     assert!(ran.err.contains("crawler: warning: robots.txt is ignored"), "{}", ran.err);

@@ -89,7 +89,7 @@ fn unseen(job: &Path, pages: &BTreeMap<String, serde_json::Value>) -> usize {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
     command.args(["seen", "query"]).arg(snapshot).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let urls: String = pages.keys().map(|key| format!("{key}\n")).collect();
+    let urls = pages.keys().map(String::as_str).collect::<Vec<_>>().join("\n");
     let mut stdin = child.stdin.take().unwrap();
     let writer = std::thread::spawn(move || stdin.write_all(urls.as_bytes()).unwrap());
     let answers = child.wait_with_output().unwrap().stdout;

@@ -209,7 +209,7 @@ fn what_should_frighten_stands_in_the_first_lines() {
     report.seen.merged.full = 0;
     report.settings.robots = true;
     report.settings.private_addresses = false;
-    report.politeness.worst = None;
+    report.politeness.violations = 0;
     assert!(!report.to_string().contains("!!"));
 }
 
@@ -226,7 +226,7 @@ fn a_damaged_report_is_refused_with_its_place() {
     for (damaged, place) in [
         (
             whole.replace("\"found\": 49847", "\"found\": \"many\""),
-            "invalid type: string \"many\", expected u64 at line 25 column 19",
+            "invalid type: string \"many\", expected u64 at line 26 column 19",
         ),
         (whole.replace("  \"finish\": \"max_duration\",\n", ""), "missing field `finish` at line"),
         (whole.replace("max_duration\",", "sleepy\","), "unknown variant `sleepy`"),

@@ -128,7 +128,9 @@ fn is_reported(job: &Job, pages: u64) -> bool {
 /// What was found in the job.
 fn tell(job: &Job, resumed: &Resumed) {
     let Resumed { runs, pages, queued, replayed, cut, damaged, .. } = resumed;
-    damaged.iter().for_each(|damage| output::warn(damage));
+    for damage in damaged {
+        output::warn(damage);
+    }
     if *runs > 0 {
         let directory = job.directory().display();
         output::note(&format!("{directory} goes on: {pages} pages are recorded, {queued} URLs are waiting"));
@@ -172,6 +174,7 @@ fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
             return Failure::caused(Exit::ForeignJob, "job", error);
         }
         CrawlError::Checkpoint(error) => return Failure::caused(Exit::NotKept, "job", error),
+        CrawlError::Output { .. } => return Failure::caused(Exit::Failed, "job", error),
         error => return Failure::caused(Exit::Failed, "cannot start the crawl", error),
     };
     Failure::new(Exit::Usage, layers.refusal(key, reason))

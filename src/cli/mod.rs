@@ -83,7 +83,7 @@ fn checked(layers: Layers) -> Result<Layers, Failure> {
 fn settings(line: &CommandLine) -> Result<Layers, Failure> {
     let path = line.config.as_deref().unwrap_or(Path::new("crawler.toml"));
     let file = entries(path, line.config.is_none())?;
-    merge(Inputs { file, is_whole: false, environment: layers::environment(), flags: line.flags.clone() })
+    merge(&Inputs { file, is_whole: false, environment: layers::environment(), flags: line.flags.clone() })
 }
 
 /// The settings that a job was crawled with last, and over them those given now.
@@ -91,7 +91,7 @@ fn of_job(line: &CommandLine, directory: &Path) -> Result<Layers, Failure> {
     Job::open_for_reading(directory).map_err(|error| crawl::refused(&error))?;
     let file = entries(&Job::settings_in(directory), false)?;
     let inputs = Inputs { file, is_whole: true, environment: layers::environment(), flags: line.flags.clone() };
-    let mut layers = merge(inputs)?;
+    let mut layers = merge(&inputs)?;
     let settings = &mut layers.settings;
     settings.seeds = SeedSettings::default();
     settings.job = JobSettings { dir: directory.to_owned(), overwrite: false };
@@ -107,8 +107,8 @@ fn entries(path: &Path, may_be_missing: bool) -> Result<Vec<Entry>, Failure> {
     }
 }
 
-fn merge(inputs: Inputs) -> Result<Layers, Failure> {
-    let layers = Layers::merge(&inputs).map_err(Failure::refused)?;
+fn merge(inputs: &Inputs) -> Result<Layers, Failure> {
+    let layers = Layers::merge(inputs).map_err(Failure::refused)?;
     layers.warnings.iter().for_each(|warning| output::warn(warning));
     Ok(layers)
 }

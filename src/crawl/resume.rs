@@ -49,8 +49,7 @@ impl Crawl<FileJournal> {
         let mut options = options.clone();
         options.frontier.fingerprint_key = Some(job.manifest().fingerprint_key);
         options.frontier.seen.directory = Some(directory.clone());
-        let mut journal = JournalOptions::default();
-        journal.sync = options.job.sync;
+        let journal = JournalOptions { sync: options.job.sync, ..JournalOptions::default() };
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
         let mut recounted = Tally::default();
         let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has(receipt, &mut recounted));

@@ -151,13 +151,13 @@ impl<J: Journal> Worker<J> {
         // A place in the output first: from the gate on, nothing waits.
         let slot = match kind {
             LeaseKind::Robots => None,
-            LeaseKind::Page => match self.sink.reserve().await {
-                Some(slot) => Some(slot),
-                None => {
+            LeaseKind::Page => {
+                let Some(slot) = self.sink.reserve().await else {
                     self.crew.stop.now_because(FinishReason::SinkFailed);
                     return Ok(false);
-                }
-            },
+                };
+                Some(slot)
+            }
         };
         let _crossing = self.crew.crossing.read().unwrap_or_else(PoisonError::into_inner);
         let found = std::mem::take(&mut visit.found);

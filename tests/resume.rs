@@ -1,0 +1,236 @@
+//! A crawl that was stopped goes on: by the real command, on a simulated web.
+#![cfg(feature = "cli")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A directory with a job in it.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    /// With a crawl that was stopped after ten pages of many.
+    fn stopped() -> Self {
+        let desk = Self::new();
+        let ran = desk.crawl(&["--max-pages", "10"]);
+        assert_eq!((ran.code, desk.pages().len()), (Some(0), 10), "{}", ran.err);
+        desk
+    }
+
+    fn job(&self) -> PathBuf {
+        self.0.path().join("job")
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        for (name, value) in [("SIMULATE_HOSTS", "4"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "1ms")] {
+            command.env(format!("CRAWLER_{name}"), value);
+        }
+        command.output().unwrap().into()
+    }
+
+    fn crawl(&self, flags: &[&str]) -> Ran {
+        let arguments = ["--simulate", "http://www.simulated.test/", "--job", "job", "--seen-capacity", "5000"];
+        self.run(&[&arguments, flags].concat())
+    }
+
+    fn resume(&self, flags: &[&str]) -> Ran {
+        self.run(&[&["resume", "job"], flags].concat())
+    }
+
+    /// The keys of the pages recorded; each once.
+    fn pages(&self) -> BTreeSet<String> {
+        let text = fs::read_to_string(self.job().join("pages.jsonl")).unwrap();
+        let mut keys = BTreeSet::new();
+        for line in text.lines() {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(keys.insert(record["key"].as_str().unwrap().to_owned()), "twice: {line}");
+        }
+        keys
+    }
+
+    fn report(&self) -> serde_json::Value {
+        serde_json::from_slice(&fs::read(self.job().join("report.json")).unwrap()).unwrap()
+    }
+
+    /// The newest file of this kind in the job's frontier.
+    fn newest(&self, kind: &str) -> PathBuf {
+        let entries = fs::read_dir(self.job().join("frontier")).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| name(path).starts_with(kind)).max().unwrap()
+    }
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+/// What a run of the command left behind.
+struct Ran {
+    code: Option<i32>,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self { code: output.status.code(), err: String::from_utf8(output.stderr).unwrap() }
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    fn says(&self, code: i32, words: &str) {
+        assert!(self.code == Some(code) && self.err.contains(words), "{:?}: {}", self.code, self.err);
+    }
+}
+
+/// All that a crawl of the whole web records.
+fn everything() -> BTreeSet<String> {
+    let desk = Desk::new();
+    desk.crawl(&[]).says(0, "");
+    desk.pages()
+}
+
+#[test]
+fn a_stopped_crawl_goes_on_and_its_report_is_of_both_runs() {
+    let everything = everything();
+    for goes_on in [Desk::resume as fn(&Desk, &[&str]) -> Ran, Desk::crawl] {
+        let desk = Desk::stopped();
+        goes_on(&desk, &["--max-pages", "7"]).says(0, "job goes on: 10 pages are recorded");
+        assert_eq!(desk.pages().len(), 17);
+        goes_on(&desk, &["--max-pages", "100000"]).says(0, "17 pages are recorded");
+        assert_eq!(desk.pages(), everything);
+        let report = desk.report();
+        assert_eq!((&report["finish"], &report["resumes"]), (&"drained".into(), &2.into()));
+        assert_eq!(report["urls"]["fetched"], everything.len());
+        assert_eq!(report["pages"]["first_byte"]["count"], report["pages"]["requests"]);
+        let urls = &report["urls"];
+        let refused: u64 = urls["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(urls["found"].as_u64().unwrap(), urls["admitted"].as_u64().unwrap() + refused);
+        assert_eq!(report["seeds"]["taken"], 1);
+    }
+}
+
+#[test]
+fn a_finished_crawl_says_so_and_takes_new_seeds() {
+    let desk = Desk::new();
+    desk.crawl(&[]).says(0, "");
+    let (pages, report) = (desk.pages(), desk.report());
+    desk.resume(&[]).says(0, "job is finished: nothing is left to fetch");
+    desk.crawl(&[]).says(0, "job is finished");
+    assert_eq!((desk.pages(), desk.report()), (pages.clone(), report));
+    desk.crawl(&["http://www.simulated.test/not-there-before"]).says(0, "job goes on");
+    assert_eq!(desk.pages().len(), pages.len() + 1);
+
+    desk.crawl(&["--overwrite"]).says(0, "");
+    assert_eq!((desk.pages(), &desk.report()["resumes"]), (pages, &0.into()));
+}
+
+#[test]
+fn a_setting_that_would_break_the_job_is_refused_by_name_and_others_are_kept() {
+    let desk = Desk::stopped();
+    let before = desk.pages();
+    for (flags, words) in [
+        (&["--seen", "standard"][..], "--seen: seen.layout"),
+        (&["--seen-capacity", "6000"], "--seen-capacity: seen.capacity"),
+        (&["--shards", "2"], "--shards: seen.shards"),
+        (&["--seen-rate", "0.1"], "--seen-rate: seen.false_positive_rate"),
+    ] {
+        desk.resume(flags).says(2, words);
+        desk.resume(flags).says(2, "cannot be changed in a crawl that is under way; --overwrite starts afresh");
+    }
+    fs::write(desk.0.path().join("other.toml"), "keys.sort_query = false\nscope.kind = \"any\"\n").unwrap();
+    desk.crawl(&["-c", "other.toml"]).says(2, "keys.sort_query");
+    assert_eq!(desk.pages(), before, "what was refused has changed nothing");
+
+    desk.resume(&["--depth", "50", "--max-pages", "1"]).says(0, "");
+    let settings = fs::read_to_string(desk.job().join("crawler.toml")).unwrap();
+    assert!(settings.contains("max_depth = 50 # --depth"), "{settings}");
+}
+
+#[test]
+fn a_damaged_checkpoint_falls_back_to_the_one_before() {
+    let everything = everything();
+    for kind in ["checkpoint", "hosts", "seen"] {
+        let desk = Desk::stopped();
+        let newest = desk.newest(kind);
+        let mut bytes = fs::read(&newest).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&newest, bytes).unwrap();
+        let ran = desk.resume(&["--max-pages", "100000"]);
+        ran.says(0, &format!("crawler: warning: job/frontier/{}", name(&newest)));
+        ran.says(0, "10 pages are recorded");
+        assert_eq!(desk.pages(), everything, "{kind}");
+    }
+}
+
+#[test]
+fn what_no_outcome_confirms_is_cut_off_the_output() {
+    let desk = Desk::stopped();
+    let before = desk.pages();
+    let path = desk.job().join("pages.jsonl");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [&whole[..], b"{\"url\": \"http://half"].concat()).unwrap();
+    desk.resume(&["--max-pages", "1"]).says(0, "10 pages are recorded");
+    assert_eq!(desk.pages().len(), 11);
+    assert!(desk.pages().is_superset(&before));
+
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    desk.resume(&[]).says(1, "without its output it cannot go on");
+}
+
+#[test]
+fn a_job_that_is_not_to_be_had_is_told_why() {
+    let desk = Desk::new();
+    desk.resume(&[]).says(1, "holds no job");
+
+    let desk = Desk::stopped();
+    let lock = fs::File::options().write(true).open(desk.job().join("lock")).unwrap();
+    lock.lock().unwrap();
+    desk.resume(&[]).says(5, "another process crawls into this directory");
+    desk.crawl(&["--overwrite"]).says(5, "another process crawls into this directory");
+    drop(lock);
+
+    let newest = desk.newest("checkpoint");
+    let mut bytes = fs::read(&newest).unwrap();
+    bytes[8] = 2;
+    fs::write(&newest, bytes).unwrap();
+    desk.resume(&[]).says(5, "has format 2; this version of crawler knows formats up to 1");
+
+    let manifest = desk.job().join("manifest");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("key_rules = 1", "key_rules = 9")).unwrap();
+    desk.resume(&[]).says(5, "has key_rules 9, and this version of crawler 1");
+    fs::write(&manifest, text.replace("format 1", "format 2")).unwrap();
+    desk.resume(&[]).says(5, "has format 2");
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_stops_the_crawl_in_good_order() {
+    let everything = everything();
+    let desk = Desk::new();
+    // More than any disk has free; asked once a second, so the crawl must be slower than that.
+    let flags = ["--host-delay", "100ms", "-c", "full.toml"];
+    fs::write(desk.0.path().join("full.toml"), "job.min_free_disk = \"4096TiB\"\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(["--simulate", "http://www.simulated.test/", "--job", "job"]).args(flags).current_dir(&desk.0);
+    command.envs([("CRAWLER_SIMULATE_HOSTS", "4"), ("CRAWLER_SIMULATE_PAGES", "60")]);
+    let ran = Ran::from(command.stdin(Stdio::null()).output().unwrap());
+    ran.says(4, "the disk is nearly full");
+    ran.says(4, "crawler resume job");
+    assert_eq!(desk.report()["finish"], "disk_low");
+    fs::write(desk.0.path().join("room.toml"), "").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(["resume", "job"]).current_dir(&desk.0);
+    command.envs([("CRAWLER_JOB_MIN_FREE_DISK", "1kB"), ("CRAWLER_POLITENESS_HOST_DELAY", "1ms")]);
+    Ran::from(command.output().unwrap()).says(0, "job goes on");
+    assert_eq!(desk.pages(), everything);
+}
