@@ -156,7 +156,7 @@ impl Crawl {
     fn checkpoint(&mut self, checkpoints: &mut Checkpoints<Faulty>, output: &mut Output) -> io::Result<bool> {
         let Ok(mut draft) = checkpoints.begin(self.frontier.journal().end()) else { return Ok(false) };
         let hosts = draft.hosts(|slice, to| {
-            let has_more = self.frontier.save(slice, to);
+            let has_more = self.frontier.save(slice, to).has_more;
             (self.frontier.journal().end(), has_more)
         });
         self.step(output)?;
@@ -582,7 +582,7 @@ fn version_1_is_read_and_written_as_ever() {
     let end = frontier.journal().end();
     let mut checkpoints = Checkpoints::open(disk(), JOB).unwrap();
     let mut draft = checkpoints.begin(end).unwrap();
-    draft.hosts(|slice, to| (end, frontier.save(slice, to))).unwrap();
+    draft.hosts(|slice, to| (end, frontier.save(slice, to).has_more)).unwrap();
     draft.seen(frontier.gate().seen()).unwrap();
     draft.commit(&options().keys, frontier.counts(end), b"mine").unwrap();
 
