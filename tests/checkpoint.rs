@@ -110,6 +110,10 @@ impl Output {
 struct Crawl {
     frontier: Frontier<FileJournal<Faulty>>,
     now: Timestamp,
+    /// What no checkpoint needs of the journal stays.
+    keep_journal: bool,
+    /// What the last one needs begins here.
+    oldest: Position,
 }
 
 impl Crawl {
@@ -155,9 +159,11 @@ impl Crawl {
     /// Writes a checkpoint, while the crawl goes on. Where the storage fails there is none, and no harm.
     fn checkpoint(&mut self, checkpoints: &mut Checkpoints<Faulty>, output: &mut Output) -> io::Result<bool> {
         let Ok(mut draft) = checkpoints.begin(self.frontier.journal().end()) else { return Ok(false) };
+        let mut oldest = self.frontier.journal().end();
         let hosts = draft.hosts(|slice, to| {
-            let has_more = self.frontier.save(slice, to).has_more;
-            (self.frontier.journal().end(), has_more)
+            let saved = self.frontier.save(slice, to);
+            oldest = oldest.min(saved.oldest.unwrap_or(oldest));
+            (self.frontier.journal().end(), saved.has_more)
         });
         self.step(output)?;
         let seen = draft.seen(self.frontier.gate().seen());
@@ -168,7 +174,13 @@ impl Crawl {
             return Ok(false);
         }
         output.durable = output.bytes.len();
-        Ok(draft.commit(&options().keys, counts, b"mine").is_ok())
+        let is_whole = draft.commit(&options().keys, counts, b"mine").is_ok();
+        if is_whole && !self.keep_journal {
+            let oldest = oldest.min(checkpoints.oldest());
+            let removable = std::mem::replace(&mut self.oldest, oldest).min(oldest);
+            self.frontier.journal_mut().remove_before(removable)?;
+        }
+        Ok(is_whole)
     }
 
     /// What the seen set holds of the web.
@@ -186,6 +198,7 @@ impl Crawl {
 #[derive(Clone)]
 struct Sitting {
     storage: Faulty,
+    keep_journal: bool,
     sync: SyncPolicy,
     output: Output,
     now: Timestamp,
@@ -199,7 +212,7 @@ impl Sitting {
     fn new(world: World, sync: SyncPolicy) -> Self {
         let now = Timestamp::from_micros(1_000_000_000);
         let (output, seen) = (Output::default(), BTreeSet::new());
-        Self { storage: Faulty::of(world), sync, output, now, seen, flushed: 0 }
+        Self { storage: Faulty::of(world), keep_journal: false, sync, output, now, seen, flushed: 0 }
     }
 
     fn restore(
@@ -215,10 +228,14 @@ impl Sitting {
         Ok((restored, checkpoints))
     }
 
+    fn crawl_of(&self, frontier: Frontier<FileJournal<Faulty>>) -> Crawl {
+        Crawl { frontier, now: self.now, keep_journal: self.keep_journal, oldest: Position::default() }
+    }
+
     /// Finds what was kept, and goes on; the seed is given each time.
     fn open(&mut self) -> io::Result<(Crawl, Checkpoints<Faulty>)> {
         let (restored, checkpoints) = self.restore(&options()).map_err(io::Error::other)?;
-        let mut crawl = Crawl { frontier: restored.frontier, now: self.now };
+        let mut crawl = self.crawl_of(restored.frontier);
         self.is_sound(&crawl, restored.output);
         self.output.bytes.truncate(usize::try_from(restored.output).unwrap());
         self.output.durable = self.output.durable.min(self.output.bytes.len());
@@ -318,6 +335,7 @@ fn each_operation_fails_once_and_each_page_is_had_once() {
                 let world = sitting.storage.world();
                 let files = world.files.keys().filter(|name| !name.starts_with("journal-")).count();
                 assert_eq!(files, 6, "{fault:?} at {number}: {:?}", world.files.keys());
+                assert!(!world.files.contains_key("journal-000000000000"), "what nobody needs is gone");
                 if world.operations < number {
                     fewest = fewest.min(number);
                     break;
@@ -369,6 +387,7 @@ fn thousands_of_power_cuts_and_each_page_is_had_once() {
 /// In the middle of a crawl, some steps after its second checkpoint.
 fn filled() -> Sitting {
     let mut sitting = Sitting::new(World::default(), SyncPolicy::Never);
+    sitting.keep_journal = true;
     let (mut crawl, mut checkpoints) = sitting.open().unwrap();
     for steps in [20, 11, 7] {
         assert!(!sitting.crawl(&mut crawl, &mut checkpoints, steps).unwrap());
@@ -522,7 +541,7 @@ fn what_is_not_this_jobs_is_refused() {
     let mut changed = options();
     changed.traps.url_bytes = 21;
     let (restored, _) = sitting.clone().restore(&changed).unwrap();
-    let crawl = Crawl { frontier: restored.frontier, now: sitting.now };
+    let crawl = sitting.crawl_of(restored.frontier);
     assert_eq!(crawl.seen(), sitting.seen, "a limit may change");
 
     for name in [&newest[0], &newest[2]] {

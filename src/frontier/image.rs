@@ -75,8 +75,8 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) -> Option<Positio
         put_queued(to, level.queued());
         back.steps(level).for_each(|step| put(to, step));
         put(to, 0);
-        // One that came back, or took another's place, goes before those that stand in the journal's order.
-        oldest = oldest.into_iter().chain(back.positions(level).take(2)).min();
+        // Those that came back, or took another's place, go before those that stand in the journal's order.
+        oldest = oldest.into_iter().chain(back.positions(level)).min();
     }
     oldest
 }
