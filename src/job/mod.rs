@@ -20,9 +20,11 @@ mod error;
 mod fields;
 pub mod journal;
 mod manifest;
+mod open;
 mod replace;
 
 pub use directory::Job;
 pub use error::JobError;
 pub use manifest::Manifest;
+pub use open::{JobJournal, OpenError, OpenOptions, Opening};
 pub use replace::{replace, replace_with};

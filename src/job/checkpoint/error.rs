@@ -51,6 +51,13 @@ pub enum CheckpointError {
     /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// A URL passed the gate and could not be written to the journal: with a checkpoint of the seen set, it would never be
+    /// found again. Without, it is, once the frontier is opened again.
+    #[error("{} lacks a URL that could not be written before; open it again", path.display())]
+    Lost {
+        /// The journal's directory.
+        path: PathBuf,
+    },
     /// A file is of a later format.
     #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
     Newer {

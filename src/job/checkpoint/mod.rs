@@ -46,5 +46,6 @@ mod stream;
 mod summary;
 
 pub use error::CheckpointError;
+pub(in crate::job) use restore::{Reread, reread};
 pub use restore::{Restored, restore};
 pub use store::{Checkpoints, Draft};

@@ -1,0 +1,239 @@
+use std::io;
+use std::path::Path;
+
+use super::checkpoint::{CheckpointError, Checkpoints, Reread, reread};
+use super::journal::{Disk, FileJournal, JournalOptions, Recovery};
+use super::{Job, JobError};
+use crate::address::FingerprintKey;
+use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Position, Receipt, Record, Timestamp};
+
+/// How a frontier is kept in its job.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// The journal.
+    pub journal: JournalOptions,
+    /// A checkpoint leaves the journal's old segments where they are: all that ever happened can be read there.
+    pub keep_journal: bool,
+}
+
+/// What was found where a frontier was opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Opening {
+    /// No job was there.
+    pub is_new: bool,
+    /// The checkpoint that the frontier was made of; `None` where there was none.
+    pub checkpoint: Option<u64>,
+    /// Newer checkpoints that are damaged, and were passed over.
+    pub damaged: Vec<CheckpointError>,
+    /// The journal behind it.
+    pub recovery: Recovery,
+    /// Bytes of the output that are confirmed; what is behind them must be cut off before more is written.
+    pub output: u64,
+}
+
+/// Why a frontier cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Its journal or checkpoints.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Its directory.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// The journal of a frontier that was [opened](Frontier::open), with the job's checkpoints and its lock: dropped, it lets the
+/// next one in.
+#[derive(Debug)]
+pub struct JobJournal {
+    journal: FileJournal,
+    /// Taken out while one is written.
+    checkpoints: Option<Checkpoints>,
+    job: Job,
+    keep: bool,
+    opening: Opening,
+    /// What the owner of the job keeps in its checkpoints.
+    extra: Vec<u8>,
+    /// What the last checkpoint needs of the journal begins here.
+    oldest: Position,
+    /// The seen set may have a URL that the journal has not.
+    has_lost: bool,
+}
+
+impl Frontier<JobJournal> {
+    /// A durable frontier: makes a job in the directory, or goes on with the one that is there. The directory is this
+    /// frontier's alone for as long as it lives.
+    ///
+    /// What was [flushed](Frontier::flush) is there again after the process ended, however it did; what a power cut may cost
+    /// is the [`SyncPolicy`](super::journal::SyncPolicy)'s to say. What was lent out is queued again. Write a
+    /// [checkpoint](Self::checkpoint) each minute or so, and the next opening takes a moment: without one, it reads the whole
+    /// journal.
+    ///
+    /// The fingerprint key is the job's: leave it out of the options. What was found is in
+    /// [`opening`](JobJournal::opening).
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path();
+    /// let (options, now) = (FrontierOptions::default(), Timestamp::from_micros(0));
+    /// let mut frontier = Frontier::open(directory, &options, now)?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let Next::Fetch(lease) = frontier.next(now)? else { panic!("robots.txt comes first") };
+    /// let outcome = Outcome::response(&lease, 404, b"");
+    /// frontier.complete(lease, outcome, now)?;
+    /// frontier.checkpoint()?;
+    /// drop(frontier);
+    ///
+    /// let mut frontier = Frontier::open(directory, &options, now)?;
+    /// assert_eq!(frontier.journal().opening().checkpoint, Some(1));
+    /// let Next::Wait(later) = frontier.next(now)? else { panic!("the host rests for a second") };
+    /// let Next::Fetch(lease) = frontier.next(later)? else { panic!("the page is queued") };
+    /// assert_eq!(lease.url(), "https://example.org/");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where another process has the directory, its files are another program's, damaged or of a later format, an option on
+    /// which they depend is another than before, or the file system refuses.
+    pub fn open(directory: &Path, options: &FrontierOptions, now: Timestamp) -> Result<Self, OpenError> {
+        Self::open_with(directory, options, &OpenOptions::default(), |_| true, now)
+    }
+
+    /// As [`open`](Self::open), for an output in which no page may be missing and none be twice: pages are completed
+    /// [with their records](Frontier::complete_with), `has` says whether the output has what a receipt says, and the
+    /// [opening](Opening::output) where to cut it off.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_with(
+        directory: &Path,
+        options: &FrontierOptions,
+        open: &OpenOptions,
+        has: impl FnMut(&Receipt) -> bool,
+        now: Timestamp,
+    ) -> Result<Self, OpenError> {
+        let (job, is_new) = match Job::resume(directory) {
+            Err(JobError::NoJob { .. }) => {
+                let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
+                (Job::create(directory, false, key)?, true)
+            }
+            job => (job?, false),
+        };
+        let key = job.manifest().fingerprint_key;
+        if options.fingerprint_key.is_some_and(|asked| asked != key) {
+            return Err(CheckpointError::Changed { option: "fingerprint_key".to_owned() }.into());
+        }
+        let inside = job.frontier_directory();
+        let mut options = FrontierOptions { fingerprint_key: Some(key), ..options.clone() };
+        options.seen.directory.get_or_insert_with(|| inside.clone());
+        let disk = || Disk::at(&inside).map_err(JobError::io("create", &inside));
+        let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
+        let Reread { replay, journal, checkpoint, damaged, recovery, extra } =
+            reread(disk()?, &mut checkpoints, &options, &open.journal, has)?;
+        let opening = Opening { is_new, checkpoint, damaged, recovery, output: replay.output() };
+        let journal = JobJournal {
+            journal,
+            checkpoints: Some(checkpoints),
+            job,
+            keep: open.keep_journal,
+            opening,
+            extra,
+            oldest: Position::default(),
+            has_lost: false,
+        };
+        Ok(replay.finish(journal, now))
+    }
+
+    /// Writes a checkpoint, and removes what neither it nor the one before needs of the journal, unless that is to be
+    /// [kept](OpenOptions::keep_journal). Nobody may be between the gate and the frontier: everything admitted is submitted.
+    /// An output that pages are completed with must be safe on disk.
+    ///
+    /// Takes as long as the disk takes for the hosts, their queues and the seen set.
+    ///
+    /// # Errors
+    /// Where the storage fails: the last checkpoint serves still, and this can be tried again. Where a URL could not be
+    /// journaled before: open the frontier again, and it will be found again.
+    pub fn checkpoint(&mut self) -> Result<(), CheckpointError> {
+        let journal = self.journal_mut();
+        let has_lost = journal.has_lost;
+        let Some(mut checkpoints) = journal.checkpoints.take_if(|_| !has_lost) else {
+            return Err(CheckpointError::Lost { path: journal.job.frontier_directory() });
+        };
+        let written = self.write_checkpoint(&mut checkpoints);
+        let journal = self.journal_mut();
+        let removable = written.map(|oldest| {
+            let oldest = oldest.min(checkpoints.oldest());
+            std::mem::replace(&mut journal.oldest, oldest).min(oldest)
+        });
+        journal.checkpoints = Some(checkpoints);
+        let removable = removable?;
+        if !journal.keep {
+            journal.journal.remove_before(removable)?;
+        }
+        Ok(())
+    }
+
+    /// Says which entry of the journal is the oldest that it needs.
+    fn write_checkpoint(&mut self, checkpoints: &mut Checkpoints) -> Result<Position, CheckpointError> {
+        let end = self.journal().journal.end();
+        let mut draft = checkpoints.begin(end)?;
+        let mut oldest = end;
+        draft.hosts(|slice, to| {
+            let saved = self.save(slice, to);
+            oldest = saved.oldest.map_or(oldest, |first| first.min(oldest));
+            (end, saved.has_more)
+        })?;
+        draft.seen(self.gate().seen())?;
+        self.journal_mut().journal.sync()?;
+        draft.commit(self.gate().canonicalizer().rules(), self.counts(end), &self.journal().extra)?;
+        Ok(oldest)
+    }
+}
+
+impl JobJournal {
+    /// What was found when the frontier was opened.
+    pub fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// The job, which is held for as long as this lives.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+}
+
+impl Journal for JobJournal {
+    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
+        // The gate has remembered it already, and would refuse it when it is found again.
+        self.journal.append(entry).inspect_err(|_| self.has_lost = true)
+    }
+
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
+        self.journal.read(position)
+    }
+
+    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        self.journal.note(record)
+    }
+
+    fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
+        self.journal.rules(position)
+    }
+
+    fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        self.journal.flush(now)
+    }
+
+    fn expect(&mut self, position: Position) {
+        self.journal.expect(position);
+    }
+
+    fn memory(&self) -> usize {
+        self.journal.memory()
+    }
+}

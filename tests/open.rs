@@ -1,0 +1,249 @@
+//! A durable frontier in one call: opened, crawled with, dropped anywhere, opened again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crawler::address::FingerprintKey;
+use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Refusal, Timestamp};
+use crawler::job::checkpoint::CheckpointError;
+use crawler::job::{Job, JobError, JobJournal, OpenError, OpenOptions};
+
+const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
+
+fn open(directory: &Path) -> Frontier<JobJournal> {
+    Frontier::open(directory, &FrontierOptions::default(), NOW).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn url(page: u64) -> String {
+    format!("https://example.org/{}/{page}", "a-long-way-".repeat(8))
+}
+
+/// The page of an URL; each links to two more, a hundred in all.
+fn links(url: &str) -> Vec<String> {
+    let page: u64 = url.rsplit('/').next().and_then(|page| page.parse().ok()).unwrap_or(0);
+    [page * 2 + 1, page * 2 + 2].into_iter().filter(|page| *page < 100).map(self::url).collect()
+}
+
+/// Fetches so many pages, and adds them to those that were fetched before.
+fn crawl(frontier: &mut Frontier<JobJournal>, pages: usize, fetched: &mut Vec<String>) {
+    let mut now = NOW;
+    let end = fetched.len() + pages;
+    while fetched.len() < end {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                if lease.kind() == LeaseKind::Page {
+                    fetched.push(lease.url().to_owned());
+                }
+                let links = links(lease.url());
+                frontier.links(&lease, links.iter().map(String::as_str), now).unwrap();
+                let outcome = Outcome::response(&lease, 200, b"");
+                frontier.complete(lease, outcome, now).unwrap();
+            }
+            Next::Wait(until) => now = until,
+            Next::Busy | Next::Drained => break,
+        }
+    }
+    frontier.flush(now).unwrap();
+}
+
+fn segments(directory: &Path) -> usize {
+    let names = fs::read_dir(directory.join("frontier")).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_str().unwrap().starts_with("journal-")).count()
+}
+
+#[test]
+fn each_page_is_fetched_once_whenever_it_is_dropped() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("crawls/first");
+    let mut fetched = Vec::new();
+    for sitting in 0..20 {
+        let mut frontier = open(&directory);
+        let opening = frontier.journal().opening();
+        assert_eq!(opening.is_new, sitting == 0);
+        // A checkpoint in every third sitting, and what follows it is in the journal.
+        assert_eq!(opening.checkpoint, (sitting > 1).then_some((sitting + 1) / 3));
+        assert!(opening.damaged.is_empty() && opening.recovery.cut.is_none());
+        frontier.seed(&url(0), NOW).unwrap();
+        crawl(&mut frontier, 3, &mut fetched);
+        if sitting % 3 == 1 {
+            frontier.checkpoint().unwrap();
+            crawl(&mut frontier, 2, &mut fetched);
+        }
+        // Leased and not completed: it is queued again.
+        let _lost = frontier.next(NOW);
+    }
+    let mut frontier = open(&directory);
+    crawl(&mut frontier, 1000, &mut fetched);
+    assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (100, 100));
+    assert_eq!((frontier.statistics().completed, frontier.gate().admitted()), (100, 100));
+}
+
+#[test]
+fn what_no_checkpoint_needs_of_the_journal_goes_unless_it_is_kept() {
+    for keep_journal in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let mut options = OpenOptions::default();
+        (options.journal.segment_bytes, options.keep_journal) = (1000, keep_journal);
+        let open = || Frontier::open_with(root.path(), &FrontierOptions::default(), &options, |_| true, NOW).unwrap();
+        let mut fetched = Vec::new();
+        let mut frontier = open();
+        frontier.seed(&url(0), NOW).unwrap();
+        crawl(&mut frontier, 60, &mut fetched);
+        let before = segments(root.path());
+        for _ in 0..3 {
+            frontier.checkpoint().unwrap();
+        }
+        let after = segments(root.path());
+        assert!(before > 10 && if keep_journal { after == before } else { after < before / 2 }, "{before}, {after}");
+        crawl(&mut frontier, 10, &mut fetched);
+        drop(frontier);
+        crawl(&mut open(), 1000, &mut fetched);
+        assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (100, 100));
+    }
+}
+
+#[test]
+fn an_output_has_each_page_once() {
+    let root = tempfile::tempdir().unwrap();
+    let mut output = Vec::new();
+    let mut written = Vec::new();
+    for cut in [3, 50, 0] {
+        let has = |receipt: &Receipt| {
+            let end = usize::try_from(receipt.end).unwrap();
+            let record = output.get(end - receipt.length as usize..end);
+            record.is_some_and(|record: &[u8]| Receipt::checksum(record) == receipt.checksum)
+        };
+        let options = FrontierOptions::default();
+        let mut frontier = Frontier::open_with(root.path(), &options, &OpenOptions::default(), has, NOW).unwrap();
+        output.truncate(usize::try_from(frontier.journal().opening().output).unwrap());
+        frontier.seed(&url(0), NOW).unwrap();
+        let mut now = NOW;
+        for _ in 0..if cut == 0 { 1000 } else { 30 } {
+            match frontier.next(now).unwrap() {
+                Next::Fetch(lease) => {
+                    let links = links(lease.url());
+                    frontier.links(&lease, links.iter().map(String::as_str), now).unwrap();
+                    let record = (lease.kind() == LeaseKind::Page).then(|| format!("{}\n", lease.url()));
+                    let outcome = Outcome::response(&lease, 200, b"");
+                    let record = record.as_ref().map(String::as_bytes);
+                    frontier.complete_with(lease, outcome, record, now).unwrap();
+                    output.extend_from_slice(record.unwrap_or_default());
+                }
+                Next::Wait(until) => now = until,
+                Next::Busy | Next::Drained => break,
+            }
+        }
+        frontier.flush(now).unwrap();
+        // The end of it never reached the disk.
+        output.truncate(output.len() - cut);
+        written.push(output.len());
+    }
+    let text = String::from_utf8(output).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), BTreeSet::from_iter(&lines).len()), (100, 100), "{written:?}");
+}
+
+fn refused(directory: &Path, options: &FrontierOptions) -> String {
+    let error = Frontier::open(directory, options, NOW).map(drop).expect_err("refused");
+    error.to_string().replace(&format!("{}/", directory.display()), "")
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused_with_its_reason() {
+    let root = tempfile::tempdir().unwrap();
+    let mut options = FrontierOptions::default();
+    let frontier = open(root.path());
+    let locked = "lock is locked: another process crawls into this directory";
+    assert_eq!(refused(root.path(), &options), locked);
+    assert_eq!(Job::open_for_reading(root.path()).unwrap().manifest(), frontier.journal().job().manifest());
+    let key = frontier.gate().fingerprint_key();
+    drop(frontier);
+
+    let mut frontier = open(root.path());
+    assert_eq!(frontier.gate().fingerprint_key(), key);
+    frontier.seed(&url(0), NOW).unwrap();
+    frontier.checkpoint().unwrap();
+    drop(frontier);
+    options.fingerprint_key = Some(FingerprintKey::from_u64(key.to_u64() ^ 1));
+    assert_eq!(refused(root.path(), &options), "fingerprint_key cannot be changed in a job that is under way");
+    options.fingerprint_key = Some(key);
+    options.keys.sort_query ^= true;
+    assert_eq!(refused(root.path(), &options), "keys.sort_query cannot be changed in a job that is under way");
+    options = FrontierOptions::default();
+    options.politeness.attempts = 0;
+    assert_eq!(refused(root.path(), &options), "politeness.attempts = 0: is at least 1");
+
+    let manifest = fs::read_to_string(root.path().join("manifest")).unwrap();
+    fs::write(root.path().join("manifest"), manifest.replace("format 1", "format 2")).unwrap();
+    let newer = "manifest has format 2; this version of crawler knows formats up to 1";
+    assert_eq!(refused(root.path(), &FrontierOptions::default()), newer);
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("thesis.tex"), "years").unwrap();
+    let occupied = "thesis.tex is not part of a job; give an empty or a new directory";
+    assert_eq!(refused(elsewhere.path(), &FrontierOptions::default()), occupied);
+    let error = Frontier::open(&elsewhere.path().join("thesis.tex"), &FrontierOptions::default(), NOW).map(drop);
+    assert!(matches!(error, Err(OpenError::Job(JobError::Io { .. }))), "{error:?}");
+}
+
+#[test]
+fn damage_is_told_and_the_checkpoint_before_serves() {
+    let root = tempfile::tempdir().unwrap();
+    let mut fetched = Vec::new();
+    let mut frontier = open(root.path());
+    frontier.seed(&url(0), NOW).unwrap();
+    for _ in 0..2 {
+        crawl(&mut frontier, 10, &mut fetched);
+        frontier.checkpoint().unwrap();
+    }
+    drop(frontier);
+    let hosts = root.path().join("frontier/hosts-000002");
+    let mut bytes = fs::read(&hosts).unwrap();
+    bytes[50] ^= 1;
+    fs::write(&hosts, bytes).unwrap();
+    let mut frontier = open(root.path());
+    let opening = frontier.journal().opening();
+    assert_eq!(opening.checkpoint, Some(1));
+    let [CheckpointError::Damaged { path, offset: 32, .. }] = &opening.damaged[..] else { panic!("{opening:?}") };
+    assert_eq!(path, &hosts);
+    crawl(&mut frontier, 1000, &mut fetched);
+    assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (100, 100));
+}
+
+#[test]
+fn a_url_that_could_not_be_kept_is_in_no_checkpoint() {
+    let root = tempfile::tempdir().unwrap();
+    let mut options = FrontierOptions::default();
+    options.traps.url_bytes = 1 << 25;
+    // Longer than a record.
+    let long = format!("https://example.org/{}", "x".repeat(1 << 24));
+    let mut frontier = Frontier::open(root.path(), &options, NOW).unwrap();
+    frontier.seed(&url(0), NOW).unwrap();
+    frontier.checkpoint().unwrap();
+    let error = frontier.seed(&long, NOW).unwrap_err().to_string();
+    assert!(error.starts_with("a record of 167772"), "{error}");
+    assert_eq!(frontier.seed(&long, NOW).unwrap(), Some(Refusal::Seen), "the gate has it");
+    let error = frontier.checkpoint().unwrap_err().to_string();
+    assert!(error.ends_with("lacks a URL that could not be written before; open it again"), "{error}");
+    drop(frontier);
+
+    let mut frontier = Frontier::open(root.path(), &options, NOW).unwrap();
+    assert_eq!((frontier.journal().opening().checkpoint, frontier.statistics().queued), (Some(1), 1));
+    frontier.seed(&long, NOW).expect_err("it is found again");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_cannot_be_written_is_said_so() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let root = tempfile::tempdir().unwrap();
+    drop(open(root.path()));
+    fs::set_permissions(root.path().join("frontier"), fs::Permissions::from_mode(0o555)).unwrap();
+    // The superuser writes anywhere.
+    if fs::write(root.path().join("frontier/probe"), "").is_ok() {
+        return;
+    }
+    assert!(refused(root.path(), &FrontierOptions::default()).starts_with("cannot "));
+}
