@@ -139,6 +139,11 @@ pub(super) static TABLE: &[Setting] = &[
         &One(|s| &mut s.crawl.frontier.politeness.robots_ttl),
     ),
     row(
+        "politeness.robots_memory",
+        "Memory for robots rules; those not used for longest wait on disk",
+        &Bytes(|s| &mut s.crawl.frontier.politeness.robots_memory),
+    ),
+    row(
         "keys.normalize_escapes",
         "Escapes in another case, and needless ones, make no other URL",
         &One(|s| &mut s.crawl.frontier.keys.normalize_escapes),

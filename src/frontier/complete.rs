@@ -238,9 +238,7 @@ impl<J: Journal> Frontier<J> {
             }
         };
         let kept_at = self.journal.note(&Record::Host(HostRecord { host: host.standing(), robots: record }))?;
-        if let RobotsFile::Known { rules: Some(rules), .. } = &mut self.hosts[number].robots {
-            rules.kept_at = kept_at;
-        }
+        self.keep_rules(number, kept_at);
         Ok(())
     }
 
@@ -275,13 +273,6 @@ impl<J: Journal> Frontier<J> {
         };
         let url = self.gate.canonicalizer().canonicalize(to).ok().filter(|_| hops <= ROBOTS_HOPS)?;
         Some(Box::new(Detour { hops, url: url.wire().into() }))
-    }
-
-    pub(super) fn learn(&mut self, number: u32, file: RobotsFile) {
-        let host = &mut self.hosts[number];
-        self.count.rules -= host.robots.memory();
-        self.count.rules += file.memory();
-        host.robots = file;
     }
 
     /// The host speaks: that is a failure only where it says "not now".

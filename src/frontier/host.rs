@@ -27,6 +27,8 @@ pub(super) struct Host {
     pub(super) state: HostState,
     /// It has answered at least once.
     pub(super) has_answered: bool,
+    /// Its rules are among those that may be dropped.
+    pub(super) is_on_clock: bool,
 }
 
 const _: () = assert!(size_of::<Host>() == 128);
@@ -75,7 +77,9 @@ pub(super) struct Rules {
     /// Where the journal has them, if it does.
     pub(super) kept_at: Option<Position>,
     /// `None` where they are to be read from there first.
-    pub(super) parsed: Option<Robots>,
+    pub(super) parsed: Option<Box<Robots>>,
+    /// A page was lent by them since the clock's hand last passed.
+    pub(super) has_lent: bool,
 }
 
 /// A robots.txt on its way through redirects.
@@ -97,6 +101,7 @@ impl Host {
             failures: 0,
             state: HostState::Idle,
             has_answered: false,
+            is_on_clock: false,
         }
     }
 
@@ -144,7 +149,7 @@ impl RobotsFile {
 
     /// May this path and query be fetched? What is not known yet, or not read yet, decides nothing here.
     pub(super) fn allows(&self, path_and_query: &str) -> bool {
-        let parsed = self.rules().and_then(|rules| rules.parsed.as_ref());
+        let parsed = self.rules().and_then(|rules| rules.parsed.as_deref());
         parsed.is_none_or(|robots| robots.ruling(path_and_query).allowed)
     }
 
@@ -155,9 +160,32 @@ impl RobotsFile {
 
     /// It has served its purpose: once stale, it is fetched again.
     pub(super) fn mark_used(&mut self) {
-        if let Self::Known { is_used, .. } = self {
+        if let Self::Known { is_used, rules, .. } = self {
             *is_used = true;
+            if let Some(rules) = rules {
+                rules.has_lent = true;
+            }
         }
+    }
+
+    /// Bytes of memory that dropping its rules would free: those that the journal has too.
+    pub(super) fn spare(&self) -> usize {
+        let parsed = self.rules().filter(|rules| rules.kept_at.is_some()).and_then(|rules| rules.parsed.as_deref());
+        parsed.map_or(0, Robots::memory)
+    }
+
+    /// Whether its rules may stay for another round of the clock, and that they have had this one.
+    pub(super) fn take_turn(&mut self) -> bool {
+        self.rules_mut().is_some_and(|rules| rules.parsed.is_some() && std::mem::take(&mut rules.has_lent))
+    }
+
+    /// Forgets rules that the journal has, and says how many bytes that freed.
+    pub(super) fn drop_spare(&mut self) -> usize {
+        let spare = self.spare();
+        if let Some(rules) = self.rules_mut().filter(|_| spare > 0) {
+            rules.parsed = None;
+        }
+        spare
     }
 
     /// Bytes of memory held beside the host's own.
@@ -174,19 +202,27 @@ impl RobotsFile {
             Self::Unknown | Self::Moved(_) => None,
         }
     }
+
+    fn rules_mut(&mut self) -> Option<&mut Rules> {
+        match self {
+            Self::Known { rules, .. } => rules.as_deref_mut(),
+            Self::Unknown | Self::Moved(_) => None,
+        }
+    }
 }
 
 impl Rules {
     pub(super) fn new(robots: Robots, kept_at: Option<Position>) -> Self {
-        Self { crawl_delay: robots.crawl_delay().unwrap_or_default(), kept_at, parsed: Some(robots) }
+        let crawl_delay = robots.crawl_delay().unwrap_or_default();
+        Self { crawl_delay, kept_at, parsed: Some(Box::new(robots)), has_lent: false }
     }
 
     /// That the journal has, still to be read from there.
     pub(super) fn kept(at: Position, crawl_delay: Duration) -> Self {
-        Self { crawl_delay, kept_at: Some(at), parsed: None }
+        Self { crawl_delay, kept_at: Some(at), parsed: None, has_lent: false }
     }
 
     fn memory(&self) -> usize {
-        size_of::<Self>() - size_of::<Robots>() + self.parsed.as_ref().map_or(size_of::<Robots>(), Robots::memory)
+        size_of::<Self>() + self.parsed.as_deref().map_or(0, Robots::memory)
     }
 }

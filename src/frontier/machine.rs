@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::agenda::Agenda;
 use super::back::{Back, Queued};
 use super::front::Front;
-use super::host::{HostState, RobotsFile, Rules};
+use super::host::{HostState, RobotsFile};
 use super::hosts::Hosts;
-use super::robots::Robots;
+use super::rules::RulesClock;
 use super::{
     Admitted, Arena, Entry, FrontierError, FrontierOptions, Gate, Journal, Lease, LeaseKind, Politeness, Position,
     Refusal, Timestamp, Via,
@@ -72,6 +72,7 @@ pub struct Frontier<J: Journal = Arena> {
     pub(super) back: Back,
     pub(super) front: Front,
     pub(super) agenda: Agenda,
+    pub(super) clock: RulesClock,
     pub(super) count: Count,
 }
 
@@ -125,6 +126,7 @@ impl<J: Journal> Frontier<J> {
             back: Back::default(),
             front: Front::default(),
             agenda: Agenda::default(),
+            clock: RulesClock::default(),
             count: Count::default(),
         }
     }
@@ -341,22 +343,6 @@ impl<J: Journal> Frontier<J> {
             attempt: 1,
             delay: host.delay(&self.politeness),
         }
-    }
-
-    /// Reads a host's rules from the journal. Where they are not there any more, they must be fetched again: `false`.
-    fn read_rules(&mut self, number: u32, position: Position) -> io::Result<bool> {
-        let robots = self.journal.rules(position)?.map(|text| Robots::parse(text, &self.politeness.agent));
-        let is_there = robots.is_some();
-        let file = match (&mut self.hosts[number].robots, robots) {
-            (RobotsFile::Known { stale_at, is_used, .. }, Some(robots)) => RobotsFile::Known {
-                stale_at: *stale_at,
-                is_used: *is_used,
-                rules: Some(Box::new(Rules::new(robots, Some(position)))),
-            },
-            _ => RobotsFile::Unknown,
-        };
-        self.learn(number, file);
-        Ok(is_there)
     }
 
     fn lent(&mut self, lease: Lease, state: HostState) -> Lease {

@@ -23,6 +23,7 @@ mod record;
 mod refusal;
 mod replay;
 pub mod robots;
+mod rules;
 mod scope;
 mod statistics;
 mod timestamp;

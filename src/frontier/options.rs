@@ -127,6 +127,10 @@ pub struct Politeness {
     pub host_failures: u32,
     /// How long a robots.txt is good for.
     pub robots_ttl: Duration,
+    /// Bytes of parsed robots rules that stay in memory; beyond, those not used for longest are dropped, and read from the
+    /// journal when their host is next asked. Up to one host's more, and without bound over a journal that keeps no rules, as the
+    /// [`Arena`](super::Arena).
+    pub robots_memory: usize,
 }
 
 impl Default for Politeness {
@@ -142,6 +146,7 @@ impl Default for Politeness {
             max_backoff: Duration::from_secs(3600),
             host_failures: 8,
             robots_ttl: Duration::from_secs(24 * 3600),
+            robots_memory: 64 << 20,
         }
     }
 }

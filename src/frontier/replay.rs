@@ -273,8 +273,9 @@ impl Replay {
                 Some(RobotsFile::Moved(Box::new(Detour { hops, url: url.into() })))
             }
             Some(RobotsRecord::Known { stale_at, rules }) => {
-                let robots = rules.map(|lines| Robots::parse(lines, &self.options.politeness.agent));
-                let rules = robots.map(|robots| Box::new(Rules::new(robots, Some(position))));
+                // They are read again when a lease needs them; here only the host's rest does.
+                let delay = |lines| Robots::parse(lines, &self.options.politeness.agent).crawl_delay();
+                let rules = rules.map(|lines| Box::new(Rules::kept(position, delay(lines).unwrap_or_default())));
                 Some(RobotsFile::Known { stale_at, is_used: false, rules })
             }
         };

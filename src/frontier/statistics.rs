@@ -28,6 +28,8 @@ pub struct FrontierStatistics {
     pub queue_memory: u64,
     /// Of these, in the journal.
     pub journal_memory: u64,
+    /// Of these, in what is known of the hosts' robots.txt.
+    pub robots_memory: u64,
 }
 
 /// One host in numbers.
@@ -51,7 +53,7 @@ pub struct HostStatistics {
 impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
-        let hosts = self.hosts.memory() + self.count.rules + self.agenda.memory();
+        let hosts = self.hosts.memory() + self.count.rules + self.clock.memory() + self.agenda.memory();
         let (queues, journal) = (self.back.memory(), self.journal.memory());
         FrontierStatistics {
             queued: self.count.queued,
@@ -64,6 +66,7 @@ impl<J: Journal> Frontier<J> {
             memory: (hosts + queues + journal) as u64,
             queue_memory: queues as u64,
             journal_memory: journal as u64,
+            robots_memory: (self.count.rules + self.clock.memory()) as u64,
         }
     }
 

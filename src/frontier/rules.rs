@@ -1,0 +1,91 @@
+use std::collections::VecDeque;
+use std::io;
+
+use super::host::{RobotsFile, Rules};
+use super::robots::Robots;
+use super::{Frontier, Journal, Position};
+
+/// Hosts whose robots rules stand in memory though the journal has them too, so that they may go (D14).
+///
+/// The hand of a clock (Corbató 1968): rules that lent a page since it last passed stay for another round, others are dropped.
+/// That is nearly the order of last use, at four bytes a host and no work when they are used.
+#[derive(Debug, Default)]
+pub(super) struct RulesClock {
+    /// Each host once; those whose rules went another way are passed over.
+    hosts: VecDeque<u32>,
+    /// Bytes that would be free without these rules.
+    bytes: usize,
+}
+
+impl RulesClock {
+    pub(super) fn memory(&self) -> usize {
+        self.hosts.capacity() * size_of::<u32>()
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// From here on, this is the host's robots.txt.
+    pub(super) fn learn(&mut self, number: u32, file: RobotsFile) {
+        let host = &mut self.hosts[number];
+        self.count.rules -= host.robots.memory();
+        self.count.rules += file.memory();
+        self.clock.bytes -= host.robots.spare();
+        host.robots = file;
+        self.note_spare(number);
+    }
+
+    /// The journal has the rules that were learned last, or keeps none.
+    pub(super) fn keep_rules(&mut self, number: u32, at: Option<Position>) {
+        if let RobotsFile::Known { rules: Some(rules), .. } = &mut self.hosts[number].robots {
+            rules.kept_at = at;
+            self.note_spare(number);
+            self.drop_rules();
+        }
+    }
+
+    /// Reads a host's rules from the journal. Where they are not there any more, they must be fetched again: `false`.
+    pub(super) fn read_rules(&mut self, number: u32, position: Position) -> io::Result<bool> {
+        // Before, since those that are read now must stay until a page was lent by them.
+        self.drop_rules();
+        let robots = self.journal.rules(position)?.map(|text| Robots::parse(text, &self.politeness.agent));
+        let is_there = robots.is_some();
+        let file = match (&self.hosts[number].robots, robots) {
+            (RobotsFile::Known { stale_at, is_used, .. }, Some(robots)) => RobotsFile::Known {
+                stale_at: *stale_at,
+                is_used: *is_used,
+                rules: Some(Box::new(Rules::new(robots, Some(position)))),
+            },
+            _ => RobotsFile::Unknown,
+        };
+        self.learn(number, file);
+        Ok(is_there)
+    }
+
+    /// Takes note of rules that may be dropped, if these may.
+    fn note_spare(&mut self, number: u32) {
+        let host = &mut self.hosts[number];
+        let spare = host.robots.spare();
+        self.clock.bytes += spare;
+        if spare > 0 && !host.is_on_clock {
+            host.is_on_clock = true;
+            self.clock.hosts.push_back(number);
+        }
+    }
+
+    /// Drops rules until the rest is within the bound. O(1) amortized over the rules that were read.
+    fn drop_rules(&mut self) {
+        while self.clock.bytes > self.politeness.robots_memory
+            && let Some(number) = self.clock.hosts.pop_front()
+        {
+            let host = &mut self.hosts[number];
+            if host.robots.take_turn() {
+                self.clock.hosts.push_back(number);
+                continue;
+            }
+            host.is_on_clock = false;
+            let dropped = host.robots.drop_spare();
+            self.clock.bytes -= dropped;
+            self.count.rules -= dropped;
+        }
+    }
+}
