@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crawler::address::FingerprintKey;
 use tempfile::TempDir;
 
 /// A directory with a job in it.
@@ -202,6 +203,8 @@ fn a_job_that_is_not_to_be_had_is_told_why() {
     let newest = desk.newest("checkpoint");
     let mut bytes = fs::read(&newest).unwrap();
     bytes[8] = 2;
+    let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&bytes[..28]).bits();
+    bytes[28..32].copy_from_slice(&checksum.to_le_bytes()[..4]);
     fs::write(&newest, bytes).unwrap();
     desk.resume(&[]).says(5, "has format 2; this version of crawler knows formats up to 1");
 
