@@ -25,7 +25,9 @@
 //!    comes out as a [`Next`](frontier::Next). It hands out a [`Lease`](frontier::Lease) only for a host that is due.
 //! 4. A worker of the [`Crawl`](crawl::Crawl) fetches and parses. The page's links go back to 1; the
 //!    [`Outcome`](frontier::Outcome) completes the lease; a [`PageRecord`](crawl::PageRecord) goes out.
-//! 5. In the end a [`Report`](report::Report) says what was fetched, what was refused and why, and what the filter lost.
+//! 5. All of it is kept in a [`Job`](job::Job): admissions and outcomes in a [`journal`](job::journal), and now and then a
+//!    [`checkpoint`](job::checkpoint), from which a crawl goes on that was stopped or killed.
+//! 6. In the end a [`Report`](report::Report) says what was fetched, what was refused and why, and what the filter lost.
 //!
 //! # Three ways to use it
 //!
