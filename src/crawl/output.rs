@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::Tally;
@@ -28,17 +28,23 @@ impl Output {
         self.length
     }
 
-    /// Whether a record is there as its receipt says. If so, it is counted.
-    pub(super) fn has(&mut self, receipt: &Receipt, tally: &mut Tally) -> bool {
+    /// Whether a record is there as its receipt says.
+    pub(super) fn has(&mut self, receipt: &Receipt) -> bool {
         let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length);
-        let Some(line) = start.and_then(|start| self.read(start, receipt.length as usize)) else { return false };
-        if Receipt::checksum(line) != receipt.checksum {
-            return false;
+        let line = start.and_then(|start| self.read(start, receipt.length as usize));
+        line.is_some_and(|line| Receipt::checksum(line) == receipt.checksum)
+    }
+
+    /// Counts the records from an offset on.
+    pub(super) fn tally(&mut self, from: u64) -> io::Result<Tally> {
+        let mut tally = Tally::default();
+        self.file.seek(SeekFrom::Start(from))?;
+        for line in BufReader::new(&self.file).split(b'\n') {
+            if let Some(record) = record(&line?) {
+                tally.record(LeaseKind::Page, Completion::Done, &record);
+            }
         }
-        if let Some(record) = record(line) {
-            tally.record(LeaseKind::Page, Completion::Done, &record);
-        }
-        true
+        Ok(tally)
     }
 
     /// Cuts off what is not confirmed; how many bytes that was.

@@ -6,7 +6,7 @@ use super::carried::Carried;
 use super::keeper::Keeper;
 use super::output::Output;
 use super::worker::lock;
-use super::{Clock, Crawl, CrawlError, CrawlOptions, Sink, SinkThread, Tally};
+use super::{Clock, Crawl, CrawlError, CrawlOptions, Sink, SinkThread};
 use crate::frontier::Receipt;
 use crate::job::Job;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, Restored, restore};
@@ -51,16 +51,17 @@ impl Crawl<FileJournal> {
         options.frontier.seen.directory = Some(directory.clone());
         let journal = JournalOptions { sync: options.job.sync, ..JournalOptions::default() };
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
-        let mut recounted = Tally::default();
-        let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has(receipt, &mut recounted));
+        let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has(receipt));
         let restored = restore(disk()?, &mut checkpoints, &options.frontier, &journal, has, clock.now())?;
-        let Restored { frontier, checkpoint, damaged, recovery, output: confirmed, extra } = restored;
+        let Restored { frontier, checkpoint, damaged, recovery, output: confirmed, counted, extra } = restored;
         let mut resumed = Resumed { queued: frontier.statistics().queued, ..Resumed::default() };
         if let Some(output) = &mut output {
             resumed.cut = cut(output, confirmed)?;
         }
+        // What came after the checkpoint is not in its counts.
+        let recounted = output.as_mut().map(|output| output.tally(counted).map_err(io_error("read", &output.path)));
         let mut carried = Carried::read(&extra).unwrap_or_else(|| Carried::begin(clock.now()));
-        carried.tally.merge(&recounted);
+        carried.tally.merge(&recounted.transpose()?.unwrap_or_default());
         carried.resumes += u64::from(checkpoint.is_some() || recovery.records > 0);
         resumed.runs = carried.resumes;
         resumed.pages = carried.tally.fetched + carried.tally.failed;

@@ -133,7 +133,7 @@ impl Frontier<JobJournal> {
         options.seen.directory.get_or_insert_with(|| inside.clone());
         let disk = || Disk::at(&inside).map_err(JobError::io("create", &inside));
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
-        let Reread { replay, journal, checkpoint, damaged, recovery, extra } =
+        let Reread { replay, journal, checkpoint, damaged, recovery, extra, .. } =
             reread(disk()?, &mut checkpoints, &options, &open.journal, has)?;
         let opening = Opening { is_new, checkpoint, damaged, recovery, output: replay.output() };
         let journal = JobJournal {

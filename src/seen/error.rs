@@ -11,7 +11,7 @@ pub enum SeenError {
     /// The verified layout's directory cannot be written or read.
     #[error("{}: the fingerprints of the verified layout cannot be kept there", directory.display())]
     Disk {
-        /// [`SeenOptions::directory`].
+        /// [`SeenOptions::directory`](super::SeenOptions::directory).
         directory: PathBuf,
         /// Why.
         source: io::Error,
@@ -27,7 +27,7 @@ pub enum SeenError {
     /// An option is out of its range.
     #[error("{option} = {value}: {reason}")]
     Option {
-        /// The field of [`SeenOptions`].
+        /// The field of [`SeenOptions`](super::SeenOptions).
         option: &'static str,
         /// What was given.
         value: String,

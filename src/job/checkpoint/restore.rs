@@ -23,6 +23,8 @@ pub struct Restored<S: Storage> {
     pub recovery: Recovery,
     /// Bytes of the output that are confirmed; what is behind them must be cut off before more is written.
     pub output: u64,
+    /// Of these, those that were there at the checkpoint, and of which what the owner gave may speak.
+    pub counted: u64,
     /// What the owner gave to [`Draft::commit`](super::Draft::commit).
     pub extra: Vec<u8>,
 }
@@ -43,10 +45,10 @@ pub fn restore<S: Storage>(
     has: impl FnMut(&Receipt) -> bool,
     now: Timestamp,
 ) -> Result<Restored<S>, CheckpointError> {
-    let Reread { replay, journal, checkpoint, damaged, recovery, extra } =
+    let Reread { replay, journal, checkpoint, damaged, recovery, counted, extra } =
         reread(journal, checkpoints, options, journal_options, has)?;
     let output = replay.output();
-    Ok(Restored { frontier: replay.finish(journal, now), checkpoint, damaged, recovery, output, extra })
+    Ok(Restored { frontier: replay.finish(journal, now), checkpoint, damaged, recovery, output, counted, extra })
 }
 
 /// A frontier that only has to be finished, and how it was found; see [`Restored`].
@@ -56,6 +58,7 @@ pub(in crate::job) struct Reread<S: Storage> {
     pub(in crate::job) checkpoint: Option<u64>,
     pub(in crate::job) damaged: Vec<CheckpointError>,
     pub(in crate::job) recovery: Recovery,
+    pub(in crate::job) counted: u64,
     pub(in crate::job) extra: Vec<u8>,
 }
 
@@ -88,6 +91,7 @@ pub(in crate::job) fn reread<S: Storage>(
         }
         None => (None, Replay::new(options, None)?, Position::default(), Position::default(), Vec::new()),
     };
+    let counted = replay.output();
     // Where a record is missing, what was written behind it is void, until the journal was opened again and it was cut off.
     let mut missing: Option<u64> = None;
     let (mut journal, recovery) =
@@ -106,7 +110,7 @@ pub(in crate::job) fn reread<S: Storage>(
     journal.sync()?;
     let whole = checkpoint.map_or(0, |_| at + 1);
     checkpoints.damaged.extend(checkpoints.numbers.drain(whole..).map(|(number, _)| number));
-    Ok(Reread { replay, journal, checkpoint, damaged, recovery, extra })
+    Ok(Reread { replay, journal, checkpoint, damaged, recovery, counted, extra })
 }
 
 impl<S: Storage> Checkpoints<S> {
