@@ -117,7 +117,7 @@ impl Back {
 
     /// The URLs of a level, in order.
     pub(super) fn positions(&self, level: &Level) -> impl Iterator<Item = Position> {
-        let steps = self.steps(level);
+        let steps = level.steps(&self.chunks);
         let walk = steps.scan(level.first, |at, step| {
             *at = varint::walk(*at, step);
             Some(*at)
@@ -125,9 +125,9 @@ impl Back {
         std::iter::once(level.first).chain(walk).map(Position::from_u64)
     }
 
-    /// The ways from each URL of a level to the next.
-    pub(super) fn steps(&self, level: &Level) -> impl Iterator<Item = u64> {
-        level.steps(&self.chunks)
+    /// The steps from each URL of a level to the next, as [`varint`]s, in pieces.
+    pub(super) fn steps(&self, level: &Level) -> impl Iterator<Item = &[u8]> {
+        level.bytes(&self.chunks)
     }
 
     /// Forgets all of a host's URLs, and says how many there were.

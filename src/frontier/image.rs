@@ -73,7 +73,7 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) -> Option<Positio
     put(to, back.levels(&host.queue).count() as u64);
     for level in back.levels(&host.queue) {
         put_queued(to, level.queued());
-        back.steps(level).for_each(|step| put(to, step));
+        back.steps(level).for_each(|steps| to.extend_from_slice(steps));
         put(to, 0);
         // Those that came back, or took another's place, go before those that stand in the journal's order.
         oldest = oldest.into_iter().chain(back.positions(level)).min();

@@ -98,20 +98,20 @@ impl Level {
 
     /// The steps from the first URL on, without taking them.
     pub(super) fn steps(&self, chunks: &Pool<Chunk>) -> impl Iterator<Item = u64> {
-        let (mut chunk, mut at) = (self.head, self.head_at);
-        let mut byte = move || {
-            let end = if chunk == self.tail { self.tail_at } else { CHUNK };
-            if chunk == NONE || chunk == self.tail && at == end {
-                return None;
-            }
-            let byte = chunks[chunk].bytes[usize::from(at)];
-            at += 1;
-            if at == CHUNK && chunk != self.tail {
-                (chunk, at) = (chunks[chunk].next, 0);
-            }
-            Some(byte)
-        };
-        std::iter::from_fn(move || varint::decode(&mut byte))
+        let mut bytes = self.bytes(chunks).flatten().copied();
+        std::iter::from_fn(move || varint::decode(|| bytes.next()))
+    }
+
+    /// The same as they are written, in pieces.
+    pub(super) fn bytes<'a>(&self, chunks: &'a Pool<Chunk>) -> impl Iterator<Item = &'a [u8]> {
+        let Self { mut head, mut head_at, tail, tail_at, .. } = *self;
+        std::iter::from_fn(move || {
+            let chunk = (head != NONE).then(|| &chunks[head])?;
+            let is_last = head == tail;
+            let bytes = &chunk.bytes[usize::from(head_at)..usize::from(if is_last { tail_at } else { CHUNK })];
+            (head, head_at) = (if is_last { NONE } else { chunk.next }, 0);
+            Some(bytes)
+        })
     }
 
     fn start(&mut self, chunks: &mut Pool<Chunk>, at: u8) {
