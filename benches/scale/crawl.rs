@@ -1,0 +1,273 @@
+//! A crawl of the generated web by the frontier that a real one has: gate, seen set, journal on disk, checkpoints. What it
+//! must hold to is asserted at each step.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crawler::address::KeyRules;
+use crawler::frontier::{
+    Admission, Found, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, ScopeKind, Timestamp,
+};
+use crawler::job::checkpoint::{Checkpoints, restore};
+use crawler::job::journal::{Disk, FileJournal, JournalOptions};
+
+use crate::meter::{Meter, Span};
+use crate::web::{LINKS, Page, Web, host_of, rest_of, robots_of};
+
+/// Leases that are out at once.
+const OUT: usize = 256;
+/// Between two leases, where a host is due: a thousand a second.
+const TICK: Duration = Duration::from_millis(1);
+
+pub(crate) struct Crawl {
+    pub(crate) web: Web,
+    pub(crate) frontier: Frontier<FileJournal>,
+    directory: PathBuf,
+    options: FrontierOptions,
+    checkpoints: Checkpoints,
+    now: Timestamp,
+    began: Instant,
+    out: Vec<Lease>,
+    /// One bit a page, that is set until it is lent.
+    unlent: Vec<u64>,
+    /// For each host, when it may be asked again; never, while it is.
+    due: Vec<u64>,
+    pub(crate) costs: Costs,
+    pub(crate) robots: u64,
+}
+
+/// What the parts took.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Costs {
+    /// From text to URL.
+    pub(crate) parse: Meter,
+    /// Gate, journal, queues, leases.
+    pub(crate) frontier: Meter,
+    pub(crate) checkpoints: Meter,
+    pub(crate) written: u32,
+    /// The longest that the frontier was not to be had.
+    pub(crate) pause: Meter,
+    /// Bytes of the last one: hosts with their queues, and the seen set.
+    pub(crate) bytes: [u64; 2],
+}
+
+pub(crate) fn options(links: u64) -> FrontierOptions {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    options.seen.capacity = links * 3 / 10;
+    options.politeness.robots_memory = 16 << 20;
+    options
+}
+
+impl Crawl {
+    /// Of a web this large; `directory` is empty.
+    pub(crate) fn new(links: u64, hosts: u64, directory: &Path) -> Self {
+        let web = Web::new(links, hosts);
+        let unlent = vec![u64::MAX; fits(web.pages() / 64 + 1)];
+        let due = (0..hosts).map(|_| 0).collect();
+        let options = options(links);
+        let disk = || Disk::at(directory).expect("a directory");
+        let (journal, _) =
+            FileJournal::open(disk(), 1, &JournalOptions::default(), Position::default(), |_, _| {}).expect("room");
+        let frontier = Frontier::with_journal(&options, journal).expect("options");
+        let checkpoints = Checkpoints::open(disk(), 1).expect("a directory");
+        let (now, began) = (Timestamp::from_micros(1 << 50), Instant::now());
+        let mut crawl = Self {
+            web,
+            frontier,
+            directory: directory.to_owned(),
+            options,
+            checkpoints,
+            now,
+            began,
+            out: Vec::new(),
+            unlent,
+            due,
+            costs: Costs::default(),
+            robots: 0,
+        };
+        let mut text = String::new();
+        for _ in 0..=hosts / 1000 {
+            crawl.web.link().url(&mut text);
+            crawl.frontier.seed(&text, crawl.now).expect("room");
+        }
+        crawl
+    }
+
+    /// Links found so far.
+    pub(crate) fn found(&self) -> u64 {
+        self.frontier.gate().found()
+    }
+
+    /// Completes what is out and takes as many new leases; `false` where there are none. `has_links` says whether the pages
+    /// have any.
+    pub(crate) fn turn(&mut self, has_links: bool) -> bool {
+        if self.out.is_empty() {
+            self.out = (0..OUT).map_while(|_| self.lease()).collect();
+        }
+        let leases = std::mem::take(&mut self.out);
+        let texts: Vec<_> = leases.iter().map(|lease| self.texts_on(lease, has_links)).collect();
+        let began = Span::begin();
+        let gate = self.frontier.gate();
+        let links = |(lease, texts): (&Lease, &Vec<String>)| {
+            let url = |text: &String| gate.canonicalizer().canonicalize(text).expect("a URL");
+            texts.iter().map(|text| Found::link(url(text), lease)).collect()
+        };
+        let found: Vec<Vec<Found>> = leases.iter().zip(&texts).map(links).collect();
+        self.costs.parse = self.costs.parse.plus(began.end());
+        drop(texts);
+
+        let began = Span::begin();
+        let any = !leases.is_empty();
+        for (lease, found) in leases.into_iter().zip(found) {
+            for admission in self.frontier.gate().admit_batch(found) {
+                if let Admission::Admitted(admitted) = admission {
+                    self.frontier.submit(admitted, self.now).expect("room");
+                }
+            }
+            self.complete(lease);
+            let next = self.lease();
+            self.out.extend(next);
+        }
+        // The journal's clock is the real one, by which it waits for the disk.
+        self.frontier.flush(Timestamp::default() + self.began.elapsed()).expect("room");
+        self.costs.frontier = self.costs.frontier.plus(began.end());
+        any
+    }
+
+    fn texts_on(&mut self, lease: &Lease, has_links: bool) -> Vec<String> {
+        if lease.kind() == LeaseKind::Robots || !has_links {
+            return Vec::new();
+        }
+        let host = host_of(lease.url());
+        let text = |_| {
+            let mut text = String::with_capacity(96);
+            self.web.link_on(host).url(&mut text);
+            text
+        };
+        (0..LINKS).map(text).collect()
+    }
+
+    fn lease(&mut self) -> Option<Lease> {
+        self.now = self.now + TICK;
+        loop {
+            match self.frontier.next(self.now).expect("a journal") {
+                Next::Fetch(lease) => {
+                    self.check(&lease);
+                    return Some(lease);
+                }
+                Next::Wait(until) => self.now = self.now.max(until),
+                Next::Busy | Next::Drained => return None,
+            }
+        }
+    }
+
+    /// No host is asked within its rest or while it is asked, and no page that was lent before or is disallowed.
+    fn check(&mut self, lease: &Lease) {
+        let host = host_of(lease.url());
+        let due = std::mem::replace(&mut self.due[fits(host)], u64::MAX);
+        assert!(due <= self.now.as_micros(), "{} is asked too early, at {:?}: {due}", lease.url(), self.now);
+        if lease.kind() == LeaseKind::Robots {
+            self.robots += 1;
+            return;
+        }
+        let page = Page::of(lease.url());
+        assert!(!page.is_private(), "{} is disallowed", lease.url());
+        let (word, bit) = self.place(page);
+        assert!(self.unlent[word] & bit != 0, "{} is lent twice", lease.url());
+        self.unlent[word] &= !bit;
+    }
+
+    fn place(&self, page: Page) -> (usize, u64) {
+        let index = self.web.index(page);
+        (fits(index / 64), 1 << (index % 64))
+    }
+
+    fn complete(&mut self, lease: Lease) {
+        let host = host_of(lease.url());
+        let outcome = match (lease.kind(), robots_of(host)) {
+            (LeaseKind::Robots, None) => Outcome::response(&lease, 404, b""),
+            (LeaseKind::Robots, Some(text)) => Outcome::response(&lease, 200, text.as_bytes()),
+            (LeaseKind::Page, _) => Outcome::response(&lease, 200, b""),
+        };
+        let rest = Duration::from_secs(rest_of(host));
+        self.due[fits(host)] = (self.now + rest).as_micros();
+        self.frontier.complete(lease, outcome, self.now).expect("room");
+    }
+
+    /// Writes one as a crawl does: the frontier can be used between any two slices.
+    pub(crate) fn checkpoint(&mut self) {
+        let began = Span::begin();
+        let frontier = &mut self.frontier;
+        let mut pause = Meter::default();
+        let mut draft = self.checkpoints.begin(frontier.journal().end()).expect("a directory");
+        let hosts = draft.hosts(|slice, to| {
+            let began = Span::begin();
+            let saved = frontier.save(slice, to);
+            pause = pause.longer(began.end());
+            (frontier.journal().end(), saved.has_more)
+        });
+        hosts.expect("room");
+        draft.seen(frontier.gate().seen()).expect("room");
+        draft.sync_journal(frontier.journal().segment()).expect("room");
+        frontier.journal_mut().sync().expect("room");
+        let counts = frontier.counts(frontier.journal().end());
+        let bytes = draft.commit(&KeyRules::default(), counts, b"").expect("room");
+        self.costs.bytes = [bytes, frontier.gate().seen().statistics().merged.bytes];
+        self.costs.written += 1;
+        self.costs.pause = self.costs.pause.longer(pause);
+        self.costs.checkpoints = self.costs.checkpoints.plus(began.end());
+    }
+
+    /// Everything that was admitted was lent, or waits.
+    pub(crate) fn check_all_is_there(&self) {
+        let statistics = self.frontier.statistics();
+        // A robots.txt that is out was not admitted.
+        let out = self.out.iter().filter(|lease| lease.kind() == LeaseKind::Page).count() as u64;
+        assert_eq!(statistics.completed + statistics.queued + out, self.frontier.gate().admitted());
+        assert_eq!(statistics.completed + out, self.lent());
+    }
+
+    /// Pages lent so far.
+    pub(crate) fn lent(&self) -> u64 {
+        self.unlent.iter().map(|word| u64::from(word.count_zeros())).sum()
+    }
+
+    /// Forgets all, as a killed process does, and goes on from the disk. Says how many records were replayed.
+    pub(crate) fn die_and_resume(mut self) -> (Self, u64, Meter) {
+        for lease in std::mem::take(&mut self.out) {
+            let host = host_of(lease.url());
+            // That it asks for a longer rest is known once its robots.txt is there.
+            let rest = if lease.kind() == LeaseKind::Robots { 1 } else { rest_of(host) };
+            self.due[fits(host)] = (self.now + Duration::from_secs(rest)).as_micros();
+            if lease.kind() == LeaseKind::Page {
+                let (word, bit) = self.place(Page::of(lease.url()));
+                self.unlent[word] |= bit;
+            }
+        }
+        let before = self.frontier.statistics();
+        let admitted = self.frontier.gate().admitted();
+        let Self { web, frontier, directory, options, checkpoints, now, began, out, unlent, due, costs, robots } = self;
+        drop((frontier, checkpoints));
+        let disk = || Disk::at(&directory).expect("a directory");
+        let resuming = Span::begin();
+        let mut checkpoints = Checkpoints::open(disk(), 1).expect("a directory");
+        let restored = restore(disk(), &mut checkpoints, &options, &JournalOptions::default(), |_| true, now);
+        let restored = restored.expect("a checkpoint and a journal");
+        let took = resuming.end();
+        assert_eq!(restored.checkpoint, Some(u64::from(costs.written)));
+        let (frontier, records) = (restored.frontier, restored.recovery.records);
+        let after = frontier.statistics();
+        assert_eq!((after.hosts, after.completed), (before.hosts, before.completed));
+        // What was dropped for its robots.txt, and nothing of its host lent since, is queued again, to be dropped again.
+        assert!(frontier.gate().admitted() >= admitted);
+        let crawl =
+            Self { web, frontier, directory, options, checkpoints, now, began, out, unlent, due, costs, robots };
+        crawl.check_all_is_there();
+        (crawl, records, took)
+    }
+}
+
+fn fits(number: u64) -> usize {
+    usize::try_from(number).expect("fits in memory")
+}

@@ -1,0 +1,147 @@
+//! A crawl larger than memory, with an invented clock and no network: what it costs a URL, and what it keeps in memory.
+//!
+//! `cargo bench --no-default-features --bench scale` finds a million links; `SCALE_URLS=1e8` finds a hundred
+//! million, which takes minutes, 8 GB of disk (in `TMPDIR`) and 1 GB of memory. Three links in ten are new, one URL
+//! in five is of one host, and there is a host for each hundred links. Everything is the real thing: canonicalization, gate,
+//! seen set, journal, robots rules, checkpoints. The web is made, and the checks are kept, outside the clock.
+//!
+//! A row tells the cost of a link found since the row before: canonicalized, then through the gate, and for those
+//! that are new queued, and for one in forty leased and completed; nanoseconds of the processor, and of the clock in
+//! brackets, which on a busy machine is more. Memory is what the process has gained since the web was made.
+//!
+//! It panics where a host is asked within its rest, a page is lent twice or against its robots.txt, or one that was admitted
+//! is neither lent nor queued, also after a resume from the last checkpoint and the journal.
+
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
+
+mod crawl;
+mod meter;
+mod web;
+
+use crawl::{Costs, Crawl};
+use meter::{Meter, resident};
+
+/// Links found when the cost is taken that later ones are held against: around a million.
+const FIRST: [u64; 2] = [500_000, 1_500_000];
+
+fn main() {
+    let links = std::env::var("SCALE_URLS").map_or(1e6, |links| links.parse().expect("SCALE_URLS is a number")) as u64;
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut crawl = Crawl::new(links, (links / 100).max(10), directory.path());
+    let base = resident();
+    println!(
+        "{:>12} {:>11} {:>11} {:>9} {:>15} {:>15} {:>7}",
+        "found", "admitted", "queued", "hosts", "parse", "frontier", "MiB"
+    );
+
+    let tenths = (1..=10).map(|tenth| links / 10 * tenth);
+    let mut rows: Vec<u64> = FIRST.into_iter().filter(|&row| row < links / 5).chain(tenths).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let (mut checkpoint, mut first, mut last) = (links / 20, None, None);
+    let (mut before, mut from) = (crawl.costs, crawl.found());
+    let mut peak = (0, 0);
+    for row in rows {
+        while crawl.found() < row && crawl.turn(true) {
+            if crawl.found() >= checkpoint {
+                crawl.checkpoint();
+                checkpoint += links / 10;
+            }
+        }
+        let found = crawl.found() - from;
+        let costs = [crawl.costs.parse.minus(before.parse), crawl.costs.frontier.minus(before.frontier)];
+        let [parse, frontier] = costs.map(|cost| cost.a_url(found));
+        let statistics = crawl.frontier.statistics();
+        let memory = resident().saturating_sub(base);
+        peak = peak.max((statistics.queued, memory));
+        println!(
+            "{:>12} {:>11} {:>11} {:>9} {parse:>15} {frontier:>15} {:>7}",
+            crawl.found(),
+            crawl.frontier.gate().admitted(),
+            statistics.queued,
+            statistics.hosts,
+            memory >> 20,
+        );
+        let cost = costs.map(|cost| cost.cpu.as_nanos() as f64 / found as f64);
+        if row == FIRST[1] {
+            first = Some(cost);
+        }
+        last = Some(cost);
+        (before, from) = (crawl.costs, crawl.found());
+    }
+    crawl.check_all_is_there();
+    if let (Some([parse, frontier]), Some([parse_last, frontier_last])) = (first, last) {
+        let all = (parse_last + frontier_last) / (parse + frontier);
+        println!(
+            "the last tenth beside the first million: {:.2} of the frontier's cost, {all:.2} of all",
+            frontier_last / frontier
+        );
+    }
+    tell(&crawl, peak);
+    resume(crawl, links / 100);
+}
+
+/// Memory, and checkpoints.
+fn tell(crawl: &Crawl, (queued, memory): (u64, u64)) {
+    let statistics = crawl.frontier.statistics();
+    let seen = crawl.frontier.gate().seen().statistics().merged;
+    let hosts = statistics.memory - statistics.queue_memory - statistics.journal_memory - statistics.robots_memory;
+    println!("memory: {:.2} bytes for each of {queued} URLs queued, at their peak", memory as f64 / queued as f64);
+    let a_queued = |bytes: u64| bytes as f64 / statistics.queued as f64;
+    println!(
+        "  of these at the end {:.2} in queues, {:.2} in {} hosts, {:.2} in robots rules, {:.2} in the journal, {:.2} in the seen set",
+        a_queued(statistics.queue_memory),
+        a_queued(hosts),
+        statistics.hosts,
+        a_queued(statistics.robots_memory),
+        a_queued(statistics.journal_memory),
+        a_queued(seen.bytes),
+    );
+    println!(
+        "  seen set: {:.2} bytes a URL admitted, capacity {}, rate {:e}; {} URLs were lost to it",
+        seen.bytes as f64 / seen.inserted as f64,
+        seen.capacity,
+        seen.false_positive_rate_target,
+        crawl.web.linked() - seen.inserted,
+    );
+    let Costs { parse, frontier, checkpoints, written, pause, bytes: [hosts, seen] } = crawl.costs;
+    let share = checkpoints.cpu.as_secs_f64() / (parse.plus(frontier).cpu.as_secs_f64());
+    println!(
+        "checkpoints: {written}, {:.1} s each [{:.1}], {:.1} % of the crawl; the last {} MiB of hosts and {} MiB of seen set",
+        checkpoints.cpu.as_secs_f64() / f64::from(written),
+        checkpoints.wall.as_secs_f64() / f64::from(written),
+        share * 100.0,
+        hosts >> 20,
+        seen >> 20,
+    );
+    println!("  longest slice: {:.1} ms [{:.1}]", millis(pause.cpu), millis(pause.wall));
+}
+
+/// As after a kill; then a little further, under the same checks.
+fn resume(crawl: Crawl, more: u64) {
+    let (mut crawl, records, took) = crawl.die_and_resume();
+    println!(
+        "resume: {:.1} s [{:.1}], {records} records of the journal replayed",
+        took.cpu.as_secs_f64(),
+        took.wall.as_secs_f64()
+    );
+    let until = crawl.found() + more;
+    while crawl.found() < until && crawl.turn(true) {}
+    crawl.check_all_is_there();
+    println!(
+        "checked: {} pages and {} robots.txt lent, each host in its time, no page twice",
+        crawl.lent(),
+        crawl.robots
+    );
+}
+
+fn millis(time: std::time::Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+impl Meter {
+    fn a_url(self, urls: u64) -> String {
+        let [cpu, wall] = [self.cpu, self.wall].map(|time| time.as_nanos() / u128::from(urls.max(1)));
+        format!("{cpu} ns [{wall}]")
+    }
+}

@@ -1,0 +1,40 @@
+//! The benchmark of scale, small: what it checks at each step, and to the end. See `benches/scale/main.rs`.
+
+#[path = "../benches/scale/crawl.rs"]
+mod crawl;
+#[expect(dead_code, reason = "the benchmark measures more")]
+#[path = "../benches/scale/meter.rs"]
+mod meter;
+#[path = "../benches/scale/web.rs"]
+mod web;
+
+use crawl::Crawl;
+
+const LINKS: u64 = 200_000;
+
+#[test]
+fn every_page_that_was_found_is_lent_once_in_its_time_across_checkpoints_and_kills() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut crawl = Crawl::new(LINKS, 2000, directory.path());
+    for tenth in 1..=10 {
+        while crawl.found() < LINKS / 10 * tenth && crawl.turn(true) {}
+        crawl.check_all_is_there();
+        if tenth % 3 == 1 {
+            crawl.checkpoint();
+        }
+        if tenth % 3 == 2 {
+            let (resumed, records, _) = crawl.die_and_resume();
+            assert!(records > 0, "a tenth is replayed");
+            crawl = resumed;
+        }
+    }
+    while crawl.turn(false) {}
+    crawl.check_all_is_there();
+    let gate = crawl.frontier.gate();
+    let refused = gate.refusals().of(crawler::frontier::Refusal::Robots);
+    assert_eq!(crawl.lent(), gate.admitted());
+    assert_eq!(gate.seen().statistics().merged.inserted, gate.admitted() + refused);
+    let lost = crawl.web.linked() - gate.admitted() - refused;
+    assert!(lost < 20, "{lost} of {} pages were lost to the filter: some are, at a rate of 1e-4", crawl.web.linked());
+    assert!(refused > 100 && crawl.robots > 1000, "there are rules, and they refuse");
+}
