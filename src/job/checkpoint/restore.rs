@@ -71,20 +71,7 @@ pub(in crate::job) fn reread<S: Storage>(
     mut has: impl FnMut(&Receipt) -> bool,
 ) -> Result<Reread<S>, CheckpointError> {
     let mut damaged = Vec::new();
-    let mut newest = None;
-    let mut at = checkpoints.numbers.len();
-    while at > 0 && newest.is_none() {
-        at -= 1;
-        let number = checkpoints.numbers[at].0;
-        match checkpoints.load(number, options) {
-            Ok((replay, summary)) => {
-                checkpoints.numbers[at].1 = Some(summary.from);
-                newest = Some((number, replay, summary));
-            }
-            Err(error) if error.is_damage() => damaged.push(error),
-            Err(error) => return Err(error),
-        }
-    }
+    let newest = checkpoints.newest(options, &mut damaged)?;
     let (checkpoint, mut replay, from, synced, extra) = match newest {
         Some((number, replay, Summary { from, counts, extra, .. })) => {
             (Some(number), replay, from, counts.position, extra)
@@ -108,12 +95,32 @@ pub(in crate::job) fn reread<S: Storage>(
         })?;
     journal.record(&Record::Resumed { output: replay.output() })?;
     journal.sync()?;
-    let whole = checkpoint.map_or(0, |_| at + 1);
+    let whole = checkpoints.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
     checkpoints.damaged.extend(checkpoints.numbers.drain(whole..).map(|(number, _)| number));
     Ok(Reread { replay, journal, checkpoint, damaged, recovery, counted, extra })
 }
 
 impl<S: Storage> Checkpoints<S> {
+    /// The newest one that is whole, and its number.
+    pub(in crate::job) fn newest(
+        &mut self,
+        options: &FrontierOptions,
+        damaged: &mut Vec<CheckpointError>,
+    ) -> Result<Option<(u64, Replay, Summary)>, CheckpointError> {
+        for at in (0..self.numbers.len()).rev() {
+            let number = self.numbers[at].0;
+            match self.load(number, options) {
+                Ok((replay, summary)) => {
+                    self.numbers[at].1 = Some(summary.from);
+                    return Ok(Some((number, replay, summary)));
+                }
+                Err(error) if error.is_damage() => damaged.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
     fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Replay, Summary), CheckpointError> {
         let mut frames = self.frames(FILES[2], SUMMARY, number)?;
         let (payload, position) = frames.next()?;

@@ -72,6 +72,19 @@ impl<S: Storage> Checkpoints<S> {
         Ok(Self { storage, job, numbers, damaged: Vec::new(), last })
     }
 
+    /// Looks for checkpoints, and changes nothing: for a job that another process may hold.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn look(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
+        let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name, FILES[2])).collect();
+        numbers.sort_unstable();
+        let last = numbers.last().copied().unwrap_or(0);
+        let numbers = numbers.into_iter().map(|number| (number, None)).collect();
+        Ok(Self { storage, job, numbers, damaged: Vec::new(), last })
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.numbers.len()

@@ -4,13 +4,13 @@ use crate::job::fields::Fields;
 
 /// What a checkpoint says beside hosts and seen set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Summary {
+pub(in crate::job) struct Summary {
     /// Where the journal's replay begins.
-    pub(super) from: Position,
+    pub(in crate::job) from: Position,
     pub(super) slices: u32,
     pub(super) has_seen: bool,
     pub(super) keys: KeyRules,
-    pub(super) counts: Counts,
+    pub(in crate::job) counts: Counts,
     /// The owner's.
     pub(super) extra: Vec<u8>,
 }

@@ -71,6 +71,9 @@ pub enum JournalError {
     /// Nothing was appended there, or it was removed.
     #[error("no journal entry at {}", .0.to_u64())]
     NoEntry(Position),
+    /// It was opened to be looked at, and cannot be written.
+    #[error("the journal is only read")]
+    ReadOnly,
     /// A sync failed before. The operating system may have dropped what it could not write, and say nothing at the next
     /// sync, so nothing more is written; [`open`](super::FileJournal::open) finds what is there.
     #[error("a sync of the journal failed before; open it again")]
@@ -92,6 +95,7 @@ impl From<JournalError> for io::Error {
             JournalError::Io { source, .. } => source.kind(),
             JournalError::NoEntry(_) | JournalError::TooLong { .. } => ErrorKind::InvalidInput,
             JournalError::Full => ErrorKind::FileTooLarge,
+            JournalError::ReadOnly => ErrorKind::ReadOnlyFilesystem,
             JournalError::Stopped => ErrorKind::Other,
             _ => ErrorKind::InvalidData,
         };

@@ -75,7 +75,7 @@ pub struct FileJournal<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
     pub(super) options: JournalOptions,
-    /// Oldest first, never empty. The last is written to.
+    /// Oldest first, never empty but where it is only read. The last is written to.
     pub(super) segments: Vec<Segment>,
     /// Frames that follow the last segment's end and that the storage does not have yet.
     pub(super) pending: Vec<u8>,
@@ -90,6 +90,8 @@ pub struct FileJournal<S: Storage = Disk> {
 /// What is known of the last segment's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
+    /// It was opened to be looked at, and may hold no segment.
+    ReadOnly,
     /// All that was written is safe from a power cut.
     Synced,
     /// Not all is.
@@ -154,7 +156,8 @@ impl<S: Storage> FileJournal<S> {
     /// Where the next record will stand, or the segment that it begins: [`open`](Self::open) from here shows what is appended
     /// from now on.
     pub fn end(&self) -> Position {
-        Position::from_u64(self.last().end + self.pending.len() as u64)
+        let end = self.segments.last().map_or(0, |last| last.end);
+        Position::from_u64(end + self.pending.len() as u64)
     }
 
     /// The name of the segment that is written to: the storage may be asked to sync it ahead of the journal.
@@ -266,7 +269,11 @@ impl<S: Storage> FileJournal<S> {
     }
 
     fn refuse_if_stopped(&self) -> Result<(), JournalError> {
-        if self.state == State::Stopped { Err(JournalError::Stopped) } else { Ok(()) }
+        match self.state {
+            State::ReadOnly => Err(JournalError::ReadOnly),
+            State::Stopped => Err(JournalError::Stopped),
+            State::Synced | State::Torn | State::Written => Ok(()),
+        }
     }
 }
 

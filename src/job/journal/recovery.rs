@@ -60,17 +60,56 @@ impl<S: Storage> FileJournal<S> {
 
     /// As [`open`](Self::open), of a journal that was safe on disk up to `synced`: what is wrong before there is no torn end.
     pub(in crate::job) fn open_synced(
-        mut storage: S,
+        storage: S,
         job: u64,
         options: &JournalOptions,
         from: Position,
         synced: Position,
-        mut replay: impl FnMut(Position, Record<'_>),
+        replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery), JournalError> {
-        let (from, synced) = (from.to_u64(), synced.max(from).to_u64());
+        let (mut journal, found, begin) = Self::scan(storage, job, options, Some(from), synced, replay)?;
+        match begin {
+            None => journal.renew()?,
+            Some(end) => journal.begin(end)?,
+        }
+        journal.window = Window::default();
+        Ok((journal, found))
+    }
+
+    /// The journal of a job that is only looked at, whoever writes to it: shows each record that is there, in order, with its
+    /// position. Nothing is written, and nothing can be. Reads all of it once; an end that is torn, or being written just now, is
+    /// left alone.
+    ///
+    /// Up to `synced` it is known to be safe on disk: what is wrong before there is no torn end. Returns where it begins: after 0 where its oldest segments were [removed](Self::remove_before).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn look(
+        storage: S,
+        job: u64,
+        synced: Position,
+        show: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, Position), JournalError> {
+        let (mut journal, _, _) = Self::scan(storage, job, &JournalOptions::default(), None, synced, show)?;
+        journal.state = State::ReadOnly;
+        let begin = journal.segments.first().map_or(0, |oldest| oldest.start);
+        Ok((journal, Position::from_u64(begin)))
+    }
+
+    /// Reads from a position on, or all there is; where there is no segment to go on with, says where one is to begin.
+    fn scan(
+        mut storage: S,
+        job: u64,
+        options: &JournalOptions,
+        from: Option<Position>,
+        synced: Position,
+        mut replay: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, Recovery, Option<u64>), JournalError> {
         let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
         let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
         starts.sort_unstable();
+        let from = from.map_or(starts.first().copied().unwrap_or(0), Position::to_u64);
+        let synced = synced.to_u64().max(from);
         let mut scan = Scan { storage, job, from, synced, window: Window::default(), found: Recovery::default() };
         let mut segments = Vec::with_capacity(starts.len());
         let oldest = starts.first().copied().filter(|start| *start <= from);
@@ -86,7 +125,7 @@ impl<S: Storage> FileJournal<S> {
             return Err(JournalError::Beyond { position: Position::from_u64(synced), end: Position::from_u64(end) });
         }
         let Scan { storage, window, found, .. } = scan;
-        let mut journal = Self {
+        let journal = Self {
             storage,
             job,
             options: *options,
@@ -97,13 +136,7 @@ impl<S: Storage> FileJournal<S> {
             synced: None,
             window,
         };
-        if is_begun {
-            journal.renew()?;
-        } else {
-            journal.begin(end)?;
-        }
-        journal.window = Window::default();
-        Ok((journal, found))
+        Ok((journal, found, (!is_begun).then_some(end)))
     }
 
     /// Writes the whole part of the last segment anew, and into place. A sync before may have failed, and then the operating

@@ -93,6 +93,7 @@ const MAX_OPEN: usize = 32;
 #[derive(Debug)]
 pub struct Disk {
     directory: PathBuf,
+    is_read_only: bool,
     /// The last used first.
     open: Vec<(String, File)>,
     /// A thread that waits for the disk, so that nobody else does.
@@ -106,14 +107,24 @@ impl Disk {
     /// Of the file system.
     pub fn at(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        Ok(Self { directory: directory.to_owned(), open: Vec::new(), syncing: None })
+        Ok(Self { directory: directory.to_owned(), is_read_only: false, open: Vec::new(), syncing: None })
+    }
+
+    /// The directory, to look at: everything that would change it is refused, as
+    /// [`ReadOnlyFilesystem`](io::ErrorKind::ReadOnlyFilesystem). Without files, if there is none.
+    pub fn for_reading(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), is_read_only: true, open: Vec::new(), syncing: None }
+    }
+
+    fn refuse_if_read_only(&self) -> io::Result<()> {
+        if self.is_read_only { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
     }
 
     fn file(&mut self, name: &str) -> io::Result<&mut File> {
         if let Some(at) = self.open.iter().position(|(open, _)| open == name) {
             self.open[..=at].rotate_right(1);
         } else {
-            let file = File::options().read(true).append(true).open(self.path(name))?;
+            let file = File::options().read(true).append(!self.is_read_only).open(self.path(name))?;
             self.hold(name, file);
         }
         Ok(&mut self.open[0].1)
@@ -131,7 +142,10 @@ impl Disk {
 
 impl Storage for Disk {
     fn list(&mut self) -> io::Result<Vec<String>> {
-        let entries = fs::read_dir(&self.directory)?.map(|entry| Ok(entry?.file_name()));
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if self.is_read_only && error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?.map(|entry| Ok(entry?.file_name())),
+        };
         // A name that is not UTF-8 is none of ours.
         entries.filter_map(|name| name.map(|name| name.into_string().ok()).transpose()).collect()
     }
@@ -141,6 +155,7 @@ impl Storage for Disk {
     }
 
     fn create(&mut self, name: &str) -> io::Result<()> {
+        self.refuse_if_read_only()?;
         self.close(name);
         let file = File::options().read(true).append(true).create(true).open(self.path(name))?;
         file.set_len(0)?;
@@ -149,6 +164,7 @@ impl Storage for Disk {
     }
 
     fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.refuse_if_read_only()?;
         self.file(name)?.write_all(bytes)
     }
 
@@ -192,16 +208,19 @@ impl Storage for Disk {
     }
 
     fn truncate(&mut self, name: &str, length: u64) -> io::Result<()> {
+        self.refuse_if_read_only()?;
         self.file(name)?.set_len(length)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        self.refuse_if_read_only()?;
         self.close(from);
         self.close(to);
         fs::rename(self.path(from), self.path(to))
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.refuse_if_read_only()?;
         self.close(name);
         fs::remove_file(self.path(name))
     }
@@ -244,6 +263,29 @@ mod tests {
             assert_eq!((&buffer[..read], disk.length(name).unwrap()), (name.as_bytes(), name.len() as u64));
             assert!(disk.open.len() <= MAX_OPEN);
         }
+    }
+
+    #[test]
+    fn what_is_only_read_cannot_be_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a"), "kept").unwrap();
+        let mut disk = Disk::for_reading(directory.path());
+        let tries = [
+            disk.append("a", b"!"),
+            disk.create("a"),
+            disk.create("b"),
+            disk.truncate("a", 0),
+            disk.rename("a", "b"),
+            disk.remove("a"),
+        ];
+        assert!(
+            tries
+                .iter()
+                .all(|tried| { tried.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ReadOnlyFilesystem) })
+        );
+        assert_eq!((disk.list().unwrap(), disk.length("a").unwrap()), (vec!["a".to_owned()], 4));
+        assert_eq!(fs::read(disk.path("a")).unwrap(), b"kept");
+        assert!(Disk::for_reading(&disk.path("none")).list().unwrap().is_empty());
     }
 
     #[test]
