@@ -33,8 +33,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hyper", &["src/crawl/fetch.rs", "src/simulate/server.rs"]),
     ("hyper_util", &["src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
-    // Times as records have them, the clock that gives them, and dates as headers have them.
-    ("jiff", &["src/crawl/date.rs", "src/crawl/fetch.rs", "src/crawl/response.rs"]),
+    // The clock that gives times, and dates as headers have them.
+    ("jiff", &["src/crawl/fetch.rs", "src/crawl/response.rs"]),
     ("md5", &["src/cli/seen/compare/digests.rs"]),
     ("prefetch_index", &["src/seen/window.rs"]),
     ("psl", &["src/frontier/scope.rs"]),
@@ -49,8 +49,18 @@ const DOORS: &[(&str, &[&str])] = &[
     ("scraper", &["src/crawl/document.rs", "src/crawl/harvest.rs"]),
     // Derives, and what they need.
     ("serde", &["src/"]),
-    // What a checkpoint carries; records by the line; the report as a whole; a test of what the comparison writes.
-    ("serde_json", &["src/crawl/carried.rs", "src/crawl/sink.rs", "src/report/file.rs", "src/cli/seen/compare/mod.rs"]),
+    // What a checkpoint carries; records by the line; the report as a whole; an explanation; a test of what the comparison
+    // writes.
+    (
+        "serde_json",
+        &[
+            "src/crawl/carried.rs",
+            "src/crawl/sink.rs",
+            "src/report/file.rs",
+            "src/cli/explain.rs",
+            "src/cli/seen/compare/mod.rs",
+        ],
+    ),
     ("sha1", &["src/cli/seen/compare/digests.rs"]),
     ("strsim", &["src/cli/suggest.rs"]),
     // Derives.

@@ -19,11 +19,11 @@ pub(super) const SIMULATE: &[(&str, &str)] =
 const UNLIMITED: &str = "unlimited";
 
 const SCOPES: &[(&str, ScopeKind)] = &[
-    ("page", ScopeKind::Page),
-    ("prefix", ScopeKind::Prefix),
-    ("host", ScopeKind::Host),
-    ("domain", ScopeKind::Domain),
-    ("any", ScopeKind::Any),
+    (ScopeKind::Page.name(), ScopeKind::Page),
+    (ScopeKind::Prefix.name(), ScopeKind::Prefix),
+    (ScopeKind::Host.name(), ScopeKind::Host),
+    (ScopeKind::Domain.name(), ScopeKind::Domain),
+    (ScopeKind::Any.name(), ScopeKind::Any),
 ];
 
 /// `bloom` is what everybody else calls the default.

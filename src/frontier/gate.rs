@@ -1,7 +1,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::scope::{Roots, Scope};
-use super::{Admission, Admitted, Entry, Found, FrontierError, FrontierOptions, Refusal, RefusalCounts, TrapLimits};
+use super::{
+    Admission, Admitted, Entry, Found, FrontierError, FrontierOptions, Refusal, RefusalCounts, Ruled, TrapLimits,
+};
 use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::seen::{SeenOptions, SeenSet, Sighting};
 
@@ -160,6 +162,18 @@ impl Gate {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
         Ok(found.url.fingerprint(self.key))
+    }
+
+    /// What [`admit`](Self::admit) would say before the seen test, and by which rules; nothing is counted or remembered.
+    pub(super) fn look(&self, found: &Found) -> (Ruled, Ruled) {
+        let (scope, trap) = (self.scope.judge(&self.scope.roots(), found), self.traps.judge(found));
+        let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
+        (scope, Ruled { refusal: trap.err(), rule: self.traps.rule(trap) })
+    }
+
+    /// Links from a seed at most.
+    pub(super) fn max_depth(&self) -> Option<u32> {
+        self.scope.max_depth()
     }
 
     fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {

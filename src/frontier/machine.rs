@@ -356,7 +356,7 @@ impl<J: Journal> Frontier<J> {
 }
 
 /// The wire URL of an entry; `None` where there is none: a [`Found`](super::Found) says what its maker pleases.
-fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
+pub(super) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
     match journal.read(position) {
         Ok(entry) => Ok(Some(entry.wire.into())),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),

@@ -69,6 +69,25 @@ pub enum ScopeKind {
     Prefix,
 }
 
+impl ScopeKind {
+    /// Its name in settings and reports: `host`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Domain => "domain",
+            Self::Host => "host",
+            Self::Page => "page",
+            Self::Prefix => "prefix",
+        }
+    }
+}
+
+impl fmt::Display for ScopeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// The rules on what belongs to this crawl. Where a seed redirects to belongs to it as if it were a seed.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

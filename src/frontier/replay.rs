@@ -21,12 +21,12 @@ pub(super) const SLICE: u32 = 2048;
 /// saved. A record before it is in the slice already, and passed over.
 #[derive(Debug)]
 pub struct Replay {
-    gate: Gate,
+    pub(super) gate: Gate,
     /// The gate's, but for its limits: what was admitted stays so, should they be lower now.
     canonicalizer: Canonicalizer,
-    options: FrontierOptions,
-    hosts: Hosts,
-    back: Back,
+    pub(super) options: FrontierOptions,
+    pub(super) hosts: Hosts,
+    pub(super) back: Back,
     count: Count,
     /// Where each slice was saved.
     saved_at: Vec<Position>,
@@ -317,7 +317,7 @@ impl Replay {
     }
 
     /// Queues what was lost, in its order and before all else.
-    fn queue_lost(&mut self) {
+    pub(super) fn queue_lost(&mut self) {
         for (_, (number, queued)) in std::mem::take(&mut self.lost).into_iter().rev() {
             if self.hosts[number].state == HostState::Retired {
                 self.gate.withdraw(Refusal::HostRetired, 1);

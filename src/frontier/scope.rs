@@ -88,6 +88,30 @@ impl Scope {
         Ok(())
     }
 
+    /// The rule behind a verdict of [`judge`](Self::judge), by the option that it comes from.
+    pub(super) fn rule(&self, found: &Found, verdict: Result<(), Refusal>) -> String {
+        let key = found.url.key();
+        match verdict {
+            Ok(()) if found.via.widens_scope(found.depth) => "a seed, or where one redirects to".to_owned(),
+            Ok(()) => format!("scope.kind = {}: a seed opened it", self.kind),
+            Err(Refusal::Excluded) => {
+                let matching = self.exclude.matches(key).iter().next();
+                let pattern = matching.map_or("", |at| self.exclude.patterns()[at].as_str());
+                format!("scope.exclude = {pattern}")
+            }
+            Err(Refusal::NotIncluded) => {
+                format!("scope.include = {}", self.include.patterns().join(" or "))
+            }
+            Err(Refusal::TooDeep) => format!("scope.max_depth = {}", self.max_depth.unwrap_or_default()),
+            Err(_) => format!("scope.kind = {}", self.kind),
+        }
+    }
+
+    /// Links from a seed at most.
+    pub(super) fn max_depth(&self) -> Option<u32> {
+        self.max_depth
+    }
+
     /// What a seed opens.
     fn opens<'a>(&self, seed: &'a CanonicalUrl) -> Option<&'a str> {
         match self.kind {

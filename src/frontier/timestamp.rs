@@ -1,3 +1,4 @@
+use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
 
@@ -28,5 +29,52 @@ impl Add<Duration> for Timestamp {
 
     fn add(self, rest: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(rest.as_micros()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// RFC 3339, UTC, milliseconds: `2026-11-10T10:00:00.007Z`. Years beyond 9999 are shown as its end.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.min(END) / 1000;
+        let (days, millis) = (millis / DAY, millis % DAY);
+        let (seconds, millis) = (millis / 1000, millis % 1000);
+        // The civil date of a day, by eras of 400 years that begin on March 1 (Hinnant, "chrono-Compatible Low-Level Date
+        // Algorithms").
+        let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        let year = 400 * era + year + u64::from(month <= 2);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
+/// Milliseconds.
+const DAY: u64 = 86_400_000;
+/// The last microsecond of the year 9999.
+const END: u64 = 253_402_300_799_999_999;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_shown_as_dates() {
+        for (seconds, shown) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399, "2000-02-28T23:59:59.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (951_868_800, "2000-03-01T00:00:00.000Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+            (4_107_542_399, "2100-02-28T23:59:59.000Z"),
+        ] {
+            assert_eq!(Timestamp::from_micros(seconds * 1_000_000).to_string(), shown);
+        }
+        assert_eq!(Timestamp::from_micros(1_794_304_800_007_999).to_string(), "2026-11-10T10:00:00.007Z");
+        assert_eq!(Timestamp::from_micros(u64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
     }
 }

@@ -12,6 +12,16 @@ impl TrapLimits {
         if found.via == Via::Seed { Ok(()) } else { self.judge_path(found.url.path_and_query()) }
     }
 
+    /// The rule behind a verdict of [`judge`](Self::judge), by the option that it comes from; `None` where there is none.
+    pub(super) fn rule(&self, verdict: Result<(), Refusal>) -> Option<String> {
+        match verdict.err()? {
+            Refusal::TooManyRedirects => Some(format!("traps.redirects = {}", self.redirects)),
+            Refusal::PathTooDeep => Some(format!("traps.path_segments = {}", self.path_segments)),
+            Refusal::RepeatedSegments => Some(format!("traps.segment_repeats = {}", self.segment_repeats)),
+            _ => Some(format!("traps.url_bytes = {}", self.url_bytes)),
+        }
+    }
+
     fn judge_path(&self, path_and_query: &str) -> Result<(), Refusal> {
         let path = path_and_query.split('?').next().unwrap_or_default();
         let segments = || path.split('/').filter(|segment| !segment.is_empty());

@@ -5,7 +5,7 @@ use super::groups::Groups;
 use super::growth::Growth;
 use super::probes::shard;
 use super::shard::Shard;
-use super::{Layout, SeenError, SeenOptions, SeenStatistics};
+use super::{Layout, SeenError, SeenOptions, SeenStatistics, ShardStatistics};
 use crate::address::Fingerprint;
 
 /// The answer of the URL-seen test.
@@ -125,6 +125,19 @@ impl SeenSet {
         let contained = shard.contains(fingerprint);
         self.note(&shard);
         contained
+    }
+
+    /// Which shard a fingerprint belongs to, by number.
+    pub fn shard_of(&self, fingerprint: Fingerprint) -> usize {
+        shard(fingerprint, self.shard_bits)
+    }
+
+    /// What one shard holds and costs: a row of [`statistics`](Self::statistics), at the cost of that row.
+    ///
+    /// # Panics
+    /// Where there is no shard of that number.
+    pub fn shard_statistics(&self, shard: usize) -> ShardStatistics {
+        self.lock(shard).statistics()
     }
 
     /// Forgets a fingerprint, so that it is new when it is next shown.

@@ -1,0 +1,163 @@
+//! "Why was this URL not fetched?" (D15): each station of its life is asked again, and none remembers that it was.
+
+use std::io;
+
+use super::back::Back;
+use super::host::{Host, HostState, RobotsFile};
+use super::hosts::Hosts;
+use super::machine::read_wire;
+use super::robots::{Robots, Ruling};
+use super::{
+    Explanation, Found, Frontier, Gate, History, HostAccount, Journal, Place, Politeness, Remembered, Replay,
+    RobotsAnswer, Timestamp, Via,
+};
+use crate::address::CanonicalUrl;
+use crate::seen::Sighting;
+
+impl<J: Journal> Frontier<J> {
+    /// What is known of a URL here: each rule that decides, what the seen set says, and how its host stands. Nothing is changed,
+    /// counted or remembered.
+    ///
+    /// Whether it is queued, or was fetched, a frontier cannot say without a walk through its journal:
+    /// [`job::explain`](crate::job::explain) takes that. Costs a walk over one shard of the seen set, for its rate.
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+    ///
+    /// let now = Timestamp::from_micros(0);
+    /// let mut frontier = Frontier::new(&FrontierOptions::default())?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let url = frontier.gate().canonicalizer().canonicalize("https://example.com/a")?;
+    /// let explanation = frontier.explain(&url, now)?;
+    /// assert_eq!(explanation.verdict().to_string(), "refused: out_of_scope (scope.kind = host)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where robots rules are to be read from the journal, and its storage fails.
+    pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<Explanation> {
+        let known = Known { gate: &self.gate, hosts: &self.hosts, back: &self.back, politeness: &self.politeness };
+        known.explain(&mut self.journal, url, History::Unasked, now)
+    }
+}
+
+impl Replay {
+    /// As [`Frontier::explain`], of the frontier that was left behind: nothing is lent out, and no host rests longer than it
+    /// was told to. To be asked behind the last record. `history` is what `journal` says of the URL; where it is queued, its
+    /// place is found.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails.
+    pub fn explain(
+        &mut self,
+        journal: &mut impl Journal,
+        url: &CanonicalUrl,
+        history: History,
+        now: Timestamp,
+    ) -> io::Result<Explanation> {
+        self.queue_lost();
+        let Self { gate, hosts, back, options, .. } = self;
+        Known { gate, hosts, back, politeness: &options.politeness }.explain(journal, url, history, now)
+    }
+}
+
+/// The parts of a frontier that know something.
+struct Known<'a> {
+    gate: &'a Gate,
+    hosts: &'a Hosts,
+    back: &'a Back,
+    politeness: &'a Politeness,
+}
+
+impl Known<'_> {
+    fn explain(
+        &self,
+        journal: &mut impl Journal,
+        url: &CanonicalUrl,
+        mut history: History,
+        now: Timestamp,
+    ) -> io::Result<Explanation> {
+        let host = self.hosts.find(url.origin()).map(|number| &self.hosts[number]);
+        // As a seed's link, where nobody knows better.
+        let mut found = Found { url: url.clone(), depth: 1, via: Via::Link, redirects: 0, referrer: None };
+        if let History::Admitted(remembered) = &mut history {
+            let Remembered { depth, via, redirects, referrer, .. } = *remembered;
+            found = Found { depth, via, redirects, referrer, ..found };
+            remembered.referrer_url = referrer.map_or(Ok(None), |at| read_wire(journal, at))?.map(Into::into);
+            if let Some(ahead) = host.and_then(|host| self.ahead(host, remembered)) {
+                remembered.place = Place::Queued { ahead };
+            }
+        }
+        let (scope, trap) = self.gate.look(&found);
+        let seen = self.gate.seen();
+        let fingerprint = url.fingerprint(self.gate.fingerprint_key());
+        let shard = seen.shard_of(fingerprint);
+        let row = seen.shard_statistics(shard);
+        Ok(Explanation {
+            now,
+            wire: url.wire().to_owned(),
+            key: url.key().to_owned(),
+            fingerprint,
+            scope,
+            max_depth: self.gate.max_depth(),
+            trap,
+            sighting: if seen.contains(fingerprint) { Sighting::Seen } else { Sighting::New },
+            shard,
+            false_positive_rate: (row.false_positive_rate_target > 0.0).then_some(row.false_positive_rate_estimated),
+            robots: self.robots(journal, host, url.path_and_query())?,
+            host: host.map(|host| self.account(host)),
+            history,
+            page: None,
+        })
+    }
+
+    /// URLs of its host that go before this one, if it is queued.
+    fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
+        let mut queued = self.back.levels(&host.queue).flat_map(|level| self.back.positions(level));
+        queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
+    }
+
+    fn robots(
+        &self,
+        journal: &mut impl Journal,
+        host: Option<&Host>,
+        path_and_query: &str,
+    ) -> io::Result<RobotsAnswer> {
+        if !self.politeness.robots {
+            return Ok(RobotsAnswer::Ignored);
+        }
+        let (stale_at, rules) = match host.map(|host| &host.robots) {
+            None | Some(RobotsFile::Unknown) => return Ok(RobotsAnswer::Unknown),
+            Some(RobotsFile::Moved(detour)) => return Ok(RobotsAnswer::Moved { to: detour.url.to_string() }),
+            Some(RobotsFile::Known { stale_at, rules: None, .. }) => {
+                return Ok(RobotsAnswer::None { stale_at: *stale_at });
+            }
+            Some(RobotsFile::Known { stale_at, rules: Some(rules), .. }) => (*stale_at, rules),
+        };
+        let read;
+        let parsed = match (rules.parsed.as_deref(), rules.kept_at) {
+            (Some(parsed), _) => parsed,
+            (None, None) => return Ok(RobotsAnswer::Unknown),
+            (None, Some(position)) => {
+                let Some(lines) = journal.rules(position)? else { return Ok(RobotsAnswer::Unknown) };
+                read = Robots::parse(lines, &self.politeness.agent);
+                &read
+            }
+        };
+        let Ruling { allowed, rule } = parsed.ruling(path_and_query);
+        Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stale_at })
+    }
+
+    fn account(&self, host: &Host) -> HostAccount {
+        HostAccount {
+            key: host.key.to_string(),
+            due: host.due,
+            delay: host.delay(self.politeness),
+            failures: host.failures,
+            has_answered: host.has_answered,
+            is_retired: host.state == HostState::Retired,
+            is_leased: matches!(host.state, HostState::Leased { .. } | HostState::LeasedRobots),
+            queued: host.queue.len().into(),
+        }
+    }
+}

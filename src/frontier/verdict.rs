@@ -1,0 +1,191 @@
+use std::fmt;
+
+use super::explanation::{Chance, times};
+use super::{Explanation, Fetched, History, HostAccount, Place, Refusal, Remembered, RobotsAnswer, Timestamp};
+use crate::seen::Sighting;
+
+/// Why a URL was not fetched, or that it was. Displayed in plain words, on a line.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// There is a response, whatever its status, or a last failure.
+    Fetched(Fetched),
+    /// It is done, and no record of it was found.
+    NoRecord {
+        /// Tries.
+        attempts: u8,
+        /// There was one, by the journal: it is not written yet, or was lost in a crash, and the URL is asked for again.
+        is_missing: bool,
+    },
+    /// New: no page that was fetched links to it, or none near enough, or only where links are not followed.
+    NotFound {
+        /// Links from a seed at most.
+        max_depth: Option<u32>,
+        /// What else would keep it from being fetched.
+        unless: Option<String>,
+    },
+    /// Not for this crawl.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// By which rule.
+        rule: String,
+    },
+    /// It is remembered as seen, and nobody knows of its admission.
+    Seen {
+        /// The chance that it is new and was taken for seen; `None` for a seen set that is never wrong.
+        chance: Option<f64>,
+        /// The journal may have known, but its oldest part is gone.
+        is_cut: bool,
+        /// The journal was asked.
+        is_asked: bool,
+    },
+    /// It is queued.
+    Waiting {
+        /// Tries so far.
+        attempts: u8,
+        /// URLs of its host that go first.
+        ahead: u64,
+        /// Its host may be asked then; `None` for now.
+        due: Option<Timestamp>,
+        /// The host's robots.txt goes first.
+        is_robots_first: bool,
+    },
+}
+
+impl Verdict {
+    /// The verdict's name for programs: `fetched`, `no_record`, `not_found`, `refused`, `seen`, `waiting`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Fetched(_) => "fetched",
+            Self::NoRecord { .. } => "no_record",
+            Self::NotFound { .. } => "not_found",
+            Self::Refused { .. } => "refused",
+            Self::Seen { .. } => "seen",
+            Self::Waiting { .. } => "waiting",
+        }
+    }
+
+    pub(super) fn of(of: &Explanation) -> Self {
+        if let Some(page) = &of.page {
+            return Self::Fetched(page.clone());
+        }
+        match &of.history {
+            History::Admitted(remembered) => Self::of_admitted(of, remembered),
+            History::None { .. } | History::Unasked => Self::of_others(of),
+        }
+    }
+
+    fn of_admitted(of: &Explanation, remembered: &Remembered) -> Self {
+        let attempts = remembered.attempts;
+        if remembered.place == Place::Done {
+            return Self::NoRecord { attempts, is_missing: remembered.receipt.is_some() };
+        }
+        if let Some(refused) = retired(of).or_else(|| disallowed(of)) {
+            return refused;
+        }
+        match remembered.place {
+            Place::Queued { ahead } => Self::Waiting {
+                attempts,
+                ahead,
+                due: of.host.as_ref().map(|host| host.due).filter(|due| *due > of.now),
+                is_robots_first: matches!(of.robots, RobotsAnswer::Unknown | RobotsAnswer::Moved { .. }),
+            },
+            Place::Done | Place::Dropped => {
+                Self::Refused { refusal: Refusal::Robots, rule: "as it was when the URL's turn came".to_owned() }
+            }
+        }
+    }
+
+    fn of_others(of: &Explanation) -> Self {
+        let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
+        if let Some((refusal, rule)) = ruled {
+            return Self::Refused { refusal, rule: rule.unwrap_or_default() };
+        }
+        let hindrance = retired(of).or_else(|| disallowed(of));
+        if of.sighting == Sighting::New {
+            let unless = hindrance.map(|hindrance| hindrance.to_string());
+            return Self::NotFound { max_depth: of.max_depth, unless };
+        }
+        // What is found for a retired host is refused without an entry in the journal. A frontier in use cannot say whether a URL
+        // was fetched before its host was retired, or before robots.txt disallowed it.
+        match hindrance {
+            Some(Self::Refused { refusal: Refusal::HostRetired, rule }) if of.history != History::Unasked => {
+                Self::Refused { refusal: Refusal::HostRetired, rule }
+            }
+            _ => Self::Seen {
+                chance: of.false_positive_rate,
+                is_cut: of.history == History::None { is_cut: true },
+                is_asked: of.history != History::Unasked,
+            },
+        }
+    }
+}
+
+fn retired(of: &Explanation) -> Option<Verdict> {
+    let HostAccount { key, failures, .. } = of.host.as_ref().filter(|host| host.is_retired)?;
+    let rule = format!("{key} failed {} in a row", times((*failures).into()));
+    Some(Verdict::Refused { refusal: Refusal::HostRetired, rule })
+}
+
+fn disallowed(of: &Explanation) -> Option<Verdict> {
+    match &of.robots {
+        RobotsAnswer::Ruled { allowed: false, rule, .. } => {
+            // What takes too long to match is disallowed by no line.
+            let rule = rule.clone().unwrap_or_else(|| "too long to match".to_owned());
+            Some(Verdict::Refused { refusal: Refusal::Robots, rule })
+        }
+        _ => None,
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fetched(Fetched { status: Some(status), error: None, .. }) => write!(f, "fetched: {status}"),
+            Self::Fetched(Fetched { status, error, .. }) => {
+                write!(f, "failed: {}", error.as_deref().unwrap_or("no response"))?;
+                status.iter().try_for_each(|status| write!(f, " (status {status})"))
+            }
+            Self::NoRecord { attempts, is_missing: false } => {
+                write!(f, "fetched, or given up: tried {}, and its record was not kept", times((*attempts).into()))
+            }
+            Self::NoRecord { is_missing: true, .. } => f.write_str(
+                "fetched, or given up, and its record is missing: it is not written yet, or a crash took it, and a resume asks for it again",
+            ),
+            Self::NotFound { max_depth, unless } => {
+                f.write_str("never found, or only where links are not followed")?;
+                max_depth.iter().try_for_each(|most| write!(f, ", or deeper than scope.max_depth = {most}"))?;
+                unless.iter().try_for_each(|unless| write!(f, "; it would be {unless}"))
+            }
+            Self::Refused { refusal: Refusal::Robots, rule } => write!(f, "not fetched: robots.txt disallows it: {rule}"),
+            Self::Refused { refusal: Refusal::HostRetired, rule } => {
+                write!(f, "not fetched: its host is not asked any more: {rule}")
+            }
+            Self::Refused { refusal, rule } => write!(f, "refused: {refusal} ({rule})"),
+            Self::Seen { chance, is_cut, is_asked } => {
+                f.write_str("seen already")?;
+                f.write_str(if *is_cut { ", in a part of the journal that is gone" } else { "" })?;
+                match (*chance, *is_asked) {
+                    (Some(chance), _) => write!(f, ", or taken for seen by the filter (chance {})", Chance(chance)),
+                    (None, true) if !is_cut => f.write_str(", and the journal has nothing of it"),
+                    (None, _) => Ok(()),
+                }
+            }
+            Self::Waiting { attempts, ahead, due, is_robots_first } => {
+                f.write_str("waiting: ")?;
+                if *attempts > 0 {
+                    write!(f, "tried {}; ", times((*attempts).into()))?;
+                }
+                if *ahead > 0 {
+                    write!(f, "{ahead} more of its host go first; ")?;
+                }
+                let what = if *is_robots_first { "its host may be asked, for robots.txt first," } else { "its host may be asked" };
+                match due {
+                    Some(due) => write!(f, "{what} at {due}"),
+                    None => write!(f, "{what} now"),
+                }
+            }
+        }
+    }
+}
