@@ -27,6 +27,8 @@ pub(super) enum Request {
     Config { defaults: bool },
     /// Crawl.
     Crawl,
+    /// Say why these URLs were not fetched, or that they were.
+    Explain { urls: Vec<String>, job: PathBuf, json: bool },
     /// Go on with the crawl of this job, as it was set.
     Resume { job: PathBuf },
     /// Print what a robots.txt says to the URLs on standard input.
@@ -64,6 +66,11 @@ impl CommandLine {
             "canonicalize" => Request::Canonicalize { base: own.get_one("base").cloned() },
             "completions" => Request::Completions { script: completions(own) },
             "config" => Request::Config { defaults: own.get_flag("defaults") },
+            "explain" => Request::Explain {
+                urls: own.get_many("urls").into_iter().flatten().cloned().collect(),
+                job: path("job"),
+                json: own.get_flag("json"),
+            },
             "robots" => {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
@@ -177,6 +184,7 @@ fn command() -> Command {
                 )
                 .args(settings()),
         )
+        .subcommand(explain())
         .subcommand(
             Command::new("resume")
                 .about("Go on with a crawl, with the settings that it had, and those given here over them")
@@ -222,6 +230,29 @@ fn command() -> Command {
                 )
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON")),
         )
+}
+
+fn explain() -> Command {
+    Command::new("explain")
+        .about("Say why URLs were not fetched, or that they were: each rule, the filter, the host, the journal")
+        .arg(
+            Arg::new("urls")
+                .required(true)
+                .num_args(1..)
+                .value_name("URL")
+                .value_parser(NonEmptyStringValueParser::new())
+                .help("The URLs, in any spelling"),
+        )
+        .arg(
+            Arg::new("job")
+                .long("job")
+                .value_name("DIR")
+                .default_value("crawl")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::DirPath)
+                .help("The job directory; nothing is written to it, and another process may be crawling into it"),
+        )
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, a line for each URL"))
 }
 
 /// The flag of a setting.
@@ -287,11 +318,12 @@ fn after_long_help() -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 6] = [
+const EXAMPLES: [(&str, &str); 7] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
     ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
+    ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --json", "the report of a crawl, again"),
 ];

@@ -155,7 +155,7 @@ fn kept(job: &Job, finished: &Finished, written: io::Result<u64>, is_kept: bool)
 }
 
 /// A setting that a floor below refuses, told with the place where it was given.
-fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
+pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
     let (key, reason) = match error {
         CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
         CrawlError::Frontier(FrontierError::Option { option, reason, .. }) => (*option, reason.as_str()),

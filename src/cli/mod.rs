@@ -4,6 +4,7 @@ mod arguments;
 mod config;
 mod crawl;
 mod exit;
+mod explain;
 mod field;
 mod layers;
 mod lines;
@@ -60,6 +61,7 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
         Request::Crawl => return crawl::crawl(&checked(settings(line)?)?),
+        Request::Explain { urls, job, json } => explain::explain(&checked(of_job(line, job)?)?, urls, *json)?,
         Request::Resume { job } => return crawl::crawl(&checked(of_job(line, job)?)?),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
         Request::Seen(request) => seen::run(request, &settings(line)?.settings)?,

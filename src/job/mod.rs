@@ -17,14 +17,17 @@
 pub mod checkpoint;
 mod directory;
 mod error;
+mod explain;
 mod fields;
 pub mod journal;
 mod manifest;
 mod open;
 mod replace;
+mod trail;
 
 pub use directory::Job;
 pub use error::JobError;
+pub use explain::{Explained, explain};
 pub use manifest::Manifest;
 pub use open::{JobJournal, OpenError, OpenOptions, Opening};
 pub use replace::{replace, replace_with};

@@ -1,0 +1,145 @@
+//! `crawler explain`: why a URL was not fetched, or not yet, from what its job has kept.
+
+use serde_json::{Value, json};
+
+use super::crawl::{refused, unfit};
+use super::exit::{Exit, Failure};
+use super::layers::Layers;
+use super::output::{self, Safe, print};
+use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
+use crate::crawl::{Clock, CrawlError, look_up};
+use crate::frontier::{Explanation, History, Place, Refusal, RobotsAnswer, Ruled, Verdict, Via};
+use crate::job::{Explained, Job, explain as explain_from};
+use crate::seen::Sighting;
+
+/// Answers for each URL, in the order given.
+pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<(), Failure> {
+    let settings = &layers.settings;
+    let job = Job::open_for_reading(&settings.job.dir).map_err(|error| refused(&error))?;
+    let options = &settings.crawl.frontier;
+    let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes);
+    let canonical: Vec<_> = urls.iter().map(|url| canonicalizer.canonicalize(url)).collect();
+    let asked: Vec<CanonicalUrl> = canonical.iter().filter_map(|url| url.as_ref().ok()).cloned().collect();
+    let Explained { mut explanations, damaged, .. } = explain_from(&job, options, &asked, Clock::start().now())
+        .map_err(|error| unfit(layers, &CrawlError::Checkpoint(error)))?;
+    for damage in &damaged {
+        output::warn(&damage.to_string());
+    }
+    look_up(&job.pages_path(), &mut explanations).map_err(|error| {
+        Failure::caused(Exit::Failed, &format!("cannot read {}", job.pages_path().display()), &error)
+    })?;
+    print(|out| {
+        let mut explanations = explanations.iter();
+        for (text, url) in urls.iter().zip(&canonical) {
+            match (url, json) {
+                (Ok(_), false) => {
+                    let text = explanations.next().map(ToString::to_string).unwrap_or_default();
+                    text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line)))?;
+                }
+                (Ok(_), true) => {
+                    explanations.next().map_or(Ok(()), |explanation| writeln!(out, "{}", to_json(explanation)))?;
+                }
+                (Err(error), false) => {
+                    writeln!(out, "{}\n  url          {}", not_a_url(error), Safe(text))?;
+                }
+                (Err(error), true) => {
+                    let refusal = Refusal::from(error).name();
+                    let verdict = not_a_url(error).to_string();
+                    writeln!(
+                        out,
+                        "{}",
+                        json!({ "verdict": "refused", "refusal": refusal, "text": verdict, "url": text })
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The verdict on a text that is no URL.
+fn not_a_url(error: &AddressError) -> Verdict {
+    Verdict::Refused { refusal: error.into(), rule: error.to_string() }
+}
+
+/// On one line. Every key is there in each line; `null` is "not known", or "none".
+fn to_json(explanation: &Explanation) -> Value {
+    let Explanation { scope, trap, host, history, page, .. } = explanation;
+    let verdict = explanation.verdict();
+    let refusal = match &verdict {
+        Verdict::Refused { refusal, .. } => Some(refusal.name()),
+        _ => None,
+    };
+    json!({
+        "verdict": verdict.name(),
+        "refusal": refusal,
+        "text": verdict.to_string(),
+        "url": explanation.wire,
+        "key": explanation.key,
+        "fingerprint": format!("{:016x}", explanation.fingerprint.bits()),
+        "scope": ruled(scope),
+        "trap": ruled(trap),
+        "seen": {
+            "sighting": if explanation.sighting == Sighting::New { "new" } else { "seen" },
+            "shard": explanation.shard,
+            "false_positive_rate": explanation.false_positive_rate,
+        },
+        "robots": robots(&explanation.robots),
+        "host": host.as_ref().map(|host| json!({
+            "key": host.key,
+            "due": host.due.to_string(),
+            "delay_ms": u64::try_from(host.delay.as_millis()).unwrap_or(u64::MAX),
+            "failures": host.failures,
+            "has_answered": host.has_answered,
+            "retired": host.is_retired,
+            "queued": host.queued,
+        })),
+        "journal": journal(history),
+        "page": page.as_ref().map(|page| json!({
+            "status": page.status,
+            "error": page.error,
+            "fetched_at": page.at,
+        })),
+    })
+}
+
+fn ruled(ruled: &Ruled) -> Value {
+    json!({ "refusal": ruled.refusal.map(Refusal::name), "rule": ruled.rule })
+}
+
+fn robots(answer: &RobotsAnswer) -> Value {
+    let (state, rule, stale_at, moved) = match answer {
+        RobotsAnswer::Ignored => ("ignored", None, None, None),
+        RobotsAnswer::Moved { to } => ("moved", None, None, Some(to)),
+        RobotsAnswer::None { stale_at } => ("none", None, Some(stale_at), None),
+        RobotsAnswer::Ruled { allowed, rule, stale_at } => {
+            (if *allowed { "allows" } else { "disallows" }, rule.as_ref(), Some(stale_at), None)
+        }
+        RobotsAnswer::Unknown => ("unknown", None, None, None),
+    };
+    json!({ "answer": state, "rule": rule, "stale_at": stale_at.map(ToString::to_string), "moved_to": moved })
+}
+
+fn journal(history: &History) -> Value {
+    let History::Admitted(remembered) = history else { return Value::Null };
+    let via = match remembered.via {
+        Via::Seed => "seed",
+        Via::Link => "link",
+        Via::Redirect => "redirect",
+    };
+    let (place, ahead) = match remembered.place {
+        Place::Done => ("done", None),
+        Place::Dropped => ("dropped", None),
+        Place::Queued { ahead } => ("queued", Some(ahead)),
+    };
+    json!({
+        "position": remembered.position.to_u64(),
+        "url": remembered.wire,
+        "depth": remembered.depth,
+        "via": via,
+        "referrer": remembered.referrer_url,
+        "attempts": remembered.attempts,
+        "place": place,
+        "ahead": ahead,
+    })
+}

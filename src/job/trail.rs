@@ -1,0 +1,49 @@
+use crate::address::{CanonicalUrl, Canonicalizer};
+use crate::frontier::{History, Position, Receipt, Record, Remembered};
+
+/// What a journal says of one URL, followed record by record.
+pub(super) struct Trail<'a> {
+    url: &'a CanonicalUrl,
+    /// How the wire URLs of all its spellings begin.
+    prefix: &'a str,
+    remembered: Option<Remembered>,
+}
+
+impl<'a> Trail<'a> {
+    pub(super) fn of(url: &'a CanonicalUrl) -> Self {
+        // To the host's end: behind it, the wire URL may have a dot that the key has not.
+        let end = url.origin().find(url.host()).map_or(0, |at| at + url.host().len());
+        Self { url, prefix: &url.origin()[..end], remembered: None }
+    }
+
+    /// Takes the next record. Canonicalizes the URLs of its own host, and compares of others the beginning.
+    pub(super) fn record(&mut self, position: Position, record: &Record<'_>, canonicalizer: &Canonicalizer) {
+        match record {
+            Record::Admitted(entry) if entry.wire.starts_with(self.prefix) => {
+                if canonicalizer.canonicalize(entry.wire).is_ok_and(|url| url.key() == self.url.key()) {
+                    self.remembered = Some(Remembered::new(position, entry));
+                }
+            }
+            Record::Settled(settled) => {
+                if let Some(remembered) = &mut self.remembered
+                    && remembered.position == settled.position
+                {
+                    remembered.settle(settled);
+                }
+            }
+            Record::Resumed { output } => {
+                if let Some(remembered) = &mut self.remembered
+                    && remembered.receipt.is_some_and(|Receipt { end, .. }| end > *output)
+                {
+                    remembered.reopen();
+                }
+            }
+            Record::Admitted(_) | Record::Host(_) => {}
+        }
+    }
+
+    /// `is_cut`: the journal's oldest part is gone.
+    pub(super) fn history(self, is_cut: bool) -> History {
+        self.remembered.map_or(History::None { is_cut }, History::Admitted)
+    }
+}

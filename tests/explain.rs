@@ -1,0 +1,526 @@
+//! "Why was this URL not fetched?": each verdict, in a world made for it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crawler::address::{CanonicalUrl, FingerprintKey};
+use crawler::frontier::{
+    Admission, Explanation, Failure, Found, Frontier, FrontierOptions, History, Journal, LeaseKind, Next, Outcome,
+    Place, Position, RobotsAnswer, ScopeKind, Timestamp,
+};
+use crawler::job::checkpoint::Checkpoints;
+use crawler::job::journal::{Disk, FileJournal, JournalOptions};
+use crawler::job::{Job, explain};
+use crawler::seen::{Layout, Sighting};
+use tempfile::TempDir;
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private/\nCrawl-delay: 5\n";
+
+/// A job of a crawl that nobody runs: the test leases, answers and completes.
+struct World {
+    directory: TempDir,
+    job: Job,
+    options: FrontierOptions,
+    frontier: Frontier<FileJournal>,
+    now: Timestamp,
+}
+
+impl World {
+    fn new(change: impl FnOnce(&mut FrontierOptions)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = FrontierOptions::default();
+        options.fingerprint_key = Some(FingerprintKey::from_u64(7));
+        options.seen.capacity = 1000;
+        change(&mut options);
+        let job = Job::create(&directory.path().join("job"), false, FingerprintKey::from_u64(7)).unwrap();
+        let disk = Disk::at(&job.frontier_directory()).unwrap();
+        let mut journal = JournalOptions::default();
+        journal.segment_bytes = 256;
+        let journal = FileJournal::open(disk, job.manifest().id, &journal, Position::default(), |_, _| {}).unwrap().0;
+        let frontier = Frontier::with_journal(&options, journal).unwrap();
+        Self { directory, job, options, frontier, now: Timestamp::from_micros(1_000_000) }
+    }
+
+    fn of(seed: &str) -> Self {
+        let mut world = Self::new(|_| {});
+        world.seed(seed);
+        world
+    }
+
+    fn seed(&mut self, url: &str) {
+        assert_eq!(self.frontier.seed(url, self.now).unwrap(), None);
+    }
+
+    /// Answers so many leases: a URL that is not in the web gets a 404, one whose body is none no answer.
+    fn answer(&mut self, web: &[(&str, Option<&str>)], leases: usize) {
+        for _ in 0..leases {
+            let lease = loop {
+                match self.frontier.next(self.now).unwrap() {
+                    Next::Fetch(lease) => break lease,
+                    Next::Wait(until) => self.now = until,
+                    next => panic!("{next:?}"),
+                }
+            };
+            let body = web.iter().find(|(url, _)| *url == lease.url()).map(|(_, body)| *body);
+            let outcome = match body {
+                Some(None) => Outcome::Failed(Failure::Connect),
+                Some(Some(body)) => {
+                    if lease.kind() == LeaseKind::Page {
+                        self.frontier.links(&lease, body.split_whitespace(), self.now).unwrap();
+                    }
+                    Outcome::response(&lease, 200, body.as_bytes())
+                }
+                None => Outcome::response(&lease, 404, &[]),
+            };
+            self.frontier.complete(lease, outcome, self.now).unwrap();
+        }
+    }
+
+    fn url(&self, url: &str) -> CanonicalUrl {
+        self.frontier.gate().canonicalizer().canonicalize(url).unwrap()
+    }
+
+    /// What the frontier says.
+    fn live(&mut self, url: &str) -> Explanation {
+        let url = self.url(url);
+        self.frontier.explain(&url, self.now).unwrap()
+    }
+
+    /// What the job's files say.
+    fn kept(&mut self, url: &str) -> Explanation {
+        self.frontier.flush(self.now).unwrap();
+        let before = files(self.directory.path());
+        let explained = explain(&self.job, &self.options, &[self.url(url)], self.now).unwrap();
+        assert_eq!(files(self.directory.path()), before, "nothing is written");
+        assert!(explained.damaged.is_empty());
+        explained.explanations.into_iter().next().unwrap()
+    }
+
+    fn verdict(&mut self, url: &str) -> String {
+        self.kept(url).verdict().to_string()
+    }
+
+    /// What the frontier and the job's files say, which is the same.
+    #[track_caller]
+    fn says(&mut self, url: &str, verdict: &str) {
+        assert_eq!([self.live(url), self.kept(url)].map(|of| of.verdict().to_string()), [verdict; 2], "{url}");
+    }
+
+    /// Writes a checkpoint, and takes away what of the journal it makes needless.
+    fn checkpoint(&mut self) {
+        let disk = Disk::at(&self.job.frontier_directory()).unwrap();
+        let mut checkpoints = Checkpoints::open(disk, self.job.manifest().id).unwrap();
+        self.frontier.flush(self.now).unwrap();
+        let end = self.frontier.journal().end();
+        let mut draft = checkpoints.begin(end).unwrap();
+        draft.hosts(|slice, to| (end, self.frontier.save(slice, to).has_more)).unwrap();
+        draft.seen(self.frontier.gate().seen()).unwrap();
+        draft.commit(&self.options.keys, self.frontier.counts(end), &[]).unwrap();
+    }
+}
+
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files_here): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let here = files_here.into_iter().map(|path| (path.clone(), fs::read(path).unwrap()));
+    here.chain(folders.iter().flat_map(|folder| files(folder))).collect()
+}
+
+#[test]
+fn the_rule_that_refuses_is_named() {
+    let mut world = World::new(|options| {
+        options.scope.exclude = vec!["no-such".to_owned(), r"\.zip$".to_owned()];
+        options.scope.include = vec!["/a".to_owned(), "/b".to_owned()];
+        options.traps.path_segments = 4;
+        options.traps.segment_repeats = 2;
+    });
+    world.seed("https://example.org/");
+    world.says("https://example.com/a", "refused: out_of_scope (scope.kind = host)");
+    world.says("https://example.org/a.zip", r"refused: excluded (scope.exclude = \.zip$)");
+    world.says("https://example.org/c", "refused: not_included (scope.include = /a or /b)");
+    world.says("https://example.org/a/1/2/3/4", "refused: path_too_deep (traps.path_segments = 4)");
+    world.says("https://example.org/a/a/a", "refused: repeated_segments (traps.segment_repeats = 2)");
+    world.says("https://example.org/a", "never found, or only where links are not followed");
+}
+
+#[test]
+fn who_is_found_too_deep_may_never_be_remembered() {
+    let mut world = World::new(|options| options.scope.max_depth = Some(0));
+    world.seed("https://example.org/");
+    world.says("https://example.org/a", "refused: too_deep (scope.max_depth = 0)");
+    let mut world = World::new(|options| options.scope.max_depth = Some(1));
+    world.seed("https://example.org/");
+    world.says(
+        "https://example.org/a",
+        "never found, or only where links are not followed, or deeper than scope.max_depth = 1",
+    );
+}
+
+#[test]
+fn a_seed_may_lie_where_no_link_may_lead() {
+    let mut world = World::new(|options| {
+        options.scope.kind = ScopeKind::Page;
+        options.traps.segment_repeats = 1;
+    });
+    world.seed("https://example.org/a/a");
+    let kept = world.kept("https://example.org/a/a");
+    assert_eq!((kept.scope.refusal, kept.trap.refusal), (None, None));
+    assert_eq!(kept.verdict().name(), "waiting");
+}
+
+#[test]
+fn to_be_explained_is_not_to_be_found() {
+    let mut world = World::of("https://example.org/");
+    let (found, refused) = (world.frontier.gate().found(), world.frontier.gate().refusals());
+    for _ in 0..2 {
+        assert_eq!(world.live("https://example.org/a").sighting, Sighting::New);
+        assert_eq!(world.live("https://example.com/").host, None);
+    }
+    assert_eq!((world.frontier.gate().found(), world.frontier.gate().refusals()), (found, refused));
+    world.seed("https://example.org/a");
+    assert_eq!(world.live("https://example.org/a").sighting, Sighting::Seen);
+}
+
+#[test]
+fn who_waits_is_told_until_when_and_for_whom() {
+    let mut world = World::of("https://example.org/");
+    assert_eq!(world.verdict("https://example.org/"), "waiting: its host may be asked, for robots.txt first, now");
+    let web = [("https://example.org/robots.txt", Some(ROBOTS)), ("https://example.org/", Some("/a /b?y=1&x=2 /c"))];
+    world.answer(&web, 2);
+    let kept = world.kept("https://example.org/b?x=2&y=1");
+    // Five seconds for robots.txt, five for the page.
+    let due = "1970-01-01T00:00:11.000Z";
+    assert_eq!(
+        kept.verdict().to_string(),
+        format!("waiting: 1 more of its host go first; its host may be asked at {due}")
+    );
+    let host = kept.host.unwrap();
+    assert_eq!((host.queued, host.failures, host.delay, host.has_answered), (3, 0, Duration::from_secs(5), true));
+    assert_eq!(host.due.to_string(), due);
+    let History::Admitted(remembered) = kept.history else { panic!("{:?}", kept.history) };
+    assert_eq!(remembered.wire, "https://example.org/b?y=1&x=2", "as it was found");
+    assert_eq!((remembered.depth, remembered.place), (1, Place::Queued { ahead: 1 }));
+    assert_eq!(remembered.referrer_url.as_deref(), Some("https://example.org/"));
+    assert_eq!(world.live("https://example.org/b").host.unwrap().queued, 3);
+}
+
+#[test]
+fn who_failed_waits_with_its_tries() {
+    let mut world = World::of("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", Some("")), ("https://example.org/", None)], 2);
+    let verdict = world.verdict("https://example.org/");
+    assert!(verdict.starts_with("waiting: tried once; its host may be asked at "), "{verdict}");
+    let host = world.kept("https://example.org/").host.unwrap();
+    assert_eq!((host.failures, host.is_retired), (1, false));
+}
+
+#[test]
+fn robots_refuse_by_their_line_before_and_after_the_turn() {
+    let mut world = World::of("https://example.org/");
+    let web = [("https://example.org/robots.txt", Some(ROBOTS)), ("https://example.org/", Some("/private/a /b"))];
+    world.answer(&web, 2);
+    let disallowed = "not fetched: robots.txt disallows it: Disallow: /private/";
+    assert_eq!(world.verdict("https://example.org/private/a"), disallowed);
+    world.answer(&web, 1);
+    assert_eq!(world.verdict("https://example.org/private/a"), disallowed);
+    let never = world.verdict("https://example.org/private/b");
+    assert_eq!(never, format!("never found, or only where links are not followed; it would be {disallowed}"));
+    world.checkpoint();
+    let kept = world.kept("https://example.org/private/a");
+    assert_eq!(kept.verdict().to_string(), disallowed, "rules that only the journal has");
+    let RobotsAnswer::Ruled { stale_at, .. } = kept.robots else { panic!("{:?}", kept.robots) };
+    assert_eq!(stale_at.since(Timestamp::from_micros(1_000_000)), Duration::from_secs(24 * 3600));
+    assert_eq!(world.live("https://example.org/private/a").robots, kept.robots);
+}
+
+#[test]
+fn robots_that_are_ignored_refuse_nothing() {
+    let mut world = World::new(|options| options.politeness.robots = false);
+    world.seed("https://example.org/private/");
+    assert_eq!(world.kept("https://example.org/private/").robots, RobotsAnswer::Ignored);
+    assert_eq!(world.verdict("https://example.org/private/"), "waiting: its host may be asked now");
+}
+
+#[test]
+fn a_retired_host_is_told_with_its_failures() {
+    let mut world = World::of("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", None)], 3);
+    let retired = "not fetched: its host is not asked any more: https://example.org failed 3 times in a row";
+    assert_eq!(world.verdict("https://example.org/"), retired);
+    // Found later, it is refused, and the journal has nothing of it.
+    assert_eq!(world.frontier.seed("https://example.org/late", world.now).unwrap(), None);
+    world.checkpoint();
+    assert_eq!(world.verdict("https://example.org/late"), retired);
+}
+
+#[test]
+fn who_is_done_has_a_record_or_not() {
+    let mut world = World::of("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", Some("")), ("https://example.org/", Some(""))], 2);
+    let done = "fetched, or given up: tried once, and its record was not kept";
+    assert_eq!(world.verdict("https://example.org/"), done);
+    world.checkpoint();
+    assert_eq!(world.verdict("https://example.org/"), done);
+}
+
+#[test]
+fn who_is_seen_without_an_admission_may_be_lost_to_the_filter() {
+    let mut world = World::of("https://example.org/");
+    let found = Found::seed(world.url("https://example.org/a"));
+    // Remembered, and never submitted: to the journal, as good as taken for seen by mistake.
+    assert!(matches!(world.frontier.gate().admit(found), Admission::Admitted(_)));
+    world.checkpoint();
+    for of in [world.live("https://example.org/a"), world.kept("https://example.org/a")] {
+        let verdict = of.verdict().to_string();
+        assert!(verdict.starts_with("seen already, or taken for seen by the filter (chance "), "{verdict}");
+        assert!(of.false_positive_rate.is_some_and(|rate| rate < 1e-4), "{:?}", of.false_positive_rate);
+        assert_eq!(of.shard, world.frontier.gate().seen().shard_of(of.fingerprint));
+    }
+}
+
+#[test]
+fn a_seen_set_that_is_never_wrong_is_not_suspected() {
+    let mut world = World::new(|options| options.seen.layout = Layout::Exact);
+    world.seed("https://example.org/");
+    let found = Found::seed(world.url("https://example.org/a"));
+    assert!(matches!(world.frontier.gate().admit(found), Admission::Admitted(_)));
+    world.checkpoint();
+    assert_eq!(world.live("https://example.org/a").verdict().to_string(), "seen already");
+    assert_eq!(world.verdict("https://example.org/a"), "seen already, and the journal has nothing of it");
+}
+
+/// Pages done long ago, in a journal whose oldest part is gone.
+fn cut_world() -> World {
+    let mut world = World::of("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", Some("")), ("https://example.org/", Some("/a /b /c /d"))], 6);
+    world.checkpoint();
+    let end = world.frontier.journal().end();
+    world.frontier.journal_mut().remove_before(end).unwrap();
+    world
+}
+
+#[test]
+fn a_journal_that_was_cut_says_so() {
+    let mut world = cut_world();
+    let kept = world.kept("https://example.org/");
+    assert_eq!(kept.history, History::None { is_cut: true });
+    let verdict = kept.verdict().to_string();
+    let cut = "seen already, in a part of the journal that is gone, or taken for seen by the filter (chance ";
+    assert!(verdict.starts_with(cut), "{verdict}");
+}
+
+#[cfg(feature = "crawl")]
+#[test]
+fn a_record_is_found_where_the_journal_knows_no_more() {
+    use crawler::crawl::{PageRecord, look_up};
+
+    let mut world = cut_world();
+    let mut explanations = [world.kept("https://example.org/"), world.kept("https://example.org/x")];
+    let record = |key: &str, status| {
+        let mut record = PageRecord { key: key.to_owned(), status: Some(status), ..PageRecord::default() };
+        record.referrer = Some("https://example.org/x".to_owned());
+        serde_json::to_string(&record).unwrap() + "\n"
+    };
+    let path = world.job.pages_path();
+    look_up(&path, &mut explanations).unwrap();
+    assert_eq!(explanations[0].page, None, "there is no file");
+    let lines = [record("https://example.org/a", 200), record("https://example.org/", 204)].concat();
+    fs::write(&path, lines + "{\"key\":\"https://example.org/").unwrap();
+    look_up(&path, &mut explanations).unwrap();
+    assert_eq!(explanations[0].verdict().to_string(), "fetched: 204");
+    assert_eq!(explanations[1].page, None, "a referrer is no page");
+}
+
+#[test]
+fn what_a_crash_took_of_the_output_is_told() {
+    let mut world = World::of("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", Some(""))], 1);
+    world.now = world.now + Duration::from_secs(9);
+    let Next::Fetch(lease) = world.frontier.next(world.now).unwrap() else { panic!("it is due") };
+    let outcome = Outcome::response(&lease, 200, &[]);
+    world.frontier.complete_with(lease, outcome, Some(b"{}\n"), world.now).unwrap();
+    let verdict = world.verdict("https://example.org/");
+    assert!(verdict.contains("its record is missing"), "{verdict}");
+    world.frontier.journal_mut().record(&crawler::frontier::Record::Resumed { output: 0 }).unwrap();
+    let verdict = world.verdict("https://example.org/");
+    assert!(verdict.starts_with("waiting: its host may be asked "), "{verdict}");
+}
+
+#[test]
+fn a_journal_that_is_looked_at_cannot_be_written() {
+    let mut world = World::of("https://example.org/");
+    world.frontier.flush(world.now).unwrap();
+    let disk = Disk::for_reading(&world.job.frontier_directory());
+    let mut shown = 0;
+    let mut journal =
+        FileJournal::look(disk, world.job.manifest().id, Position::default(), |_, _| shown += 1).unwrap().0;
+    assert_eq!(shown, 1);
+    let record = crawler::frontier::Record::Resumed { output: 0 };
+    assert_eq!(journal.record(&record).unwrap_err().to_string(), "the journal is only read");
+    assert!(Journal::flush(&mut journal, world.now).is_err());
+}
+
+#[test]
+fn the_whole_explanation_is_text() {
+    let mut world = World::of("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", Some(ROBOTS)), ("https://example.org/", Some("/a"))], 2);
+    let text = world.kept("https://example.org/a?utm_source=x").to_string();
+    let fingerprint = world.url("https://example.org/a").fingerprint(FingerprintKey::from_u64(7)).bits();
+    let shard = world.live("https://example.org/a").shard;
+    let journal = text.lines().find(|line| line.starts_with("  journal")).unwrap();
+    let expected = [
+        "waiting: its host may be asked at 1970-01-01T00:00:11.000Z".to_owned(),
+        "  url          https://example.org/a?utm_source=x".to_owned(),
+        "  key          https://example.org/a".to_owned(),
+        format!("  fingerprint  {fingerprint:016x}"),
+        "  scope        passes (scope.kind = host: a seed opened it)".to_owned(),
+        "  traps        passes".to_owned(),
+    ];
+    assert_eq!(text.lines().take(6).collect::<Vec<_>>(), expected);
+    assert!(text.contains(&format!("\n  filter       seen, says shard {shard}, which takes ")), "{text}");
+    assert!(
+        text.contains("\n  robots.txt   allows it: no line matches; fetched again from 1970-01-02T00:00:01.000Z\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n  host         https://example.org: due 1970-01-01T00:00:11.000Z, delay 5s, 1 queued, 0 failures in a row\n"),
+        "{text}"
+    );
+    assert!(journal.starts_with("  journal      admitted at "), "{text}");
+    assert!(
+        journal.ends_with(": a link, depth 1, found on https://example.org/; queued behind 0, tried 0 times"),
+        "{text}"
+    );
+}
+
+/// The command, over a small site of this machine.
+#[cfg(feature = "cli")]
+mod command {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::process::{Command, Output};
+    use std::thread;
+
+    use serde_json::Value;
+
+    use super::files;
+
+    const ENVIRONMENT: [(&str, &str); 2] =
+        [("CRAWLER_POLITENESS_HOST_DELAY", "1ms"), ("CRAWLER_POLITENESS_BACKOFF", "1ms")];
+
+    /// Answers until the test's process ends.
+    fn serve(site: impl Fn(&str) -> Option<String> + Send + 'static) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let _ = answer(stream.unwrap(), &site);
+            }
+        });
+        address
+    }
+
+    fn answer(mut stream: TcpStream, site: &impl Fn(&str) -> Option<String>) -> std::io::Result<()> {
+        let lines = BufReader::new(stream.try_clone()?).lines();
+        let head: Vec<String> =
+            lines.take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty())).flatten().collect();
+        let path = head.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+        let (status, body) = site(path).map_or(("404 Not Found", String::new()), |body| ("200 OK", body));
+        let length = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        )
+    }
+
+    fn run(directory: &std::path::Path, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(directory).envs(ENVIRONMENT).output().unwrap()
+    }
+
+    #[test]
+    fn a_crawl_answers_for_each_of_its_urls() {
+        // Nobody listens there any more.
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let site = serve(move |path| match path {
+            "/robots.txt" => Some("User-agent: *\nDisallow: /private/\n".to_owned()),
+            "/" => Some(format!("<a href=/private/x>x</a><a href=http://{closed}/>y</a><a href=/gone>z</a>")),
+            _ => None,
+        });
+        let desk = tempfile::tempdir().unwrap();
+        let ran = run(desk.path(), &[&format!("http://{site}/"), "--allow-private-addresses", "--job", "job", "-q"]);
+        assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+        let before = files(desk.path());
+
+        let urls = [
+            format!("http://{site}/"),
+            format!("http://{site}/gone"),
+            format!("http://{site}/private/x"),
+            format!("http://{closed}/"),
+            format!("http://{site}/never"),
+            "https://example.org/".to_owned(),
+            "mailto:a@example.org".to_owned(),
+        ];
+        let verdicts = [
+            "fetched: 200".to_owned(),
+            "fetched: 404".to_owned(),
+            "not fetched: robots.txt disallows it: Disallow: /private/".to_owned(),
+            format!("not fetched: its host is not asked any more: http://{closed} failed 3 times in a row"),
+            "never found, or only where links are not followed".to_owned(),
+            "refused: out_of_scope (scope.kind = host)".to_owned(),
+            "refused: unsupported_scheme (scheme `mailto` is not crawled)".to_owned(),
+        ];
+        let arguments: Vec<&str> =
+            ["explain", "--job", "job"].into_iter().chain(urls.iter().map(String::as_str)).collect();
+        let ran = run(desk.path(), &arguments);
+        let (out, err) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());
+        assert_eq!((ran.status.code(), &*err), (Some(0), ""));
+        assert_eq!(out.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>(), verdicts);
+
+        let ran = run(desk.path(), &[&arguments[..], &["--json"]].concat());
+        let out = String::from_utf8(ran.stdout).unwrap();
+        let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let texts = lines.iter().map(|line| line["text"].as_str().unwrap());
+        assert_eq!(texts.collect::<Vec<_>>(), verdicts);
+        let refusals = lines.iter().map(|line| line["refusal"].as_str().unwrap_or("-"));
+        let expected = ["-", "-", "robots", "host_retired", "-", "out_of_scope", "unsupported_scheme"];
+        assert_eq!(refusals.collect::<Vec<_>>(), expected);
+        assert_eq!(lines[0]["page"]["status"], 200);
+        assert_eq!(lines[0]["journal"]["via"], "seed");
+        assert_eq!(lines[1]["journal"]["referrer"], urls[0].as_str());
+        assert_eq!(lines[2]["robots"]["rule"], "Disallow: /private/");
+        assert_eq!((&lines[3]["host"]["retired"], &lines[3]["host"]["failures"]), (&true.into(), &3.into()));
+        assert_eq!((&lines[4]["seen"]["sighting"], &lines[4]["journal"]), (&"new".into(), &Value::Null));
+        assert_eq!(files(desk.path()), before, "nothing is written");
+    }
+
+    #[test]
+    fn a_crawl_that_runs_or_was_killed_answers_too() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", silent.local_addr().unwrap());
+        let desk = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args([&url, "--allow-private-addresses", "--job", "job", "-q"]).current_dir(desk.path());
+        let mut crawl = command.envs(ENVIRONMENT).spawn().unwrap();
+        let asked = silent.accept().unwrap();
+        let explain = || String::from_utf8(run(desk.path(), &["explain", &url, "--job", "job"]).stdout).unwrap();
+        let waiting = "waiting: its host may be asked, for robots.txt first, now\n";
+        let running = explain();
+        crawl.kill().unwrap();
+        crawl.wait().unwrap();
+        drop(asked);
+        assert!(running.starts_with(waiting), "{running}");
+        assert!(explain().starts_with(waiting));
+    }
+
+    #[test]
+    fn no_job_and_no_url_are_refused() {
+        let desk = tempfile::tempdir().unwrap();
+        let none = run(desk.path(), &["explain", "https://example.org/"]);
+        assert_eq!(none.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&none.stderr).contains("holds no job"));
+        assert_eq!(run(desk.path(), &["explain", "--job", "job"]).status.code(), Some(2));
+    }
+}
