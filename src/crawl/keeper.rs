@@ -1,5 +1,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -127,7 +128,7 @@ impl Keeper {
             let crew = Arc::clone(&self.crew);
             let kept = self.keep(&told);
             if kept.is_err() {
-                crew.stop.now_because(FinishReason::StorageFailed);
+                crew.break_off(FinishReason::StorageFailed);
             }
             kept
         };
@@ -154,10 +155,8 @@ impl Keeper {
                 last = Instant::now();
             }
         }
-        // What failed to be kept is in the seen set, and would be missed for ever.
-        match self.crew.stop.reason() {
-            Some(FinishReason::StorageFailed | FinishReason::SinkFailed) => {}
-            _ => self.checkpoint()?,
+        if !self.crew.broken.load(Ordering::Acquire) {
+            self.checkpoint()?;
         }
         Ok(self.costs)
     }
@@ -191,6 +190,9 @@ impl Keeper {
         }
         let moment = crew.moment();
         pause = pause.max(moment.pause);
+        if crew.broken.load(Ordering::Acquire) {
+            return Ok(());
+        }
         // What the seen set's snapshot holds must be in the journal, and what the counts say in the output, before they
         // count. The first sync takes the time; the second, for which the frontier waits, finds little to do.
         draft.sync_journal(&moment.segment)?;

@@ -1,5 +1,6 @@
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
 
@@ -142,6 +143,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             tally: Mutex::default(),
             carried: Mutex::new(Carried::begin(clock.now())),
             crossing: RwLock::default(),
+            broken: AtomicBool::new(false),
             receipts,
             warned_full: Once::new(),
         };
@@ -192,7 +194,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         let (keeper, mut storage_error) = match keeper.transpose() {
             Ok(keeper) => (keeper, None),
             Err(error) => {
-                self.crew.stop.now_because(FinishReason::StorageFailed);
+                self.crew.break_off(FinishReason::StorageFailed);
                 (None, Some(error))
             }
         };

@@ -1,12 +1,13 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 
 use futures_util::FutureExt;
 
 use super::budget::Budget;
 use super::carried::Carried;
-use super::sink::line;
+use super::sink::{Slot, line};
 use super::visit::Visit;
 use super::{
     Fetcher, FinishReason, HeldLease, ParseOptions, PolitenessWatch, Progress, SharedFrontier, Sink, Stop, Tally,
@@ -30,6 +31,8 @@ pub(super) struct Crew<J: Journal> {
     /// Held while a page's links cross from the gate to the journal, and its numbers are counted: who holds it alone sees
     /// all of a page or nothing.
     pub(super) crossing: RwLock<()>,
+    /// Something could not be kept: the seen set may hold what the journal does not, and that would be missed for ever.
+    pub(super) broken: AtomicBool,
     /// Records can be read again after a crash, so a page is done only where its record is.
     pub(super) receipts: bool,
     /// Said once that the filter is full.
@@ -60,6 +63,12 @@ impl<J: Journal> Crew<J> {
             duplicates: self.frontier.gate().refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),
         }
+    }
+
+    /// Ends the crawl at once, and leaves its last checkpoint the last.
+    pub(super) fn break_off(&self, reason: FinishReason) {
+        self.broken.store(true, Ordering::Release);
+        self.stop.now_because(reason);
     }
 
     /// What the next run, or the report, should know of this one and those before. Nobody may be crossing.
@@ -93,7 +102,7 @@ impl<J: Journal> Worker<J> {
     pub(super) async fn work(self) -> io::Result<()> {
         let worked = self.keep_working().await;
         if worked.is_err() {
-            self.crew.stop.now_because(FinishReason::StorageFailed);
+            self.crew.break_off(FinishReason::StorageFailed);
         }
         worked
     }
@@ -146,24 +155,33 @@ impl<J: Journal> Worker<J> {
     }
 
     /// Links through the gate, lease back, numbers counted, record out; whether a page record was written.
-    async fn settle(&self, lease: HeldLease<J>, mut visit: Visit) -> io::Result<bool> {
-        let kind = lease.kind();
+    async fn settle(&self, lease: HeldLease<J>, visit: Visit) -> io::Result<bool> {
         // A place in the output first: from the gate on, nothing waits.
-        let slot = match kind {
+        let slot = match lease.kind() {
             LeaseKind::Robots => None,
             LeaseKind::Page => {
                 let Some(slot) = self.sink.reserve().await else {
-                    self.crew.stop.now_because(FinishReason::SinkFailed);
+                    self.crew.break_off(FinishReason::SinkFailed);
                     return Ok(false);
                 };
                 Some(slot)
             }
         };
         let _crossing = self.crew.crossing.read().unwrap_or_else(PoisonError::into_inner);
+        let crossed = self.cross(lease, visit, slot);
+        if crossed.is_err() {
+            // Said before anybody else may pass.
+            self.crew.break_off(FinishReason::StorageFailed);
+        }
+        crossed
+    }
+
+    fn cross(&self, lease: HeldLease<J>, mut visit: Visit, slot: Option<Slot<'_>>) -> io::Result<bool> {
+        let gate = self.crew.frontier.gate();
         let found = std::mem::take(&mut visit.found);
         let mut admitted: Vec<Admitted> = Vec::with_capacity(found.len());
         let links = &mut visit.record.links;
-        for admission in self.crew.frontier.gate().admit_batch(found) {
+        for admission in gate.admit_batch(found) {
             match admission {
                 Admission::Admitted(proof) => admitted.push(proof),
                 Admission::Refused(Refusal::Seen) => links.seen += 1,
@@ -171,20 +189,21 @@ impl<J: Journal> Worker<J> {
             }
         }
         // A seen set that was chosen to lose nothing must not go on as one that does.
-        self.crew.frontier.gate().seen().check().map_err(io::Error::other)?;
+        gate.seen().check().map_err(io::Error::other)?;
         self.crew.heed_fill();
         links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
-        let Some(slot) = slot else {
-            let completion = lease.complete(admitted, visit.outcome)?;
-            lock(&self.crew.tally).record(kind, completion, &visit.record);
-            return Ok(false);
+        let kind = lease.kind();
+        let completion = match slot {
+            None => lease.complete(admitted, visit.outcome)?,
+            Some(slot) => {
+                let line = line(&visit.record);
+                let receipt = Arc::clone(&line);
+                let receipt = Some(&*receipt).filter(|_| self.crew.receipts);
+                lease.complete_with(admitted, visit.outcome, receipt, || slot.put(line))?
+            }
         };
-        let line = line(&visit.record);
-        let (receipt, record) = (Arc::clone(&line), &visit.record);
-        let receipt = Some(&*receipt).filter(|_| self.crew.receipts);
-        let completion = lease.complete_with(admitted, visit.outcome, receipt, || slot.put(line))?;
-        lock(&self.crew.tally).record(kind, completion, record);
-        Ok(completion == Completion::Done)
+        lock(&self.crew.tally).record(kind, completion, &visit.record);
+        Ok(completion == Completion::Done && kind == LeaseKind::Page)
     }
 }
 
