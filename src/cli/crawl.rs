@@ -48,6 +48,8 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     let (sink, writer) = if is_kept { crawl.sink() } else { Sink::start(io::stdout()) }.map_err(failed)?;
     tell(&job, &resumed);
     seeds.plant(&crawl)?;
+    // Before the settings: where they are, the job can be gone on with without its seeds.
+    crawl.sync().map_err(|error| unfit(layers, &error))?;
     if resumed.runs > 0 && crawl.watch()().queued == 0 && is_reported(&job, resumed.pages) {
         output::note(&format!("{} is finished: nothing is left to fetch", job.directory().display()));
         return Ok(Exit::Done);

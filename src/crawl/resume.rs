@@ -76,6 +76,15 @@ impl Crawl<FileJournal> {
         Ok((crawl, resumed))
     }
 
+    /// Returns once a power cut cannot take what was seeded: a crawl without its seeds would be finished at once.
+    ///
+    /// # Errors
+    /// Where the file system refuses.
+    pub fn sync(&self) -> Result<(), CrawlError> {
+        let synced = self.crew.frontier.with(|frontier| frontier.journal_mut().sync());
+        synced.map_err(|error| CheckpointError::from(error).into())
+    }
+
     /// Where its page records go: the job's own file.
     ///
     /// # Errors
