@@ -112,8 +112,6 @@ struct Crawl {
     now: Timestamp,
     /// What no checkpoint needs of the journal stays.
     keep_journal: bool,
-    /// What the last one needs begins here.
-    oldest: Position,
 }
 
 impl Crawl {
@@ -159,12 +157,7 @@ impl Crawl {
     /// Writes a checkpoint, while the crawl goes on. Where the storage fails there is none, and no harm.
     fn checkpoint(&mut self, checkpoints: &mut Checkpoints<Faulty>, output: &mut Output) -> io::Result<bool> {
         let Ok(mut draft) = checkpoints.begin(self.frontier.journal().end()) else { return Ok(false) };
-        let mut oldest = self.frontier.journal().end();
-        let hosts = draft.hosts(|slice, to| {
-            let saved = self.frontier.save(slice, to);
-            oldest = oldest.min(saved.oldest.unwrap_or(oldest));
-            (self.frontier.journal().end(), saved.has_more)
-        });
+        let hosts = draft.hosts(|slice, to| (self.frontier.journal().end(), self.frontier.save(slice, to)));
         self.step(output)?;
         let seen = draft.seen(self.frontier.gate().seen());
         self.step(output)?;
@@ -176,9 +169,7 @@ impl Crawl {
         output.durable = output.bytes.len();
         let is_whole = draft.commit(&options().keys, counts, b"mine").is_ok();
         if is_whole && !self.keep_journal {
-            let oldest = oldest.min(checkpoints.oldest());
-            let removable = std::mem::replace(&mut self.oldest, oldest).min(oldest);
-            self.frontier.journal_mut().remove_before(removable)?;
+            self.frontier.journal_mut().remove_before(checkpoints.oldest())?;
         }
         Ok(is_whole)
     }
@@ -229,7 +220,7 @@ impl Sitting {
     }
 
     fn crawl_of(&self, frontier: Frontier<FileJournal<Faulty>>) -> Crawl {
-        Crawl { frontier, now: self.now, keep_journal: self.keep_journal, oldest: Position::default() }
+        Crawl { frontier, now: self.now, keep_journal: self.keep_journal }
     }
 
     /// Finds what was kept, and goes on; the seed is given each time.
@@ -604,7 +595,7 @@ fn version_1_is_read_and_written_as_ever() {
     let end = frontier.journal().end();
     let mut checkpoints = Checkpoints::open(disk(), JOB).unwrap();
     let mut draft = checkpoints.begin(end).unwrap();
-    draft.hosts(|slice, to| (end, frontier.save(slice, to).has_more)).unwrap();
+    draft.hosts(|slice, to| (end, frontier.save(slice, to))).unwrap();
     draft.seen(frontier.gate().seen()).unwrap();
     draft.commit(&options().keys, frontier.counts(end), b"mine").unwrap();
 

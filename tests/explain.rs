@@ -115,7 +115,7 @@ impl World {
         self.frontier.flush(self.now).unwrap();
         let end = self.frontier.journal().end();
         let mut draft = checkpoints.begin(end).unwrap();
-        draft.hosts(|slice, to| (end, self.frontier.save(slice, to).has_more)).unwrap();
+        draft.hosts(|slice, to| (end, self.frontier.save(slice, to))).unwrap();
         draft.seen(self.frontier.gate().seen()).unwrap();
         draft.commit(&self.options.keys, self.frontier.counts(end), &[]).unwrap();
     }

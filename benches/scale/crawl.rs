@@ -205,7 +205,7 @@ impl Crawl {
             let began = Span::begin();
             let saved = frontier.save(slice, to);
             pause = pause.longer(began.end());
-            (frontier.journal().end(), saved.has_more)
+            (frontier.journal().end(), saved)
         });
         hosts.expect("room");
         draft.seen(frontier.gate().seen()).expect("room");

@@ -11,7 +11,7 @@ use super::output::Output;
 use super::sink::Written;
 use super::worker::Crew;
 use super::{FinishReason, JobOptions};
-use crate::frontier::{Counts, Position};
+use crate::frontier::Counts;
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::FileJournal;
 
@@ -33,8 +33,6 @@ pub(super) struct Keeper {
     /// How far this run's records have come.
     written: Written,
     costs: CheckpointCosts,
-    /// What the checkpoint before the last needs of the journal begins here.
-    oldest: Position,
 }
 
 /// What a run's checkpoints have cost.
@@ -110,7 +108,6 @@ impl Keeper {
             output,
             written: Written::default(),
             costs: CheckpointCosts::default(),
-            oldest: Position::default(),
         }
     }
 
@@ -175,15 +172,14 @@ impl Keeper {
         let began = Instant::now();
         let crew = Arc::clone(&self.crew);
         let gate = crew.frontier.gate();
-        let (mut pause, mut oldest) = (Duration::ZERO, None);
+        let mut pause = Duration::ZERO;
         let from = crew.frontier.with(|frontier| frontier.journal().end());
         let mut draft = self.checkpoints.begin(from)?;
         draft.hosts(|slice, to| {
             let began = Instant::now();
-            let (saved, at) = crew.frontier.with(|frontier| (frontier.save(slice, to), frontier.journal().end()));
+            let saved = crew.frontier.with(|frontier| (frontier.journal().end(), frontier.save(slice, to)));
             pause = pause.max(began.elapsed());
-            oldest = [oldest, saved.oldest].into_iter().flatten().min();
-            (at, saved.has_more)
+            saved
         })?;
         if gate.seen().statistics().merged.tests > 0 {
             draft.seen(gate.seen())?;
@@ -208,9 +204,8 @@ impl Keeper {
         }
         let bytes = draft.commit(gate.canonicalizer().rules(), moment.counts, &moment.carried.to_bytes())?;
         if !self.options.keep_journal {
-            let oldest = oldest.unwrap_or(from).min(self.checkpoints.oldest());
-            let removable = std::mem::replace(&mut self.oldest, oldest).min(oldest);
-            crew.frontier.with(|frontier| frontier.journal_mut().remove_before(removable))?;
+            let oldest = self.checkpoints.oldest();
+            crew.frontier.with(|frontier| frontier.journal_mut().remove_before(oldest))?;
         }
         self.costs.note(began.elapsed(), pause, bytes);
         Ok(())

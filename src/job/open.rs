@@ -57,8 +57,6 @@ pub struct JobJournal {
     opening: Opening,
     /// What the owner of the job keeps in its checkpoints.
     extra: Vec<u8>,
-    /// What the last checkpoint needs of the journal begins here.
-    oldest: Position,
     /// The seen set may have a URL that the journal has not.
     has_lost: bool,
 }
@@ -143,7 +141,6 @@ impl Frontier<JobJournal> {
             keep: open.keep_journal,
             opening,
             extra,
-            oldest: Position::default(),
             has_lost: false,
         };
         Ok(replay.finish(journal, now))
@@ -166,32 +163,23 @@ impl Frontier<JobJournal> {
         };
         let written = self.write_checkpoint(&mut checkpoints);
         let journal = self.journal_mut();
-        let removable = written.map(|oldest| {
-            let oldest = oldest.min(checkpoints.oldest());
-            std::mem::replace(&mut journal.oldest, oldest).min(oldest)
-        });
+        let oldest = checkpoints.oldest();
         journal.checkpoints = Some(checkpoints);
-        let removable = removable?;
+        written?;
         if !journal.keep {
-            journal.journal.remove_before(removable)?;
+            journal.journal.remove_before(oldest)?;
         }
         Ok(())
     }
 
-    /// Says which entry of the journal is the oldest that it needs.
-    fn write_checkpoint(&mut self, checkpoints: &mut Checkpoints) -> Result<Position, CheckpointError> {
+    fn write_checkpoint(&mut self, checkpoints: &mut Checkpoints) -> Result<(), CheckpointError> {
         let end = self.journal().journal.end();
         let mut draft = checkpoints.begin(end)?;
-        let mut oldest = end;
-        draft.hosts(|slice, to| {
-            let saved = self.save(slice, to);
-            oldest = saved.oldest.map_or(oldest, |first| first.min(oldest));
-            (end, saved.has_more)
-        })?;
+        draft.hosts(|slice, to| (end, self.save(slice, to)))?;
         draft.seen(self.gate().seen())?;
         self.journal_mut().journal.sync()?;
         draft.commit(self.gate().canonicalizer().rules(), self.counts(end), &self.journal().extra)?;
-        Ok(oldest)
+        Ok(())
     }
 }
 

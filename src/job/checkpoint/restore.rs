@@ -110,10 +110,7 @@ impl<S: Storage> Checkpoints<S> {
         for at in (0..self.numbers.len()).rev() {
             let number = self.numbers[at].0;
             match self.load(number, options) {
-                Ok((replay, summary)) => {
-                    self.numbers[at].1 = Some(summary.from);
-                    return Ok(Some((number, replay, summary)));
-                }
+                Ok((replay, summary)) => return Ok(Some((number, replay, summary))),
                 Err(error) if error.is_damage() => damaged.push(error),
                 Err(error) => return Err(error),
             }

@@ -5,7 +5,7 @@ use super::frames::{FrameWriter, HOSTS, SUMMARY};
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
-use crate::frontier::{Counts, Position};
+use crate::frontier::{Counts, Position, Saved};
 use crate::job::journal::{Disk, Storage};
 use crate::seen::SeenSet;
 
@@ -21,7 +21,7 @@ pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
 pub struct Checkpoints<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
-    /// Oldest first, each with the position that its replay begins at, where that is known.
+    /// Oldest first, each with where that begins which it needs of the journal, where that is known.
     pub(super) numbers: Vec<(u64, Option<Position>)>,
     /// Found damaged. They go once there is a newer one.
     pub(super) damaged: Vec<u64>,
@@ -35,6 +35,8 @@ pub struct Draft<'a, S: Storage = Disk> {
     store: &'a mut Checkpoints<S>,
     number: u64,
     from: Position,
+    /// What it needs of the journal begins here.
+    oldest: Position,
     slices: u32,
     bytes: u64,
     has_seen: bool,
@@ -95,10 +97,10 @@ impl<S: Storage> Checkpoints<S> {
         self.numbers.is_empty()
     }
 
-    /// Where the replay of the oldest one begins: what the journal has before, no resume will ask for, but for the texts of
-    /// URLs still queued. 0 where that is not known.
+    /// What they need of the journal begins here: their replays, and the texts of the URLs that wait in them. The rest may be
+    /// [removed](crate::job::journal::FileJournal::remove_before). 0 where it is not known, of those found at a resume.
     pub fn oldest(&self) -> Position {
-        self.numbers.first().and_then(|&(_, from)| from).unwrap_or_default()
+        self.numbers.iter().map(|&(_, oldest)| oldest.unwrap_or_default()).min().unwrap_or_default()
     }
 
     /// Begins one. `from` is where the journal ends now, before the first slice is saved.
@@ -109,7 +111,7 @@ impl<S: Storage> Checkpoints<S> {
         // A try before may have left a summary that nobody could remove: its files must not be another's.
         self.last += 1;
         let number = self.last;
-        Ok(Draft { store: self, number, from, slices: 0, bytes: 0, has_seen: false, is_placed: false })
+        Ok(Draft { store: self, number, from, oldest: from, slices: 0, bytes: 0, has_seen: false, is_placed: false })
     }
 
     /// Removes what is not needed any more. What cannot be removed stays for another time.
@@ -123,24 +125,26 @@ impl<S: Storage> Checkpoints<S> {
 }
 
 impl<S: Storage> Draft<'_, S> {
-    /// Writes the hosts: `next` appends a slice to its argument, says where the journal ended then, and whether more follow.
+    /// Writes the hosts: `next` [saves](crate::frontier::Frontier::save) a slice to its argument, and says where the journal
+    /// ended then.
     ///
     /// # Errors
     /// Where the storage fails.
     pub fn hosts(
         &mut self,
-        mut next: impl FnMut(u32, &mut Vec<u8>) -> (Position, bool),
+        mut next: impl FnMut(u32, &mut Vec<u8>) -> (Position, Saved),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
-        let (mut slices, mut bytes) = (0, 0);
+        let (mut slices, mut bytes, mut oldest) = (0, 0, self.oldest);
         self.write(FILES[0], |to| {
             let mut frames = FrameWriter::begin(to, HOSTS, job, number)?;
             let mut slice = Vec::new();
             let mut has_more = true;
             while has_more {
                 slice.clear();
-                let position;
-                (position, has_more) = next(slices, &mut slice);
+                let (position, saved) = next(slices, &mut slice);
+                has_more = saved.has_more;
+                oldest = saved.oldest.map_or(oldest, |first| first.min(oldest));
                 frames.frame(&slice, position)?;
                 slices += 1;
                 bytes += slice.len() as u64;
@@ -148,7 +152,7 @@ impl<S: Storage> Draft<'_, S> {
             frames.frame(&[], Position::default())?;
             frames.flush()
         })?;
-        (self.slices, self.bytes) = (slices, self.bytes + bytes);
+        (self.slices, self.bytes, self.oldest) = (slices, self.bytes + bytes, oldest);
         Ok(())
     }
 
@@ -181,7 +185,7 @@ impl<S: Storage> Draft<'_, S> {
     /// # Errors
     /// Where the storage fails.
     pub fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
-        let Self { ref mut store, number, from, slices, bytes, has_seen, .. } = self;
+        let Self { ref mut store, number, from, oldest, slices, bytes, has_seen, .. } = self;
         let position = counts.position;
         let summary = Summary { from, slices, has_seen, keys: keys.clone(), counts, extra: extra.to_vec() }.to_bytes();
         let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
@@ -195,7 +199,7 @@ impl<S: Storage> Draft<'_, S> {
         let placed =
             storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
         placed.map_err(|source| io_error("rename", storage, &beside, source))?;
-        store.numbers.push((number, Some(from)));
+        store.numbers.push((number, Some(oldest)));
         store.tidy();
         self.is_placed = true;
         Ok(bytes + summary.len() as u64)
