@@ -11,7 +11,6 @@ use super::sink::{Slot, line};
 use super::visit::Visit;
 use super::{
     Fetcher, FinishReason, HeldLease, ParseOptions, PolitenessWatch, Progress, SharedFrontier, Sink, Stop, Tally,
-    rfc3339,
 };
 use crate::frontier::{Admission, Admitted, Completion, Failure, Journal, Lease, LeaseKind, Refusal};
 use crate::seen::OnFull;
@@ -150,7 +149,7 @@ impl<J: Journal> Worker<J> {
             }
             Ok(response) => Visit::answered(lease, response, self.crew.frontier.gate(), &self.crew.parse).await,
         };
-        visit.record.fetched_at = rfc3339(sent_at.unwrap_or_else(|| clock.now()));
+        visit.record.fetched_at = sent_at.unwrap_or_else(|| clock.now()).to_string();
         visit
     }
 

@@ -7,9 +7,8 @@ use super::{
 };
 use crate::crawl::{
     CheckpointCosts, CrawlOptions, FinishReason, Latencies, NameCounts, PolitenessWatch, Tally, Traffic, Violation,
-    rfc3339,
 };
-use crate::frontier::{FrontierStatistics, HostStatistics, RefusalCounts, ScopeKind, Timestamp};
+use crate::frontier::{FrontierStatistics, HostStatistics, RefusalCounts, Timestamp};
 use crate::seen::SeenStatistics;
 
 /// What a report is made from: each floor's own counters.
@@ -64,8 +63,8 @@ impl Report {
             version: Self::VERSION,
             crawler: env!("CARGO_PKG_VERSION").to_owned(),
             finish,
-            started: rfc3339(started),
-            finished: rfc3339(parts.ended),
+            started: started.to_string(),
+            finished: parts.ended.to_string(),
             elapsed_ms: millis(elapsed),
             resumes,
             settings: Settings::from(options),
@@ -105,14 +104,7 @@ impl From<&CrawlOptions> for Settings {
         Self {
             robots: frontier.politeness.robots,
             private_addresses: options.fetch.allow_private_addresses,
-            scope: match frontier.scope.kind {
-                ScopeKind::Any => "any",
-                ScopeKind::Domain => "domain",
-                ScopeKind::Host => "host",
-                ScopeKind::Page => "page",
-                ScopeKind::Prefix => "prefix",
-            }
-            .to_owned(),
+            scope: frontier.scope.kind.name().to_owned(),
             max_depth: frontier.scope.max_depth,
             max_pages: options.max_pages,
             max_duration_ms: options.max_duration.map(millis),
