@@ -21,8 +21,8 @@ pub struct Explained {
 /// now, then as of its last flush. Nothing is written, so a read-only directory will do; with the verified layout, its
 /// fingerprints go through the directory for temporary files.
 ///
-/// The newest checkpoint is loaded and the journal read once from end to end: it takes the memory of a resume and, for a hundred million
-/// admissions, as many seconds as the disk takes for 10 GB.
+/// The newest checkpoint is loaded and the journal read once from end to end: it takes the memory of a resume, and as long as
+/// the disk takes for the whole journal.
 ///
 /// # Errors
 /// Where a file is another job's or of a later format, the journal is damaged before its end, or an option is another than that
