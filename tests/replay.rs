@@ -155,9 +155,9 @@ impl World {
             return;
         }
         let mut slice = Vec::new();
-        let saved = self.frontier.save(u32::try_from(checkpoint.slices.len()).unwrap(), &mut slice);
+        let has_more = self.frontier.save(u32::try_from(checkpoint.slices.len()).unwrap(), &mut slice);
         checkpoint.slices.push((slice, end));
-        if !saved.has_more {
+        if !has_more {
             self.frontier.gate().seen().save(&mut checkpoint.seen).unwrap();
             checkpoint.counts = self.frontier.counts(end);
             checkpoint.is_whole = true;

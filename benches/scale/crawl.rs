@@ -203,9 +203,9 @@ impl Crawl {
         let mut draft = self.checkpoints.begin(frontier.journal().end()).expect("a directory");
         let hosts = draft.hosts(|slice, to| {
             let began = Span::begin();
-            let saved = frontier.save(slice, to);
+            let has_more = frontier.save(slice, to);
             pause = pause.longer(began.end());
-            (frontier.journal().end(), saved)
+            (frontier.journal().end(), has_more)
         });
         hosts.expect("room");
         draft.seen(frontier.gate().seen()).expect("room");

@@ -16,18 +16,17 @@
 
 use std::time::Duration;
 
-use super::back::{Back, Queued};
+use super::back::{Back, Queue, Queued};
 use super::host::{Detour, Host, HostState, RobotsFile, Rules};
-use super::{Position, Timestamp, varint};
+use super::{BadSlice, Position, Timestamp, varint};
 use crate::address::HostKey;
 
 const HAS_ANSWERED: u64 = 1;
 const IS_RETIRED: u64 = 2;
 const ROBOTS: u32 = 4;
 
-/// Appends a host and its queue, and says which of its URLs is the oldest.
-pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) -> Option<Position> {
-    let mut oldest = None;
+/// Appends a host and its queue.
+pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     let robots = match &host.robots {
         RobotsFile::Unknown => 0,
         RobotsFile::Moved(_) => 1,
@@ -66,7 +65,6 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) -> Option<Positio
         HostState::Leased { position, priority, attempts } => {
             put(to, 1);
             put_queued(to, Queued { position, priority, attempts });
-            oldest = Some(position);
         }
         _ => put(to, 0),
     }
@@ -75,14 +73,38 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) -> Option<Positio
         put_queued(to, level.queued());
         back.steps(level).for_each(|steps| to.extend_from_slice(steps));
         put(to, 0);
-        // Those that came back, or took another's place, go before those that stand in the journal's order.
-        oldest = oldest.into_iter().chain(back.positions(level)).min();
     }
-    oldest
 }
 
 /// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's.
 pub(super) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
+    let mut queue = Queue::default();
+    let host = read(bytes, |queued, end| match end {
+        End::Head => back.push_front(&mut queue, queued),
+        End::Tail => back.push(&mut queue, queued.priority, queued.position),
+    })?;
+    Some(Host { queue, ..host })
+}
+
+/// Shows `each` the URLs that wait in a slice of a [`Frontier::save`](super::Frontier::save).
+///
+/// # Errors
+/// Where it is none.
+pub fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
+    while !slice.is_empty() {
+        read(&mut slice, |queued, _| each(queued.position)).ok_or(BadSlice)?;
+    }
+    Ok(())
+}
+
+/// The end of its priority's queue that a URL is put to.
+enum End {
+    Head,
+    Tail,
+}
+
+/// Takes a host off the front of the bytes, and shows how its queue is made.
+fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
     let mut host = Host::new(HostKey::of_origin(text(bytes)?));
     let flags = number(bytes)?;
     host.has_answered = flags & HAS_ANSWERED != 0;
@@ -113,18 +135,18 @@ pub(super) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
     let lent = if number(bytes)? == 0 { None } else { Some(queued(bytes)?) };
     for _ in 0..number(bytes)? {
         let first = queued(bytes)?;
-        back.push_front(&mut host.queue, first);
+        queue(first, End::Head);
         let mut last = first.position.to_u64();
         loop {
             match number(bytes)? {
                 0 => break,
                 step => last = varint::walk(last, step),
             }
-            back.push(&mut host.queue, first.priority, Position::from_u64(last));
+            queue(Queued { position: Position::from_u64(last), attempts: 0, ..first }, End::Tail);
         }
     }
     if let Some(lent) = lent {
-        back.push_front(&mut host.queue, lent);
+        queue(lent, End::Head);
     }
     Some(host)
 }

@@ -38,6 +38,7 @@ pub use complete::ForeignLease;
 pub use explanation::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Ruled};
 pub use found::{Admission, Admitted, Found, Via};
 pub use gate::Gate;
+pub use image::waiting;
 pub use journal::{Journal, Position};
 pub use lease::{Lease, LeaseKind};
 pub use machine::{Frontier, Next};
@@ -45,7 +46,7 @@ pub use options::{FrontierError, FrontierOptions, Politeness, ScopeKind, ScopeOp
 pub use outcome::{Completion, Failure, Outcome};
 pub use record::{Entry, HostRecord, Receipt, Record, RobotsRecord, Settled, Standing};
 pub use refusal::{Refusal, RefusalCounts};
-pub use replay::{BadSlice, Counts, Replay, Saved};
+pub use replay::{BadSlice, Counts, Replay};
 pub use statistics::{FrontierStatistics, HostStatistics};
 pub use timestamp::Timestamp;
 pub use verdict::Verdict;

@@ -64,28 +64,18 @@ pub struct Counts {
     pub roots: Vec<String>,
 }
 
-/// What a slice of a frontier told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Saved {
-    /// The oldest of its URLs that are still to be fetched: the journal must keep what is behind.
-    pub oldest: Option<Position>,
-    /// More slices follow.
-    pub has_more: bool,
-}
-
 /// A slice that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hosts that cannot be read")]
 pub struct BadSlice;
 
 impl<J: Journal> Frontier<J> {
-    /// Appends a slice of the hosts, with their queues. Begin with slice 0.
-    pub fn save(&self, slice: u32, to: &mut Vec<u8>) -> Saved {
+    /// Appends a slice of the hosts, with their queues, and says whether more follow. Begin with slice 0.
+    pub fn save(&self, slice: u32, to: &mut Vec<u8>) -> bool {
         let first = slice * SLICE;
         let end = first.saturating_add(SLICE).min(self.hosts.count());
-        let saved = (first..end).filter_map(|number| image::save(&self.hosts[number], &self.back, to)).min();
-        Saved { oldest: saved, has_more: end < self.hosts.count() }
+        (first..end).for_each(|number| image::save(&self.hosts[number], &self.back, to));
+        end < self.hosts.count()
     }
 
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.

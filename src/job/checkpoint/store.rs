@@ -5,7 +5,7 @@ use super::frames::{FrameWriter, HOSTS, SUMMARY};
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
-use crate::frontier::{Counts, Position, Saved};
+use crate::frontier::{Counts, Position, waiting};
 use crate::job::journal::{Disk, Storage};
 use crate::seen::SeenSet;
 
@@ -126,13 +126,13 @@ impl<S: Storage> Checkpoints<S> {
 
 impl<S: Storage> Draft<'_, S> {
     /// Writes the hosts: `next` [saves](crate::frontier::Frontier::save) a slice to its argument, and says where the journal
-    /// ended then.
+    /// ended then and whether more slices follow.
     ///
     /// # Errors
     /// Where the storage fails.
     pub fn hosts(
         &mut self,
-        mut next: impl FnMut(u32, &mut Vec<u8>) -> (Position, Saved),
+        mut next: impl FnMut(u32, &mut Vec<u8>) -> (Position, bool),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes, mut oldest) = (0, 0, self.oldest);
@@ -142,9 +142,10 @@ impl<S: Storage> Draft<'_, S> {
             let mut has_more = true;
             while has_more {
                 slice.clear();
-                let (position, saved) = next(slices, &mut slice);
-                has_more = saved.has_more;
-                oldest = saved.oldest.map_or(oldest, |first| first.min(oldest));
+                let position;
+                (position, has_more) = next(slices, &mut slice);
+                // Not while the frontier is locked: one host may have millions.
+                waiting(&slice, |url| oldest = oldest.min(url)).map_err(io::Error::other)?;
                 frames.frame(&slice, position)?;
                 slices += 1;
                 bytes += slice.len() as u64;
