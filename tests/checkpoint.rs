@@ -156,7 +156,7 @@ impl Crawl {
 
     /// Writes a checkpoint, while the crawl goes on. Where the storage fails there is none, and no harm.
     fn checkpoint(&mut self, checkpoints: &mut Checkpoints<Faulty>, output: &mut Output) -> io::Result<bool> {
-        let Ok(mut draft) = checkpoints.begin(self.frontier.journal().end()) else { return Ok(false) };
+        let Ok(mut draft) = checkpoints.begin(self.frontier.journal().needs()) else { return Ok(false) };
         let hosts = draft.hosts(|slice, to| (self.frontier.journal().end(), self.frontier.save(slice, to)));
         self.step(output)?;
         let seen = draft.seen(self.frontier.gate().seen());
@@ -169,7 +169,7 @@ impl Crawl {
         output.durable = output.bytes.len();
         let is_whole = draft.commit(&options().keys, counts, b"mine").is_ok();
         if is_whole && !self.keep_journal {
-            self.frontier.journal_mut().remove_before(checkpoints.oldest())?;
+            self.frontier.journal_mut().remove_unneeded(|part| checkpoints.need(part))?;
         }
         Ok(is_whole)
     }
@@ -594,7 +594,7 @@ fn version_1_is_read_and_written_as_ever() {
 
     let end = frontier.journal().end();
     let mut checkpoints = Checkpoints::open(disk(), JOB).unwrap();
-    let mut draft = checkpoints.begin(end).unwrap();
+    let mut draft = checkpoints.begin(frontier.journal().needs()).unwrap();
     draft.hosts(|slice, to| (end, frontier.save(slice, to))).unwrap();
     draft.seen(frontier.gate().seen()).unwrap();
     draft.commit(&options().keys, frontier.counts(end), b"mine").unwrap();

@@ -11,7 +11,7 @@ use crawler::frontier::{
     Place, Position, RobotsAnswer, ScopeKind, Timestamp,
 };
 use crawler::job::checkpoint::Checkpoints;
-use crawler::job::journal::{Disk, FileJournal, JournalOptions};
+use crawler::job::journal::{Disk, FileJournal, JournalOptions, Needs};
 use crawler::job::{Job, explain};
 use crawler::seen::{Layout, Sighting};
 use tempfile::TempDir;
@@ -114,7 +114,7 @@ impl World {
         let mut checkpoints = Checkpoints::open(disk, self.job.manifest().id).unwrap();
         self.frontier.flush(self.now).unwrap();
         let end = self.frontier.journal().end();
-        let mut draft = checkpoints.begin(end).unwrap();
+        let mut draft = checkpoints.begin(self.frontier.journal().needs()).unwrap();
         draft.hosts(|slice, to| (end, self.frontier.save(slice, to))).unwrap();
         draft.seen(self.frontier.gate().seen()).unwrap();
         draft.commit(&self.options.keys, self.frontier.counts(end), &[]).unwrap();
@@ -297,7 +297,7 @@ fn cut_world() -> World {
     world.answer(&[("https://example.org/robots.txt", Some("")), ("https://example.org/", Some("/a /b /c /d"))], 6);
     world.checkpoint();
     let end = world.frontier.journal().end();
-    world.frontier.journal_mut().remove_before(end).unwrap();
+    world.frontier.journal_mut().remove_unneeded(|part| part.end > end).unwrap();
     world
 }
 
@@ -354,8 +354,9 @@ fn a_journal_that_is_looked_at_cannot_be_written() {
     world.frontier.flush(world.now).unwrap();
     let disk = Disk::for_reading(&world.job.frontier_directory());
     let mut shown = 0;
-    let mut journal =
-        FileJournal::look(disk, world.job.manifest().id, Position::default(), |_, _| shown += 1).unwrap().0;
+    let (id, needs) = (world.job.manifest().id, Needs::default());
+    let (mut journal, is_whole) = FileJournal::look(disk, id, &needs, Position::default(), |_, _| shown += 1).unwrap();
+    assert!(is_whole);
     assert_eq!(shown, 1);
     let record = crawler::frontier::Record::Resumed { output: 0 };
     assert_eq!(journal.record(&record).unwrap_err().to_string(), "the journal is only read");

@@ -8,7 +8,7 @@ use crawler::address::FingerprintKey;
 use crawler::frontier::{
     Arena, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Position, ScopeKind, Timestamp, Via,
 };
-use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Record, Recovery, SyncPolicy};
+use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Needs, Record, Recovery, SyncPolicy};
 use proptest::prelude::*;
 
 const JOB: u64 = 0x005e_ed00_c0ff_ee00;
@@ -72,6 +72,21 @@ fn open_from(
         }
     })?;
     Ok((journal, found, replayed))
+}
+
+/// Looks at it all, and says whether it is whole.
+fn look(directory: &Path, needs: &Needs) -> Result<bool, JournalError> {
+    let looked = FileJournal::look(Disk::for_reading(directory), JOB, needs, Position::default(), |_, _| {});
+    looked.map(|(_, is_whole)| is_whole)
+}
+
+/// What stands at these positions, and all that is still to come.
+fn needing(journal: &FileJournal, positions: &[Position]) -> Needs {
+    let mut needs = journal.needs();
+    for position in positions {
+        needs.add(*position);
+    }
+    needs
 }
 
 fn segments(directory: &Path) -> Vec<PathBuf> {
@@ -409,14 +424,18 @@ fn damage_before_the_replay_is_found_when_it_is_read() {
     let behind = start(&segments(directory.path())[2]);
     open_from(directory.path(), &small(), Position::from_u64(behind)).unwrap();
 
-    // Its header and its length are looked at.
+    // Its header is looked at, and where it is needed, its length.
     bytes.clone_from(&whole);
     bytes[3] ^= 1;
     fs::write(path, &bytes).unwrap();
     let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
     assert_eq!(said(&error, directory.path()), format!("{name} is damaged at byte 0: no journal's header"));
-    fs::write(path, &whole[..whole.len() - 1]).unwrap();
-    let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
+    let last = positions.iter().rfind(|position| position.to_u64() < behind).unwrap();
+    fs::write(path, &whole).unwrap();
+    let (journal, ..) = open_from(directory.path(), &small(), positions[59]).unwrap();
+    fs::write(path, &whole[..usize::try_from(last.to_u64() - start(path)).unwrap()]).unwrap();
+    open_from(directory.path(), &small(), positions[59]).unwrap();
+    let error = look(directory.path(), &needing(&journal, &[*last])).unwrap_err();
     let next = segments(directory.path())[2].clone();
     let next = next.file_name().unwrap().to_str().unwrap();
     let missing = "is damaged at byte 0: the segment before it is missing or has another length";
@@ -452,12 +471,39 @@ fn the_oldest_segments_may_be_gone() {
         assert_eq!(said(&error, directory.path()), missing);
     }
     assert_eq!(open_from(directory.path(), &small(), left[0]).unwrap().2.len(), left.len() + 1);
-    // A gap between is none of the oldest.
-    fs::remove_file(&paths[1]).unwrap();
-    let name = paths[2].file_name().unwrap().to_str().unwrap();
-    let missing = format!("{name} is damaged at byte 0: the segment before it is missing or has another length");
-    let error = open_from(directory.path(), &small(), *left.last().unwrap()).unwrap_err();
-    assert_eq!(said(&error, directory.path()), missing);
+}
+
+#[test]
+fn what_is_needed_may_not_be_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let positions = filled(directory.path(), JOB);
+    let paths = segments(directory.path());
+    let (journal, ..) = open(directory.path(), &small()).unwrap();
+    let last = *positions.last().unwrap();
+    for gone in 1..paths.len() - 1 {
+        let whole = fs::read(&paths[gone]).unwrap();
+        fs::remove_file(&paths[gone]).unwrap();
+        let part = Position::from_u64(start(&paths[gone]))..Position::from_u64(start(&paths[gone + 1]));
+        let (inside, others): (Vec<_>, Vec<_>) = positions.iter().partition(|position| part.contains(position));
+        // All but that segment is needed, and all that is replayed is there.
+        assert!(!look(directory.path(), &needing(&journal, &others)).unwrap());
+        let (mut opened, _, replayed) = open_from(directory.path(), &small(), last).unwrap();
+        assert_eq!(replayed.len(), 1);
+        for position in &positions {
+            let kind = opened.read(*position).err().map(|error| error.kind());
+            assert_eq!(kind, part.contains(position).then_some(std::io::ErrorKind::InvalidInput));
+        }
+        let name = paths[gone + 1].file_name().unwrap().to_str().unwrap();
+        let missing = format!("{name} is damaged at byte 0: the segment before it is missing or has another length");
+        for position in inside {
+            let error = look(directory.path(), &needing(&journal, &[position])).unwrap_err();
+            assert_eq!(said(&error, directory.path()), missing);
+        }
+        let error = open_from(directory.path(), &small(), part.start).unwrap_err();
+        assert_eq!(said(&error, directory.path()), missing);
+        fs::write(&paths[gone], whole).unwrap();
+    }
+    assert!(look(directory.path(), &needing(&journal, &positions)).unwrap());
 }
 
 #[test]
@@ -470,15 +516,17 @@ fn what_is_removed_is_gone_and_the_rest_is_there() {
     let third = start(&paths[2]);
     let last_of_second = *positions.iter().rfind(|position| position.to_u64() < third).unwrap();
     journal.read(positions[0]).unwrap();
-    journal.remove_before(last_of_second).unwrap();
+    journal.remove_unneeded(|part| part.end > last_of_second).unwrap();
     assert_eq!(segments(directory.path()), paths[1..]);
     journal.read(last_of_second).unwrap();
-    journal.remove_before(Position::from_u64(third)).unwrap();
-    assert_eq!(segments(directory.path()), paths[2..]);
-    for position in [positions[0], last_of_second] {
+    // One in the middle.
+    journal.remove_unneeded(|part| part.start != Position::from_u64(third)).unwrap();
+    assert_eq!(segments(directory.path()), [&paths[1..2], &paths[3..]].concat());
+    journal.read(last_of_second).unwrap();
+    for position in [positions[0], *positions.iter().find(|position| position.to_u64() >= third).unwrap()] {
         assert_eq!(journal.read(position).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
     }
-    journal.remove_before(journal.end()).unwrap();
+    journal.remove_unneeded(|_| false).unwrap();
     assert_eq!(segments(directory.path()), paths[paths.len() - 1..], "the last one stays");
     let entry = Owned::of("http://a/", Via::Link, None);
     let end = journal.end();

@@ -164,7 +164,7 @@ fn a_sync_that_fails_unwatched_stops_the_journal() {
         for (_, act) in acts {
             assert_eq!(act(&mut journal).unwrap_err().to_string(), stopped);
         }
-        assert_eq!(journal.remove_before(journal.end()).unwrap_err().to_string(), stopped);
+        assert_eq!(journal.remove_unneeded(|_| false).unwrap_err().to_string(), stopped);
         assert_eq!(storage.world().operations, before);
     }
 }
@@ -202,7 +202,7 @@ fn a_sync_that_has_not_ended_is_not_begun_again() {
 }
 
 #[test]
-fn each_removal_fails_once_and_no_gap_is_left() {
+fn each_removal_fails_once_and_the_rest_is_there() {
     let options = options(SyncPolicy::Always);
     let mut random = Random(0x6a9);
     let (world, history) = filled();
@@ -221,7 +221,7 @@ fn each_removal_fails_once_and_no_gap_is_left() {
         let (mut journal, ..) = open(&storage, &options).unwrap();
         let fails_at = storage.world().operations + number;
         storage.0.borrow_mut().fault = Some((fails_at, Fault::Io));
-        let mut outcome = journal.remove_before(from);
+        let mut outcome = journal.remove_unneeded(|part| part.end > from);
         let image = storage.world();
         storage.0.borrow_mut().fault = None;
         for _ in 0..8 {
@@ -229,12 +229,13 @@ fn each_removal_fails_once_and_no_gap_is_left() {
         }
         left(image.after_kill());
         if outcome.is_err() {
-            outcome = journal.remove_before(from);
-            assert_eq!(outcome.is_err(), image.has_sync_failed);
+            outcome = journal.remove_unneeded(|part| part.end > from);
+            outcome.as_ref().unwrap();
         }
         if outcome.is_ok() {
             fewest = left(storage.world().after_kill());
-            assert_eq!(left(storage.world().after_power_cut(&mut random)), fewest, "the removal is safe");
+            // A power cut may bring back what was removed, and that does no harm.
+            left(storage.world().after_power_cut(&mut random));
             for (position, wire) in &history[45..] {
                 assert_eq!(journal.read(*position).unwrap().wire, wire);
             }

@@ -88,6 +88,9 @@ fn what_no_checkpoint_needs_of_the_journal_goes_unless_it_is_kept() {
         let open = || Frontier::open_with(root.path(), &FrontierOptions::default(), &options, |_| true, NOW).unwrap();
         let mut fetched = Vec::new();
         let mut frontier = open();
+        // A host that is slow to answer: its page waits in the first segment, and holds no other one back.
+        frontier.seed("https://slow.example/", NOW).unwrap();
+        let Ok(Next::Fetch(_slow)) = frontier.next(NOW) else { panic!("its robots.txt is due") };
         frontier.seed(&url(0), NOW).unwrap();
         crawl(&mut frontier, 60, &mut fetched);
         let before = segments(root.path());
@@ -95,11 +98,12 @@ fn what_no_checkpoint_needs_of_the_journal_goes_unless_it_is_kept() {
             frontier.checkpoint().unwrap();
         }
         let after = segments(root.path());
-        assert!(before > 10 && if keep_journal { after == before } else { after < before / 2 }, "{before}, {after}");
+        assert!(before > 10 && if keep_journal { after == before } else { after <= before / 2 }, "{before}, {after}");
+        assert!(root.path().join("frontier/journal-000000000000").is_file());
         crawl(&mut frontier, 10, &mut fetched);
         drop(frontier);
         crawl(&mut open(), 1000, &mut fetched);
-        assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (100, 100));
+        assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (101, 101));
     }
 }
 

@@ -200,7 +200,7 @@ impl Crawl {
         let began = Span::begin();
         let frontier = &mut self.frontier;
         let mut pause = Meter::default();
-        let mut draft = self.checkpoints.begin(frontier.journal().end()).expect("a directory");
+        let mut draft = self.checkpoints.begin(frontier.journal().needs()).expect("a directory");
         let hosts = draft.hosts(|slice, to| {
             let began = Span::begin();
             let has_more = frontier.save(slice, to);

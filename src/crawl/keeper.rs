@@ -173,8 +173,8 @@ impl Keeper {
         let crew = Arc::clone(&self.crew);
         let gate = crew.frontier.gate();
         let mut pause = Duration::ZERO;
-        let from = crew.frontier.with(|frontier| frontier.journal().end());
-        let mut draft = self.checkpoints.begin(from)?;
+        let needs = crew.frontier.with(|frontier| frontier.journal().needs());
+        let mut draft = self.checkpoints.begin(needs)?;
         draft.hosts(|slice, to| {
             let began = Instant::now();
             let saved = crew.frontier.with(|frontier| (frontier.journal().end(), frontier.save(slice, to)));
@@ -204,8 +204,8 @@ impl Keeper {
         }
         let bytes = draft.commit(gate.canonicalizer().rules(), moment.counts, &moment.carried.to_bytes())?;
         if !self.options.keep_journal {
-            let oldest = self.checkpoints.oldest();
-            crew.frontier.with(|frontier| frontier.journal_mut().remove_before(oldest))?;
+            let checkpoints = &self.checkpoints;
+            crew.frontier.with(|frontier| frontier.journal_mut().remove_unneeded(|part| checkpoints.need(part)))?;
         }
         self.costs.note(began.elapsed(), pause, bytes);
         Ok(())

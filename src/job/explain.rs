@@ -2,7 +2,7 @@ use std::env;
 
 use super::Job;
 use super::checkpoint::{CheckpointError, Checkpoints};
-use super::journal::{Disk, FileJournal};
+use super::journal::{Disk, FileJournal, Needs};
 use super::trail::Trail;
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{Explanation, FrontierOptions, Position, Replay, Timestamp};
@@ -41,15 +41,16 @@ pub fn explain(
     let mut damaged = Vec::new();
     // Before the journal: what that is found to have is then never less than what a checkpoint builds on.
     let newest = Checkpoints::look(Disk::for_reading(&directory), id)?.newest(&options, &mut damaged)?;
-    let (mut replay, from, synced) = match newest {
-        Some((_, replay, summary)) => (replay, summary.from, summary.counts.position),
-        None => (Replay::new(&options, None)?, Position::default(), Position::default()),
+    let (mut replay, needs, synced) = match newest {
+        Some((_, replay, summary)) => (replay, summary.needs, summary.counts.position),
+        None => (Replay::new(&options, None)?, Needs::default(), Position::default()),
     };
     // Without limits: they may be lower than when a URL was admitted.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
-    let (mut journal, begin) = FileJournal::look(Disk::for_reading(&directory), id, synced, |position, record| {
-        if position >= from {
+    let disk = Disk::for_reading(&directory);
+    let (mut journal, is_whole) = FileJournal::look(disk, id, &needs, synced, |position, record| {
+        if position >= needs.from() {
             // Whether the output has what it should is seen where a record is looked up.
             replay.record(position, &record, |_| true);
         }
@@ -58,7 +59,7 @@ pub fn explain(
         }
     })?;
     let explanations = trails.into_iter().zip(urls).map(|(trail, url)| {
-        let history = trail.history(begin > Position::default());
+        let history = trail.history(!is_whole);
         replay.explain(&mut journal, url, history, now)
     });
     let explanations = explanations.collect::<Result<_, _>>().map_err(|source| CheckpointError::Io {

@@ -161,20 +161,18 @@ impl Frontier<JobJournal> {
         let Some(mut checkpoints) = journal.checkpoints.take_if(|_| !has_lost) else {
             return Err(CheckpointError::Lost { path: journal.job.frontier_directory() });
         };
-        let written = self.write_checkpoint(&mut checkpoints);
+        let mut written = self.write_checkpoint(&mut checkpoints);
         let journal = self.journal_mut();
-        let oldest = checkpoints.oldest();
-        journal.checkpoints = Some(checkpoints);
-        written?;
-        if !journal.keep {
-            journal.journal.remove_before(oldest)?;
+        if written.is_ok() && !journal.keep {
+            written = journal.journal.remove_unneeded(|part| checkpoints.need(part)).map_err(CheckpointError::from);
         }
-        Ok(())
+        journal.checkpoints = Some(checkpoints);
+        written
     }
 
     fn write_checkpoint(&mut self, checkpoints: &mut Checkpoints) -> Result<(), CheckpointError> {
         let end = self.journal().journal.end();
-        let mut draft = checkpoints.begin(end)?;
+        let mut draft = checkpoints.begin(self.journal().journal.needs())?;
         draft.hosts(|slice, to| (end, self.save(slice, to)))?;
         draft.seen(self.gate().seen())?;
         self.journal_mut().journal.sync()?;

@@ -28,6 +28,7 @@
 //!          53  refused   u32 how many; for each a name (u32 length, text) and a u64
 //!              roots     u32 how many; for each u32 length, text
 //!              dropped   u32 how many; for each a parameter that keys leave out, as the roots
+//!              segments  u32 how many of the journal are needed before `from`; for each its start and end, u64 each
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!

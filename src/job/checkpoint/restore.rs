@@ -6,7 +6,7 @@ use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
 use crate::frontier::{Frontier, FrontierOptions, Position, Receipt, Record, Replay, Timestamp};
-use crate::job::journal::{FileJournal, JournalOptions, Recovery, Storage};
+use crate::job::journal::{FileJournal, JournalOptions, Needs, Recovery, Storage};
 use crate::seen::SeenSet;
 
 /// A frontier as it was, and how that was found out.
@@ -72,17 +72,17 @@ pub(in crate::job) fn reread<S: Storage>(
 ) -> Result<Reread<S>, CheckpointError> {
     let mut damaged = Vec::new();
     let newest = checkpoints.newest(options, &mut damaged)?;
-    let (checkpoint, mut replay, from, synced, extra) = match newest {
-        Some((number, replay, Summary { from, counts, extra, .. })) => {
-            (Some(number), replay, from, counts.position, extra)
+    let (checkpoint, mut replay, needs, synced, extra) = match newest {
+        Some((number, replay, Summary { needs, counts, extra, .. })) => {
+            (Some(number), replay, needs, counts.position, extra)
         }
-        None => (None, Replay::new(options, None)?, Position::default(), Position::default(), Vec::new()),
+        None => (None, Replay::new(options, None)?, Needs::default(), Position::default(), Vec::new()),
     };
     let counted = replay.output();
     // Where a record is missing, what was written behind it is void, until the journal was opened again and it was cut off.
     let mut missing: Option<u64> = None;
     let (mut journal, recovery) =
-        FileJournal::open_synced(journal, checkpoints.job, journal_options, from, synced, |position, record| {
+        FileJournal::open_needed(journal, checkpoints.job, journal_options, &needs, synced, |position, record| {
             if let Record::Resumed { output } = record {
                 missing = missing.filter(|end| *end <= output);
             }
@@ -97,6 +97,9 @@ pub(in crate::job) fn reread<S: Storage>(
     journal.sync()?;
     let whole = checkpoints.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
     checkpoints.damaged.extend(checkpoints.numbers.drain(whole..).map(|(number, _)| number));
+    if let Some((_, known)) = checkpoints.numbers.last_mut() {
+        *known = Some(needs);
+    }
     Ok(Reread { replay, journal, checkpoint, damaged, recovery, counted, extra })
 }
 

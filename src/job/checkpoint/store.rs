@@ -1,4 +1,5 @@
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 
 use super::CheckpointError;
 use super::frames::{FrameWriter, HOSTS, SUMMARY};
@@ -6,7 +7,7 @@ use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
 use crate::frontier::{Counts, Position, waiting};
-use crate::job::journal::{Disk, Storage};
+use crate::job::journal::{Disk, Needs, Storage};
 use crate::seen::SeenSet;
 
 /// Checkpoints that are kept.
@@ -21,8 +22,8 @@ pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
 pub struct Checkpoints<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
-    /// Oldest first, each with where that begins which it needs of the journal, where that is known.
-    pub(super) numbers: Vec<(u64, Option<Position>)>,
+    /// Oldest first, each with what it needs of the journal, where that is known.
+    pub(super) numbers: Vec<(u64, Option<Needs>)>,
     /// Found damaged. They go once there is a newer one.
     pub(super) damaged: Vec<u64>,
     /// The number given last, if to a draft that came to nothing.
@@ -34,9 +35,7 @@ pub struct Checkpoints<S: Storage = Disk> {
 pub struct Draft<'a, S: Storage = Disk> {
     store: &'a mut Checkpoints<S>,
     number: u64,
-    from: Position,
-    /// What it needs of the journal begins here.
-    oldest: Position,
+    needs: Needs,
     slices: u32,
     bytes: u64,
     has_seen: bool,
@@ -97,21 +96,21 @@ impl<S: Storage> Checkpoints<S> {
         self.numbers.is_empty()
     }
 
-    /// What they need of the journal begins here: their replays, and the texts of the URLs that wait in them. The rest may be
-    /// [removed](crate::job::journal::FileJournal::remove_before). 0 where it is not known, of those found at a resume.
-    pub fn oldest(&self) -> Position {
-        self.numbers.iter().map(|&(_, oldest)| oldest.unwrap_or_default()).min().unwrap_or_default()
+    /// Whether they need any of this part of the journal, for their replays or for the texts of the URLs that wait in them; the rest
+    /// may be [removed](crate::job::journal::FileJournal::remove_unneeded). Where it is not known, of those found at a resume, yes.
+    pub fn need(&self, part: &Range<Position>) -> bool {
+        self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(part)))
     }
 
-    /// Begins one. `from` is where the journal ends now, before the first slice is saved.
+    /// Begins one; `needs` are those of the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is saved.
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn begin(&mut self, from: Position) -> Result<Draft<'_, S>, CheckpointError> {
+    pub fn begin(&mut self, needs: Needs) -> Result<Draft<'_, S>, CheckpointError> {
         // A try before may have left a summary that nobody could remove: its files must not be another's.
         self.last += 1;
         let number = self.last;
-        Ok(Draft { store: self, number, from, oldest: from, slices: 0, bytes: 0, has_seen: false, is_placed: false })
+        Ok(Draft { store: self, number, needs, slices: 0, bytes: 0, has_seen: false, is_placed: false })
     }
 
     /// Removes what is not needed any more. What cannot be removed stays for another time.
@@ -135,7 +134,8 @@ impl<S: Storage> Draft<'_, S> {
         mut next: impl FnMut(u32, &mut Vec<u8>) -> (Position, bool),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
-        let (mut slices, mut bytes, mut oldest) = (0, 0, self.oldest);
+        let (mut slices, mut bytes) = (0, 0);
+        let mut needs = std::mem::take(&mut self.needs);
         self.write(FILES[0], |to| {
             let mut frames = FrameWriter::begin(to, HOSTS, job, number)?;
             let mut slice = Vec::new();
@@ -145,7 +145,7 @@ impl<S: Storage> Draft<'_, S> {
                 let position;
                 (position, has_more) = next(slices, &mut slice);
                 // Not while the frontier is locked: one host may have millions.
-                waiting(&slice, |url| oldest = oldest.min(url)).map_err(io::Error::other)?;
+                waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
                 frames.frame(&slice, position)?;
                 slices += 1;
                 bytes += slice.len() as u64;
@@ -153,7 +153,7 @@ impl<S: Storage> Draft<'_, S> {
             frames.frame(&[], Position::default())?;
             frames.flush()
         })?;
-        (self.slices, self.bytes, self.oldest) = (slices, self.bytes + bytes, oldest);
+        (self.slices, self.bytes, self.needs) = (slices, self.bytes + bytes, needs);
         Ok(())
     }
 
@@ -186,24 +186,26 @@ impl<S: Storage> Draft<'_, S> {
     /// # Errors
     /// Where the storage fails.
     pub fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
-        let Self { ref mut store, number, from, oldest, slices, bytes, has_seen, .. } = self;
+        let needs = std::mem::take(&mut self.needs);
+        let Self { ref mut store, number, slices, bytes, has_seen, .. } = self;
         let position = counts.position;
-        let summary = Summary { from, slices, has_seen, keys: keys.clone(), counts, extra: extra.to_vec() }.to_bytes();
+        let summary = Summary { needs, slices, has_seen, keys: keys.clone(), counts, extra: extra.to_vec() };
+        let payload = summary.to_bytes();
         let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
         let job = store.job;
         write(&mut store.storage, &beside, |to| {
             let mut frames = FrameWriter::begin(to, SUMMARY, job, number)?;
-            frames.frame(&summary, position)?;
+            frames.frame(&payload, position)?;
             frames.flush()
         })?;
         let storage = &mut store.storage;
         let placed =
             storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
         placed.map_err(|source| io_error("rename", storage, &beside, source))?;
-        store.numbers.push((number, Some(oldest)));
+        store.numbers.push((number, Some(summary.needs)));
         store.tidy();
         self.is_placed = true;
-        Ok(bytes + summary.len() as u64)
+        Ok(bytes + payload.len() as u64)
     }
 
     fn write(

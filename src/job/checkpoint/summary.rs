@@ -1,12 +1,13 @@
 use crate::address::KeyRules;
 use crate::frontier::{Counts, Position, Refusal};
 use crate::job::fields::Fields;
+use crate::job::journal::Needs;
 
 /// What a checkpoint says beside hosts and seen set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::job) struct Summary {
-    /// Where the journal's replay begins.
-    pub(in crate::job) from: Position,
+    /// The journal's replay begins where they do.
+    pub(in crate::job) needs: Needs,
     pub(super) slices: u32,
     pub(super) has_seen: bool,
     pub(super) keys: KeyRules,
@@ -23,7 +24,7 @@ impl Summary {
         let switches = [self.has_seen].into_iter().chain(switches(&mut keys).map(|switch| *switch));
         let flags = switches.enumerate().fold(0, |flags, (bit, switch)| flags | u8::from(switch) << bit);
         let mut bytes = vec![flags];
-        bytes.extend(self.from.to_u64().to_le_bytes());
+        bytes.extend(self.needs.from().to_u64().to_le_bytes());
         bytes.extend(self.slices.to_le_bytes());
         bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
         put_length(&mut bytes, refused.len());
@@ -36,6 +37,10 @@ impl Summary {
             for text in texts {
                 put_text(&mut bytes, text);
             }
+        }
+        put_length(&mut bytes, self.needs.segments().count());
+        for segment in self.needs.segments() {
+            bytes.extend([segment.start, segment.end].into_iter().flat_map(|end| end.to_u64().to_le_bytes()));
         }
         bytes.extend_from_slice(&self.extra);
         bytes
@@ -65,7 +70,12 @@ impl Summary {
                 texts.push(text(&mut fields)?.to_owned());
             }
         }
-        Ok(Self { from, slices, has_seen: flags & 1 == 1, keys, counts, extra: fields.bytes().to_vec() })
+        let mut segments = Vec::new();
+        for _ in 0..fields.u32()? {
+            segments.push(Position::from_u64(fields.u64()?)..Position::from_u64(fields.u64()?));
+        }
+        let needs = Needs::with(from, segments.into_iter());
+        Ok(Self { needs, slices, has_seen: flags & 1 == 1, keys, counts, extra: fields.bytes().to_vec() })
     }
 
     /// The first rule on keys that another set of them has changed, by its path.
@@ -115,6 +125,8 @@ fn text<'a>(fields: &mut Fields<'a>) -> Result<&'a str, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     #[test]
@@ -125,8 +137,11 @@ mod tests {
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
         // A seed's directory is as long as a URL may be.
         counts.roots = vec!["a.example".to_owned(), format!("b.example/{}", "x".repeat(1 << 16))];
-        let summary =
-            Summary { from: Position::from_u64(7), slices: 3, has_seen: true, keys, counts, extra: b"{}".to_vec() };
+        let needs = Needs::with(
+            Position::from_u64(7),
+            [0..3, 5..7].into_iter().map(|Range { start, end }| Position::from_u64(start)..Position::from_u64(end)),
+        );
+        let summary = Summary { needs, slices: 3, has_seen: true, keys, counts, extra: b"{}".to_vec() };
         let bytes = summary.to_bytes();
         assert_eq!(Summary::read(&bytes, position), Ok(summary.clone()));
         assert_eq!(summary.changed_key(&summary.keys), None);

@@ -1,11 +1,12 @@
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
-use super::{Disk, JournalError, Storage, record};
+use super::{Disk, JournalError, Needs, Storage, record};
 use crate::frontier::{Entry, HostRecord, Journal, Position, Record, RobotsRecord, Timestamp};
 
 /// Bytes that are gathered before they are written without being asked for.
@@ -141,7 +142,8 @@ impl<S: Storage> FileJournal<S> {
         let bytes = if at < segment.end {
             self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?
         } else {
-            let skipped = usize::try_from(at - segment.end).ok();
+            // Where a segment was removed, there is nothing.
+            let skipped = at.checked_sub(self.last().end).and_then(|skipped| usize::try_from(skipped).ok());
             let pending = skipped.and_then(|skipped| self.pending.get(skipped..)).unwrap_or_default();
             if pending.is_empty() {
                 return Err(JournalError::NoEntry(position));
@@ -175,21 +177,25 @@ impl<S: Storage> FileJournal<S> {
         if self.state == State::Written { self.sync_written() } else { Ok(()) }
     }
 
-    /// Removes the segments that end at or before a position, oldest first; the last one stays. Nothing before the position
-    /// can be counted on then, and [`open`](Self::open) must be asked for no earlier one.
+    /// What is needed of it by one who will open it from its end: so far, nothing of what it holds.
+    pub fn needs(&self) -> Needs {
+        Needs::of(self.end(), self.segments.iter().map(Segment::part))
+    }
+
+    /// Removes the segments of which nothing is needed; the last one stays. [`open`](Self::open) must be asked for no position
+    /// before them then.
     ///
     /// # Errors
     /// Where the storage fails; some may have been removed then.
-    pub fn remove_before(&mut self, position: Position) -> Result<(), JournalError> {
+    pub fn remove_unneeded(&mut self, is_needed: impl Fn(&Range<Position>) -> bool) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
-        while self.segments.len() > 1 && self.segments[0].end <= position.to_u64() {
-            let name = &self.segments[0].name;
-            self.storage.remove(name).map_err(|source| io_error("remove", &self.storage, name, source))?;
-            let oldest = self.segments.remove(0);
-            // One by one: a power cut that brought back the older of two would leave a gap.
-            if let Err(source) = self.storage.sync_names() {
-                self.state = State::Stopped;
-                return Err(io_error("sync", &self.storage, &oldest.name, source));
+        let closed = self.segments.len().saturating_sub(1);
+        for at in (0..closed).rev() {
+            let segment = &self.segments[at];
+            if !is_needed(&segment.part()) {
+                let name = &segment.name;
+                self.storage.remove(name).map_err(|source| io_error("remove", &self.storage, name, source))?;
+                self.segments.remove(at);
             }
         }
         Ok(())

@@ -65,12 +65,13 @@
 //! the last segment nobody can tell a torn end from damage: what is cut off is reported, and the first bad frame ends it. What is
 //! left of it is written anew, beside, as `NAME.new`, and renamed into place.
 //!
-//! Where a checkpoint holds what the oldest segments tell, they can be [removed](FileJournal::remove_before): the first one need
-//! not begin at 0.
+//! Where a checkpoint holds what a segment tells, and no URL in it waits, it can be [removed](FileJournal::remove_unneeded): so
+//! before the position from which the journal is opened, segments may be missing. What is [needed](Needs) of it may not.
 
 mod error;
 mod file;
 mod frame;
+mod needs;
 mod record;
 mod recovery;
 mod segment;
@@ -79,6 +80,7 @@ mod window;
 
 pub use error::JournalError;
 pub use file::{FileJournal, JournalOptions, SyncPolicy};
+pub use needs::Needs;
 pub use recovery::{Cut, Recovery};
 pub use storage::{Disk, Storage};
 

@@ -1,3 +1,4 @@
+use std::iter;
 use std::path::PathBuf;
 
 use super::file::{State, damaged, io_error};
@@ -5,7 +6,7 @@ use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
-use super::{FileJournal, JournalError, JournalOptions, Storage, record};
+use super::{FileJournal, JournalError, JournalOptions, Needs, Storage, record};
 use crate::frontier::{Position, Record};
 
 /// Bytes read at once while all are read.
@@ -40,7 +41,7 @@ impl<S: Storage> FileJournal<S> {
     /// its own. Reads that part once, in pieces of 1 MiB, and writes the last segment anew.
     ///
     /// The position is 0, or what [`end`](Self::end) or [`record`](Self::record) said. Of the segments wholly before it only
-    /// headers and lengths are looked at: damage there is found when it is read. Those may be missing, oldest first.
+    /// headers and lengths are looked at: damage there is found when it is read. Those may be missing.
     ///
     /// Files of other names are left alone. One process at a time: the job's lock sees to that.
     ///
@@ -55,19 +56,20 @@ impl<S: Storage> FileJournal<S> {
         from: Position,
         replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery), JournalError> {
-        Self::open_synced(storage, job, options, from, from, replay)
+        Self::open_needed(storage, job, options, &Needs::with(from, iter::empty()), from, replay)
     }
 
-    /// As [`open`](Self::open), of a journal that was safe on disk up to `synced`: what is wrong before there is no torn end.
-    pub(in crate::job) fn open_synced(
+    /// As [`open`](Self::open), of a journal of which all this is needed, and which was safe on disk up to `synced`: what is wrong
+    /// before there is no torn end.
+    pub(in crate::job) fn open_needed(
         storage: S,
         job: u64,
         options: &JournalOptions,
-        from: Position,
+        needs: &Needs,
         synced: Position,
         replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery), JournalError> {
-        let (mut journal, found, begin) = Self::scan(storage, job, options, Some(from), synced, replay)?;
+        let (mut journal, found, begin) = Self::scan(storage, job, options, needs, false, synced, replay)?;
         match begin {
             None => journal.renew()?,
             Some(end) => journal.begin(end)?,
@@ -80,40 +82,44 @@ impl<S: Storage> FileJournal<S> {
     /// position. Nothing is written, and nothing can be. Reads all of it once; an end that is torn, or being written just now, is
     /// left alone.
     ///
-    /// Up to `synced` it is known to be safe on disk: what is wrong before there is no torn end. Returns where it begins: after 0 where its oldest segments were [removed](Self::remove_before).
+    /// All this is needed of it. Up to `synced` it is known to be safe on disk: what is wrong before there is no torn end. Says
+    /// whether it is whole: segments may have been [removed](Self::remove_unneeded).
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn look(
         storage: S,
         job: u64,
+        needs: &Needs,
         synced: Position,
         show: impl FnMut(Position, Record<'_>),
-    ) -> Result<(Self, Position), JournalError> {
-        let (mut journal, _, _) = Self::scan(storage, job, &JournalOptions::default(), None, synced, show)?;
+    ) -> Result<(Self, bool), JournalError> {
+        let (mut journal, _, _) = Self::scan(storage, job, &JournalOptions::default(), needs, true, synced, show)?;
         journal.state = State::ReadOnly;
-        let begin = journal.segments.first().map_or(0, |oldest| oldest.start);
-        Ok((journal, Position::from_u64(begin)))
+        let ends = iter::once(0).chain(journal.segments.iter().map(|segment| segment.end));
+        let is_whole = journal.segments.iter().zip(ends).all(|(segment, end)| segment.start == end);
+        Ok((journal, is_whole))
     }
 
-    /// Reads from a position on, or all there is; where there is no segment to go on with, says where one is to begin.
+    /// Reads what is needed, or all there is; where there is no segment to go on with, says where one is to begin.
     fn scan(
         mut storage: S,
         job: u64,
         options: &JournalOptions,
-        from: Option<Position>,
+        needs: &Needs,
+        is_all: bool,
         synced: Position,
         mut replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery, Option<u64>), JournalError> {
         let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
         let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
         starts.sort_unstable();
-        let from = from.map_or(starts.first().copied().unwrap_or(0), Position::to_u64);
+        let from = if is_all { 0 } else { needs.from().to_u64() };
         let synced = synced.to_u64().max(from);
-        let mut scan = Scan { storage, job, from, synced, window: Window::default(), found: Recovery::default() };
+        let mut scan =
+            Scan { storage, job, needs, from, synced, window: Window::default(), found: Recovery::default() };
         let mut segments = Vec::with_capacity(starts.len());
-        let oldest = starts.first().copied().filter(|start| *start <= from);
-        let (mut end, mut is_begun) = (oldest.unwrap_or(0), false);
+        let (mut end, mut is_begun) = (0, false);
         for (at, &start) in starts.iter().enumerate() {
             let segment = scan.segment(start, end, starts.get(at + 1).copied(), &mut replay)?;
             (end, is_begun) = (segment.end, segment.end > segment.start);
@@ -159,9 +165,10 @@ impl<S: Storage> FileJournal<S> {
 }
 
 /// Goes through the segments once.
-struct Scan<S> {
+struct Scan<'a, S> {
     storage: S,
     job: u64,
+    needs: &'a Needs,
     /// The position at which reading begins.
     from: u64,
     /// Up to here, nothing was torn by a crash.
@@ -170,9 +177,9 @@ struct Scan<S> {
     found: Recovery,
 }
 
-impl<S: Storage> Scan<S> {
-    /// Reads the segment at `start`, or its header alone where reading begins behind it. It should be at `expected`, and `next` is
-    /// where the one after it is, if there is one. Empty where it was not begun as a whole.
+impl<S: Storage> Scan<'_, S> {
+    /// Reads the segment at `start`, or its header alone where reading begins behind it. The one before it ends at `expected`, and
+    /// `next` is where the one after it is, if there is one. Empty where it was not begun as a whole.
     fn segment(
         &mut self,
         start: u64,
@@ -183,7 +190,8 @@ impl<S: Storage> Scan<S> {
         let mut segment = Segment::new(start, 0);
         let length = self.storage.length(&segment.name);
         let length = length.map_err(|source| io_error("open", &self.storage, &segment.name, source))?;
-        if start != expected {
+        let gap = Position::from_u64(expected)..Position::from_u64(start);
+        if start < expected || start > expected && self.needs.any_in(&gap) {
             return Err(self.damaged(&segment, start, "the segment before it is missing or has another length"));
         }
         segment.end = start.saturating_add(length);

@@ -1,7 +1,9 @@
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::JournalError;
 use super::frame::checksum;
+use crate::frontier::Position;
 
 /// Bytes of a segment's header.
 pub(super) const HEADER: usize = 32;
@@ -24,6 +26,11 @@ pub(super) struct Segment {
 impl Segment {
     pub(super) fn new(start: u64, length: u64) -> Self {
         Self { name: format!("{PREFIX}{start:012x}"), start, end: start.saturating_add(length) }
+    }
+
+    /// What it holds of the journal.
+    pub(super) fn part(&self) -> Range<Position> {
+        Position::from_u64(self.start)..Position::from_u64(self.end)
     }
 
     /// Where a segment of this name starts; `None` where it is no segment's name.
