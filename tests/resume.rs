@@ -22,6 +22,7 @@ impl Desk {
         let desk = Self::new();
         let ran = desk.crawl(&["--max-pages", "10"]);
         assert_eq!((ran.code, desk.pages().len()), (Some(0), 10), "{}", ran.err);
+        assert!(ran.err.ends_with("URLs are waiting; to go on with them: crawler resume job\n"), "{}", ran.err);
         desk
     }
 
@@ -106,7 +107,9 @@ fn a_stopped_crawl_goes_on_and_its_report_is_of_both_runs() {
         let desk = Desk::stopped();
         goes_on(&desk, &["--max-pages", "7"]).says(0, "job goes on: 10 pages are recorded");
         assert_eq!(desk.pages().len(), 17);
-        goes_on(&desk, &["--max-pages", "100000"]).says(0, "17 pages are recorded");
+        let ran = goes_on(&desk, &["--max-pages", "100000"]);
+        ran.says(0, "17 pages are recorded");
+        assert!(!ran.err.contains("to go on with them"), "{}", ran.err);
         assert_eq!(desk.pages(), everything);
         let report = desk.report();
         assert_eq!((&report["finish"], &report["resumes"]), (&"drained".into(), &2.into()));

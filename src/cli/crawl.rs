@@ -95,6 +95,11 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     saved.map_err(|error| {
         Failure::caused(Exit::NotKept, &format!("cannot write {}", job.report_path().display()), &error)
     })?;
+    let waiting = finished.frontier.queued;
+    if waiting > 0 {
+        let directory = job.directory().display();
+        output::note(&format!("{waiting} URLs are waiting; to go on with them: crawler resume {directory}"));
+    }
     ended(&finished, &signals)
 }
 
