@@ -136,7 +136,7 @@ fn holds_job(directory: &Path) -> Result<bool, JobError> {
 
 fn lock(path: &Path) -> Result<File, JobError> {
     let file = File::options().write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(JobError::io("create", path))?;
+    let file = file.map_err(JobError::io("write", path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(JobError::Locked { path: path.to_owned() }),
