@@ -49,11 +49,10 @@ fn of_many_threads_with_one_key_one_hears_new() {
                         let mut sightings = Vec::new();
                         let mut new = Vec::new();
                         for (batch, keys) in keys.chunks(100).enumerate() {
-                            if thread % 2 == 0 {
-                                seen.insert_batch(keys, &mut sightings);
-                            } else {
-                                sightings.clear();
-                                sightings.extend(keys.iter().map(|&key| seen.insert(key)));
+                            match thread % 3 {
+                                0 => seen.insert_batch(keys, &mut sightings),
+                                1 => seen.insert_links(keys, &mut sightings),
+                                _ => sightings = keys.iter().map(|&key| seen.insert(key)).collect(),
                             }
                             let places = (batch * 100..).zip(&sightings);
                             new.extend(places.filter(|(_, s)| **s == Sighting::New).map(|(place, _)| place));
@@ -352,5 +351,48 @@ proptest! {
             rest = left;
             if rest.is_empty() { break; }
         }
+    }
+
+    /// What a thread knows of its recent links is of one set, and of no layout that can forget.
+    #[test]
+    fn links_answer_as_the_naive_set_does(
+        pages in prop::collection::vec((0_usize..2, 0_usize..1500, prop::collection::vec(0_usize..40, 0..80)), 1..60),
+        layout in prop::sample::select(&LAYOUTS[..]),
+    ) {
+        // Some fall into one slot of those that are recent.
+        let all: Vec<_> = [0, 1, u64::MAX].map(Fingerprint::from_bits).into_iter().chain(fingerprints(0)).take(1600).collect();
+        let sets = [0, 1].map(|_| set(layout, 1600, 1e-12, 4));
+        let mut models = [HashSet::new(), HashSet::new()];
+        let (mut sightings, mut asked) = (Vec::new(), [0, 0]);
+        for (which, start, links) in pages {
+            let page: Vec<_> = links.iter().map(|link| all[start + link]).collect();
+            sets[which].insert_links(&page, &mut sightings);
+            let model = &mut models[which];
+            let expected: Vec<_> =
+                page.iter().map(|key| if model.insert(*key) { Sighting::New } else { Sighting::Seen }).collect();
+            prop_assert_eq!(&sightings, &expected);
+            asked[which] += page.len() as u64;
+            if let (Some(key), Layout::Counting | Layout::Exact) = (page.first(), layout) {
+                prop_assert_eq!(sets[which].remove(*key).unwrap(), Removal::Removed);
+                model.remove(key);
+            }
+        }
+        for (set, asked) in sets.iter().zip(asked) {
+            let statistics = set.statistics();
+            prop_assert_eq!(statistics.merged.tests + statistics.recent_hits, asked);
+        }
+    }
+}
+
+#[test]
+fn recent_links_need_no_shard() {
+    let keys: Vec<_> = fingerprints(0).take(400).collect();
+    for layout in LAYOUTS {
+        let seen = set(layout, 1000, 1e-6, 4);
+        let mut sightings = Vec::new();
+        (0..10).for_each(|_| seen.insert_links(&keys, &mut sightings));
+        let expected = if matches!(layout, Layout::Counting | Layout::Exact) { 0 } else { 2000 };
+        assert!(seen.statistics().recent_hits >= expected, "{layout}: {}", seen.statistics().recent_hits);
+        assert!(expected > 0 || seen.statistics().recent_hits == 0, "what is removed would still be seen");
     }
 }

@@ -73,7 +73,8 @@ impl Gate {
         }
     }
 
-    /// Decides on a page's links together: the seen set's locks are taken once a shard. Answers in the order asked.
+    /// Decides on a page's links together: the seen set's locks are taken once a shard, and not at all for links that this thread
+    /// brought lately. Answers in the order asked.
     ///
     /// # Panics
     /// Where the seen set does not answer each question.
@@ -85,7 +86,7 @@ impl Gate {
         };
         let fingerprints: Vec<Fingerprint> = verdicts.iter().filter_map(|verdict| verdict.ok()).collect();
         let mut sightings = Vec::new();
-        self.seen.insert_batch(&fingerprints, &mut sightings);
+        self.seen.insert_links(&fingerprints, &mut sightings);
         let mut sightings = sightings.into_iter();
         let conclude = |(found, verdict)| match verdict {
             Ok(fingerprint) => {

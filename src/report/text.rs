@@ -137,7 +137,8 @@ impl Report {
                 format!("the crawl waited {} for one at most", duration(Duration::from_micros(kept.longest_pause_us)));
             page.fact("checkpoints", &thousands(kept.written), &pause);
         }
-        let tests = format!("in {} tests", thousands(self.seen.merged.tests));
+        let [tests, recent] = [self.seen.merged.tests, self.seen.recent_hits].map(thousands);
+        let tests = format!("in {tests} tests; {recent} more links were recent ones");
         page.fact("waits for a shard of the filter", &thousands(self.seen.merged.lock_waits), &tests);
         if let Some(peak) = self.cost.peak_memory_bytes {
             page.fact("peak memory", &bytes(peak), "");

@@ -30,6 +30,7 @@ mod interval;
 mod options;
 mod plan;
 mod probes;
+mod recent;
 mod reshard;
 mod run;
 mod set;

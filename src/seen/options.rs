@@ -33,6 +33,11 @@ impl Layout {
         if self == Self::Verified { Self::Blocked } else { self }
     }
 
+    /// Whether it can remove.
+    pub(super) fn forgets(self) -> bool {
+        matches!(self, Self::Counting | Self::Exact)
+    }
+
     /// Whether it takes new URLs for seen.
     pub(super) fn loses(self) -> bool {
         !matches!(self, Self::Exact | Self::Verified)

@@ -108,11 +108,15 @@ pub struct SeenStatistics {
     pub merged: ShardStatistics,
     /// One row a shard, in the shards' order.
     pub shards: Vec<ShardStatistics>,
+    /// Questions beside the shards' tests, answered `Seen` because the same thread had just asked the same
+    /// ([`SeenSet::insert_links`](super::SeenSet::insert_links)), since the set was made or loaded: URLs.
+    #[cfg_attr(feature = "crawl", serde(default))]
+    pub recent_hits: u64,
 }
 
 impl SeenStatistics {
     /// Merges the rows: a new URL falls into each shard with the same chance, so rates are plain means.
-    pub(super) fn new(shards: Vec<ShardStatistics>) -> Self {
+    pub(super) fn new(shards: Vec<ShardStatistics>, recent_hits: u64) -> Self {
         let mut merged = ShardStatistics::default();
         for shard in &shards {
             merged.capacity += shard.capacity;
@@ -141,6 +145,6 @@ impl SeenStatistics {
             }
         }
         merged.finish();
-        Self { merged, shards }
+        Self { merged, shards, recent_hits }
     }
 }

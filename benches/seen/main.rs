@@ -1,0 +1,121 @@
+//! The seen set beside its peers, side by side in one run, and the limit that memory sets.
+//!
+//! `cargo bench --bench seen` compares at a million URLs; `SEEN_BENCH_URLS=1e6,2e7,1e8` says otherwise, and
+//! `SEEN_BENCH_ROWS="limit: a;one by one"` names the rows that are wanted. At a hundred million all of them take 8 GB of memory and an hour, for the
+//! most part for the disk.
+//!
+//! The load is a crawl's: of the keys, already hashed, 30 % are new and 70 % repeat an earlier one, any of them with the same chance,
+//! while the filter fills up from empty to its capacity at a rate of 1e-4. Times are the mean of a test over the fill. The rows of a
+//! table take turns at the same keys, and what is said of two of them is the median of their turns' ratios, which what else goes on in
+//! the machine does not change. Keys are made outside the clock.
+
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
+
+mod entries;
+mod keys;
+mod links;
+mod race;
+mod steps;
+mod threads;
+
+use crawler::seen::Layout;
+use criterion::Criterion;
+
+use entries::ours;
+use race::race;
+
+fn main() {
+    let wanted = std::env::var("SEEN_BENCH_ROWS").unwrap_or_default();
+    let is_wanted = |name: &str| wanted.split(';').any(|part| name.contains(part));
+    if is_wanted("steps") {
+        let mut criterion = Criterion::default().configure_from_args();
+        steps::small_steps(&mut criterion);
+        criterion.final_summary();
+    }
+    let sizes = std::env::var("SEEN_BENCH_URLS").unwrap_or_else(|_| "1e6".to_owned());
+    for size in sizes.split(',') {
+        let urls = size.trim().parse::<f64>().expect("SEEN_BENCH_URLS are numbers") as u64;
+        println!("\n{urls} URLs, rate 1e-4, 30 % new, one core unless said otherwise");
+        peers(urls, &wanted);
+        layouts(urls, &wanted);
+        strings(urls, &wanted);
+        if is_wanted("page by page") {
+            links::page_by_page(urls);
+        }
+        if is_wanted("two threads") {
+            threads::two_beside_one(urls);
+        }
+    }
+}
+
+const LIMIT: &str = "limit: a random line read and written";
+const LOCKED_LIMIT: &str = "limit: the same, one by one under 16 locks";
+const FASTBLOOM: &str = "fastbloom 0.17, ahash";
+const SPLIT_BLOCK: &str = "sbbf-rs-safe 0.3 (split block)";
+const BATCHED: &str = "blocked, batches of 8192, 16 shards";
+const UNAUDITED: &str = "blocked, batches of 8192, 16 shards, no audit";
+const SINGLE: &str = "blocked, one by one, 16 shards";
+
+fn peers(urls: u64, wanted: &str) {
+    let times = race(
+        urls,
+        wanted,
+        vec![
+            (LIMIT, Box::new(entries::limit)),
+            (LOCKED_LIMIT, Box::new(entries::limit_under_locks)),
+            (FASTBLOOM, Box::new(entries::fastbloom)),
+            (SPLIT_BLOCK, Box::new(entries::split_block)),
+            ("std HashSet<u64>, ahash", Box::new(entries::hash_set)),
+            (BATCHED, ours(8192, |_| {})),
+            (UNAUDITED, ours(8192, |options| options.audit = 0)),
+            ("blocked, batches of 1024, 16 shards", ours(1024, |_| {})),
+            ("blocked, batches of 64, 16 shards", ours(64, |_| {})),
+            ("blocked, batches of 64, 1 shard", ours(64, |options| options.shards = 1)),
+            (SINGLE, Box::new(entries::one_by_one)),
+        ],
+    );
+    times.compare(FASTBLOOM, BATCHED, " (bar: at least 8)");
+    times.compare(SPLIT_BLOCK, BATCHED, " (bar: at least 1)");
+    times.compare(BATCHED, LIMIT, " (bar: at most 1.6)");
+    times.compare(BATCHED, UNAUDITED, " (bar: at most 1.02)");
+    times.compare(SINGLE, LOCKED_LIMIT, "");
+}
+
+const VERIFIED: &str = "verified, batches of 8192, 16 shards";
+
+/// Repeats of any age are the worst that can be shown to the verified layout: nearly all of them are looked up on disk.
+fn layouts(urls: u64, wanted: &str) {
+    let layout = |layout| ours(8192, move |options| options.layout = layout);
+    let verified = |rate: f64| {
+        ours(8192, move |options| {
+            (options.layout, options.false_positive_rate) = (Layout::Verified, rate);
+            options.directory = Some(std::env::temp_dir());
+        })
+    };
+    let times = race(
+        urls,
+        wanted,
+        vec![
+            (BATCHED, layout(Layout::Blocked)),
+            ("standard, batches of 8192, 16 shards", layout(Layout::Standard)),
+            ("partitioned, batches of 8192, 16 shards", layout(Layout::Partitioned)),
+            ("counting, batches of 8192, 16 shards", layout(Layout::Counting)),
+            ("exact, batches of 8192, 16 shards", layout(Layout::Exact)),
+            (VERIFIED, verified(1e-4)),
+            ("verified, batches of 8192, 16 shards, rate 1e-2", verified(1e-2)),
+        ],
+    );
+    times.compare(VERIFIED, BATCHED, "");
+}
+
+fn strings(urls: u64, wanted: &str) {
+    race(
+        urls,
+        wanted,
+        vec![
+            ("from strings of 66 bytes: writing them", Box::new(entries::writing)),
+            ("from strings of 66 bytes: fastbloom", Box::new(entries::fastbloom_of_strings)),
+            ("from strings of 66 bytes: blocked, batches", Box::new(entries::ours_of_strings)),
+        ],
+    );
+}

@@ -1,0 +1,83 @@
+use std::cell::RefCell;
+
+use super::Sighting;
+use crate::address::Fingerprint;
+
+/// What this thread showed to a set lately: shown again, it was seen, and no shard need be asked.
+///
+/// Only whole fingerprints count, so it changes no answer of a set that never forgets. Of a page's links nine in ten repeat one of the last
+/// thousand; each costs a load then, instead of its share of a shard's lock.
+pub(super) struct Recent {
+    /// The number of the set; 0 is none.
+    set: u64,
+    /// The latest that fell into each slot.
+    slots: [u64; SLOTS],
+    /// Those of a batch that are not among them, with their places.
+    missing: Vec<Fingerprint>,
+    places: Vec<usize>,
+    sightings: Vec<Sighting>,
+}
+
+/// 8 KiB, which stay in the first level's cache.
+const SLOTS: usize = 1024;
+
+/// In each slot a fingerprint that belongs into another one.
+const EMPTY: [u64; SLOTS] = {
+    let mut slots = [0; SLOTS];
+    let mut slot = 0;
+    while slot < SLOTS {
+        slots[slot] = !(slot as u64);
+        slot += 1;
+    }
+    slots
+};
+
+thread_local! {
+    static RECENT: RefCell<Recent> = const {
+        RefCell::new(Recent { set: 0, slots: EMPTY, missing: Vec::new(), places: Vec::new(), sightings: Vec::new() })
+    };
+}
+
+impl Recent {
+    /// Answers `Seen` for those that this thread showed to the set of this number lately, and lets `ask` answer for the others; how many
+    /// these are.
+    pub(super) fn sift(
+        set: u64,
+        fingerprints: &[Fingerprint],
+        sightings: &mut Vec<Sighting>,
+        ask: impl FnOnce(&[Fingerprint], &mut Vec<Sighting>),
+    ) -> usize {
+        sightings.clear();
+        sightings.resize(fingerprints.len(), Sighting::Seen);
+        RECENT.with_borrow_mut(|recent| {
+            recent.turn_to(set);
+            recent.note(fingerprints);
+            ask(&recent.missing, &mut recent.sightings);
+            for (&place, &sighting) in recent.places.iter().zip(&recent.sightings) {
+                sightings[place] = sighting;
+            }
+            recent.missing.len()
+        })
+    }
+
+    fn turn_to(&mut self, set: u64) {
+        if self.set != set {
+            (self.set, self.slots) = (set, EMPTY);
+        }
+    }
+
+    /// Those not here are missing, and here from now on: they are shown before anything else is asked.
+    fn note(&mut self, fingerprints: &[Fingerprint]) {
+        self.missing.clear();
+        self.places.clear();
+        for (place, &fingerprint) in fingerprints.iter().enumerate() {
+            #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
+            let slot = &mut self.slots[fingerprint.bits() as usize % SLOTS];
+            if *slot != fingerprint.bits() {
+                *slot = fingerprint.bits();
+                self.missing.push(fingerprint);
+                self.places.push(place);
+            }
+        }
+    }
+}
