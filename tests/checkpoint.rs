@@ -20,11 +20,11 @@ use storage::{Fault, Faulty, Random, World};
 
 const JOB: u64 = 77;
 const KEY: FingerprintKey = FingerprintKey::from_u64(7);
-/// Pages of the web that is crawled.
+/// Pages of the web that is crawled; as many more are linked to by none, and some of them scheduled.
 const PAGES: u64 = 40;
 static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
     let canonicalizer = Canonicalizer::new(&options().keys);
-    (0..PAGES).map(|page| canonicalizer.canonicalize(&url(page)).unwrap().fingerprint(KEY)).collect()
+    (0..2 * PAGES).map(|page| canonicalizer.canonicalize(&url(page)).unwrap().fingerprint(KEY)).collect()
 });
 
 fn url(page: u64) -> String {
@@ -42,6 +42,12 @@ fn links(page: u64) -> Vec<String> {
     links
 }
 
+/// The page that is scheduled where this one is fetched, and how long it waits.
+fn later(page: u64) -> Option<(u64, Duration)> {
+    let seconds = if page % 4 == 1 { 4000 } else { 7 };
+    (page < PAGES && page % 6 == 1).then(|| (PAGES + page, Duration::from_secs(seconds)))
+}
+
 /// Which pages there are to be had, from the first one.
 fn pages() -> BTreeSet<u64> {
     let (mut found, mut queue) = (BTreeSet::from([0]), vec![0]);
@@ -52,6 +58,9 @@ fn pages() -> BTreeSet<u64> {
             }
         }
     }
+    let later = found.iter().filter_map(|page| later(*page)).map(|(page, _)| page);
+    let later: Vec<_> = later.filter(|page| !is_disallowed(*page)).collect();
+    found.extend(later);
     found
 }
 
@@ -139,7 +148,13 @@ impl Crawl {
                 } else if page % 17 == 6 && !lease.url().contains('?') {
                     self.frontier.redirect(&lease, 301, "?utm_source=x", self.now)?
                 } else {
-                    self.frontier.links(&lease, links(page).iter().map(String::as_str), self.now)?;
+                    let links = if page < PAGES { links(page) } else { Vec::new() };
+                    self.frontier.links(&lease, links.iter().map(String::as_str), self.now)?;
+                    if let Some((page, wait)) = later(page)
+                        && !self.frontier.gate().seen().contains(FINGERPRINTS[usize::try_from(page).unwrap()])
+                    {
+                        self.frontier.schedule(&url(page), self.now + wait)?;
+                    }
                     record = Some(format!("{page}\n"));
                     Outcome::response(&lease, 200, b"")
                 }
@@ -240,7 +255,8 @@ impl Sitting {
     /// Each thing that is queued is counted, and nothing that was kept is missing.
     fn is_sound(&self, crawl: &Crawl, output: u64) {
         let statistics = crawl.frontier.statistics();
-        assert_eq!(crawl.frontier.gate().admitted(), statistics.completed + statistics.queued, "each is counted once");
+        let waiting = statistics.queued + statistics.scheduled;
+        assert_eq!(crawl.frontier.gate().admitted(), statistics.completed + waiting, "each is counted once");
         let (seen, kept) = (crawl.seen(), &self.seen);
         assert!(seen.is_superset(kept), "{seen:?}, and not all of {kept:?}");
         assert!(output >= self.flushed as u64, "{output} of {} bytes are confirmed", self.flushed);

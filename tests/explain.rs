@@ -207,6 +207,30 @@ fn who_waits_is_told_until_when_and_for_whom() {
 }
 
 #[test]
+fn who_is_scheduled_is_told_until_when() {
+    let mut world = World::of("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", Some(ROBOTS)), ("https://example.org/", Some(""))], 2);
+    let at = world.now + Duration::from_millis(99_500);
+    for url in ["https://example.org/", "https://example.org/private/a"] {
+        assert_eq!(world.frontier.schedule(url, at).unwrap(), None);
+        assert_eq!(world.verdict(url), "scheduled: not before 1970-01-01T00:01:45.500Z");
+    }
+    world.checkpoint();
+    // The latest admission is told.
+    let kept = world.kept("https://example.org/");
+    assert_eq!(kept.verdict().name(), "scheduled");
+    let History::Admitted(remembered) = &kept.history else { panic!("{:?}", kept.history) };
+    assert_eq!((remembered.place, remembered.not_before), (Place::Scheduled { at }, Some(at)));
+    assert!(kept.to_string().contains("; scheduled, not before 1970-01-01T00:01:45.500Z"), "{kept}");
+    assert_eq!(kept.host.unwrap().queued, 0);
+    // Its time has come, and nobody has asked for it yet: once somebody has, it is queued.
+    world.now = at + Duration::from_secs(1);
+    assert_eq!(world.kept("https://example.org/").verdict().name(), "scheduled");
+    world.answer(&[], 1);
+    assert_eq!(world.verdict("https://example.org/"), "fetched, or given up: tried once, and its record was not kept");
+}
+
+#[test]
 fn who_failed_waits_with_its_tries() {
     let mut world = World::of("https://example.org/");
     world.answer(&[("https://example.org/robots.txt", Some("")), ("https://example.org/", None)], 2);

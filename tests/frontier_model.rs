@@ -15,6 +15,7 @@ const HOSTS: usize = 4;
 #[derive(Clone, Debug)]
 enum Action {
     Submit { host: usize, depth: u32, is_disallowed: bool },
+    Schedule { host: usize, ahead: u64, is_disallowed: bool },
     Next,
     Complete { lease: prop::sample::Index, end: End },
     Pass { millis: u64 },
@@ -88,6 +89,8 @@ enum Meaning {
 struct Model {
     options: FrontierOptions,
     urls: Vec<Url>,
+    /// With the second, by number, at whose end it goes.
+    scheduled: Vec<(u64, usize, String)>,
     hosts: Vec<Host>,
     /// Numbers for whatever comes first and later.
     clock: u64,
@@ -115,6 +118,7 @@ impl Model {
         Self {
             options: options.clone(),
             urls: Vec::new(),
+            scheduled: Vec::new(),
             hosts: vec![host; HOSTS],
             clock: 0,
             numbers: Vec::new(),
@@ -157,6 +161,17 @@ impl Model {
         }
     }
 
+    fn schedule(&mut self, host: usize, text: String, at: Timestamp) -> Option<Refusal> {
+        if self.hosts[host].is_retired {
+            self.refuse(Refusal::HostRetired, 1);
+            return Some(Refusal::HostRetired);
+        }
+        self.scheduled.push((at.as_micros().div_ceil(1_000_000), host, text));
+        // As they came, within a second.
+        self.scheduled.sort_by_key(|(second, ..)| *second);
+        None
+    }
+
     fn place(&mut self, host: usize, now: Timestamp) {
         self.hosts[host].stands = None;
         if self.best(host).is_some() && self.hosts[host].due <= now {
@@ -194,6 +209,10 @@ impl Model {
 
     fn next(&mut self, now: Timestamp) -> Answer {
         self.wake(now, None);
+        let due = self.scheduled.partition_point(|(second, ..)| second * 1_000_000 <= now.as_micros());
+        for (_, host, text) in self.scheduled.drain(..due).collect::<Vec<_>>() {
+            self.submit(host, 0, text, now);
+        }
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
@@ -242,7 +261,8 @@ impl Model {
             return answer;
         }
         let resting = (0..HOSTS).filter(|&host| self.best(host).is_some() && self.is_home(host));
-        match resting.map(|host| self.hosts[host].due).min() {
+        let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
+        match resting.map(|host| self.hosts[host].due).chain(scheduled).min() {
             Some(due) => Answer::Wait(due),
             None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
             None => Answer::Drained,
@@ -426,6 +446,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     let action = prop_oneof![
         6 => (0..HOSTS, 0..4u32, prop::bool::weighted(0.3))
             .prop_map(|(host, depth, is_disallowed)| Action::Submit { host, depth, is_disallowed }),
+        2 => (0..HOSTS, 0..20_000u64, prop::bool::weighted(0.3))
+            .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         6 => Just(Action::Next),
         5 => (any::<prop::sample::Index>(), ends()).prop_map(|(lease, end)| Action::Complete { lease, end }),
         2 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]).prop_map(|millis| Action::Pass { millis }),
@@ -463,10 +485,21 @@ struct Both {
 }
 
 impl Both {
-    fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
+    fn text(&mut self, host: usize, is_disallowed: bool) -> String {
         self.submitted += 1;
         let folder = if is_disallowed { "no" } else { "yes" };
-        let text = format!("http://h{host}.example/{folder}/{}", self.submitted);
+        format!("http://h{host}.example/{folder}/{}", self.submitted)
+    }
+
+    fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
+        let text = self.text(host, is_disallowed);
+        let at = self.now + Duration::from_millis(ahead);
+        let refusal = self.frontier.schedule(&text, at).unwrap();
+        assert_eq!(refusal, self.model.schedule(host, text, at));
+    }
+
+    fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
+        let text = self.text(host, is_disallowed);
         let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
         let found = Found { url, depth, via: Via::Link, redirects: 0, referrer: None };
         let Admission::Admitted(admitted) = self.frontier.gate().admit(found) else { panic!("{text} is new") };
@@ -518,9 +551,11 @@ impl Both {
         let gate = self.frontier.gate();
         let pages = self.leases.iter().filter(|lease| lease.kind() == LeaseKind::Page).count() as u64;
         assert_eq!(statistics.queued, self.model.urls.len() as u64);
+        assert_eq!(statistics.scheduled, self.model.scheduled.len() as u64);
         assert_eq!(statistics.leased, self.leases.len() as u64);
         assert_eq!(statistics.completed, self.model.completed);
-        assert_eq!(gate.admitted(), statistics.queued + pages + statistics.completed);
+        let there = statistics.queued + statistics.scheduled + pages;
+        assert_eq!(gate.admitted(), there + statistics.completed);
         assert_eq!(gate.found(), gate.admitted() + gate.refusals().total());
         for (refusal, count) in gate.refusals().iter() {
             assert_eq!(count, self.model.refused.get(&refusal).copied().unwrap_or(0), "{refusal}");
@@ -539,6 +574,7 @@ proptest! {
         for action in actions {
             match action {
                 Action::Submit { host, depth, is_disallowed } => both.submit(host, depth, is_disallowed),
+                Action::Schedule { host, ahead, is_disallowed } => both.schedule(host, ahead, is_disallowed),
                 Action::Next => { both.next(); }
                 Action::Complete { lease, end } => {
                     if !both.leases.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Arena, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Position, ScopeKind, Timestamp, Via,
+    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Position, ScopeKind, Timestamp, Via,
 };
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Needs, Record, Recovery, SyncPolicy};
 use proptest::prelude::*;
@@ -24,23 +24,33 @@ struct Owned {
     redirects: u8,
     referrer: Option<Position>,
     replaces: Option<Position>,
+    not_before: Option<Timestamp>,
 }
 
 impl Owned {
     fn of(wire: &str, via: Via, referrer: Option<Position>) -> Self {
-        Self { wire: wire.to_owned(), depth: 3, priority: 2, via, redirects: 1, referrer, replaces: None }
+        Self {
+            wire: wire.to_owned(),
+            depth: 3,
+            priority: 2,
+            via,
+            redirects: 1,
+            referrer,
+            replaces: None,
+            not_before: None,
+        }
     }
 
     fn entry(&self) -> Entry<'_> {
-        let Self { ref wire, depth, priority, via, redirects, referrer, replaces } = *self;
-        Entry { wire, depth, priority, via, redirects, referrer, replaces }
+        let Self { ref wire, depth, priority, via, redirects, referrer, replaces, not_before } = *self;
+        Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before }
     }
 }
 
 impl From<Entry<'_>> for Owned {
     fn from(entry: Entry<'_>) -> Self {
-        let Entry { wire, depth, priority, via, redirects, referrer, replaces } = entry;
-        Self { wire: wire.to_owned(), depth, priority, via, redirects, referrer, replaces }
+        let Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before } = entry;
+        Self { wire: wire.to_owned(), depth, priority, via, redirects, referrer, replaces, not_before }
     }
 }
 
@@ -110,8 +120,9 @@ fn owned() -> impl Strategy<Value = Owned> {
         1 => Just("y".repeat(300_000)),
     ];
     let referrer = proptest::option::of((0..1u64 << 48).prop_map(Position::from_u64));
-    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer.clone(), referrer).prop_map(
-        |(wire, depth, priority, via, redirects, referrer, replaces)| Owned {
+    let time = proptest::option::weighted(0.2, any::<u64>().prop_map(Timestamp::from_micros));
+    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer.clone(), referrer, time).prop_map(
+        |(wire, depth, priority, via, redirects, referrer, replaces, not_before)| Owned {
             wire,
             depth,
             priority,
@@ -119,6 +130,7 @@ fn owned() -> impl Strategy<Value = Owned> {
             redirects,
             referrer,
             replaces,
+            not_before,
         },
     )
 }
@@ -223,6 +235,30 @@ fn version_1_is_read_and_written_as_ever() {
     let (_, found, replayed) = open(directory.path(), &small()).unwrap();
     assert_eq!(replayed, [(first, seed), (second, link), (third, redirect)]);
     assert_eq!(found.cut, None);
+}
+
+/// By hand, from the picture.
+#[test]
+fn what_is_scheduled_is_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    let not_before = Some(Timestamp::from_micros(0x0102_0304));
+    let seed = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, Some(Position::from_u64(5))) };
+    let position = journal.append(seed.entry()).unwrap();
+    let due = Record::Due(DueRecord { host: "https://example.org", position, priority: 2 });
+    journal.note(&due).unwrap();
+    journal.flush(NOW).unwrap();
+    let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+    let first = b"\x2b\0\0\x01\x14\x02\x01\x03\0\0\0\x05\0\0\0\0\0\0\0\x04\x03\x02\x01\0\0\0\0https://example.org/";
+    assert_eq!(written[36..][..first.len()], *first);
+    let second = b"\x1c\0\0\x05\x02\x20\0\0\0\0\0\0\0https://example.org";
+    assert_eq!(written[36 + first.len() + 4..], *second);
+    let mut found = Vec::new();
+    let disk = Disk::at(directory.path()).unwrap();
+    drop(journal);
+    let read = |_, record: Record<'_>| found.push(format!("{record:?}"));
+    FileJournal::open(disk, JOB, &small(), Position::from_u64(0), read).unwrap();
+    assert_eq!(found, [format!("{:?}", Record::Admitted(seed.entry())), format!("{due:?}")]);
 }
 
 /// A journal of several segments, all flushed.

@@ -15,7 +15,16 @@ const JOB: u64 = 77;
 type History = Vec<(Position, String)>;
 
 fn entry(wire: &str) -> Entry<'_> {
-    Entry { wire, depth: 1, priority: 1, via: Via::Link, redirects: 0, referrer: None, replaces: None }
+    Entry {
+        wire,
+        depth: 1,
+        priority: 1,
+        via: Via::Link,
+        redirects: 0,
+        referrer: None,
+        replaces: None,
+        not_before: None,
+    }
 }
 
 /// Mostly short, at times longer than a sector or what is read ahead.

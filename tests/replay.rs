@@ -1,12 +1,14 @@
 //! A frontier made again from a checkpoint and its journal is the frontier that it was.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Counts, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, Replay, ScopeKind, Timestamp,
+    Counts, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, Replay, ScopeKind, Slice,
+    Timestamp,
 };
 use crawler::job::journal::{Disk, FileJournal, JournalOptions, Record, SyncPolicy};
 use crawler::seen::SeenSet;
@@ -20,6 +22,11 @@ enum Act {
     Seed {
         host: u8,
         page: u8,
+    },
+    Schedule {
+        host: u8,
+        page: u8,
+        seconds: u8,
     },
     Lease,
     Complete {
@@ -52,6 +59,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
     let act = prop_oneof![
         2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Seed { host, page }),
+        2 => (0..6u8, any::<u8>(), 0..250u8)
+            .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
         6 => Just(Act::Lease),
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
@@ -76,9 +85,14 @@ fn options() -> FrontierOptions {
     options
 }
 
-fn journal(directory: &Path, from: Position, replay: impl FnMut(Position, Record<'_>)) -> FileJournal {
+fn journal(
+    directory: &Path,
+    segment_bytes: u64,
+    from: Position,
+    replay: impl FnMut(Position, Record<'_>),
+) -> FileJournal {
     let mut options = JournalOptions::default();
-    (options.sync, options.segment_bytes) = (SyncPolicy::Never, 2000);
+    (options.sync, options.segment_bytes) = (SyncPolicy::Never, segment_bytes);
     let disk = Disk::at(directory).unwrap();
     FileJournal::open(disk, 1, &options, from, replay).unwrap().0
 }
@@ -88,6 +102,8 @@ fn journal(directory: &Path, from: Position, replay: impl FnMut(Position, Record
 struct Checkpoint {
     from: Position,
     slices: Vec<(Vec<u8>, Position)>,
+    /// What follows them.
+    next: Option<Slice>,
     seen: Vec<u8>,
     counts: Counts,
     is_whole: bool,
@@ -106,6 +122,10 @@ impl World {
     fn act(&mut self, act: &Act) {
         match act {
             Act::Seed { host, page } => drop(self.frontier.seed(&url(*host, *page), self.now).unwrap()),
+            Act::Schedule { host, page, seconds } => {
+                let at = self.now + Duration::from_secs((*seconds).into());
+                self.frontier.schedule(&url(*host, *page), at).unwrap();
+            }
             Act::Lease => {
                 if let Next::Fetch(lease) = self.frontier.next(self.now).unwrap() {
                     self.leases.push(lease);
@@ -155,9 +175,9 @@ impl World {
             return;
         }
         let mut slice = Vec::new();
-        let has_more = self.frontier.save(u32::try_from(checkpoint.slices.len()).unwrap(), &mut slice);
+        checkpoint.next = self.frontier.save(checkpoint.next.unwrap_or_default(), &mut slice);
         checkpoint.slices.push((slice, end));
-        if !has_more {
+        if checkpoint.next.is_none() {
             self.frontier.gate().seen().save(&mut checkpoint.seen).unwrap();
             checkpoint.counts = self.frontier.counts(end);
             checkpoint.is_whole = true;
@@ -189,48 +209,78 @@ proptest! {
 
     #[test]
     fn what_is_made_again_is_what_was(acts in acts(), with_checkpoint in any::<bool>()) {
-        let directory = tempfile::tempdir().unwrap();
-        let now = Timestamp::from_micros(1_000_000_000);
-        let frontier = Frontier::with_journal(&options(), journal(directory.path(), Position::default(), |_, _| {})).unwrap();
-        let mut world = World { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
-        for act in &acts {
-            world.act(act);
-        }
-        let World { mut frontier, leases, now, saved, output } = world;
-        frontier.flush(now).unwrap();
-
-        let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
-        let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
-        let mut replay = Replay::new(&options(), seen).unwrap();
-        for (slice, position) in &checkpoint.slices {
-            replay.load(slice, *position).unwrap();
-        }
-        replay.load_counts(&checkpoint.counts);
-        let again = journal(directory.path(), checkpoint.from, |position, record| {
-            replay.record(position, &record, |receipt| receipt.end <= output.len() as u64);
-        });
-        prop_assert_eq!(replay.output(), output.len() as u64);
-        let mut again = replay.finish(again, now);
-
-        // What was out is queued again.
-        for lease in leases {
-            frontier.complete(lease, Outcome::Released, now).unwrap();
-        }
-        let (was, is) = (frontier.statistics(), again.statistics());
-        prop_assert_eq!((was.completed, was.retries, was.retired_hosts), (is.completed, is.retries, is.retired_hosts));
-        prop_assert_eq!(was.hosts, is.hosts);
-        for n in 0..6 {
-            for page in 0..=255 {
-                let url = frontier.gate().canonicalizer().canonicalize(&url(n, page)).unwrap();
-                let fingerprint = url.fingerprint(FingerprintKey::from_u64(7));
-                let [was, is] = [&frontier, &again].map(|frontier| frontier.gate().seen().contains(fingerprint));
-                // One whose host was retired when it was found was never queued, and is not in the journal.
-                prop_assert!(was || !is, "{}", url.key());
-            }
-        }
-        let later = now + Duration::from_secs(20_000);
-        prop_assert_eq!(drain(&mut frontier, later), drain(&mut again, later));
-        let counted = |frontier: &OnDisk| (frontier.gate().admitted(), frontier.statistics().completed);
-        prop_assert_eq!(counted(&frontier), counted(&again));
+        is_made_again(&acts, with_checkpoint, 0)?;
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// So many are scheduled that a checkpoint has them in some pieces.
+    #[test]
+    fn a_long_schedule_is_made_again(acts in acts()) {
+        is_made_again(&acts, true, 8000)?;
+    }
+}
+
+/// Behind `crowd` URLs that were scheduled, one a second.
+fn is_made_again(acts: &[Act], with_checkpoint: bool, crowd: u64) -> Result<(), TestCaseError> {
+    let directory = tempfile::tempdir().unwrap();
+    let now = Timestamp::from_micros(1_000_000_000);
+    let segment = if crowd > 0 { 1 << 20 } else { 2000 };
+    let empty = journal(directory.path(), segment, Position::default(), |_, _| {});
+    let frontier = Frontier::with_journal(&options(), empty).unwrap();
+    let mut world = World { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
+    for number in 0..crowd {
+        let (host, at) = (number % 6, world.now + Duration::from_secs(number));
+        world.frontier.schedule(&format!("https://h{host}.example/crowd/{number}"), at).unwrap();
+    }
+    for (number, act) in acts.iter().enumerate() {
+        world.act(act);
+        if crowd > 0 && number % 8 == 7 {
+            world.save();
+        }
+    }
+    let World { mut frontier, leases, now, saved, output } = world;
+    frontier.flush(now).unwrap();
+    // Each goes on in a directory of its own.
+    let copy = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(directory.path()).unwrap().map(Result::unwrap) {
+        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+
+    let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
+    let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
+    let mut replay = Replay::new(&options(), seen).unwrap();
+    for (slice, position) in &checkpoint.slices {
+        replay.load(slice, *position).unwrap();
+    }
+    replay.load_counts(&checkpoint.counts);
+    let again = journal(copy.path(), segment, checkpoint.from, |position, record| {
+        replay.record(position, &record, |receipt| receipt.end <= output.len() as u64);
+    });
+    prop_assert_eq!(replay.output(), output.len() as u64);
+    let mut again = replay.finish(again, now);
+
+    // What was out is queued again.
+    for lease in leases {
+        frontier.complete(lease, Outcome::Released, now).unwrap();
+    }
+    let (was, is) = (frontier.statistics(), again.statistics());
+    prop_assert_eq!((was.completed, was.retries, was.retired_hosts), (is.completed, is.retries, is.retired_hosts));
+    prop_assert_eq!((was.hosts, was.scheduled), (is.hosts, is.scheduled));
+    for n in 0..6 {
+        for page in 0..=255 {
+            let url = frontier.gate().canonicalizer().canonicalize(&url(n, page)).unwrap();
+            let fingerprint = url.fingerprint(FingerprintKey::from_u64(7));
+            let [was, is] = [&frontier, &again].map(|frontier| frontier.gate().seen().contains(fingerprint));
+            // One whose host was retired when it was found was never queued, and is not in the journal.
+            prop_assert!(was || !is, "{}", url.key());
+        }
+    }
+    let later = now + Duration::from_secs(20_000);
+    prop_assert_eq!(drain(&mut frontier, later), drain(&mut again, later));
+    let counted = |frontier: &OnDisk| (frontier.gate().admitted(), frontier.statistics().completed);
+    prop_assert_eq!(counted(&frontier), counted(&again));
+    Ok(())
 }

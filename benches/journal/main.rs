@@ -43,8 +43,16 @@ trait Store {
 impl<J: Journal> Store for J {
     fn admit(&mut self, batch: &[(usize, String)], now: Timestamp, tickets: &mut Vec<u64>) {
         for (_, wire) in batch {
-            let entry =
-                Entry { wire, depth: 3, priority: 3, via: Via::Link, redirects: 0, referrer: None, replaces: None };
+            let entry = Entry {
+                wire,
+                depth: 3,
+                priority: 3,
+                via: Via::Link,
+                redirects: 0,
+                referrer: None,
+                replaces: None,
+                not_before: None,
+            };
             tickets.push(self.append(entry).expect("room").to_u64());
         }
         self.flush(now).expect("room");

@@ -203,9 +203,9 @@ impl Crawl {
         let mut draft = self.checkpoints.begin(frontier.journal().needs()).expect("a directory");
         let hosts = draft.hosts(|slice, to| {
             let began = Span::begin();
-            let has_more = frontier.save(slice, to);
+            let next = frontier.save(slice, to);
             pause = pause.longer(began.end());
-            (frontier.journal().end(), has_more)
+            (frontier.journal().end(), next)
         });
         hosts.expect("room");
         draft.seen(frontier.gate().seen()).expect("room");

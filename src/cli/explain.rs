@@ -131,6 +131,7 @@ fn journal(history: &History) -> Value {
         Place::Done => ("done", None),
         Place::Dropped => ("dropped", None),
         Place::Queued { ahead } => ("queued", Some(ahead)),
+        Place::Scheduled { .. } => ("scheduled", None),
     };
     json!({
         "position": remembered.position.to_u64(),
@@ -138,6 +139,7 @@ fn journal(history: &History) -> Value {
         "depth": remembered.depth,
         "via": via,
         "referrer": remembered.referrer_url,
+        "not_before": remembered.not_before.map(|at| at.to_string()),
         "attempts": remembered.attempts,
         "place": place,
         "ahead": ahead,

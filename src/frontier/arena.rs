@@ -1,23 +1,25 @@
 use std::hint::black_box;
 use std::io;
 
-use super::varint;
-use super::{Entry, Journal, Position, Via};
+use super::varint::{self, put};
+use super::{Entry, Journal, Position, Timestamp, Via};
 
 /// Bytes in a chunk; growing allocates one of them and copies nothing.
 const CHUNK: usize = 1 << 20;
 /// Bytes of an entry before its URL, at most.
-const HEADER: usize = 3 + 4 * varint::MAX_BYTES;
+const HEADER: usize = 3 + 5 * varint::MAX_BYTES;
 
-/// Flags: a referrer follows, an entry that is replaced follows.
+/// Flags: a referrer follows, an entry that is replaced follows, a time to wait for follows.
 const REFERRER: u8 = 1 << 2;
 const REPLACES: u8 = 1 << 3;
+const NOT_BEFORE: u8 = 1 << 4;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer, and one that it
-/// replaces), the priority, the redirects; as numbers of variable length the depth, the ways back to these two, and the URL's
-/// length; then the URL. None straddles two chunks; one too long for a chunk has its own.
+/// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer, one that it
+/// replaces, and a time before which it waits), the priority, the redirects; as numbers of variable length the depth, the ways
+/// back to these two, the time, and the URL's length; then the URL. None straddles two chunks; one too long for a chunk has its
+/// own.
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Vec<u8>>,
@@ -44,10 +46,14 @@ impl Journal for Arena {
         let before = [entry.referrer, entry.replaces];
         let flags = [REFERRER, REPLACES].iter().zip(before).filter(|(_, there)| there.is_some());
         let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
+        let flags = flags | if entry.not_before.is_some() { NOT_BEFORE } else { 0 };
         chunk.extend([flags, entry.priority, entry.redirects]);
         put(chunk, u64::from(entry.depth));
         for before in before.into_iter().flatten() {
             put(chunk, varint::step(position, before.to_u64()));
+        }
+        if let Some(at) = entry.not_before {
+            put(chunk, at.as_micros());
         }
         put(chunk, entry.wire.len() as u64);
         chunk.extend_from_slice(entry.wire.as_bytes());
@@ -92,15 +98,11 @@ impl Arena {
             Some(step.map(|step| Position::from_u64(varint::walk(position, step))))
         };
         let (referrer, replaces) = (before(REFERRER)?, before(REPLACES)?);
+        let not_before = if flags & NOT_BEFORE == 0 { None } else { Some(Timestamp::from_micros(number()?)) };
         let length = usize::try_from(number()?).ok()?;
         let wire = str::from_utf8(rest.as_slice().get(..length)?).ok()?;
-        Some(Entry { wire, depth, priority, via, redirects, referrer, replaces })
+        Some(Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before })
     }
-}
-
-fn put(chunk: &mut Vec<u8>, number: u64) {
-    let (bytes, length) = varint::encode(number);
-    chunk.extend_from_slice(&bytes[..length]);
 }
 
 #[cfg(test)]
@@ -122,20 +124,21 @@ mod tests {
             let via = [Via::Seed, Via::Link, Via::Redirect][number as usize % 3];
             let [priority, redirects, ..] = number.to_le_bytes();
             let depth = number.wrapping_mul(number);
-            let entry = Entry { wire: &wire, depth, priority, via, redirects, referrer, replaces };
+            let not_before = (number % 5 == 2).then_some(Timestamp::from_micros(u64::from(number) << 40));
+            let entry = Entry { wire: &wire, depth, priority, via, redirects, referrer, replaces, not_before };
             let position = arena.append(entry).unwrap();
             assert!(written.last().is_none_or(|&(before, _)| before < position));
             bytes += wire.len();
-            written.push((position, (wire, depth, priority, via, redirects, referrer, replaces)));
+            written.push((position, (wire, depth, priority, via, redirects, referrer, replaces, not_before)));
         }
-        for (position, (wire, depth, priority, via, redirects, referrer, replaces)) in &written {
+        for (position, (wire, depth, priority, via, redirects, referrer, replaces, not_before)) in &written {
             let entry = arena.read(*position).unwrap();
             assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
             assert_eq!((entry.via, entry.redirects), (*via, *redirects));
-            assert_eq!((entry.referrer, entry.replaces), (*referrer, *replaces));
+            assert_eq!((entry.referrer, entry.replaces, entry.not_before), (*referrer, *replaces, *not_before));
         }
         // The end of a chunk is lost to each of the three long ones, and the last chunk is not full yet.
-        assert!(arena.memory() < bytes + 12 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);
+        assert!(arena.memory() < bytes + 14 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);
         for position in (0..5 * CHUNK as u64).step_by(97).chain([u64::MAX]) {
             // Whatever stands in the middle of an entry, this does not panic.
             let _ = arena.read(Position::from_u64(position));

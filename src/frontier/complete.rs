@@ -172,7 +172,16 @@ impl<J: Journal> Frontier<J> {
         let referrer = self.journal.read(from)?.referrer;
         let Lease { depth, priority, via, redirects, .. } = *lease;
         let replaces = Some(from);
-        self.journal.append(Entry { wire: to, depth, priority, via, redirects: redirects + 1, referrer, replaces })
+        self.journal.append(Entry {
+            wire: to,
+            depth,
+            priority,
+            via,
+            redirects: redirects + 1,
+            referrer,
+            replaces,
+            not_before: None,
+        })
     }
 
     /// Tells the journal how a host stands, and what was learned of its robots.txt.

@@ -7,6 +7,7 @@ use super::host::{Host, HostState, RobotsFile};
 use super::hosts::Hosts;
 use super::machine::read_wire;
 use super::robots::{Robots, Ruling};
+use super::schedule::Schedule;
 use super::{
     Explanation, Found, Frontier, Gate, History, HostAccount, Journal, Place, Politeness, Remembered, Replay,
     RobotsAnswer, Timestamp, Via,
@@ -36,8 +37,8 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// Where robots rules are to be read from the journal, and its storage fails.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<Explanation> {
-        let known = Known { gate: &self.gate, hosts: &self.hosts, back: &self.back, politeness: &self.politeness };
-        known.explain(&mut self.journal, url, History::Unasked, now)
+        let Self { gate, hosts, back, schedule, politeness, .. } = self;
+        Known { gate, hosts, back, schedule, politeness }.explain(&mut self.journal, url, History::Unasked, now)
     }
 }
 
@@ -56,8 +57,9 @@ impl Replay {
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.queue_lost();
-        let Self { gate, hosts, back, options, .. } = self;
-        Known { gate, hosts, back, politeness: &options.politeness }.explain(journal, url, history, now)
+        let Self { gate, hosts, back, schedule, options, .. } = self;
+        let politeness = &options.politeness;
+        Known { gate, hosts, back, schedule, politeness }.explain(journal, url, history, now)
     }
 }
 
@@ -66,6 +68,7 @@ struct Known<'a> {
     gate: &'a Gate,
     hosts: &'a Hosts,
     back: &'a Back,
+    schedule: &'a Schedule,
     politeness: &'a Politeness,
 }
 
@@ -86,6 +89,10 @@ impl Known<'_> {
             remembered.referrer_url = referrer.map_or(Ok(None), |at| read_wire(journal, at))?.map(Into::into);
             if let Some(ahead) = host.and_then(|host| self.ahead(host, remembered)) {
                 remembered.place = Place::Queued { ahead };
+            } else if let Some(at) = remembered.not_before
+                && self.schedule.holds(at, remembered.position)
+            {
+                remembered.place = Place::Scheduled { at };
             }
         }
         let (scope, trap) = self.gate.look(&found);

@@ -133,6 +133,8 @@ pub struct Remembered {
     pub via: Via,
     /// Redirects in a row that led here.
     pub redirects: u8,
+    /// The time before which it was not to be fetched; `None` where it was queued at once.
+    pub not_before: Option<Timestamp>,
     /// The entry of the page it was found on.
     pub referrer: Option<Position>,
     /// That page's URL, where the journal still has it.
@@ -157,6 +159,11 @@ pub enum Place {
     Queued {
         /// URLs of its host that go first.
         ahead: u64,
+    },
+    /// Not to be fetched before this time.
+    Scheduled {
+        /// As it was told.
+        at: Timestamp,
     },
 }
 
@@ -187,6 +194,7 @@ impl Remembered {
             depth: entry.depth,
             via: entry.via,
             redirects: entry.redirects,
+            not_before: entry.not_before,
             referrer: entry.referrer,
             referrer_url: None,
             attempts: 0,
@@ -291,6 +299,7 @@ impl fmt::Display for Remembered {
             Place::Done => write!(f, "; done, tried {}", times(self.attempts.into())),
             Place::Dropped => write!(f, "; dropped, tried {}", times(self.attempts.into())),
             Place::Queued { ahead } => write!(f, "; queued behind {ahead}, tried {}", times(self.attempts.into())),
+            Place::Scheduled { at } => write!(f, "; scheduled, not before {at}"),
         }
     }
 }

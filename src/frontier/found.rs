@@ -57,6 +57,11 @@ impl Found {
         let redirects = lease.redirects().saturating_add(1);
         Self { url, depth: lease.depth(), via: Via::Redirect, redirects, referrer: lease.position() }
     }
+
+    /// Its front queue.
+    pub(super) fn priority(&self) -> u8 {
+        u8::try_from(self.depth).unwrap_or(u8::MAX)
+    }
 }
 
 /// The proof that a URL is in scope, no trap, and new. Only the [`Gate`](super::Gate) makes it.

@@ -65,12 +65,16 @@ impl Gate {
 
     /// Decides on one URL and, where it is new, remembers it. A seed, and where a seed redirects to, widens the scope first.
     pub fn admit(&self, found: Found) -> Admission {
-        self.scope.widen(std::slice::from_ref(&found));
-        let verdict = self.judge(&self.scope.roots(), &found);
-        match verdict {
+        match self.pass(&found) {
             Ok(fingerprint) => self.conclude(found, fingerprint, self.seen.insert(fingerprint)),
             Err(refusal) => self.turn_away(refusal),
         }
+    }
+
+    /// Decides as [`admit`](Self::admit) does, but for the seen test; nothing is counted or remembered.
+    pub(super) fn pass(&self, found: &Found) -> Result<Fingerprint, Refusal> {
+        self.scope.widen(std::slice::from_ref(found));
+        self.judge(&self.scope.roots(), found)
     }
 
     /// Decides on a page's links together: the seen set's locks are taken once a shard, and not at all for links that this thread
@@ -182,7 +186,7 @@ impl Gate {
             return self.turn_away(Refusal::Seen);
         }
         self.admitted.fetch_add(1, Ordering::Relaxed);
-        let priority = u8::try_from(found.depth).unwrap_or(u8::MAX);
+        let priority = found.priority();
         Admission::Admitted(Admitted { found, fingerprint, priority })
     }
 

@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use super::back::{Back, Queue, Queued};
 use super::host::{Detour, Host, HostState, RobotsFile, Rules};
-use super::{BadSlice, Position, Timestamp, varint};
+use super::schedule::{self, MARK};
+use super::varint::{self, number, put};
+use super::{BadSlice, Position, Timestamp};
 use crate::address::HostKey;
 
 const HAS_ANSWERED: u64 = 1;
@@ -91,6 +93,9 @@ pub(super) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
 /// # Errors
 /// Where it is none.
 pub fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
+    if slice.first() == Some(&MARK) {
+        return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
+    }
     while !slice.is_empty() {
         read(&mut slice, |queued, _| each(queued.position)).ok_or(BadSlice)?;
     }
@@ -151,11 +156,6 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
     Some(host)
 }
 
-fn put(to: &mut Vec<u8>, number: u64) {
-    let (bytes, length) = varint::encode(number);
-    to.extend_from_slice(&bytes[..length]);
-}
-
 fn put_text(to: &mut Vec<u8>, text: &str) {
     put(to, text.len() as u64);
     to.extend_from_slice(text.as_bytes());
@@ -164,10 +164,6 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
 fn put_queued(to: &mut Vec<u8>, Queued { position, priority, attempts }: Queued) {
     put(to, position.to_u64());
     to.extend([priority, attempts]);
-}
-
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    varint::decode(|| byte(bytes))
 }
 
 fn byte(bytes: &mut &[u8]) -> Option<u8> {

@@ -9,6 +9,7 @@ use super::front::Front;
 use super::host::{HostState, RobotsFile};
 use super::hosts::Hosts;
 use super::rules::RulesClock;
+use super::schedule::Schedule;
 use super::{
     Admitted, Arena, Entry, FrontierError, FrontierOptions, Gate, Journal, Lease, LeaseKind, Politeness, Position,
     Refusal, Timestamp, Via,
@@ -20,12 +21,12 @@ use super::{
 pub enum Next {
     /// Fetch this, then complete it.
     Fetch(Lease),
-    /// No host is due before this time; a completion or submission may bring it forward. Where it is not after `now`,
-    /// enough was done in one call: call again.
+    /// No host and nothing scheduled is due before this time; a completion, submission or schedule may bring it forward. Where
+    /// it is not after `now`, enough was done in one call: call again.
     Wait(Timestamp),
     /// All that is queued waits for leases that are out; what is lent out may bring more.
     Busy,
-    /// Nothing is queued and nothing is lent out: the crawl is over.
+    /// Nothing is queued, scheduled or lent out: the crawl is over.
     Drained,
 }
 
@@ -72,6 +73,7 @@ pub struct Frontier<J: Journal = Arena> {
     pub(super) back: Back,
     pub(super) front: Front,
     pub(super) agenda: Agenda,
+    pub(super) schedule: Schedule,
     pub(super) clock: RulesClock,
     pub(super) count: Count,
 }
@@ -126,6 +128,7 @@ impl<J: Journal> Frontier<J> {
             back: Back::default(),
             front: Front::default(),
             agenda: Agenda::default(),
+            schedule: Schedule::default(),
             clock: RulesClock::default(),
             count: Count::default(),
         }
@@ -154,8 +157,7 @@ impl<J: Journal> Frontier<J> {
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> io::Result<()> {
         let Admitted { found, priority, .. } = admitted;
         let number = self.hosts.number(&found.url);
-        let host = &mut self.hosts[number];
-        if host.state == HostState::Retired {
+        if self.hosts[number].state == HostState::Retired {
             self.gate.withdraw(Refusal::HostRetired, 1);
             return Ok(());
         }
@@ -167,18 +169,9 @@ impl<J: Journal> Frontier<J> {
             redirects: found.redirects,
             referrer: found.referrer,
             replaces: None,
+            not_before: None,
         })?;
-        self.back.push(&mut host.queue, priority, position);
-        self.count.queued += 1;
-        match host.state {
-            HostState::Idle => self.place(number, now),
-            HostState::Due(worse) if priority < worse => {
-                host.state = HostState::Due(priority);
-                self.front.remove(&mut self.hosts, number, worse);
-                self.front.push(&mut self.hosts, number, priority);
-            }
-            _ => {}
-        }
+        self.queue(number, priority, position, now);
         Ok(())
     }
 
@@ -188,6 +181,7 @@ impl<J: Journal> Frontier<J> {
     /// Where the journal's storage fails; nothing is lost then.
     pub fn next(&mut self, now: Timestamp) -> io::Result<Next> {
         self.wake(now);
+        self.release(now)?;
         let mut drops = DROPS;
         while drops > 0
             && let Some((number, priority)) = self.front.pop(&mut self.hosts)
@@ -204,7 +198,7 @@ impl<J: Journal> Frontier<J> {
                 }
             }
         }
-        Ok(match self.agenda.earliest() {
+        Ok(match self.agenda.earliest().into_iter().chain(self.schedule.due()).min() {
             _ if self.front.len() > 0 => Next::Wait(now),
             Some(due) => Next::Wait(due),
             None if self.count.leased > 0 => Next::Busy,
@@ -218,6 +212,26 @@ impl<J: Journal> Frontier<J> {
     /// Where the journal's storage fails; nothing is lost then, and it can be tried again.
     pub fn flush(&mut self, now: Timestamp) -> io::Result<()> {
         self.journal.flush(now)
+    }
+
+    /// Queues a URL at its host; `false` where that was retired.
+    pub(super) fn queue(&mut self, number: u32, priority: u8, position: Position, now: Timestamp) -> bool {
+        let host = &mut self.hosts[number];
+        if host.state == HostState::Retired {
+            return false;
+        }
+        self.back.push(&mut host.queue, priority, position);
+        self.count.queued += 1;
+        match host.state {
+            HostState::Idle => self.place(number, now),
+            HostState::Due(worse) if priority < worse => {
+                host.state = HostState::Due(priority);
+                self.front.remove(&mut self.hosts, number, worse);
+                self.front.push(&mut self.hosts, number, priority);
+            }
+            _ => {}
+        }
+        true
     }
 
     /// Puts a host, that is nowhere, where it belongs by its queue and its clock.

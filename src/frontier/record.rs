@@ -5,10 +5,12 @@ use crate::address::FingerprintKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Record<'a> {
-    /// A URL passed the gate and was queued.
+    /// A URL passed the gate and was queued, or scheduled.
     Admitted(Entry<'a>),
     /// A page's lease came back.
     Settled(Settled<'a>),
+    /// The time of a URL that was scheduled had come: it was queued.
+    Due(DueRecord<'a>),
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
     /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
@@ -35,6 +37,19 @@ pub struct Entry<'a> {
     pub referrer: Option<Position>,
     /// The entry whose place in the queue it takes: the same page, asked for at another spelling.
     pub replaces: Option<Position>,
+    /// It waits in the schedule, and is queued after this time; `None` for at once.
+    pub not_before: Option<Timestamp>,
+}
+
+/// A URL that went from the schedule to its host's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueRecord<'a> {
+    /// The text of its host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
+    /// Its entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
 }
 
 /// How a lease of a page came back, and where that left its host.

@@ -1,24 +1,24 @@
 use std::collections::BTreeMap;
 
 use super::back::{Back, Queued};
-use super::host::{Detour, HostState, RobotsFile, Rules};
+use super::host::{Detour, Host, HostState, RobotsFile, Rules};
 use super::hosts::Hosts;
 use super::machine::Count;
 use super::robots::Robots;
+use super::save::SLICE;
+use super::schedule::{MARK, Schedule, second};
 use super::{
-    Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt, Record, Refusal,
-    RobotsRecord, Settled, Standing, Timestamp, image,
+    Counts, DueRecord, Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt,
+    Record, Refusal, RobotsRecord, Settled, Standing, Timestamp, image,
 };
-use crate::address::Canonicalizer;
+use crate::address::{Canonicalizer, HostKey};
 use crate::seen::SeenSet;
-
-/// Hosts of one slice of a [`Frontier::save`].
-pub(super) const SLICE: u32 = 2048;
 
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
 ///
 /// A slice holds its hosts as they were at a position of its own, so that none has to wait for the others while they are
-/// saved. A record before it is in the slice already, and passed over.
+/// saved. A record before it is in the slice already, and passed over. The schedule is saved before any host, by seconds, each
+/// piece at a position of its own as well: so a URL whose time came before its piece was saved is in its host's slice.
 #[derive(Debug)]
 pub struct Replay {
     pub(super) gate: Gate,
@@ -27,9 +27,12 @@ pub struct Replay {
     pub(super) options: FrontierOptions,
     pub(super) hosts: Hosts,
     pub(super) back: Back,
+    pub(super) schedule: Schedule,
     count: Count,
     /// Where each slice was saved.
     saved_at: Vec<Position>,
+    /// The last second of each piece of the schedule, and where it was saved.
+    scheduled_at: Vec<(u64, Position)>,
     /// Records from here on are not in the counts yet.
     counted_to: Position,
     records: u64,
@@ -42,56 +45,10 @@ pub struct Replay {
     done: Vec<(u64, u32, Queued)>,
 }
 
-/// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// The journal's end at that moment.
-    pub position: Position,
-    /// URLs admitted, without those refused later.
-    pub admitted: u64,
-    /// URLs refused, by reason.
-    pub refused: Vec<(Refusal, u64)>,
-    /// Page leases completed for good.
-    pub completed: u64,
-    /// Leases that were tried again.
-    pub retries: u64,
-    /// Bytes of the output.
-    pub output: u64,
-    /// Leases that were out.
-    pub leased: u64,
-    /// The hosts, domains or directories that the seeds opened.
-    pub roots: Vec<String>,
-}
-
 /// A slice that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hosts that cannot be read")]
 pub struct BadSlice;
-
-impl<J: Journal> Frontier<J> {
-    /// Appends a slice of the hosts, with their queues, and says whether more follow. Begin with slice 0.
-    pub fn save(&self, slice: u32, to: &mut Vec<u8>) -> bool {
-        let first = slice * SLICE;
-        let end = first.saturating_add(SLICE).min(self.hosts.count());
-        (first..end).for_each(|number| image::save(&self.hosts[number], &self.back, to));
-        end < self.hosts.count()
-    }
-
-    /// The counts, where the journal ends at `position`. Nobody may be at the gate.
-    pub fn counts(&self, position: Position) -> Counts {
-        Counts {
-            position,
-            admitted: self.gate.admitted(),
-            refused: self.gate.refusals().iter().filter(|(_, count)| *count > 0).collect(),
-            completed: self.count.completed,
-            retries: self.count.retries,
-            output: self.count.output,
-            leased: self.count.leased,
-            roots: self.gate.roots(),
-        }
-    }
-}
 
 impl Replay {
     /// Begins; `seen` is the checkpoint's seen set.
@@ -106,8 +63,10 @@ impl Replay {
             options: options.clone(),
             hosts: Hosts::default(),
             back: Back::default(),
+            schedule: Schedule::default(),
             count: Count::default(),
             saved_at: Vec::new(),
+            scheduled_at: Vec::new(),
             counted_to: Position::default(),
             records: 0,
             rests: false,
@@ -121,6 +80,11 @@ impl Replay {
     /// # Errors
     /// Where it is none.
     pub fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
+        if slice.first() == Some(&MARK) {
+            let last = self.schedule.load(slice).ok_or(BadSlice)?;
+            self.scheduled_at.push((last, position));
+            return Ok(());
+        }
         self.saved_at.push(position);
         while !slice.is_empty() {
             let host = image::load(&mut slice, &mut self.back).ok_or(BadSlice)?;
@@ -153,6 +117,7 @@ impl Replay {
                 let is_there = is_counted || settled.receipt.as_ref().is_none_or(has);
                 self.settled(position, settled, is_there);
             }
+            Record::Due(record) => self.due(position, record),
             Record::Host(record) => self.host(position, record),
             Record::Resumed { output } if position >= self.counted_to => self.resumed(*output),
             Record::Resumed { .. } => {}
@@ -182,7 +147,8 @@ impl Replay {
         let is_unclean = self.rests || self.records > 0;
         // Dropped after their host was saved and before the counts were taken, by robots.txt alone: queued again here, they will
         // be counted when they are dropped.
-        let dropped = (self.count.completed + self.count.queued).saturating_sub(self.gate.admitted());
+        let dropped =
+            (self.count.completed + self.count.queued + self.schedule.len()).saturating_sub(self.gate.admitted());
         self.gate.reinstate(Refusal::Robots, dropped);
         for number in 0..self.hosts.count() {
             let host = &mut self.hosts[number];
@@ -192,6 +158,7 @@ impl Replay {
         let mut frontier = Frontier::of(self.gate, &self.options, journal);
         let hosts = self.hosts.count();
         (frontier.hosts, frontier.back, frontier.count) = (self.hosts, self.back, self.count);
+        frontier.schedule = self.schedule;
         for number in 0..hosts {
             if frontier.hosts[number].state != HostState::Retired {
                 frontier.place(number, now);
@@ -204,10 +171,24 @@ impl Replay {
         self.saved_at.get((number / SLICE) as usize).is_some_and(|saved| position < *saved)
     }
 
+    /// Whether a URL was in the schedule when that was saved, or had been before.
+    fn was_scheduled(&self, at: Timestamp, position: Position) -> bool {
+        let pieces = &self.scheduled_at;
+        let piece = pieces.iter().find(|(last, _)| second(at) <= *last).or(pieces.last());
+        piece.is_some_and(|(_, saved)| position < *saved)
+    }
+
     fn admitted(&mut self, position: Position, entry: &Entry<'_>) {
         // What was admitted was canonical; only with other rules on keys, which a job refuses, it would not be now.
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return };
         let is_new = position >= self.counted_to;
+        if let Some(at) = entry.not_before {
+            self.gate.remember(&url, entry, is_new);
+            if !self.was_scheduled(at, position) {
+                self.schedule.push(at, position);
+            }
+            return;
+        }
         let number = self.hosts.number(&url);
         let queued = Queued { position, priority: entry.priority, attempts: 0 };
         let is_saved = self.is_saved(number, position);
@@ -218,16 +199,23 @@ impl Replay {
             return;
         }
         self.gate.remember(&url, entry, is_new);
-        if is_saved {
+        if !is_saved {
+            self.queue_last(number, entry.priority, position, is_new);
+        }
+    }
+
+    /// Of the schedule as it was at this record, this was the URL that went first. Where it is not, the piece that would have
+    /// it was saved after it had gone, and its host later still.
+    fn due(&mut self, at: Position, due: &DueRecord<'_>) {
+        if self.schedule.first() != Some(due.position) {
             return;
         }
-        let host = &mut self.hosts[number];
-        if host.state == HostState::Retired {
-            self.gate.withdraw(Refusal::HostRetired, is_new.into());
-            return;
+        self.schedule.pop();
+        let known = self.hosts.find(due.host);
+        let number = known.or_else(|| self.hosts.put(Host::new(HostKey::of_origin(due.host))));
+        if let Some(number) = number.filter(|&number| !self.is_saved(number, at)) {
+            self.queue_last(number, due.priority, due.position, at >= self.counted_to);
         }
-        self.back.push(&mut host.queue, entry.priority, position);
-        self.count.queued += 1;
     }
 
     fn settled(&mut self, position: Position, settled: &Settled<'_>, is_there: bool) {
@@ -315,6 +303,16 @@ impl Replay {
                 self.queue_first(number, queued);
             }
         }
+    }
+
+    fn queue_last(&mut self, number: u32, priority: u8, position: Position, is_new: bool) {
+        let host = &mut self.hosts[number];
+        if host.state == HostState::Retired {
+            self.gate.withdraw(Refusal::HostRetired, is_new.into());
+            return;
+        }
+        self.back.push(&mut host.queue, priority, position);
+        self.count.queued += 1;
     }
 
     fn queue_first(&mut self, number: u32, queued: Queued) {

@@ -10,6 +10,8 @@ use crate::address::HostKey;
 pub struct FrontierStatistics {
     /// URLs waiting.
     pub queued: u64,
+    /// URLs whose [time](Frontier::schedule) has not come.
+    pub scheduled: u64,
     /// URLs lent out.
     pub leased: u64,
     /// Page leases completed for good.
@@ -24,7 +26,7 @@ pub struct FrontierStatistics {
     pub retired_hosts: u64,
     /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
     pub memory: u64,
-    /// Of these, in the back queues: what the URLs waiting cost beside the journal.
+    /// Of these, in the back queues and the schedule: what the URLs waiting cost beside the journal.
     pub queue_memory: u64,
     /// Of these, in the journal.
     pub journal_memory: u64,
@@ -54,9 +56,10 @@ impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
         let hosts = self.hosts.memory() + self.count.rules + self.clock.memory() + self.agenda.memory();
-        let (queues, journal) = (self.back.memory(), self.journal.memory());
+        let (queues, journal) = (self.back.memory() + self.schedule.memory(), self.journal.memory());
         FrontierStatistics {
             queued: self.count.queued,
+            scheduled: self.schedule.len(),
             leased: self.count.leased,
             completed: self.count.completed,
             retries: self.count.retries,

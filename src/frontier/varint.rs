@@ -35,6 +35,17 @@ pub(super) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
     None
 }
 
+/// Appends a number.
+pub(super) fn put(to: &mut Vec<u8>, number: u64) {
+    let (bytes, length) = encode(number);
+    to.extend_from_slice(&bytes[..length]);
+}
+
+/// Takes a number off the front of the bytes.
+pub(super) fn number(bytes: &mut &[u8]) -> Option<u64> {
+    decode(|| bytes.split_off_first().copied())
+}
+
 /// The way from one number to another, either direction small: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
 pub(super) const fn step(from: u64, to: u64) -> u64 {
     let way = to.wrapping_sub(from).cast_signed();

@@ -31,6 +31,11 @@ pub enum Verdict {
         /// By which rule.
         rule: String,
     },
+    /// It waits for a time.
+    Scheduled {
+        /// Not fetched before.
+        at: Timestamp,
+    },
     /// It is remembered as seen, and nobody knows of its admission.
     Seen {
         /// The chance that it is new and was taken for seen; `None` for a seen set that is never wrong.
@@ -54,13 +59,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict's name for programs: `fetched`, `no_record`, `not_found`, `refused`, `seen`, `waiting`.
+    /// The verdict's name for programs: `fetched`, `no_record`, `not_found`, `refused`, `scheduled`, `seen`,
+    /// `waiting`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Fetched(_) => "fetched",
             Self::NoRecord { .. } => "no_record",
             Self::NotFound { .. } => "not_found",
             Self::Refused { .. } => "refused",
+            Self::Scheduled { .. } => "scheduled",
             Self::Seen { .. } => "seen",
             Self::Waiting { .. } => "waiting",
         }
@@ -81,10 +88,13 @@ impl Verdict {
         if remembered.place == Place::Done {
             return Self::NoRecord { attempts, is_missing: remembered.receipt.is_some() };
         }
-        if let Some(refused) = retired(of).or_else(|| disallowed(of)) {
+        // What robots.txt will say when its time comes, nobody knows.
+        let is_scheduled = matches!(remembered.place, Place::Scheduled { .. });
+        if let Some(refused) = retired(of).or_else(|| disallowed(of).filter(|_| !is_scheduled)) {
             return refused;
         }
         match remembered.place {
+            Place::Scheduled { at } => Self::Scheduled { at },
             Place::Queued { ahead } => Self::Waiting {
                 attempts,
                 ahead,
@@ -163,6 +173,7 @@ impl fmt::Display for Verdict {
                 write!(f, "not fetched: its host is not asked any more: {rule}")
             }
             Self::Refused { refusal, rule } => write!(f, "refused: {refusal} ({rule})"),
+            Self::Scheduled { at } => write!(f, "scheduled: not before {at}"),
             Self::Seen { chance, is_cut, is_asked } => {
                 f.write_str("seen already")?;
                 f.write_str(if *is_cut { ", in a part of the journal that is gone" } else { "" })?;

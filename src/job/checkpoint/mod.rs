@@ -5,7 +5,7 @@
 //! replay. No number is given twice: files of two tries never meet.
 //!
 //! ```text
-//! hosts-N         header, then a frame for each slice of the hosts, then an empty one
+//! hosts-N         header, then a frame for each slice, of the schedule where there is one, then of the hosts; then an empty one
 //! seen-N          a snapshot of the seen set, as `crawler seen info` reads it; none while nothing was seen
 //! checkpoint-N    header, then one frame: the summary
 //!
@@ -35,9 +35,10 @@
 //! All numbers are little-endian. A slice is what [`Frontier::save`](crate::frontier::Frontier::save) wrote, with the position at which it
 //! did; the summary's position is that of the counts. The frontier is locked for one slice at a time, and so nobody waits long.
 //!
-//! The order is hosts, seen set, counts. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there
-//! before the third file is written. So every URL that the seen set holds was submitted, and is in the journal: one that were in
-//! the set alone would never be found again.
+//! The order is schedule, hosts, seen set, counts. What left the schedule before that was saved is in its host's slice, which is
+//! saved later. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there before the third
+//! file is written. So every URL that the seen set holds was submitted, and is in the journal: one that were in the set alone
+//! would never be found again.
 
 mod error;
 mod frames;

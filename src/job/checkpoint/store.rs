@@ -6,7 +6,7 @@ use super::frames::{FrameWriter, HOSTS, SUMMARY};
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
-use crate::frontier::{Counts, Position, waiting};
+use crate::frontier::{Counts, Position, Slice, waiting};
 use crate::job::journal::{Disk, Needs, Storage};
 use crate::seen::SeenSet;
 
@@ -124,14 +124,14 @@ impl<S: Storage> Checkpoints<S> {
 }
 
 impl<S: Storage> Draft<'_, S> {
-    /// Writes the hosts: `next` [saves](crate::frontier::Frontier::save) a slice to its argument, and says where the journal
-    /// ended then and whether more slices follow.
+    /// Writes the schedule and the hosts: `next` [saves](crate::frontier::Frontier::save) a slice to its argument, and says
+    /// where the journal ended then and which slice follows.
     ///
     /// # Errors
     /// Where the storage fails.
     pub fn hosts(
         &mut self,
-        mut next: impl FnMut(u32, &mut Vec<u8>) -> (Position, bool),
+        mut next: impl FnMut(Slice, &mut Vec<u8>) -> (Position, Option<Slice>),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes) = (0, 0);
@@ -139,11 +139,11 @@ impl<S: Storage> Draft<'_, S> {
         self.write(FILES[0], |to| {
             let mut frames = FrameWriter::begin(to, HOSTS, job, number)?;
             let mut slice = Vec::new();
-            let mut has_more = true;
-            while has_more {
+            let mut rest = Some(Slice::default());
+            while let Some(part) = rest {
                 slice.clear();
                 let position;
-                (position, has_more) = next(slices, &mut slice);
+                (position, rest) = next(part, &mut slice);
                 // Not while the frontier is locked: one host may have millions.
                 waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
                 frames.frame(&slice, position)?;

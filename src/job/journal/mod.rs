@@ -23,12 +23,13 @@
 //!
 //! kind 1, admitted:
 //!           0  flags     u8: bits 0 and 1 how it was found (0 seed, 1 link, 2 redirect), bit 2 there is a referrer,
-//!                        bit 3 there is one that it replaces
+//!                        bit 3 there is one that it replaces, bit 4 it was scheduled
 //!           1  priority  u8
 //!           2  redirects u8
 //!           3  depth     u32
 //!           7  referrer  u64, a position; only where there is one
 //!              replaced  u64, a position; only where there is one
+//!              time      u64, before which it waits: microseconds since the Unix epoch; only where it was scheduled
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
@@ -55,6 +56,11 @@
 //!
 //! kind 4, the journal was opened again:
 //!           0  output    u64, bytes that were left of the output
+//!
+//! kind 5, the time of a URL had come, and it was queued:
+//!           0  priority  u8
+//!           1  page      u64, the position of its admission
+//!           9  host      the rest, UTF-8, as above
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one that stood elsewhere, or in another job, and was left

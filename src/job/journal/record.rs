@@ -1,11 +1,14 @@
 //! Records to bytes and back. The layout of each kind stands in the module's picture.
 
-use crate::frontier::{Entry, HostRecord, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via};
+use crate::frontier::{
+    DueRecord, Entry, HostRecord, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via,
+};
 use crate::job::fields::Fields;
 
 /// The flags of an admission, beside how it was found.
 const HAS_REFERRER: u8 = 1 << 2;
 const HAS_REPLACED: u8 = 1 << 3;
+const HAS_NOT_BEFORE: u8 = 1 << 4;
 /// The flags of a host's standing.
 const HAS_ANSWERED: u8 = 1 << 0;
 const IS_RETIRED: u8 = 1 << 1;
@@ -34,6 +37,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Settled(_) => 2,
         Record::Host(_) => 3,
         Record::Resumed { .. } => 4,
+        Record::Due(_) => 5,
     }
 }
 
@@ -43,6 +47,7 @@ pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
         Record::Settled(settled) => write_settled(settled, to),
         Record::Host(host) => write_host(host, to),
         Record::Resumed { output } => to.extend(output.to_le_bytes()),
+        Record::Due(due) => write_due(due, to),
     }
 }
 
@@ -53,6 +58,7 @@ pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
         2 => read_settled(&mut fields).map(Record::Settled),
         3 => read_host(&mut fields).map(Record::Host),
         4 => fields.u64().map(|output| Record::Resumed { output }),
+        5 => read_due(&mut fields).map(Record::Due),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -65,10 +71,14 @@ fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
         Via::Redirect => 2,
     };
     let flags = flag(entry.referrer.is_some(), HAS_REFERRER) | flag(entry.replaces.is_some(), HAS_REPLACED);
+    let flags = flags | flag(entry.not_before.is_some(), HAS_NOT_BEFORE);
     to.extend([via | flags, entry.priority, entry.redirects]);
     to.extend(entry.depth.to_le_bytes());
     for before in [entry.referrer, entry.replaces].into_iter().flatten() {
         to.extend(before.to_u64().to_le_bytes());
+    }
+    if let Some(at) = entry.not_before {
+        to.extend(at.as_micros().to_le_bytes());
     }
     to.extend_from_slice(entry.wire.as_bytes());
 }
@@ -76,7 +86,7 @@ fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
 fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
     let (flags, priority, redirects) = (fields.u8()?, fields.u8()?, fields.u8()?);
     let depth = fields.u32()?;
-    let via = match flags & !(HAS_REFERRER | HAS_REPLACED) {
+    let via = match flags & !(HAS_REFERRER | HAS_REPLACED | HAS_NOT_BEFORE) {
         0 => Via::Seed,
         1 => Via::Link,
         2 => Via::Redirect,
@@ -84,8 +94,19 @@ fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
     };
     let mut before = |is_there| (flags & is_there != 0).then(|| fields.u64().map(Position::from_u64)).transpose();
     let (referrer, replaces) = (before(HAS_REFERRER)?, before(HAS_REPLACED)?);
+    let not_before = (flags & HAS_NOT_BEFORE != 0).then(|| fields.u64().map(Timestamp::from_micros)).transpose()?;
     let wire = fields.rest()?;
-    Ok(Entry { wire, depth, priority, via, redirects, referrer, replaces })
+    Ok(Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before })
+}
+
+fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
+    to.push(due.priority);
+    to.extend(due.position.to_u64().to_le_bytes());
+    to.extend_from_slice(due.host.as_bytes());
+}
+
+fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> {
+    Ok(DueRecord { priority: fields.u8()?, position: Position::from_u64(fields.u64()?), host: fields.rest()? })
 }
 
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
@@ -194,6 +215,7 @@ mod tests {
             redirects: 3,
             referrer: Some(Position::from_u64(32)),
             replaces: None,
+            not_before: None,
         };
         let host = Standing {
             key: "http://a",
@@ -222,6 +244,8 @@ mod tests {
             Record::Resumed { output: 12 },
         ];
         records.extend(hosts);
+        records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9 }));
+        records.push(Record::Admitted(Entry { not_before: Some(stale_at), ..entry }));
         records
     }
 
@@ -241,8 +265,8 @@ mod tests {
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(5, &[]), "kind");
-        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8)] {
+        assert_eq!(reason(7, &[]), "kind");
+        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8), (11, 23)] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             let kind = kind(&records()[at]);
@@ -256,13 +280,11 @@ mod tests {
             payload[0] |= 0x80;
             assert_eq!(reason(kind, &payload), "unknown flags");
         }
-        for (at, expected) in
-            [(0, "a text that is not UTF-8"), (3, "a text that is not UTF-8"), (7, "a text that is not UTF-8")]
-        {
+        for at in [0, 3, 7, 10] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             payload.push(0xff);
-            assert_eq!(reason(kind(&records()[at]), &payload), expected);
+            assert_eq!(reason(kind(&records()[at]), &payload), "a text that is not UTF-8");
         }
         assert_eq!(reason(4, &[0; 9]), "a record longer than its fields");
     }

@@ -1,0 +1,136 @@
+//! The same URL again: at a time, whether it was seen or not.
+
+use std::io;
+
+use super::host::HostState;
+use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, LeaseKind, Position, Record, Refusal, Timestamp};
+use crate::address::Canonicalizer;
+
+/// URLs whose time has come are moved to their hosts' queues, this many a call at most: a day that begins with a million of
+/// them stops nobody.
+const RELEASES: u32 = 128;
+
+impl<J: Journal> Frontier<J> {
+    /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL-seen test is not asked, only
+    /// told. Where the gate refuses it for another reason, says why. It is found anew, as a seed is: depth 0, and it widens the
+    /// scope. A page that keeps its depth is scheduled by [its lease](Self::schedule_again).
+    ///
+    /// It goes to its host's queue within a second of its time, at the next call of [`next`](Self::next), and behind what
+    /// waits there; robots.txt and politeness are asked then as for any other. Whoever schedules a URL twice has it fetched
+    /// twice. Where its host was retired meanwhile, it is counted as [`Refusal::HostRetired`].
+    ///
+    /// Works with every [layout](crate::seen::Layout) of the seen set, and costs, beside the journal's entry, two to four bytes
+    /// of memory a URL, or about a hundred where no other has the same second. Where the journal is durable, so is this; the
+    /// segments of the journal that have its entry stay for as long.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
+    ///
+    /// // Each page once a day. No page links to another here.
+    /// let day = Duration::from_secs(24 * 3600);
+    /// let begin = Timestamp::from_micros(0);
+    /// let (mut frontier, mut now, mut visits) = (Frontier::new(&FrontierOptions::default())?, begin, Vec::new());
+    /// frontier.seed("https://example.org/", now)?;
+    /// while now < begin + 3 * day {
+    ///     match frontier.next(now)? {
+    ///         Next::Fetch(lease) => {
+    ///             if lease.url() == "https://example.org/" {
+    ///                 visits.push(now.since(begin).as_secs() / 3600);
+    ///             }
+    ///             frontier.schedule_again(&lease, now + day)?;
+    ///             let outcome = Outcome::response(&lease, 200, b"");
+    ///             frontier.complete(lease, outcome, now)?;
+    ///         }
+    ///         Next::Wait(until) => now = until,
+    ///         Next::Busy | Next::Drained => unreachable!("it never ends"),
+    ///     }
+    /// }
+    /// assert_eq!(visits, [0, 24, 48]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where the text is
+    /// not an absolute http(s) URL; where the journal's storage fails.
+    pub fn schedule(&mut self, text: &str, at: Timestamp) -> io::Result<Option<Refusal>> {
+        let url = self.gate.canonicalizer().canonicalize(text);
+        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        self.schedule_found(&Found::seed(url), at)
+    }
+
+    /// As [`schedule`](Self::schedule), of the page that `lease` is for, as it was found: at its depth, so that no page comes
+    /// nearer to a seed by it. To be called before the lease is completed. A robots.txt is asked for again without it: nothing
+    /// is scheduled then.
+    ///
+    /// # Errors
+    /// As `schedule`.
+    pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> io::Result<Option<Refusal>> {
+        if lease.kind() == LeaseKind::Robots {
+            return Ok(None);
+        }
+        let url = match self.gate.canonicalizer().canonicalize(lease.url()) {
+            Ok(url) => url,
+            // The limits are lower than when it was admitted.
+            Err(error) => {
+                let refusal = Refusal::from(&error);
+                self.gate.refuse(refusal);
+                return Ok(Some(refusal));
+            }
+        };
+        let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
+        // The way to it begins anew: a page that is reached by a redirect each time would be refused after some.
+        self.schedule_found(&Found { url, depth: lease.depth(), via: lease.via(), redirects: 0, referrer }, at)
+    }
+
+    fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
+        let host = self.hosts.find(found.url.origin());
+        let is_retired = host.is_some_and(|number| self.hosts[number].state == HostState::Retired);
+        let verdict = self.gate.pass(found).and((!is_retired).then_some(()).ok_or(Refusal::HostRetired));
+        if let Err(refusal) = verdict {
+            self.gate.refuse(refusal);
+            return Ok(Some(refusal));
+        }
+        let entry = Entry {
+            wire: found.url.wire(),
+            depth: found.depth,
+            priority: found.priority(),
+            via: found.via,
+            redirects: found.redirects,
+            referrer: found.referrer,
+            replaces: None,
+            not_before: Some(at),
+        };
+        let position = self.journal.append(entry)?;
+        self.gate.remember(&found.url, &entry, true);
+        self.schedule.push(at, position);
+        Ok(None)
+    }
+
+    /// Moves URLs whose time has come to their hosts' queues, up to the bound.
+    pub(super) fn release(&mut self, now: Timestamp) -> io::Result<()> {
+        if self.schedule.first_due(now).is_none() {
+            return Ok(());
+        }
+        // What was admitted stays so, should the limits be lower now.
+        let canonicalizer = self.gate.canonicalizer().clone().with_max_bytes(usize::MAX);
+        for _ in 0..RELEASES {
+            let Some(position) = self.schedule.first_due(now) else { break };
+            self.release_first(position, &canonicalizer, now)?;
+        }
+        Ok(())
+    }
+
+    fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
+        let Entry { wire, priority, .. } = self.journal.read(position)?;
+        let url = canonicalizer.canonicalize(wire);
+        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        self.journal.note(&Record::Due(DueRecord { host: url.origin(), position, priority }))?;
+        self.schedule.pop();
+        let number = self.hosts.number(&url);
+        if !self.queue(number, priority, position, now) {
+            self.gate.withdraw(Refusal::HostRetired, 1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+use super::{Frontier, Journal, Position, Refusal, image};
+
+/// Hosts of one slice.
+pub(super) const SLICE: u32 = 2048;
+
+/// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// The journal's end at that moment.
+    pub position: Position,
+    /// URLs admitted, without those refused later.
+    pub admitted: u64,
+    /// URLs refused, by reason.
+    pub refused: Vec<(Refusal, u64)>,
+    /// Page leases completed for good.
+    pub completed: u64,
+    /// Leases that were tried again.
+    pub retries: u64,
+    /// Bytes of the output.
+    pub output: u64,
+    /// Leases that were out.
+    pub leased: u64,
+    /// The hosts, domains or directories that the seeds opened.
+    pub roots: Vec<String>,
+}
+
+/// Which part of a frontier is saved next. The default is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice(Part);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The schedule, from a second on.
+    Schedule(u64),
+    /// Hosts, by the slice's number.
+    Hosts(u32),
+}
+
+impl Default for Slice {
+    fn default() -> Self {
+        Self(Part::Schedule(0))
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Appends a slice, of the schedule and then of the hosts with their queues, and says which follows; `None` where this was
+    /// the last.
+    pub fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
+        let number = match slice.0 {
+            Part::Schedule(from) if self.schedule.len() > 0 => {
+                let next = self.schedule.save(from, to);
+                return Some(Slice(next.map_or(Part::Hosts(0), Part::Schedule)));
+            }
+            Part::Schedule(_) => 0,
+            Part::Hosts(number) => number,
+        };
+        let first = number * SLICE;
+        let end = first.saturating_add(SLICE).min(self.hosts.count());
+        (first..end).for_each(|number| image::save(&self.hosts[number], &self.back, to));
+        (end < self.hosts.count()).then(|| Slice(Part::Hosts(number + 1)))
+    }
+
+    /// The counts, where the journal ends at `position`. Nobody may be at the gate.
+    pub fn counts(&self, position: Position) -> Counts {
+        Counts {
+            position,
+            admitted: self.gate.admitted(),
+            refused: self.gate.refusals().iter().filter(|(_, count)| *count > 0).collect(),
+            completed: self.count.completed,
+            retries: self.count.retries,
+            output: self.count.output,
+            leased: self.count.leased,
+            roots: self.gate.roots(),
+        }
+    }
+}
