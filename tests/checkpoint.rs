@@ -3,8 +3,10 @@
 
 mod storage;
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Duration;
 use std::{fs, io};
@@ -14,7 +16,7 @@ use crawler::frontier::{
     Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, Receipt, ScopeKind,
     Timestamp,
 };
-use crawler::job::checkpoint::{CheckpointError, Checkpoints, Restored, restore};
+use crawler::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, SyncPolicy};
 use storage::{Fault, Faulty, Random, World};
 
@@ -115,12 +117,51 @@ impl Output {
     }
 }
 
+/// What the web was asked, whatever became of who asked.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    /// When each host may be asked again, as it may know.
+    due: BTreeMap<String, Timestamp>,
+    /// Robots.txts that were answered, where none may be forgotten.
+    robots: BTreeSet<String>,
+    /// How often the dead host was found dead.
+    failures: u32,
+}
+
+impl Asked {
+    fn ask(&mut self, lease: &Lease, now: Timestamp) {
+        let host = lease.host_key().to_string();
+        let due = self.due.get(&host).copied().unwrap_or_default();
+        assert!(due <= now, "{} is asked at {now:?}, and not from {due:?} on", lease.url());
+        assert!(lease.kind() == LeaseKind::Page || !self.robots.contains(&host), "{} again", lease.url());
+        assert!(!is_dead(lease) || self.failures < 2, "{} is retired", lease.url());
+        self.due.insert(host, now + lease.delay());
+    }
+
+    /// It was completed, and the journal has it.
+    fn answer(&mut self, (host, kind): (String, LeaseKind), keep_journal: bool, now: Timestamp) {
+        if host.ends_with("dead.example") {
+            self.failures += 1;
+            self.due.insert(host, now + Duration::from_secs(10));
+        } else if kind == LeaseKind::Robots && keep_journal {
+            self.robots.insert(host);
+        }
+    }
+}
+
+fn is_dead(lease: &Lease) -> bool {
+    lease.host_key().host() == "dead.example"
+}
+
 /// A crawl, without its checkpoints.
 struct Crawl {
-    frontier: Frontier<FileJournal<Faulty>>,
+    frontier: Frontier<KeptJournal<Faulty>>,
     now: Timestamp,
+    asked: Rc<RefCell<Asked>>,
     /// What no checkpoint needs of the journal stays.
     keep_journal: bool,
+    /// Beyond, idle hosts leave.
+    hosts_in_memory: u64,
 }
 
 impl Crawl {
@@ -137,11 +178,12 @@ impl Crawl {
 
     fn visit(&mut self, lease: Lease, output: &mut Output) -> io::Result<()> {
         let robots = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2";
+        self.asked.borrow_mut().ask(&lease, self.now);
         let path = lease.url().rsplit('/').next().unwrap_or_default();
         let page = path.split('?').next().and_then(|page| page.parse().ok());
         let mut record = None;
         let outcome = match page {
-            _ if lease.host_key().host() == "dead.example" => Outcome::Failed(Failure::Timeout),
+            _ if is_dead(&lease) => Outcome::Failed(Failure::Timeout),
             Some(page) if lease.kind() == LeaseKind::Page => {
                 if page % 13 == 5 && lease.attempt() == 1 {
                     Outcome::response(&lease, 503, b"")
@@ -162,16 +204,21 @@ impl Crawl {
             _ => Outcome::response(&lease, 200, robots),
         };
         let record = record.as_ref().map(String::as_bytes);
+        let asked = (lease.host_key().to_string(), lease.kind());
         let completion = self.frontier.complete_with(lease, outcome, record, self.now)?;
         if let (Completion::Done, Some(record)) = (completion, record) {
             output.bytes.extend_from_slice(record);
         }
-        self.frontier.flush(self.now)
+        self.frontier.flush(self.now)?;
+        self.asked.borrow_mut().answer(asked, self.keep_journal, self.now);
+        Ok(())
     }
 
     /// Writes a checkpoint, while the crawl goes on. Where the storage fails there is none, and no harm.
     fn checkpoint(&mut self, checkpoints: &mut Checkpoints<Faulty>, output: &mut Output) -> io::Result<bool> {
-        let Ok(mut draft) = checkpoints.begin(self.frontier.journal().needs()) else { return Ok(false) };
+        let surplus = self.frontier.statistics().hosts_in_memory.saturating_sub(self.hosts_in_memory);
+        let Ok(draft) = checkpoints.begin(self.frontier.journal().needs()) else { return Ok(false) };
+        let mut draft = draft.releasing(surplus);
         let hosts = draft.hosts(|slice, to| (self.frontier.journal().end(), self.frontier.save(slice, to)));
         self.step(output)?;
         let seen = draft.seen(self.frontier.gate().seen());
@@ -183,6 +230,9 @@ impl Crawl {
         }
         output.durable = output.bytes.len();
         let is_whole = draft.commit(&options().keys, counts, b"mine").is_ok();
+        for images in checkpoints.leaving() {
+            self.frontier.leave(&images);
+        }
         if is_whole && !self.keep_journal {
             self.frontier.journal_mut().remove_unneeded(|part| checkpoints.need(part))?;
         }
@@ -204,7 +254,9 @@ impl Crawl {
 #[derive(Clone)]
 struct Sitting {
     storage: Faulty,
+    asked: Rc<RefCell<Asked>>,
     keep_journal: bool,
+    hosts_in_memory: u64,
     sync: SyncPolicy,
     output: Output,
     now: Timestamp,
@@ -215,10 +267,18 @@ struct Sitting {
 }
 
 impl Sitting {
-    fn new(world: World, sync: SyncPolicy) -> Self {
-        let now = Timestamp::from_micros(1_000_000_000);
-        let (output, seen) = (Output::default(), BTreeSet::new());
-        Self { storage: Faulty::of(world), keep_journal: false, sync, output, now, seen, flushed: 0 }
+    fn new(world: World, sync: SyncPolicy, hosts_in_memory: u64) -> Self {
+        Self {
+            storage: Faulty::of(world),
+            asked: Rc::default(),
+            keep_journal: false,
+            hosts_in_memory,
+            sync,
+            output: Output::default(),
+            now: Timestamp::from_micros(1_000_000_000),
+            seen: BTreeSet::new(),
+            flushed: 0,
+        }
     }
 
     fn restore(
@@ -234,8 +294,9 @@ impl Sitting {
         Ok((restored, checkpoints))
     }
 
-    fn crawl_of(&self, frontier: Frontier<FileJournal<Faulty>>) -> Crawl {
-        Crawl { frontier, now: self.now, keep_journal: self.keep_journal }
+    fn crawl_of(&self, frontier: Frontier<KeptJournal<Faulty>>) -> Crawl {
+        let Self { now, keep_journal, hosts_in_memory, .. } = *self;
+        Crawl { frontier, now, asked: Rc::clone(&self.asked), keep_journal, hosts_in_memory }
     }
 
     /// Finds what was kept, and goes on; the seed is given each time.
@@ -265,11 +326,14 @@ impl Sitting {
     /// Crawls for so many steps, or to the end: `true`. A checkpoint now and then.
     fn crawl(&mut self, crawl: &mut Crawl, checkpoints: &mut Checkpoints<Faulty>, steps: usize) -> io::Result<bool> {
         for step in 1..=steps {
-            let goes_on = crawl.step(&mut self.output)?;
-            if step % 12 == 0 {
-                crawl.checkpoint(checkpoints, &mut self.output)?;
-            }
-            (self.now, self.seen, self.flushed) = (crawl.now, crawl.seen(), self.output.bytes.len());
+            let goes_on = crawl.step(&mut self.output);
+            let goes_on = goes_on.and_then(|goes_on| {
+                let is_time = step % 12 == 0;
+                if is_time { crawl.checkpoint(checkpoints, &mut self.output).map(|_| goes_on) } else { Ok(goes_on) }
+            });
+            self.now = crawl.now;
+            let goes_on = goes_on?;
+            (self.seen, self.flushed) = (crawl.seen(), self.output.bytes.len());
             if !goes_on {
                 return Ok(true);
             }
@@ -279,21 +343,30 @@ impl Sitting {
 
     /// The process was killed.
     fn after_kill(&self) -> Self {
-        Self { storage: Faulty::of(self.storage.world().after_kill()), ..self.clone() }
+        let asked = Rc::new(RefCell::new(self.asked.borrow().clone()));
+        Self { storage: Faulty::of(self.storage.world().after_kill()), asked, ..self.clone() }
     }
 
     /// The power went: what was only flushed may be lost, but where each flush waits for the disk.
     fn after_power_cut(&self, random: &mut Random) -> Self {
         let storage = Faulty::of(self.storage.world().after_power_cut(random));
         let output = self.output.after_power_cut(random);
-        let seen = if self.sync == SyncPolicy::Always { self.seen.clone() } else { BTreeSet::new() };
-        Self { storage, flushed: output.durable, output, seen, ..self.clone() }
+        let is_all_there = self.sync == SyncPolicy::Always;
+        let seen = if is_all_there { self.seen.clone() } else { BTreeSet::new() };
+        let asked = if is_all_there { self.asked.borrow().clone() } else { Asked::default() };
+        let asked = Rc::new(RefCell::new(asked));
+        Self { storage, asked, flushed: output.durable, output, seen, ..self.clone() }
     }
 
     /// Goes on to the end, and has each page once.
     fn ends_well(mut self) {
         let (mut crawl, mut checkpoints) = self.open().unwrap_or_else(|error| panic!("{error}"));
         assert!(self.crawl(&mut crawl, &mut checkpoints, 2000).unwrap());
+        let statistics = crawl.frontier.statistics();
+        assert_eq!((statistics.hosts, statistics.retired_hosts), (5, 1));
+        let top = crawl.frontier.top_hosts(10);
+        assert_eq!(top.iter().filter(|row| row.retired).count(), 1);
+        assert_eq!(top.iter().map(|row| &row.host).collect::<BTreeSet<_>>().len(), 5);
         assert_eq!(self.output.pages(), Vec::from_iter(pages()), "each page once");
     }
 }
@@ -326,13 +399,14 @@ fn each_operation_fails_once_and_each_page_is_had_once() {
     let mut random = Random(0xc4ec);
     let mut images = 0;
     let mut fewest = u64::MAX;
-    for (sync, faults) in
-        [(SyncPolicy::Always, [Fault::Io, Fault::ShortWrite]), (SyncPolicy::Never, [Fault::NoSpace, Fault::TornSector])]
-    {
-        for fault in faults {
+    for (sync, faults) in [
+        (SyncPolicy::Always, [(Fault::Io, 0), (Fault::ShortWrite, 3)]),
+        (SyncPolicy::Never, [(Fault::NoSpace, u64::MAX), (Fault::TornSector, 0)]),
+    ] {
+        for (fault, hosts_in_memory) in faults {
             for number in 1.. {
                 let world = World { fault: Some((number, fault)), ..World::default() };
-                let mut sitting = Sitting::new(world, sync);
+                let mut sitting = Sitting::new(world, sync, hosts_in_memory);
                 live(&mut sitting, |failed| {
                     failed.after_power_cut(&mut random).ends_well();
                     failed.after_kill().ends_well();
@@ -340,8 +414,10 @@ fn each_operation_fails_once_and_each_page_is_had_once() {
                 });
                 assert_eq!(sitting.output.pages(), Vec::from_iter(pages()), "{fault:?} at {number}");
                 let world = sitting.storage.world();
-                let files = world.files.keys().filter(|name| !name.starts_with("journal-")).count();
-                assert_eq!(files, 6, "{fault:?} at {number}: {:?}", world.files.keys());
+                let files = |name: &str| world.files.keys().filter(|file| file.starts_with(name)).count();
+                assert_eq!(world.files.len(), 6 + files("journal-") + files("idle-"), "{:?}", world.files.keys());
+                let runs = if hosts_in_memory > 5 { 0..=0 } else { 1..=4 };
+                assert!(runs.contains(&files("idle-")), "{fault:?} at {number}: {:?}", world.files.keys());
                 assert!(!world.files.contains_key("journal-000000000000"), "what nobody needs is gone");
                 if world.operations < number {
                     fewest = fewest.min(number);
@@ -361,8 +437,9 @@ fn thousands_of_power_cuts_and_each_page_is_had_once() {
     let policies = [SyncPolicy::Always, SyncPolicy::Interval(Duration::from_secs(5)), SyncPolicy::Never];
     // The floors under test are the same with every feature: once is enough.
     let rounds = if cfg!(feature = "cli") { 80 } else { 4 };
-    for sync in policies.repeat(rounds) {
-        let mut sitting = Sitting::new(World { sync_lasts: 1, ..World::default() }, sync);
+    for (sync, hosts_in_memory) in policies.repeat(rounds).into_iter().zip([0, 3, u64::MAX, 1].into_iter().cycle()) {
+        let mut sitting = Sitting::new(World { sync_lasts: 1, ..World::default() }, sync, hosts_in_memory);
+        sitting.keep_journal = random.below(2) == 0;
         loop {
             let (mut crawl, mut checkpoints) = sitting.open().unwrap_or_else(|error| panic!("{error}"));
             let mut is_over = false;
@@ -375,6 +452,7 @@ fn thousands_of_power_cuts_and_each_page_is_had_once() {
                     sitting.storage.0.borrow_mut().fault = Some((fails_at, Fault::ShortWrite));
                     let is_running = crawl.checkpoint(&mut checkpoints, &mut sitting.output).is_ok();
                     sitting.storage.0.borrow_mut().fault = None;
+                    sitting.now = crawl.now;
                     damaged += usize::from(!is_running);
                     if !is_running || sitting.storage.world().has_sync_failed {
                         break;
@@ -396,7 +474,7 @@ fn thousands_of_power_cuts_and_each_page_is_had_once() {
 
 /// In the middle of a crawl, some steps after its second checkpoint.
 fn filled() -> Sitting {
-    let mut sitting = Sitting::new(World::default(), SyncPolicy::Never);
+    let mut sitting = Sitting::new(World::default(), SyncPolicy::Never, 0);
     sitting.keep_journal = true;
     let (mut crawl, mut checkpoints) = sitting.open().unwrap();
     for steps in [20, 11, 7] {
@@ -459,6 +537,35 @@ fn every_flipped_bit_is_named_and_the_checkpoint_before_serves() {
 }
 
 #[test]
+fn every_flipped_bit_of_the_hosts_that_left_is_named_and_nothing_is_lost() {
+    let sitting = filled();
+    let [newest, before] = files(&sitting);
+    let number = |name: &str| name.rsplit('-').next().unwrap().parse::<u64>().ok();
+    let world = sitting.storage.world().after_kill();
+    let mut fallen_back = BTreeSet::new();
+    for name in world.files.keys().filter(|name| name.starts_with("idle-")) {
+        for byte in 0..world.files[name].content.len() {
+            let mut world = world.clone();
+            content(&mut world, name)[byte] ^= 1 << (byte % 8);
+            let mut flipped = Sitting { storage: Faulty::of(world), ..sitting.clone() };
+            let again = flipped.clone().after_kill();
+            let (restored, _) = flipped.restore(&options()).unwrap_or_else(|error| panic!("{name}, {byte}: {error}"));
+            // One that both list leaves the journal alone.
+            assert!(restored.checkpoint.is_none() || restored.checkpoint == number(&before[2]), "{name}, byte {byte}");
+            for damage in &restored.damaged {
+                let (path, offset) = place(damage);
+                assert!(path == Path::new(name) && offset <= byte as u64, "{name}, byte {byte}: {damage}");
+            }
+            fallen_back.insert(restored.damaged.len());
+            if byte % 16 == 0 {
+                again.ends_well();
+            }
+        }
+    }
+    assert!(!fallen_back.is_empty() && !fallen_back.contains(&0), "{newest:?}, {fallen_back:?}");
+}
+
+#[test]
 fn a_file_that_is_cut_or_gone_is_named() {
     let sitting = filled();
     let [newest, before] = files(&sitting);
@@ -491,7 +598,8 @@ fn a_file_that_is_cut_or_gone_is_named() {
     assert_eq!((restored.checkpoint, restored.damaged.len(), checkpoints.len()), (None, 2, 0));
     let (mut crawl, mut checkpoints) = changed.open().unwrap();
     assert!(crawl.checkpoint(&mut checkpoints, &mut changed.output).unwrap());
-    let left = changed.storage.world().files.into_keys().filter(|name| !name.starts_with("journal"));
+    let left = changed.storage.world().files.into_keys();
+    let left = left.filter(|name| !name.starts_with("journal-") && !name.starts_with("idle-"));
     assert_eq!(left.count(), 3, "what is damaged goes once there is a newer one");
     changed.after_kill().ends_well();
 }
@@ -499,7 +607,7 @@ fn a_file_that_is_cut_or_gone_is_named() {
 /// The last segment's end may be torn by a crash, but not before what a checkpoint says.
 #[test]
 fn damage_in_the_journal_before_a_checkpoint_is_no_torn_end() {
-    let mut sitting = Sitting::new(World::default(), SyncPolicy::Never);
+    let mut sitting = Sitting::new(World::default(), SyncPolicy::Never, u64::MAX);
     let (mut crawl, mut checkpoints) = sitting.open().unwrap();
     sitting.crawl(&mut crawl, &mut checkpoints, 5).unwrap();
     assert!(crawl.checkpoint(&mut checkpoints, &mut sitting.output).unwrap());

@@ -22,6 +22,8 @@ struct Web {
     server: Server,
     /// How these remember what they have seen.
     seen: &'static [(&'static str, &'static str)],
+    /// Beyond, their idle hosts leave memory.
+    hosts_in_memory: &'static str,
 }
 
 /// A filter that loses nothing; and one that would lose much, but for what it keeps on disk.
@@ -39,7 +41,8 @@ impl Web {
         options.crawl_delay = DELAY;
         options.retry_after = 0;
         let server = Server::start(World::new(&options).unwrap()).await.unwrap();
-        Self { server, seen: SEEN[usize::from(seed.is_multiple_of(2))] }
+        let hosts_in_memory = if seed % 4 < 2 { "0" } else { "7" };
+        Self { server, seen: SEEN[usize::from(seed.is_multiple_of(2))], hosts_in_memory }
     }
 
     fn verdict(&self) -> Verdict {
@@ -61,6 +64,7 @@ impl Web {
             ("JOB_DIR", "job"),
             // Often enough that some are killed in the middle.
             ("JOB_CHECKPOINT_INTERVAL", "1s"),
+            ("JOB_HOSTS_IN_MEMORY", self.hosts_in_memory),
             ("OUTPUT_PROGRESS", "false"),
         ]
         .iter()

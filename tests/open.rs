@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use crawler::address::FingerprintKey;
+use crawler::address::{Canonicalizer, FingerprintKey};
 use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Refusal, Timestamp};
 use crawler::job::checkpoint::CheckpointError;
-use crawler::job::{Job, JobError, JobJournal, OpenError, OpenOptions};
+use crawler::job::{Job, JobError, JobJournal, OpenError, OpenOptions, explain};
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
 
@@ -105,6 +106,72 @@ fn what_no_checkpoint_needs_of_the_journal_goes_unless_it_is_kept() {
         crawl(&mut open(), 1000, &mut fetched);
         assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (101, 101));
     }
+}
+
+#[test]
+fn a_host_that_is_idle_waits_on_disk_and_is_the_same_when_it_is_asked_for() {
+    let root = tempfile::tempdir().unwrap();
+    let mut options = FrontierOptions::default();
+    options.politeness.host_failures = 1;
+    let mut open_options = OpenOptions::default();
+    open_options.hosts_in_memory = 0;
+    let open = |now| Frontier::open_with(root.path(), &options, &open_options, |_| true, now).unwrap();
+    let mut frontier = open(NOW);
+    for seed in ["https://a.example/", "https://gone.example/"] {
+        frontier.seed(seed, NOW).unwrap();
+    }
+    let mut now = NOW;
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                let rules = b"User-agent: *\nDisallow: /private\nCrawl-delay: 7";
+                let is_gone = lease.host_key().host() == "gone.example";
+                let outcome = Outcome::response(&lease, if is_gone { 503 } else { 200 }, rules);
+                frontier.complete(lease, outcome, now).unwrap();
+            }
+            Next::Wait(until) => now = until,
+            Next::Busy | Next::Drained => break,
+        }
+    }
+    frontier.flush(now).unwrap();
+    let urls = ["https://a.example/private/x", "https://a.example/more", "https://gone.example/x"];
+    let canonicalizer = Canonicalizer::new(&options.keys);
+    let urls = urls.map(|url| canonicalizer.canonicalize(url).unwrap());
+    let account = |frontier: &mut Frontier<JobJournal>| {
+        let explanations = urls.each_ref().map(|url| frontier.explain(url, now).unwrap());
+        explanations.map(|explanation| (format!("{:?}", explanation.robots), explanation.host))
+    };
+    let explain_job = || {
+        let job = Job::open_for_reading(root.path()).unwrap();
+        let explanations = explain(&job, &options, &urls, now).unwrap().explanations;
+        explanations.into_iter().map(|explanation| (format!("{:?}", explanation.robots), explanation.host))
+    };
+    let was = account(&mut frontier);
+    assert!(was[0].0.contains("/private") && was[1].0.contains("allowed: true"), "{was:?}");
+    assert!(was[2].1.as_ref().is_some_and(|host| host.is_retired));
+    let top = frontier.top_hosts(9);
+    assert_eq!((frontier.statistics().hosts_in_memory, top.len()), (2, 2));
+
+    frontier.checkpoint().unwrap();
+    for _ in 0..3 {
+        let statistics = frontier.statistics();
+        assert_eq!((statistics.hosts_in_memory, statistics.hosts, statistics.retired_hosts), (0, 2, 1));
+        assert_eq!((account(&mut frontier), frontier.top_hosts(9)), (was.clone(), top.clone()));
+        assert_eq!(explain_job().collect::<Vec<_>>(), was);
+        // From here on, only the run has them.
+        frontier.checkpoint().unwrap();
+        drop(frontier);
+        frontier = open(now);
+    }
+    // It rests for its delay, since nobody knows when it was asked last.
+    frontier.seed("https://a.example/private/y", now).unwrap();
+    frontier.seed("https://a.example/public", now).unwrap();
+    frontier.seed("https://gone.example/again", now).unwrap();
+    assert_eq!(frontier.gate().refusals().of(Refusal::HostRetired), 2);
+    let Next::Wait(until) = frontier.next(now).unwrap() else { panic!("it rests") };
+    assert_eq!(until, now + Duration::from_secs(7));
+    let Next::Fetch(lease) = frontier.next(until).unwrap() else { panic!("it is due") };
+    assert_eq!((lease.url(), lease.kind()), ("https://a.example/public", LeaseKind::Page), "its robots.txt is known");
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, crowd: u64) -> Result<(), 
     }
     replay.load_counts(&checkpoint.counts);
     let again = journal(copy.path(), segment, checkpoint.from, |position, record| {
-        replay.record(position, &record, |receipt| receipt.end <= output.len() as u64);
+        replay.record(position, &record, |receipt| receipt.end <= output.len() as u64, |_| Ok(None)).unwrap();
     });
     prop_assert_eq!(replay.output(), output.len() as u64);
     let mut again = replay.finish(again, now);

@@ -88,7 +88,9 @@ fn rules_wait_in_the_journal_and_are_neither_forgotten_nor_fetched_again() {
 
     // Killed in the second round.
     let mut replay = Replay::new(&options(), None).unwrap();
-    let again = journal(directory.path(), |position, record| replay.record(position, &record, |_| true));
+    let again = journal(directory.path(), |position, record| {
+        replay.record(position, &record, |_| true, |_| Ok(None)).unwrap();
+    });
     let mut frontier = replay.finish(again, now);
     assert!(frontier.statistics().robots_memory <= HOSTS * STUB, "nothing is read before it is needed");
     let rest = crawl(&mut frontier, &mut now, usize::MAX);

@@ -11,16 +11,22 @@ mod web;
 use crawl::Crawl;
 
 const LINKS: u64 = 200_000;
+const HOSTS: u64 = 2000;
+/// Beyond, idle ones leave.
+const HOSTS_IN_MEMORY: u64 = 100;
 
 #[test]
 fn every_page_that_was_found_is_lent_once_in_its_time_across_checkpoints_and_kills() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut crawl = Crawl::new(LINKS, 2000, directory.path());
+    let mut crawl = Crawl::new(LINKS, HOSTS, HOSTS_IN_MEMORY, directory.path());
     for tenth in 1..=10 {
         while crawl.found() < LINKS / 10 * tenth && crawl.turn(true) {}
         crawl.check_all_is_there();
         if tenth % 3 == 1 {
             crawl.checkpoint();
+            let statistics = crawl.frontier.statistics();
+            let busy = statistics.active_hosts + statistics.leased;
+            assert!(statistics.hosts_in_memory <= busy.max(HOSTS_IN_MEMORY), "{statistics:?}");
         }
         if tenth % 3 == 2 {
             let (resumed, records, _) = crawl.die_and_resume();
@@ -30,6 +36,12 @@ fn every_page_that_was_found_is_lent_once_in_its_time_across_checkpoints_and_kil
     }
     while crawl.turn(false) {}
     crawl.check_all_is_there();
+    for in_memory in [HOSTS_IN_MEMORY, HOSTS_IN_MEMORY, 0] {
+        crawl.hosts_in_memory = in_memory;
+        crawl.checkpoint();
+        let statistics = crawl.frontier.statistics();
+        assert_eq!((statistics.hosts_in_memory, statistics.hosts > HOSTS / 2), (in_memory, true));
+    }
     let gate = crawl.frontier.gate();
     let refused = gate.refusals().of(crawler::frontier::Refusal::Robots);
     assert_eq!(crawl.lent(), gate.admitted());

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crawler::address::KeyRules;
 use crawler::frontier::{
-    Admission, Found, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, ScopeKind, Timestamp,
+    Admission, Found, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, ScopeKind, Timestamp,
 };
-use crawler::job::checkpoint::{Checkpoints, restore};
-use crawler::job::journal::{Disk, FileJournal, JournalOptions};
+use crawler::job::checkpoint::{Checkpoints, KeptJournal, restore};
+use crawler::job::journal::{Disk, JournalOptions};
 
 use crate::meter::{Meter, Span};
 use crate::web::{LINKS, Page, Web, host_of, rest_of, robots_of};
@@ -21,7 +21,8 @@ const TICK: Duration = Duration::from_millis(1);
 
 pub(crate) struct Crawl {
     pub(crate) web: Web,
-    pub(crate) frontier: Frontier<FileJournal>,
+    pub(crate) frontier: Frontier<KeptJournal>,
+    pub(crate) hosts_in_memory: u64,
     directory: PathBuf,
     options: FrontierOptions,
     checkpoints: Checkpoints,
@@ -60,21 +61,21 @@ pub(crate) fn options(links: u64) -> FrontierOptions {
 }
 
 impl Crawl {
-    /// Of a web this large; `directory` is empty.
-    pub(crate) fn new(links: u64, hosts: u64, directory: &Path) -> Self {
+    /// Of a web this large; `directory` is empty. Beyond so many hosts in memory, those that are idle leave.
+    pub(crate) fn new(links: u64, hosts: u64, hosts_in_memory: u64, directory: &Path) -> Self {
         let web = Web::new(links, hosts);
         let unlent = vec![u64::MAX; fits(web.pages() / 64 + 1)];
         let due = (0..hosts).map(|_| 0).collect();
         let options = options(links);
         let disk = || Disk::at(directory).expect("a directory");
-        let (journal, _) =
-            FileJournal::open(disk(), 1, &JournalOptions::default(), Position::default(), |_, _| {}).expect("room");
-        let frontier = Frontier::with_journal(&options, journal).expect("options");
-        let checkpoints = Checkpoints::open(disk(), 1).expect("a directory");
+        let mut checkpoints = Checkpoints::open(disk(), 1).expect("a directory");
         let (now, began) = (Timestamp::from_micros(1 << 50), Instant::now());
+        let restored = restore(disk(), &mut checkpoints, &options, &JournalOptions::default(), |_| true, now);
+        let frontier = restored.expect("room").frontier;
         let mut crawl = Self {
             web,
             frontier,
+            hosts_in_memory,
             directory: directory.to_owned(),
             options,
             checkpoints,
@@ -200,7 +201,9 @@ impl Crawl {
         let began = Span::begin();
         let frontier = &mut self.frontier;
         let mut pause = Meter::default();
-        let mut draft = self.checkpoints.begin(frontier.journal().needs()).expect("a directory");
+        let surplus = frontier.statistics().hosts_in_memory.saturating_sub(self.hosts_in_memory);
+        let draft = self.checkpoints.begin(frontier.journal().needs()).expect("a directory");
+        let mut draft = draft.releasing(surplus);
         let hosts = draft.hosts(|slice, to| {
             let began = Span::begin();
             let next = frontier.save(slice, to);
@@ -213,6 +216,11 @@ impl Crawl {
         frontier.journal_mut().sync().expect("room");
         let counts = frontier.counts(frontier.journal().end());
         let bytes = draft.commit(&KeyRules::default(), counts, b"").expect("room");
+        for images in self.checkpoints.leaving() {
+            let began = Span::begin();
+            frontier.leave(&images);
+            pause = pause.longer(began.end());
+        }
         self.costs.bytes = [bytes, frontier.gate().seen().statistics().merged.bytes];
         self.costs.written += 1;
         self.costs.pause = self.costs.pause.longer(pause);
@@ -247,7 +255,21 @@ impl Crawl {
         }
         let before = self.frontier.statistics();
         let admitted = self.frontier.gate().admitted();
-        let Self { web, frontier, directory, options, checkpoints, now, began, out, unlent, due, costs, robots } = self;
+        let Self {
+            web,
+            frontier,
+            hosts_in_memory,
+            directory,
+            options,
+            checkpoints,
+            now,
+            began,
+            out,
+            unlent,
+            due,
+            costs,
+            robots,
+        } = self;
         drop((frontier, checkpoints));
         let disk = || Disk::at(&directory).expect("a directory");
         let resuming = Span::begin();
@@ -261,8 +283,21 @@ impl Crawl {
         assert_eq!((after.hosts, after.completed), (before.hosts, before.completed));
         // What was dropped for its robots.txt, and nothing of its host lent since, is queued again, to be dropped again.
         assert!(frontier.gate().admitted() >= admitted);
-        let crawl =
-            Self { web, frontier, directory, options, checkpoints, now, began, out, unlent, due, costs, robots };
+        let crawl = Self {
+            web,
+            frontier,
+            hosts_in_memory,
+            directory,
+            options,
+            checkpoints,
+            now,
+            began,
+            out,
+            unlent,
+            due,
+            costs,
+            robots,
+        };
         crawl.check_all_is_there();
         (crawl, records, took)
     }

@@ -20,6 +20,7 @@ mod meter;
 mod web;
 
 use crawl::{Costs, Crawl};
+use crawler::job::HOSTS_IN_MEMORY;
 use meter::{Meter, resident};
 
 /// Links found when the cost is taken that later ones are held against: around a million.
@@ -28,7 +29,7 @@ const FIRST: [u64; 2] = [500_000, 1_500_000];
 fn main() {
     let links = std::env::var("SCALE_URLS").map_or(1e6, |links| links.parse().expect("SCALE_URLS is a number")) as u64;
     let directory = tempfile::tempdir().expect("a directory");
-    let mut crawl = Crawl::new(links, (links / 100).max(10), directory.path());
+    let mut crawl = Crawl::new(links, (links / 100).max(10), HOSTS_IN_MEMORY, directory.path());
     let base = resident();
     println!(
         "{:>12} {:>11} {:>11} {:>9} {:>15} {:>15} {:>7}",

@@ -283,6 +283,11 @@ pub(super) static TABLE: &[Setting] = &[
         &One(|s| &mut s.crawl.job.keep_journal),
     ),
     row(
+        "job.hosts_in_memory",
+        "Hosts beyond these that have nothing queued wait on disk, those that have rested for longest",
+        &One(|s| &mut s.crawl.job.hosts_in_memory),
+    ),
+    row(
         "job.min_free_disk",
         "The crawl stops, to be resumed, when less is free on its disk",
         &Bytes(|s| &mut s.crawl.job.min_free_disk),

@@ -12,8 +12,7 @@ use super::sink::Written;
 use super::worker::Crew;
 use super::{FinishReason, JobOptions};
 use crate::frontier::Counts;
-use crate::job::checkpoint::{CheckpointError, Checkpoints};
-use crate::job::journal::FileJournal;
+use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal};
 
 /// How often it looks.
 const TICK: Duration = Duration::from_secs(1);
@@ -23,7 +22,7 @@ const SHARE: u32 = 33;
 /// Looks after a crawl's job: writes checkpoints, and stops the crawl before the disk is full.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    crew: Arc<Crew<FileJournal>>,
+    crew: Arc<Crew<KeptJournal>>,
     checkpoints: Checkpoints,
     options: JobOptions,
     /// The job's directory, whose disk must not run full.
@@ -76,7 +75,7 @@ struct Moment {
     pause: Duration,
 }
 
-impl Crew<FileJournal> {
+impl Crew<KeptJournal> {
     /// Waits until nobody is between the gate and the journal, and looks.
     fn moment(&self) -> Moment {
         let began = Instant::now();
@@ -94,7 +93,7 @@ pub(super) type Kept = Result<CheckpointCosts, CheckpointError>;
 
 impl Keeper {
     pub(super) fn new(
-        crew: Arc<Crew<FileJournal>>,
+        crew: Arc<Crew<KeptJournal>>,
         checkpoints: Checkpoints,
         options: JobOptions,
         directory: &Path,
@@ -173,8 +172,10 @@ impl Keeper {
         let crew = Arc::clone(&self.crew);
         let gate = crew.frontier.gate();
         let mut pause = Duration::ZERO;
-        let needs = crew.frontier.with(|frontier| frontier.journal().needs());
-        let mut draft = self.checkpoints.begin(needs)?;
+        let (needs, hosts) =
+            crew.frontier.with(|frontier| (frontier.journal().needs(), frontier.statistics().hosts_in_memory));
+        let surplus = hosts.saturating_sub(self.options.hosts_in_memory);
+        let mut draft = self.checkpoints.begin(needs)?.releasing(surplus);
         draft.hosts(|slice, to| {
             let began = Instant::now();
             let saved = crew.frontier.with(|frontier| (frontier.journal().end(), frontier.save(slice, to)));
@@ -206,6 +207,11 @@ impl Keeper {
         if !self.options.keep_journal {
             let checkpoints = &self.checkpoints;
             crew.frontier.with(|frontier| frontier.journal_mut().remove_unneeded(|part| checkpoints.need(part)))?;
+        }
+        for images in self.checkpoints.leaving() {
+            let began = Instant::now();
+            crew.frontier.with(|frontier| frontier.leave(&images));
+            pause = pause.max(began.elapsed());
         }
         self.costs.note(began.elapsed(), pause, bytes);
         Ok(())

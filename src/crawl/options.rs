@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::frontier::FrontierOptions;
+use crate::job::HOSTS_IN_MEMORY;
 use crate::job::journal::SyncPolicy;
 
 /// What a crawl is made from; plain data, checked once in `Crawl::new`.
@@ -48,6 +49,8 @@ pub struct JobOptions {
     pub checkpoint_interval: Duration,
     /// Keep the journal's segments when nothing in them is left to fetch.
     pub keep_journal: bool,
+    /// Hosts that stay in memory. Beyond, each checkpoint lets those leave that are idle, and have rested for longest.
+    pub hosts_in_memory: u64,
     /// Bytes free on the disk below which the crawl stops.
     pub min_free_disk: u64,
 }
@@ -58,6 +61,7 @@ impl Default for JobOptions {
             sync: SyncPolicy::Interval(Duration::from_secs(1)),
             checkpoint_interval: Duration::from_secs(60),
             keep_journal: true,
+            hosts_in_memory: HOSTS_IN_MEMORY,
             min_free_disk: 256 << 20,
         }
     }

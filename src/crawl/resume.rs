@@ -9,8 +9,8 @@ use super::worker::lock;
 use super::{Clock, Crawl, CrawlError, CrawlOptions, Sink, SinkThread};
 use crate::frontier::Receipt;
 use crate::job::Job;
-use crate::job::checkpoint::{CheckpointError, Checkpoints, Restored, restore};
-use crate::job::journal::{Disk, FileJournal, JournalOptions};
+use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
+use crate::job::journal::{Disk, JournalOptions};
 
 /// What a crawl found in its job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Resumed {
     pub damaged: Vec<String>,
 }
 
-impl Crawl<FileJournal> {
+impl Crawl<KeptJournal> {
     /// A crawl that is kept in a job: where it is there already, it goes on where it stood.
     ///
     /// With `output`, page records go to the job's own file (see [`sink`](Self::sink)), and a page is done only where its

@@ -10,7 +10,7 @@ use super::robots::{Robots, Ruling};
 use super::schedule::Schedule;
 use super::{
     Explanation, Found, Frontier, Gate, History, HostAccount, Journal, Place, Politeness, Remembered, Replay,
-    RobotsAnswer, Timestamp, Via,
+    RobotsAnswer, Timestamp, Via, away,
 };
 use crate::address::CanonicalUrl;
 use crate::seen::Sighting;
@@ -80,7 +80,13 @@ impl Known<'_> {
         mut history: History,
         now: Timestamp,
     ) -> io::Result<Explanation> {
-        let host = self.hosts.find(url.origin()).map(|number| &self.hosts[number]);
+        let away;
+        let host = if let Some(number) = self.hosts.find(url.origin()) {
+            Some(&self.hosts[number])
+        } else {
+            away = journal.host(url.origin())?.map(|image| away::read(image, url.origin())).transpose()?;
+            away.as_ref()
+        };
         // As a seed's link, where nobody knows better.
         let mut found = Found { url: url.clone(), depth: 1, via: Via::Link, redirects: 0, referrer: None };
         if let History::Admitted(remembered) = &mut history {

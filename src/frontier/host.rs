@@ -105,6 +105,17 @@ impl Host {
         }
     }
 
+    /// What a host that left leaves behind.
+    pub(super) fn is_hole(&self) -> bool {
+        self.key.as_str().is_empty()
+    }
+
+    /// Nothing is queued or lent, and what is known of it can be had again from its image.
+    pub(super) fn may_leave(&self) -> bool {
+        let is_kept = self.robots.rules().is_none_or(|rules| rules.kept_at.is_some());
+        is_kept && matches!(self.state, HostState::Idle | HostState::Retired)
+    }
+
     /// How it stands, for the journal.
     pub(super) fn standing(&self) -> Standing<'_> {
         Standing {

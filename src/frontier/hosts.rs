@@ -4,13 +4,15 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 use super::host::Host;
-use crate::address::CanonicalUrl;
+use crate::address::HostKey;
 
-/// All hosts ever seen, by number and by key. The key's text is kept once, in the host.
+/// The hosts in memory, by number and by key. The key's text is kept once, in the host.
 #[derive(Debug)]
 pub(super) struct Hosts {
-    /// In segments: growing allocates one of them and copies nothing.
+    /// In segments: growing allocates one of them and copies nothing. Where a host left there is a hole: one without a key.
     all: Vec<Vec<Host>>,
+    /// Where they are, for those that come.
+    holes: Vec<u32>,
     numbers: HashTable<u32>,
     hasher: RandomState,
     /// Hosts that were asked for a while ago or less, each where its hash says: most links lead to the host they are
@@ -18,7 +20,8 @@ pub(super) struct Hosts {
     recent: Box<[u32]>,
     /// Bytes of the keys' texts.
     texts: usize,
-    len: u32,
+    /// Numbers given, those of holes too.
+    given: u32,
 }
 
 /// As many as there are workers, and some. A power of two.
@@ -35,26 +38,29 @@ const fn recent_place(hash: u64) -> usize {
 impl Default for Hosts {
     fn default() -> Self {
         let recent = vec![0; RECENT].into();
-        Self { all: Vec::new(), numbers: HashTable::new(), hasher: RandomState::new(), recent, texts: 0, len: 0 }
+        Self {
+            all: Vec::new(),
+            holes: Vec::new(),
+            numbers: HashTable::new(),
+            hasher: RandomState::new(),
+            recent,
+            texts: 0,
+            given: 0,
+        }
     }
 }
 
 impl Hosts {
-    /// The number of a URL's host; a new host gets the next one.
-    ///
-    /// # Panics
-    /// With 2³² hosts: 512 GiB of them.
-    pub(super) fn number(&mut self, url: &CanonicalUrl) -> u32 {
-        let origin = url.origin();
+    /// The number of the host with this key, to which URLs are found.
+    pub(super) fn number(&mut self, origin: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(origin);
         let recent = self.recent[recent_place(hash)];
-        if recent < self.len && self[recent].key.as_str() == origin {
-            return recent;
+        if recent < self.given && self[recent].key.as_str() == origin {
+            return Some(recent);
         }
-        let known = self.find_by(hash, origin);
-        let number = known.unwrap_or_else(|| self.add(hash, Host::new(url.host_key())));
+        let number = self.find_by(hash, origin)?;
         self.recent[recent_place(hash)] = number;
-        number
+        Some(number)
     }
 
     /// The number of the host with this key.
@@ -62,30 +68,57 @@ impl Hosts {
         self.find_by(self.hasher.hash_one(origin), origin)
     }
 
-    /// Adds a host that was one before; `None` where its key is there already.
+    /// Adds a host, and says its number; `None` where its key is there already.
+    ///
+    /// # Panics
+    /// With 2³² hosts: 512 GiB of them.
     pub(super) fn put(&mut self, host: Host) -> Option<u32> {
         let hash = self.hasher.hash_one(host.key.as_str());
         if self.find_by(hash, host.key.as_str()).is_some() {
             return None;
         }
-        Some(self.add(hash, host))
+        self.texts += host.key.as_str().len();
+        let number = match self.holes.pop() {
+            Some(hole) => {
+                // What is on the clock is the number.
+                let is_on_clock = self[hole].is_on_clock;
+                self[hole] = Host { is_on_clock, ..host };
+                hole
+            }
+            None => self.append(host),
+        };
+        let (all, hasher) = (&self.all, &self.hasher);
+        let rehash = |&number: &u32| hasher.hash_one(host_of(all, number).key.as_str());
+        self.numbers.insert_unique(hash, number, rehash);
+        self.recent[recent_place(hash)] = number;
+        Some(number)
+    }
+
+    /// Takes a host out, that is in no queue and not lent; its number is another's from here on.
+    pub(super) fn take(&mut self, number: u32) -> Host {
+        let is_on_clock = self[number].is_on_clock;
+        let hole = Host { is_on_clock, ..Host::new(HostKey::of_origin("")) };
+        let host = std::mem::replace(&mut self[number], hole);
+        let hash = self.hasher.hash_one(host.key.as_str());
+        if let Ok(entry) = self.numbers.find_entry(hash, |&other| other == number) {
+            entry.remove();
+        }
+        self.texts -= host.key.as_str().len();
+        self.holes.push(number);
+        host
     }
 
     fn find_by(&self, hash: u64, origin: &str) -> Option<u32> {
         self.numbers.find(hash, |&number| self[number].key.as_str() == origin).copied()
     }
 
-    fn add(&mut self, hash: u64, host: Host) -> u32 {
-        let number = self.len;
-        self.len = number.checked_add(1).expect("fewer than 2^32 hosts");
+    fn append(&mut self, host: Host) -> u32 {
+        let number = self.given;
+        self.given = number.checked_add(1).expect("fewer than 2^32 hosts");
         if (number as usize).is_multiple_of(SEGMENT) {
             self.all.push(Vec::with_capacity(SEGMENT));
         }
-        self.texts += host.key.as_str().len();
         self.all[number as usize / SEGMENT].push(host);
-        let (all, hasher) = (&self.all, &self.hasher);
-        let rehash = |&number: &u32| hasher.hash_one(host_of(all, number).key.as_str());
-        self.numbers.insert_unique(hash, number, rehash);
         number
     }
 
@@ -95,22 +128,29 @@ impl Hosts {
         self.recent[recent_place(hash)] = number;
     }
 
+    /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.len as usize
+        self.given as usize - self.holes.len()
     }
 
-    /// As many, as the number that the next one gets.
-    pub(super) fn count(&self) -> u32 {
-        self.len
+    /// One more than the highest number.
+    pub(super) fn end(&self) -> u32 {
+        self.given
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Host> {
-        self.all.iter().flatten()
+        self.all.iter().flatten().filter(|host| !host.is_hole())
+    }
+
+    /// Those with the numbers from one to before another.
+    pub(super) fn range(&self, from: u32, to: u32) -> impl Iterator<Item = &Host> {
+        (from..to).map(|number| &self[number]).filter(|host| !host.is_hole())
     }
 
     /// Bytes of memory held, without rules.
     pub(super) fn memory(&self) -> usize {
-        self.all.len() * SEGMENT * size_of::<Host>() + self.texts + self.numbers.allocation_size()
+        let holes = self.holes.capacity() * size_of::<u32>();
+        self.all.len() * SEGMENT * size_of::<Host>() + holes + self.texts + self.numbers.allocation_size()
     }
 }
 

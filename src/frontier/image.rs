@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! host:   key       text
-//!         flags     1 byte: bit 0 it has answered, bit 1 it is retired; bits 4 and 5 robots.txt: 0 unknown, 1 elsewhere,
-//!                   2 there is none, 3 there are rules
+//!         flags     1 byte: bit 0 it has answered, bit 1 it is retired, bit 2 a page was lent by its robots.txt; bits 4 and 5
+//!                   robots.txt: 0 unknown, 1 elsewhere, 2 there is none, 3 there are rules
 //!         due, requests, failures
 //!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms
 //!         lent      1 and a URL for a page that is lent out, else 0
@@ -20,11 +20,12 @@ use super::back::{Back, Queue, Queued};
 use super::host::{Detour, Host, HostState, RobotsFile, Rules};
 use super::schedule::{self, MARK};
 use super::varint::{self, number, put};
-use super::{BadSlice, Position, Timestamp};
+use super::{BadSlice, IdleHost, Position, Timestamp};
 use crate::address::HostKey;
 
 const HAS_ANSWERED: u64 = 1;
 const IS_RETIRED: u64 = 2;
+const IS_USED: u64 = 4;
 const ROBOTS: u32 = 4;
 
 /// Appends a host and its queue.
@@ -45,7 +46,8 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     put_text(to, host.key.as_str());
     let answered = if host.has_answered { HAS_ANSWERED } else { 0 };
     let retired = if host.state == HostState::Retired { IS_RETIRED } else { 0 };
-    put(to, answered | retired | robots << ROBOTS);
+    let is_used = robots > 0 && matches!(host.robots, RobotsFile::Known { is_used: true, .. });
+    put(to, answered | retired | if is_used { IS_USED } else { 0 } | robots << ROBOTS);
     put(to, host.due.as_micros());
     put(to, host.requests);
     put(to, host.failures.into());
@@ -133,7 +135,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
             } else {
                 None
             };
-            RobotsFile::Known { stale_at, is_used: false, rules }
+            RobotsFile::Known { stale_at, is_used: flags & IS_USED != 0, rules }
         }
         _ => return None,
     };
@@ -154,6 +156,15 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
         queue(lent, End::Head);
     }
     Some(host)
+}
+
+/// Takes a host off the front of the bytes, and says whether it is idle or retired, with nothing queued or lent.
+pub(super) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
+    let begin = *bytes;
+    let mut is_idle = true;
+    let due = read(bytes, |_, _| is_idle = false)?.due;
+    let image = &begin[..begin.len() - bytes.len()];
+    Some((IdleHost { key: text(&mut &*image)?, due, image }, is_idle))
 }
 
 fn put_text(to: &mut Vec<u8>, text: &str) {

@@ -50,6 +50,16 @@ pub trait Journal {
         Ok(None)
     }
 
+    /// The newest image of a host that [left](super::Frontier::leave) memory; `None` where it never did. A host that came back
+    /// since is not asked for.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
+        let _ = key;
+        Ok(None)
+    }
+
     /// The end of a batch: hands what was appended to whatever keeps it. Nothing, in memory.
     ///
     /// # Errors

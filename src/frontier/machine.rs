@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::agenda::Agenda;
+use super::away::Away;
 use super::back::{Back, Queued};
 use super::front::Front;
 use super::host::{HostState, RobotsFile};
@@ -70,6 +71,7 @@ pub struct Frontier<J: Journal = Arena> {
     /// Marks its leases.
     pub(super) id: u64,
     pub(super) hosts: Hosts,
+    pub(super) away: Away,
     pub(super) back: Back,
     pub(super) front: Front,
     pub(super) agenda: Agenda,
@@ -125,6 +127,7 @@ impl<J: Journal> Frontier<J> {
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),
             hosts: Hosts::default(),
+            away: Away::default(),
             back: Back::default(),
             front: Front::default(),
             agenda: Agenda::default(),
@@ -156,7 +159,7 @@ impl<J: Journal> Frontier<J> {
     /// Where the journal's storage fails; the URL is lost then.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> io::Result<()> {
         let Admitted { found, priority, .. } = admitted;
-        let number = self.hosts.number(&found.url);
+        let number = self.host_of(&found.url, now)?;
         if self.hosts[number].state == HostState::Retired {
             self.gate.withdraw(Refusal::HostRetired, 1);
             return Ok(());

@@ -2,6 +2,7 @@
 
 mod agenda;
 mod arena;
+mod away;
 mod back;
 mod complete;
 mod embed;
@@ -37,6 +38,7 @@ mod varint;
 mod verdict;
 
 pub use arena::Arena;
+pub use away::{IdleHost, idle_hosts};
 pub use complete::ForeignLease;
 pub use explanation::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Ruled};
 pub use found::{Admission, Admitted, Found, Via};

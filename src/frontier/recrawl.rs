@@ -2,7 +2,6 @@
 
 use std::io;
 
-use super::host::HostState;
 use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, LeaseKind, Position, Record, Refusal, Timestamp};
 use crate::address::Canonicalizer;
 
@@ -84,8 +83,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
-        let host = self.hosts.find(found.url.origin());
-        let is_retired = host.is_some_and(|number| self.hosts[number].state == HostState::Retired);
+        let is_retired = self.is_retired(found.url.origin())?;
         let verdict = self.gate.pass(found).and((!is_retired).then_some(()).ok_or(Refusal::HostRetired));
         if let Err(refusal) = verdict {
             self.gate.refuse(refusal);
@@ -125,9 +123,9 @@ impl<J: Journal> Frontier<J> {
         let Entry { wire, priority, .. } = self.journal.read(position)?;
         let url = canonicalizer.canonicalize(wire);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let number = self.host_of(&url, now)?;
         self.journal.note(&Record::Due(DueRecord { host: url.origin(), position, priority }))?;
         self.schedule.pop();
-        let number = self.hosts.number(&url);
         if !self.queue(number, priority, position, now) {
             self.gate.withdraw(Refusal::HostRetired, 1);
         }

@@ -1,17 +1,18 @@
 use std::collections::BTreeMap;
+use std::io;
 
+use super::away::Away;
 use super::back::{Back, Queued};
-use super::host::{Detour, Host, HostState, RobotsFile, Rules};
+use super::host::{Detour, HostState, RobotsFile, Rules};
 use super::hosts::Hosts;
 use super::machine::Count;
 use super::robots::Robots;
-use super::save::SLICE;
 use super::schedule::{MARK, Schedule, second};
 use super::{
     Counts, DueRecord, Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt,
     Record, Refusal, RobotsRecord, Settled, Standing, Timestamp, image,
 };
-use crate::address::{Canonicalizer, HostKey};
+use crate::address::Canonicalizer;
 use crate::seen::SeenSet;
 
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
@@ -26,11 +27,12 @@ pub struct Replay {
     canonicalizer: Canonicalizer,
     pub(super) options: FrontierOptions,
     pub(super) hosts: Hosts,
+    pub(super) away: Away,
     pub(super) back: Back,
     pub(super) schedule: Schedule,
-    count: Count,
-    /// Where each slice was saved.
-    saved_at: Vec<Position>,
+    pub(super) count: Count,
+    /// For each slice one more than its last host's number, and where it was saved.
+    slices: Vec<(u32, Position)>,
     /// The last second of each piece of the schedule, and where it was saved.
     scheduled_at: Vec<(u64, Position)>,
     /// Records from here on are not in the counts yet.
@@ -62,10 +64,11 @@ impl Replay {
             canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
             options: options.clone(),
             hosts: Hosts::default(),
+            away: Away::default(),
             back: Back::default(),
             schedule: Schedule::default(),
             count: Count::default(),
-            saved_at: Vec::new(),
+            slices: Vec::new(),
             scheduled_at: Vec::new(),
             counted_to: Position::default(),
             records: 0,
@@ -85,7 +88,6 @@ impl Replay {
             self.scheduled_at.push((last, position));
             return Ok(());
         }
-        self.saved_at.push(position);
         while !slice.is_empty() {
             let host = image::load(&mut slice, &mut self.back).ok_or(BadSlice)?;
             self.count.queued += u64::from(host.queue.len());
@@ -93,6 +95,7 @@ impl Replay {
             self.count.rules += host.robots.memory();
             self.hosts.put(host).ok_or(BadSlice)?;
         }
+        self.slices.push((self.hosts.end(), position));
         Ok(())
     }
 
@@ -107,21 +110,35 @@ impl Replay {
     }
 
     /// Takes the next record of the journal. `has` says whether the output has what a receipt says; where it has not, the
-    /// page stays queued.
-    pub fn record(&mut self, position: Position, record: &Record<'_>, has: impl FnOnce(&Receipt) -> bool) {
+    /// page stays queued. `host` gives the newest image of a host that is away, as [`Journal::host`] does.
+    ///
+    /// # Errors
+    /// Those of `host`.
+    pub fn record(
+        &mut self,
+        position: Position,
+        record: &Record<'_>,
+        has: impl FnOnce(&Receipt) -> bool,
+        host: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
         self.records += 1;
         match record {
-            Record::Admitted(entry) => self.admitted(position, entry),
+            Record::Admitted(entry) => self.admitted(position, entry, host)?,
             Record::Settled(settled) => {
                 let is_counted = position < self.counted_to;
                 let is_there = is_counted || settled.receipt.as_ref().is_none_or(has);
+                self.recall(settled.host.key, host)?;
                 self.settled(position, settled, is_there);
             }
-            Record::Due(record) => self.due(position, record),
-            Record::Host(record) => self.host(position, record),
+            Record::Due(record) => self.due(position, record, host)?,
+            Record::Host(record) => {
+                self.recall(record.host.key, host)?;
+                self.host(position, record);
+            }
             Record::Resumed { output } if position >= self.counted_to => self.resumed(*output),
             Record::Resumed { .. } => {}
         }
+        Ok(())
     }
 
     /// Records replayed.
@@ -142,22 +159,23 @@ impl Replay {
     pub fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
         self.queue_lost();
         let politeness = &self.options.politeness;
-        let longest = politeness.max_backoff.max(politeness.max_retry_after).max(politeness.max_crawl_delay);
-        let latest = now + longest.max(politeness.host_delay);
+        let latest = now + politeness.longest_rest();
         let is_unclean = self.rests || self.records > 0;
         // Dropped after their host was saved and before the counts were taken, by robots.txt alone: queued again here, they will
         // be counted when they are dropped.
         let dropped =
             (self.count.completed + self.count.queued + self.schedule.len()).saturating_sub(self.gate.admitted());
         self.gate.reinstate(Refusal::Robots, dropped);
-        for number in 0..self.hosts.count() {
+        self.away.since = is_unclean.then_some(now);
+        for number in 0..self.hosts.end() {
             let host = &mut self.hosts[number];
             let rested = if is_unclean { now + host.delay(politeness) } else { now };
             host.due = host.due.max(rested).min(latest);
         }
         let mut frontier = Frontier::of(self.gate, &self.options, journal);
-        let hosts = self.hosts.count();
-        (frontier.hosts, frontier.back, frontier.count) = (self.hosts, self.back, self.count);
+        let hosts = self.hosts.end();
+        (frontier.hosts, frontier.away) = (self.hosts, self.away);
+        (frontier.back, frontier.count) = (self.back, self.count);
         frontier.schedule = self.schedule;
         for number in 0..hosts {
             if frontier.hosts[number].state != HostState::Retired {
@@ -167,8 +185,11 @@ impl Replay {
         frontier
     }
 
+    /// Whether a record is in its host's slice. One that was away when the checkpoint began, or new, and took the number of a host
+    /// of a slice that was saved before, is in none, and all of its records are replayed.
     fn is_saved(&self, number: u32, position: Position) -> bool {
-        self.saved_at.get((number / SLICE) as usize).is_some_and(|saved| position < *saved)
+        let slice = self.slices.partition_point(|(end, _)| *end <= number);
+        self.slices.get(slice).is_some_and(|(_, saved)| position < *saved)
     }
 
     /// Whether a URL was in the schedule when that was saved, or had been before.
@@ -178,44 +199,55 @@ impl Replay {
         piece.is_some_and(|(_, saved)| position < *saved)
     }
 
-    fn admitted(&mut self, position: Position, entry: &Entry<'_>) {
+    fn admitted(
+        &mut self,
+        position: Position,
+        entry: &Entry<'_>,
+        host: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
         // What was admitted was canonical; only with other rules on keys, which a job refuses, it would not be now.
-        let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return };
+        let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let is_new = position >= self.counted_to;
         if let Some(at) = entry.not_before {
             self.gate.remember(&url, entry, is_new);
             if !self.was_scheduled(at, position) {
                 self.schedule.push(at, position);
             }
-            return;
+            return Ok(());
         }
-        let number = self.hosts.number(&url);
+        let number = self.recall_or_add(url.origin(), host)?;
         let queued = Queued { position, priority: entry.priority, attempts: 0 };
         let is_saved = self.is_saved(number, position);
         if let Some(replaced) = entry.replaces {
             if !is_saved && self.take(number, entry.priority, replaced, is_new) {
                 self.queue_first(number, queued);
             }
-            return;
+            return Ok(());
         }
         self.gate.remember(&url, entry, is_new);
         if !is_saved {
             self.queue_last(number, entry.priority, position, is_new);
         }
+        Ok(())
     }
 
     /// Of the schedule as it was at this record, this was the URL that went first. Where it is not, the piece that would have
     /// it was saved after it had gone, and its host later still.
-    fn due(&mut self, at: Position, due: &DueRecord<'_>) {
+    fn due(
+        &mut self,
+        at: Position,
+        due: &DueRecord<'_>,
+        host: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
         if self.schedule.first() != Some(due.position) {
-            return;
+            return Ok(());
         }
         self.schedule.pop();
-        let known = self.hosts.find(due.host);
-        let number = known.or_else(|| self.hosts.put(Host::new(HostKey::of_origin(due.host))));
-        if let Some(number) = number.filter(|&number| !self.is_saved(number, at)) {
+        let number = self.recall_or_add(due.host, host)?;
+        if !self.is_saved(number, at) {
             self.queue_last(number, due.priority, due.position, at >= self.counted_to);
         }
+        Ok(())
     }
 
     fn settled(&mut self, position: Position, settled: &Settled<'_>, is_there: bool) {

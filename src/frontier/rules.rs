@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::host::{RobotsFile, Rules};
+use super::host::{Host, RobotsFile, Rules};
 use super::robots::Robots;
 use super::{Frontier, Journal, Position};
 
@@ -20,6 +20,11 @@ pub(super) struct RulesClock {
 impl RulesClock {
     pub(super) fn memory(&self) -> usize {
         self.hosts.capacity() * size_of::<u32>()
+    }
+
+    /// The host is leaving. Its number stays: it is the next host's.
+    pub(super) fn forget(&mut self, host: &Host) {
+        self.bytes -= host.robots.spare();
     }
 }
 

@@ -1,7 +1,7 @@
 use super::{Frontier, Journal, Position, Refusal, image};
 
-/// Hosts of one slice.
-pub(super) const SLICE: u32 = 2048;
+/// Numbers of hosts in one slice.
+const SLICE: u32 = 2048;
 
 /// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,9 +56,9 @@ impl<J: Journal> Frontier<J> {
             Part::Hosts(number) => number,
         };
         let first = number * SLICE;
-        let end = first.saturating_add(SLICE).min(self.hosts.count());
-        (first..end).for_each(|number| image::save(&self.hosts[number], &self.back, to));
-        (end < self.hosts.count()).then(|| Slice(Part::Hosts(number + 1)))
+        let end = first.saturating_add(SLICE).min(self.hosts.end());
+        self.hosts.range(first, end).for_each(|host| image::save(host, &self.back, to));
+        (end < self.hosts.end()).then(|| Slice(Part::Hosts(number + 1)))
     }
 
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.

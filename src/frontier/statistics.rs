@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use super::away::most_first;
 use super::host::{Host, HostState};
-use super::{Frontier, Journal};
+use super::{Frontier, Journal, Politeness};
 use crate::address::HostKey;
 
 /// The frontier in numbers.
@@ -20,6 +21,8 @@ pub struct FrontierStatistics {
     pub retries: u64,
     /// Hosts known.
     pub hosts: u64,
+    /// Of these, in memory: those that are idle may have [left](Frontier::leave).
+    pub hosts_in_memory: u64,
     /// Hosts with URLs queued, resting or due.
     pub active_hosts: u64,
     /// Hosts not asked again in this crawl.
@@ -63,7 +66,8 @@ impl<J: Journal> Frontier<J> {
             leased: self.count.leased,
             completed: self.count.completed,
             retries: self.count.retries,
-            hosts: self.hosts.len() as u64,
+            hosts: self.hosts.len() as u64 + self.away.hosts,
+            hosts_in_memory: self.hosts.len() as u64,
             active_hosts: (self.agenda.len() + self.front.len()) as u64,
             retired_hosts: self.count.retired_hosts,
             memory: (hosts + queues + journal) as u64,
@@ -73,7 +77,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The hosts with the most requests, most first, equals by name. O(hosts).
+    /// The hosts with the most requests, most first, equals by name. Of those that [left](Self::leave) memory, only the first
+    /// hundred are known. O(hosts in memory).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let mut hosts: Vec<_> = self.hosts.iter().collect();
         let order = |a: &&Host, b: &&Host| b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key));
@@ -81,15 +86,21 @@ impl<J: Journal> Frontier<J> {
             hosts.select_nth_unstable_by(most, order);
             hosts.truncate(most);
         }
-        hosts.sort_unstable_by(order);
-        let in_numbers = |host: &Host| HostStatistics {
-            host: host.key.clone(),
-            requests: host.requests,
-            queued: host.queue.len().into(),
-            failures: host.failures,
-            delay: host.delay(&self.politeness),
-            retired: host.state == HostState::Retired,
-        };
-        hosts.into_iter().map(in_numbers).collect()
+        let here = hosts.into_iter().map(|host| in_numbers(host, &self.politeness));
+        let mut top: Vec<_> = here.chain(self.away.top.iter().cloned()).collect();
+        top.sort_unstable_by(most_first);
+        top.truncate(most);
+        top
+    }
+}
+
+pub(super) fn in_numbers(host: &Host, politeness: &Politeness) -> HostStatistics {
+    HostStatistics {
+        host: host.key.clone(),
+        requests: host.requests,
+        queued: host.queue.len().into(),
+        failures: host.failures,
+        delay: host.delay(politeness),
+        retired: host.state == HostState::Retired,
     }
 }

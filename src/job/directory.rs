@@ -19,7 +19,7 @@ const SETTINGS: &str = "crawler.toml";
 /// What a job that is overwritten loses. Its lock stays (it is held), its manifest is replaced.
 const OUTPUTS: [&str; 5] = [PAGES, REPORT, "report.json.new", SETTINGS, "crawler.toml.new"];
 /// How the files in [`FRONTIER`] begin.
-const KEPT: [&str; 4] = ["checkpoint-", "hosts-", "journal-", "seen-"];
+const KEPT: [&str; 5] = ["checkpoint-", "hosts-", "idle-", "journal-", "seen-"];
 /// What a process that died while it created a job may have left.
 const LEFTOVERS: [&str; 2] = [LOCK, "manifest.new"];
 

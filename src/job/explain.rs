@@ -40,7 +40,8 @@ pub fn explain(
     options.seen.directory = Some(env::temp_dir());
     let mut damaged = Vec::new();
     // Before the journal: what that is found to have is then never less than what a checkpoint builds on.
-    let newest = Checkpoints::look(Disk::for_reading(&directory), id)?.newest(&options, &mut damaged)?;
+    let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), id)?;
+    let newest = checkpoints.newest(&options, &mut damaged)?;
     let (mut replay, needs, synced) = match newest {
         Some((_, replay, summary)) => (replay, summary.needs, summary.counts.position),
         None => (Replay::new(&options, None)?, Needs::default(), Position::default()),
@@ -48,24 +49,24 @@ pub fn explain(
     // Without limits: they may be lower than when a URL was admitted.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
+    let mut recalled = Ok(());
     let disk = Disk::for_reading(&directory);
-    let (mut journal, is_whole) = FileJournal::look(disk, id, &needs, synced, |position, record| {
-        if position >= needs.from() {
+    let (journal, is_whole) = FileJournal::look(disk, id, &needs, synced, |position, record| {
+        if position >= needs.from() && recalled.is_ok() {
             // Whether the output has what it should is seen where a record is looked up.
-            replay.record(position, &record, |_| true);
+            recalled = replay.record(position, &record, |_| true, |key| checkpoints.host(key));
         }
         for trail in &mut trails {
             trail.record(position, &record, &canonicalizer);
         }
     })?;
+    let mut journal = checkpoints.keep(journal);
+    let read = |error| CheckpointError::of_io(error, directory.clone());
+    recalled.map_err(read)?;
     let explanations = trails.into_iter().zip(urls).map(|(trail, url)| {
         let history = trail.history(!is_whole);
         replay.explain(&mut journal, url, history, now)
     });
-    let explanations = explanations.collect::<Result<_, _>>().map_err(|source| CheckpointError::Io {
-        action: "read",
-        path: directory,
-        source,
-    })?;
+    let explanations = explanations.collect::<Result<_, _>>().map_err(read)?;
     Ok(Explained { explanations, damaged })
 }

@@ -29,5 +29,5 @@ pub use directory::Job;
 pub use error::JobError;
 pub use explain::{Explained, explain};
 pub use manifest::Manifest;
-pub use open::{JobJournal, OpenError, OpenOptions, Opening};
+pub use open::{HOSTS_IN_MEMORY, JobJournal, OpenError, OpenOptions, Opening};
 pub use replace::{replace, replace_with};

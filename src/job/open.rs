@@ -1,21 +1,32 @@
 use std::io;
 use std::path::Path;
 
-use super::checkpoint::{CheckpointError, Checkpoints, Reread, reread};
-use super::journal::{Disk, FileJournal, JournalOptions, Recovery};
+use super::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Reread, reread};
+use super::journal::{Disk, JournalOptions, Recovery};
 use super::{Job, JobError};
 use crate::address::FingerprintKey;
 use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Position, Receipt, Record, Timestamp};
 
 /// How a frontier is kept in its job.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OpenOptions {
     /// The journal.
     pub journal: JournalOptions,
     /// A checkpoint leaves the journal's old segments where they are: all that ever happened can be read there.
     pub keep_journal: bool,
+    /// Hosts that stay in memory. Beyond, a checkpoint lets those leave that are idle, and have rested for longest.
+    pub hosts_in_memory: u64,
 }
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { journal: JournalOptions::default(), keep_journal: false, hosts_in_memory: HOSTS_IN_MEMORY }
+    }
+}
+
+/// Hosts that stay in memory, where nobody says otherwise: of 200 bytes, 50 MB.
+pub const HOSTS_IN_MEMORY: u64 = 1 << 18;
 
 /// What was found where a frontier was opened.
 #[derive(Debug)]
@@ -49,11 +60,12 @@ pub enum OpenError {
 /// next one in.
 #[derive(Debug)]
 pub struct JobJournal {
-    journal: FileJournal,
+    journal: KeptJournal,
     /// Taken out while one is written.
     checkpoints: Option<Checkpoints>,
     job: Job,
     keep: bool,
+    hosts_in_memory: u64,
     opening: Opening,
     /// What the owner of the job keeps in its checkpoints.
     extra: Vec<u8>,
@@ -139,6 +151,7 @@ impl Frontier<JobJournal> {
             checkpoints: Some(checkpoints),
             job,
             keep: open.keep_journal,
+            hosts_in_memory: open.hosts_in_memory,
             opening,
             extra,
             has_lost: false,
@@ -163,16 +176,21 @@ impl Frontier<JobJournal> {
         };
         let mut written = self.write_checkpoint(&mut checkpoints);
         let journal = self.journal_mut();
+        let leaving: Vec<_> = checkpoints.leaving().collect();
         if written.is_ok() && !journal.keep {
             written = journal.journal.remove_unneeded(|part| checkpoints.need(part)).map_err(CheckpointError::from);
         }
         journal.checkpoints = Some(checkpoints);
+        for images in leaving {
+            self.leave(&images);
+        }
         written
     }
 
     fn write_checkpoint(&mut self, checkpoints: &mut Checkpoints) -> Result<(), CheckpointError> {
         let end = self.journal().journal.end();
-        let mut draft = checkpoints.begin(self.journal().journal.needs())?;
+        let surplus = self.statistics().hosts_in_memory.saturating_sub(self.journal().hosts_in_memory);
+        let mut draft = checkpoints.begin(self.journal().journal.needs())?.releasing(surplus);
         draft.hosts(|slice, to| (end, self.save(slice, to)))?;
         draft.seen(self.gate().seen())?;
         self.journal_mut().journal.sync()?;
@@ -209,6 +227,12 @@ impl Journal for JobJournal {
 
     fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
         self.journal.rules(position)
+    }
+
+    fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
+        // As one that cannot be appended: without its host, a URL is not.
+        let Self { journal, has_lost, .. } = self;
+        journal.host(key).inspect_err(|_| *has_lost = true)
     }
 
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {

@@ -79,6 +79,11 @@ pub enum CheckpointError {
 }
 
 impl CheckpointError {
+    /// One of ours that was told as another's, or another's.
+    pub(in crate::job) fn of_io(error: io::Error, path: PathBuf) -> Self {
+        error.downcast().unwrap_or_else(|source| Self::Io { action: "read", path, source })
+    }
+
     /// An earlier checkpoint may serve: this one's files are not what was written.
     pub(super) fn is_damage(&self) -> bool {
         match self {
@@ -94,6 +99,15 @@ impl CheckpointError {
                 _ => false,
             },
             _ => false,
+        }
+    }
+}
+
+impl From<CheckpointError> for io::Error {
+    fn from(error: CheckpointError) -> Self {
+        match error {
+            CheckpointError::Io { ref source, .. } => Self::new(source.kind(), error),
+            _ => Self::new(io::ErrorKind::InvalidData, error),
         }
     }
 }

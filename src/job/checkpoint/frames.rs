@@ -7,7 +7,10 @@ use crate::frontier::Position;
 use crate::job::fields::Fields;
 
 /// Bytes of a file's header.
-const HEADER: usize = 32;
+pub(super) const HEADER: usize = 32;
+/// Of a frame, before its payload and behind it.
+pub(super) const HEAD: usize = 4 + 8;
+const TAIL: usize = 8;
 /// Those that its checksum, at its end, is of.
 const CHECKED: usize = 28;
 /// The format that is written here, and the latest that is read.
@@ -15,6 +18,7 @@ const VERSION: u32 = 1;
 /// What a file of frames is about.
 pub(super) const HOSTS: [u8; 8] = *b"hosts\n\0\0";
 pub(super) const SUMMARY: [u8; 8] = *b"checkpt\n";
+pub(super) const IDLE: [u8; 8] = *b"idle\n\0\0\0";
 
 /// Writes a header, and behind it frames.
 pub(super) struct FrameWriter<W> {
@@ -44,6 +48,33 @@ impl<W: Write> FrameWriter<W> {
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
+}
+
+impl FrameWriter<Vec<u8>> {
+    /// What was not taken to where it belongs yet.
+    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.to
+    }
+}
+
+/// Bytes of a frame in its file.
+pub(super) const fn size(payload: usize) -> u64 {
+    (HEAD + payload + TAIL) as u64
+}
+
+/// The payload of a frame that was read by itself: the one with this number in file `number`.
+pub(super) fn payload(bytes: &[u8], number: u64, frame: u64) -> Result<&[u8], &'static str> {
+    let parts = bytes.split_last_chunk().and_then(|(rest, found)| Some((rest.split_first_chunk::<HEAD>()?, found)));
+    let ((head, payload), found): ((_, &[u8]), &[u8; TAIL]) = parts.ok_or("the file is cut short")?;
+    let (length, position) = head.split_first_chunk().expect("twelve bytes");
+    if u32::from_le_bytes(*length) as usize != payload.len() {
+        return Err("a frame of another length");
+    }
+    let position = *position.first_chunk().expect("eight of twelve bytes");
+    if u64::from_le_bytes(*found) != checksum(number ^ frame, position, payload) {
+        return Err("the checksum does not match");
+    }
+    Ok(payload)
 }
 
 /// Reads what a [`FrameWriter`] wrote.
@@ -98,9 +129,14 @@ impl<R: Read> FrameReader<R> {
         if u64::from_le_bytes(found) != checksum(self.seed ^ self.frames, position, &self.payload) {
             return Err(self.damaged("the checksum does not match"));
         }
-        self.end += 4 + 8 + u64::from(length) + 8;
+        self.end += size(length as usize);
         self.frames += 1;
         Ok((&self.payload, Position::from_u64(u64::from_le_bytes(position))))
+    }
+
+    /// Where in the file the frame begins that was read last.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Nothing may follow.

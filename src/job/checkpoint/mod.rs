@@ -1,22 +1,24 @@
 //! Checkpoints: a frontier as it was, so that a resume replays the journal's last minute and not its last month.
 //!
-//! A checkpoint is three files. The third is written last, and renamed into place when the first two are safe on disk: where it
-//! is, they are whole. The last two checkpoints are kept; where the newest is damaged, the one before serves, with a longer
-//! replay. No number is given twice: files of two tries never meet.
+//! A checkpoint is three files, and runs that it may share with others. The third is written last, and renamed into place when all
+//! others are safe on disk: where it is, they are whole. The last two checkpoints are kept; where the newest is damaged, the one before
+//! serves, with a longer replay. No number is given twice: files of two tries never meet.
 //!
 //! ```text
 //! hosts-N         header, then a frame for each slice, of the schedule where there is one, then of the hosts; then an empty one
 //! seen-N          a snapshot of the seen set, as `crawler seen info` reads it; none while nothing was seen
 //! checkpoint-N    header, then one frame: the summary
+//! idle-N          a run, of hosts that left memory: header, then frames of about 4 KiB of them, then an empty one; none where
+//!                 no host was to leave, and kept for as long as a checkpoint lists it
 //!
-//! header:   0  magic     8 bytes, "hosts\n\0\0" or "checkpt\n"
+//! header:   0  magic     8 bytes, "hosts\n\0\0", "checkpt\n" or "idle\n\0\0\0"
 //!           8  version   u32, 1
 //!          12  job       u64, the job's id
 //!          20  number    u64, N
 //!          28  checksum  u32, of bytes 0 to 27, seeded with 0
 //!
 //! frame:    0  length    u32, of the payload
-//!           4  position  u64, where the journal ended
+//!           4  position  u64, where the journal ended; 0 in a run
 //!          12  payload   length bytes
 //!              checksum  u64, XXH3-64 of the payload, seeded with XXH3-64 of the position, seeded with N XOR the
 //!                        frame's number, from 0
@@ -29,6 +31,7 @@
 //!              roots     u32 how many; for each u32 length, text
 //!              dropped   u32 how many; for each a parameter that keys leave out, as the roots
 //!              segments  u32 how many of the journal are needed before `from`; for each its start and end, u64 each
+//!              runs      u32 how many; for each its number, u64, the newest last
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
@@ -39,15 +42,40 @@
 //! saved later. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there before the third
 //! file is written. So every URL that the seen set holds was submitted, and is in the journal: one that were in the set alone
 //! would never be found again.
+//!
+//! # Hosts that left memory
+//!
+//! A host that has nothing queued or lent may leave memory (D14): its image, as it stands in its slice, goes to a run. Hosts in a
+//! run are in the order of XXH3-64 of their keys, seeded with the job's id, those of one hash in one frame. A run takes in the
+//! newest ones before it that have no more than twice its hosts, and of a host that several have the newest image holds; so there
+//! are as many as the logarithm of the hosts says.
+//!
+//! At every moment, each host is in memory or its newest image in the runs is what it is; and each checkpoint has it so:
+//!
+//! - A host leaves only when a checkpoint with its image is written, if it is still what the image says, and before the next one is
+//!   begun. So who is in memory when a checkpoint begins is so until its slice is saved.
+//! - Who is away then is in no slice, or comes back meanwhile, and may get a number whose slice is still to be saved. Then its slice
+//!   has it, and counts. Else its newest image, by the runs that the checkpoint lists, is from before the checkpoint began; nothing
+//!   happened to it from there to its return, which the journal has behind the begin, and so the replay.
+//! - Who is in a slice and in a run was in memory: the slice counts. The run has its image from the slice itself or from before.
+//!
+//! So a run needs no position of its own, and no record is replayed that an image has. Whoever is brought back is brought back by
+//! what follows from it: nothing is written for it.
 
 mod error;
 mod frames;
+mod idle;
+mod kept;
+mod leavers;
+mod merge;
 mod restore;
+mod run;
 mod store;
 mod stream;
 mod summary;
 
 pub use error::CheckpointError;
+pub use kept::KeptJournal;
 pub(in crate::job) use restore::{Reread, reread};
 pub use restore::{Restored, restore};
 pub use store::{Checkpoints, Draft};

@@ -1,7 +1,9 @@
-use std::io::BufReader;
+use std::io::{self, BufReader};
 
 use super::frames::{FrameReader, HOSTS, SUMMARY};
-use super::store::{FILES, io_error, name};
+use super::idle::Idle;
+use super::kept::KeptJournal;
+use super::store::{FILES, RUN, io_error, name};
 use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
@@ -14,7 +16,7 @@ use crate::seen::SeenSet;
 #[non_exhaustive]
 pub struct Restored<S: Storage> {
     /// Goes on where the journal ends.
-    pub frontier: Frontier<FileJournal<S>>,
+    pub frontier: Frontier<KeptJournal<S>>,
     /// The checkpoint that it was made of; `None` where there was none.
     pub checkpoint: Option<u64>,
     /// Newer checkpoints that are damaged, and were passed over.
@@ -54,7 +56,7 @@ pub fn restore<S: Storage>(
 /// A frontier that only has to be finished, and how it was found; see [`Restored`].
 pub(in crate::job) struct Reread<S: Storage> {
     pub(in crate::job) replay: Replay,
-    pub(in crate::job) journal: FileJournal<S>,
+    pub(in crate::job) journal: KeptJournal<S>,
     pub(in crate::job) checkpoint: Option<u64>,
     pub(in crate::job) damaged: Vec<CheckpointError>,
     pub(in crate::job) recovery: Recovery,
@@ -81,18 +83,24 @@ pub(in crate::job) fn reread<S: Storage>(
     let counted = replay.output();
     // Where a record is missing, what was written behind it is void, until the journal was opened again and it was cut off.
     let mut missing: Option<u64> = None;
+    // Nothing more is replayed once a host could not be brought back.
+    let mut recalled = Ok(());
     let (mut journal, recovery) =
         FileJournal::open_needed(journal, checkpoints.job, journal_options, &needs, synced, |position, record| {
             if let Record::Resumed { output } = record {
                 missing = missing.filter(|end| *end <= output);
             }
-            replay.record(position, &record, |receipt| {
+            let has = |receipt: &Receipt| {
                 if missing.is_none() && !has(receipt) {
                     missing = Some(receipt.end);
                 }
                 missing.is_none()
-            });
+            };
+            if recalled.is_ok() {
+                recalled = replay.record(position, &record, has, |key| checkpoints.host(key));
+            }
         })?;
+    recalled.map_err(|error| CheckpointError::of_io(error, checkpoints.storage.path(RUN)))?;
     journal.record(&Record::Resumed { output: replay.output() })?;
     journal.sync()?;
     let whole = checkpoints.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
@@ -100,6 +108,7 @@ pub(in crate::job) fn reread<S: Storage>(
     if let Some((_, known)) = checkpoints.numbers.last_mut() {
         *known = Some(needs);
     }
+    let journal = checkpoints.keep(journal);
     Ok(Reread { replay, journal, checkpoint, damaged, recovery, counted, extra })
 }
 
@@ -121,12 +130,16 @@ impl<S: Storage> Checkpoints<S> {
         Ok(None)
     }
 
-    fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Replay, Summary), CheckpointError> {
+    pub(super) fn summary(&mut self, number: u64) -> Result<Summary, CheckpointError> {
         let mut frames = self.frames(FILES[2], SUMMARY, number)?;
         let (payload, position) = frames.next()?;
         let summary = Summary::read(payload, position).map_err(|reason| frames.damaged(reason))?;
         frames.end()?;
-        drop(frames);
+        Ok(summary)
+    }
+
+    fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Replay, Summary), CheckpointError> {
+        let summary = self.summary(number)?;
         if let Some(option) = summary.changed_key(&options.keys) {
             return Err(CheckpointError::Changed { option: option.to_owned() });
         }
@@ -143,8 +156,24 @@ impl<S: Storage> Checkpoints<S> {
             return Err(frames.damaged("more hosts than were counted"));
         }
         frames.end()?;
+        drop(frames);
+        // Those that the slices have, too, were in memory.
+        let idle = Idle::open(&mut self.storage, self.job, &summary.runs)?;
+        idle.each(&mut self.storage, |image| replay.away(image))?;
+        self.idle = idle;
         replay.load_counts(&summary.counts);
         Ok((replay, summary))
+    }
+
+    /// The newest image of a host that left memory, as [`Journal::host`](crate::frontier::Journal::host) gives it.
+    pub(in crate::job) fn host(&mut self, key: &str) -> io::Result<Option<Vec<u8>>> {
+        let mut buffer = Vec::new();
+        Ok(self.idle.find(&mut self.storage, key, &mut buffer)?.map(<[u8]>::to_vec))
+    }
+
+    /// The journal, that from here on knows of the hosts that left memory.
+    pub(in crate::job) fn keep(&self, journal: FileJournal<S>) -> KeptJournal<S> {
+        KeptJournal::new(journal, self.idle.clone())
     }
 
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {

@@ -1,8 +1,13 @@
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::CheckpointError;
 use super::frames::{FrameWriter, HOSTS, SUMMARY};
+use super::idle::{self, Idle, Written};
+use super::leavers::Leavers;
+use super::run::Run;
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
@@ -16,6 +21,8 @@ const KEPT: usize = 2;
 const BESIDE: &str = ".new";
 /// The files of a checkpoint, the last one last.
 pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
+/// A file that several checkpoints may share.
+pub(super) const RUN: &str = "idle";
 
 /// A job's checkpoints.
 #[derive(Debug)]
@@ -26,6 +33,14 @@ pub struct Checkpoints<S: Storage = Disk> {
     pub(super) numbers: Vec<(u64, Option<Needs>)>,
     /// Found damaged. They go once there is a newer one.
     pub(super) damaged: Vec<u64>,
+    /// The hosts that left memory.
+    pub(super) idle: Idle,
+    /// The runs that each checkpoint has them in, but for those that could not be read.
+    listed: BTreeMap<u64, Vec<u64>>,
+    /// The runs that there are, listed or not.
+    runs: Vec<u64>,
+    /// Images of hosts that may leave now.
+    leaving: Vec<Vec<u8>>,
     /// The number given last, if to a draft that came to nothing.
     last: u64,
 }
@@ -39,6 +54,10 @@ pub struct Draft<'a, S: Storage = Disk> {
     slices: u32,
     bytes: u64,
     has_seen: bool,
+    /// Hosts that are to leave memory.
+    surplus: u64,
+    /// Its runs, if they are others than those of the checkpoint before.
+    runs: Option<Vec<Arc<Run>>>,
     is_placed: bool,
 }
 
@@ -56,7 +75,8 @@ impl<S: Storage> Checkpoints<S> {
             numbers
         };
         let numbers = of(FILES[2]);
-        let last = FILES.into_iter().filter_map(|file| of(file).last().copied()).max().unwrap_or(0);
+        let runs = of(RUN);
+        let last = FILES.into_iter().chain([RUN]).filter_map(|file| of(file).last().copied()).max().unwrap_or(0);
         for file in FILES {
             for number in of(file).into_iter().filter(|number| !numbers.contains(number)) {
                 remove(&mut storage, &name(file, number))?;
@@ -69,8 +89,30 @@ impl<S: Storage> Checkpoints<S> {
         }
         // A number is given again only to a name that no power cut brings back.
         storage.sync_names().map_err(|source| io_error("sync", &storage, "", source))?;
-        let numbers = numbers.into_iter().map(|number| (number, None)).collect();
-        Ok(Self { storage, job, numbers, damaged: Vec::new(), last })
+        let mut checkpoints = Self { runs, last, ..Self::of(storage, job, numbers) };
+        // One that cannot be read says so when it is restored from.
+        for at in 0..checkpoints.numbers.len() {
+            let number = checkpoints.numbers[at].0;
+            if let Ok(summary) = checkpoints.summary(number) {
+                checkpoints.listed.insert(number, summary.runs);
+            }
+        }
+        checkpoints.tidy_runs();
+        Ok(checkpoints)
+    }
+
+    fn of(storage: S, job: u64, numbers: Vec<u64>) -> Self {
+        Self {
+            storage,
+            job,
+            last: numbers.last().copied().unwrap_or(0),
+            numbers: numbers.into_iter().map(|number| (number, None)).collect(),
+            damaged: Vec::new(),
+            idle: Idle::none(job),
+            listed: BTreeMap::new(),
+            runs: Vec::new(),
+            leaving: Vec::new(),
+        }
     }
 
     /// Looks for checkpoints, and changes nothing: for a job that another process may hold.
@@ -81,9 +123,7 @@ impl<S: Storage> Checkpoints<S> {
         let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name, FILES[2])).collect();
         numbers.sort_unstable();
-        let last = numbers.last().copied().unwrap_or(0);
-        let numbers = numbers.into_iter().map(|number| (number, None)).collect();
-        Ok(Self { storage, job, numbers, damaged: Vec::new(), last })
+        Ok(Self::of(storage, job, numbers))
     }
 
     /// How many there are.
@@ -110,7 +150,26 @@ impl<S: Storage> Checkpoints<S> {
         // A try before may have left a summary that nobody could remove: its files must not be another's.
         self.last += 1;
         let number = self.last;
-        Ok(Draft { store: self, number, needs, slices: 0, bytes: 0, has_seen: false, is_placed: false })
+        self.leaving.clear();
+        Ok(Draft {
+            store: self,
+            number,
+            needs,
+            slices: 0,
+            bytes: 0,
+            has_seen: false,
+            surplus: 0,
+            runs: None,
+            is_placed: false,
+        })
+    }
+
+    /// The hosts that may leave memory by the last checkpoint, in pieces, each to be given to [`Frontier::leave`] before the next
+    /// checkpoint is begun.
+    ///
+    /// [`Frontier::leave`]: crate::frontier::Frontier::leave
+    pub fn leaving(&mut self) -> impl Iterator<Item = Vec<u8>> {
+        self.leaving.drain(..)
     }
 
     /// Removes what is not needed any more. What cannot be removed stays for another time.
@@ -120,10 +179,29 @@ impl<S: Storage> Checkpoints<S> {
         while numbers.len() > KEPT && remove_all(storage, numbers[0].0).is_ok() {
             numbers.remove(0);
         }
+        self.tidy_runs();
+    }
+
+    /// Removes the runs that no checkpoint lists, where it is known what they list.
+    fn tidy_runs(&mut self) {
+        let Self { storage, numbers, listed, runs, .. } = self;
+        listed.retain(|listing, _| numbers.iter().any(|(number, _)| number == listing));
+        if listed.len() == numbers.len() {
+            let is_listed = |run: &u64| listed.values().flatten().any(|listed| listed == run);
+            runs.retain(|run| is_listed(run) || remove(storage, &name(RUN, *run)).is_err());
+        }
     }
 }
 
 impl<S: Storage> Draft<'_, S> {
+    /// So many hosts shall leave memory, if as many are idle: those that have rested for longest. Once this checkpoint is written,
+    /// they are [leaving](Checkpoints::leaving).
+    #[must_use]
+    pub fn releasing(mut self, surplus: u64) -> Self {
+        self.surplus = surplus;
+        self
+    }
+
     /// Writes the schedule and the hosts: `next` [saves](crate::frontier::Frontier::save) a slice to its argument, and says
     /// where the journal ended then and which slice follows.
     ///
@@ -136,6 +214,7 @@ impl<S: Storage> Draft<'_, S> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes) = (0, 0);
         let mut needs = std::mem::take(&mut self.needs);
+        let mut leavers = Leavers::up_to(self.surplus);
         self.write(FILES[0], |to| {
             let mut frames = FrameWriter::begin(to, HOSTS, job, number)?;
             let mut slice = Vec::new();
@@ -147,6 +226,7 @@ impl<S: Storage> Draft<'_, S> {
                 // Not while the frontier is locked: one host may have millions.
                 waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
                 frames.frame(&slice, position)?;
+                leavers.look_at(&slice);
                 slices += 1;
                 bytes += slice.len() as u64;
             }
@@ -154,6 +234,14 @@ impl<S: Storage> Draft<'_, S> {
             frames.flush()
         })?;
         (self.slices, self.bytes, self.needs) = (slices, self.bytes + bytes, needs);
+        if leavers.is_empty() { Ok(()) } else { self.write_run(&mut leavers) }
+    }
+
+    fn write_run(&mut self, leavers: &mut Leavers) -> Result<(), CheckpointError> {
+        let store = &mut *self.store;
+        store.runs.push(self.number);
+        let Written { runs, leaving } = store.idle.write(&mut store.storage, self.number, leavers.hosts())?;
+        (self.runs, store.leaving) = (Some(runs), leaving);
         Ok(())
     }
 
@@ -189,7 +277,17 @@ impl<S: Storage> Draft<'_, S> {
         let needs = std::mem::take(&mut self.needs);
         let Self { ref mut store, number, slices, bytes, has_seen, .. } = self;
         let position = counts.position;
-        let summary = Summary { needs, slices, has_seen, keys: keys.clone(), counts, extra: extra.to_vec() };
+        let runs = self.runs.take();
+        let listed = runs.as_deref().map_or_else(|| store.idle.numbers(), idle::numbers);
+        let summary = Summary {
+            needs,
+            slices,
+            has_seen,
+            keys: keys.clone(),
+            counts,
+            runs: listed.clone(),
+            extra: extra.to_vec(),
+        };
         let payload = summary.to_bytes();
         let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
         let job = store.job;
@@ -203,6 +301,10 @@ impl<S: Storage> Draft<'_, S> {
             storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
         placed.map_err(|source| io_error("rename", storage, &beside, source))?;
         store.numbers.push((number, Some(summary.needs)));
+        store.listed.insert(number, listed);
+        if let Some(runs) = runs {
+            store.idle.publish(runs);
+        }
         store.tidy();
         self.is_placed = true;
         Ok(bytes + payload.len() as u64)
@@ -221,9 +323,13 @@ impl<S: Storage> Drop for Draft<'_, S> {
     /// Makes room. What cannot be removed now is when the checkpoints are opened again.
     fn drop(&mut self) {
         if !self.is_placed {
-            let storage = &mut self.store.storage;
-            let _ = remove_all(storage, self.number);
+            let Checkpoints { storage, runs, leaving, .. } = &mut *self.store;
+            leaving.clear();
+            let is_gone = remove_all(storage, self.number).is_ok();
             let _ = remove(storage, &(name(FILES[2], self.number) + BESIDE));
+            if is_gone {
+                runs.retain(|run| *run != self.number || remove(storage, &name(RUN, *run)).is_err());
+            }
         }
     }
 }

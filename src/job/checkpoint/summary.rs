@@ -12,6 +12,8 @@ pub(in crate::job) struct Summary {
     pub(super) has_seen: bool,
     pub(super) keys: KeyRules,
     pub(in crate::job) counts: Counts,
+    /// Where the hosts are that left memory, the newest last.
+    pub(super) runs: Vec<u64>,
     /// The owner's.
     pub(super) extra: Vec<u8>,
 }
@@ -42,6 +44,8 @@ impl Summary {
         for segment in self.needs.segments() {
             bytes.extend([segment.start, segment.end].into_iter().flat_map(|end| end.to_u64().to_le_bytes()));
         }
+        put_length(&mut bytes, self.runs.len());
+        bytes.extend(self.runs.iter().flat_map(|run| run.to_le_bytes()));
         bytes.extend_from_slice(&self.extra);
         bytes
     }
@@ -75,7 +79,11 @@ impl Summary {
             segments.push(Position::from_u64(fields.u64()?)..Position::from_u64(fields.u64()?));
         }
         let needs = Needs::with(from, segments.into_iter());
-        Ok(Self { needs, slices, has_seen: flags & 1 == 1, keys, counts, extra: fields.bytes().to_vec() })
+        let mut runs = Vec::new();
+        for _ in 0..fields.u32()? {
+            runs.push(fields.u64()?);
+        }
+        Ok(Self { needs, slices, has_seen: flags & 1 == 1, keys, counts, runs, extra: fields.bytes().to_vec() })
     }
 
     /// The first rule on keys that another set of them has changed, by its path.
@@ -141,7 +149,8 @@ mod tests {
             Position::from_u64(7),
             [0..3, 5..7].into_iter().map(|Range { start, end }| Position::from_u64(start)..Position::from_u64(end)),
         );
-        let summary = Summary { needs, slices: 3, has_seen: true, keys, counts, extra: b"{}".to_vec() };
+        let runs = vec![3, 9, 1 << 40];
+        let summary = Summary { needs, slices: 3, has_seen: true, keys, counts, runs, extra: b"{}".to_vec() };
         let bytes = summary.to_bytes();
         assert_eq!(Summary::read(&bytes, position), Ok(summary.clone()));
         assert_eq!(summary.changed_key(&summary.keys), None);

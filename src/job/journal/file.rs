@@ -128,6 +128,11 @@ impl<S: Storage> FileJournal<S> {
         Ok(position)
     }
 
+    /// Where it is kept, with whatever lies beside it.
+    pub(in crate::job) fn storage(&mut self) -> &mut S {
+        &mut self.storage
+    }
+
     /// The record at a position. One that lies in the journal and was not given by [`record`](Self::record) cannot be told
     /// from damage.
     ///

@@ -1,0 +1,328 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::CheckpointError;
+use super::merge::Merge;
+use super::run::{Run, RunWriter, hash_of, in_order};
+use super::store::RUN;
+use crate::address::FingerprintKey;
+use crate::frontier::{BadSlice, IdleHost};
+use crate::job::journal::Storage;
+use crate::seen::{SeenOptions, SeenSet};
+
+/// A run takes in those before it that have no more than so many times its hosts.
+const LIKE_SIZE: u64 = 2;
+/// Share of the hosts that never left which are looked for on disk. 10 bits a host that did.
+const FILTER_RATE: f64 = 1e-2;
+/// Hosts that the filter is sized for at least; it grows.
+const FILTER_HOSTS: u64 = 4096;
+
+/// What there is when a run was written.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// All runs, to be [told](Idle::publish).
+    pub(super) runs: Vec<Arc<Run>>,
+    /// The images of the hosts that may leave then, in pieces of 64.
+    pub(super) leaving: Vec<Vec<u8>>,
+}
+
+/// All hosts that left memory: cheap to clone, and shared by who writes the runs with who looks into them.
+///
+/// There are as many runs as the logarithm of the hosts says: each has more than twice the hosts of the next newer one. Which of
+/// them are worth a look a filter knows, that all keys are in; most hosts that are not in memory are new.
+#[derive(Clone, Debug)]
+pub(super) struct Idle(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    job: u64,
+    /// The newest last. While one is read none is removed.
+    runs: RwLock<Vec<Arc<Run>>>,
+    filter: SeenSet,
+    /// Bytes of memory that these take.
+    memory: AtomicUsize,
+}
+
+impl Idle {
+    /// No host has left yet.
+    pub(super) fn none(job: u64) -> Self {
+        Self::of(job, Vec::new(), filter(job, 0))
+    }
+
+    /// Of these runs, the newest last. Each is read and checked.
+    pub(super) fn open<S: Storage>(storage: &mut S, job: u64, numbers: &[u64]) -> Result<Self, CheckpointError> {
+        let mut hashes = Vec::new();
+        let mut read = |number: &u64| Run::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
+        let runs: Vec<_> = numbers.iter().map(&mut read).collect::<Result<_, _>>()?;
+        // With room for some more, before it grows by as many again and more.
+        let filter = filter(job, hashes.len() as u64 / 4 * 5);
+        for hash in hashes {
+            filter.insert(hash);
+        }
+        Ok(Self::of(job, runs, filter))
+    }
+
+    fn of(job: u64, runs: Vec<Arc<Run>>, filter: SeenSet) -> Self {
+        let idle = Self(Arc::new(Shared { job, runs: RwLock::default(), filter, memory: AtomicUsize::new(0) }));
+        idle.publish(runs);
+        idle
+    }
+
+    /// Shows the newest image of each host.
+    pub(super) fn each<S: Storage>(
+        &self,
+        storage: &mut S,
+        mut show: impl FnMut(&[u8]) -> Result<(), BadSlice>,
+    ) -> Result<(), CheckpointError> {
+        let mut hosts = Merge::of(storage, self.0.job, Vec::new(), self.runs().iter())?;
+        while let Some((_, image)) = hosts.next(storage)? {
+            let path = || storage.path(RUN);
+            let reason = "hosts that cannot be";
+            show(image).map_err(|BadSlice| CheckpointError::Damaged { path: path(), offset: 0, reason })?;
+        }
+        Ok(())
+    }
+
+    /// The newest image of a host, read into a buffer; `None` where it never left.
+    pub(super) fn find<'a, S: Storage>(
+        &self,
+        storage: &mut S,
+        key: &str,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Option<&'a [u8]>, CheckpointError> {
+        let Shared { job, runs, filter, .. } = &*self.0;
+        let hash = hash_of(*job, key);
+        if !filter.contains(hash) {
+            return Ok(None);
+        }
+        for run in runs.read().unwrap_or_else(PoisonError::into_inner).iter().rev() {
+            if let Some(image) = run.find(storage, hash, key, buffer)? {
+                return Ok(Some(&buffer[image]));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes a run of these hosts, and of those of the newest runs before that are of like size.
+    pub(super) fn write<'a, S: Storage>(
+        &self,
+        storage: &mut S,
+        number: u64,
+        hosts: impl Iterator<Item = IdleHost<'a>>,
+    ) -> Result<Written, CheckpointError> {
+        let job = self.0.job;
+        let hosts = in_order(job, hosts);
+        let mut size = hosts.len() as u64;
+        let mut runs = self.runs();
+        let mut taken_in = Vec::new();
+        while let Some(run) = runs.pop_if(|run| run.hosts <= LIKE_SIZE * size) {
+            size += run.hosts;
+            taken_in.insert(0, run);
+        }
+        // A host that is in the filter and in no run costs a look; the other way round it would be lost.
+        for (hash, _) in &hosts {
+            self.0.filter.insert(*hash);
+        }
+        let images: Vec<u8> = hosts.iter().flat_map(|(_, host)| host.image).copied().collect();
+        let batches = hosts.chunks(64).map(|batch| batch.iter().flat_map(|(_, host)| host.image).copied().collect());
+        let batches = batches.collect();
+        drop(hosts);
+        let mut merge = Merge::of(storage, job, images, taken_in.iter())?;
+        let mut run = RunWriter::begin(storage, job, number)?;
+        while let Some((hash, image)) = merge.next(storage)? {
+            run.push(storage, hash, image)?;
+        }
+        runs.push(Arc::new(run.end(storage)?));
+        Ok(Written { runs, leaving: batches })
+    }
+
+    /// From here on, these are the runs that are looked into.
+    pub(super) fn publish(&self, runs: Vec<Arc<Run>>) {
+        let filter = usize::try_from(self.0.filter.statistics().merged.bytes).unwrap_or(usize::MAX);
+        let memory = filter + runs.iter().map(|run| run.memory()).sum::<usize>();
+        *self.0.runs.write().unwrap_or_else(PoisonError::into_inner) = runs;
+        self.0.memory.store(memory, Ordering::Relaxed);
+    }
+
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        numbers(&self.runs())
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.0.memory.load(Ordering::Relaxed)
+    }
+
+    fn runs(&self) -> Vec<Arc<Run>> {
+        self.0.runs.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+pub(super) fn numbers(runs: &[Arc<Run>]) -> Vec<u64> {
+    runs.iter().map(|run| run.number).collect()
+}
+
+fn filter(job: u64, hosts: u64) -> SeenSet {
+    let key = FingerprintKey::from_u64(job);
+    let options = SeenOptions {
+        capacity: hosts.max(FILTER_HOSTS),
+        open_ended: true,
+        false_positive_rate: FILTER_RATE,
+        shards: 1,
+        audit: 0,
+        key,
+        ..SeenOptions::default()
+    };
+    SeenSet::new(&options).expect("options within their ranges")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::*;
+    use crate::frontier::idle_hosts;
+    use crate::job::journal::Disk;
+
+    const JOB: u64 = 77;
+
+    fn key(host: u64) -> String {
+        format!("https://h{host}.example")
+    }
+
+    /// As the picture of a host says: it has answered, was asked so often, and nothing waits.
+    fn image(host: u64, requests: u8) -> Vec<u8> {
+        let key = key(host);
+        [&[u8::try_from(key.len()).unwrap()], key.as_bytes(), &[1, 9, requests, 0, 0, 0]].concat()
+    }
+
+    fn write(idle: &Idle, disk: &mut Disk, number: u64, images: &[u8]) {
+        let written = idle.write(disk, number, idle_hosts(images)).unwrap();
+        let leaving: Vec<u8> = written.leaving.concat();
+        assert_eq!(idle_hosts(&leaving).count(), idle_hosts(images).count());
+        idle.publish(written.runs);
+    }
+
+    /// Small numbers, the same in each run (Marsaglia's xorshift).
+    fn below(state: &mut u64, bound: u64) -> u64 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state % bound
+    }
+
+    #[test]
+    fn the_newest_image_is_found_whatever_was_merged() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = Disk::at(directory.path()).unwrap();
+        let mut idle = Idle::none(JOB);
+        let mut model = BTreeMap::new();
+        let (mut state, mut most, mut buffer) = (0x1d1e, 0, Vec::new());
+        for round in 1..=60 {
+            let size = below(&mut state, 10);
+            let hosts = 1 + below(&mut state, 1 << size);
+            let hosts: BTreeMap<String, Vec<u8>> = (0..hosts)
+                .map(|_| below(&mut state, 3000))
+                .map(|host| (key(host), image(host, u8::try_from(round).unwrap())))
+                .collect();
+            write(&idle, &mut disk, round, &hosts.values().flatten().copied().collect::<Vec<_>>());
+            model.extend(hosts);
+            if round % 7 == 0 {
+                idle = Idle::open(&mut disk, JOB, &idle.numbers()).unwrap();
+            }
+            for host in 0..3100 {
+                let found = idle.find(&mut disk, &key(host), &mut buffer).unwrap();
+                assert_eq!(found, model.get(&key(host)).map(Vec::as_slice), "round {round}, host {host}");
+            }
+            let mut all = BTreeMap::new();
+            let show = |image: &[u8]| {
+                let key = idle_hosts(image).next().unwrap().key.to_owned();
+                assert_eq!(all.insert(key, image.to_vec()), None, "each host once");
+                Ok(())
+            };
+            idle.each(&mut disk, show).unwrap();
+            assert_eq!(all, model);
+            let sizes: Vec<_> = idle.runs().iter().map(|run| run.hosts).collect();
+            assert!(sizes.windows(2).all(|pair| pair[0] > LIKE_SIZE * pair[1]), "{sizes:?}");
+            most = most.max(sizes.len());
+        }
+        assert!(most > 3, "there are several, and they are merged");
+    }
+
+    #[test]
+    fn a_host_that_is_away_takes_a_few_bytes_of_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = Disk::at(directory.path()).unwrap();
+        let idle = Idle::none(JOB);
+        for number in 0..8 {
+            let images: Vec<u8> = (0..16_000).flat_map(|host| image(number * 16_000 + host, 1)).collect();
+            write(&idle, &mut disk, number + 1, &images);
+        }
+        // A filter that has just grown has room for four times as many.
+        for (idle, most) in [(&idle, 8), (&Idle::open(&mut disk, JOB, &idle.numbers()).unwrap(), 4)] {
+            let memory = idle.memory();
+            assert!((128_000..most * 128_000).contains(&memory), "{memory} bytes for 128,000 hosts");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_told_and_where() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = Disk::at(directory.path()).unwrap();
+        let idle = Idle::none(JOB);
+        write(&idle, &mut disk, 3, &(0..400).flat_map(|host| image(host, 1)).collect::<Vec<_>>());
+        let path = directory.path().join("idle-000003");
+        let whole = fs::read(&path).unwrap();
+        assert!(whole.len() > 2 * 4096, "some frames");
+        let told = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            match Idle::open(&mut Disk::at(directory.path()).unwrap(), JOB, &[3]).map(drop) {
+                Err(CheckpointError::Damaged { path: told, offset, .. }) => {
+                    assert_eq!(told, path);
+                    usize::try_from(offset).unwrap()
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        for byte in (0..whole.len()).filter(|byte| *byte < 300 || byte % 7 == 0) {
+            let mut flipped = whole.clone();
+            flipped[byte] ^= 1 << (byte % 8);
+            let offset = told(&flipped);
+            assert!(offset <= byte && byte < offset + 5000, "byte {byte} is told at {offset}");
+            if byte > 32 {
+                // And where one host is looked for.
+                let mut buffer = Vec::new();
+                let found = (0..400).map(|host| idle.find(&mut disk, &key(host), &mut buffer).map(|_| ()));
+                let errors = found.filter_map(Result::err).collect::<Vec<_>>();
+                assert!(byte > whole.len() - 21 || !errors.is_empty(), "byte {byte}");
+                assert!(errors.iter().all(CheckpointError::is_damage));
+            }
+        }
+        for length in [0, 31, 32, 5000, whole.len() - 20, whole.len() - 1] {
+            assert!(told(&whole[..length]) <= length);
+        }
+        assert_eq!(told(&[&whole[..], b"x"].concat()), whole.len());
+    }
+
+    /// By hand, from the pictures.
+    #[test]
+    fn version_1_is_written_as_ever() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = Disk::at(directory.path()).unwrap();
+        let images = [image(1, 5), image(2, 6)];
+        write(&Idle::none(JOB), &mut disk, 9, &images.concat());
+        let checksum = |seed, bytes: &[u8]| FingerprintKey::from_u64(seed).fingerprint_bytes(bytes).bits();
+        let head = b"idle\n\0\0\0\x01\0\0\0\x4d\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0";
+        let mut picture = [&head[..], &checksum(0, head).to_le_bytes()[..4]].concat();
+        let mut in_order = images.to_vec();
+        in_order.sort_by_key(|image| checksum(JOB, &image[1..=usize::from(image[0])]));
+        for (frame, payload) in [in_order.concat(), Vec::new()].into_iter().enumerate() {
+            picture.extend(u32::try_from(payload.len()).unwrap().to_le_bytes());
+            picture.extend([0; 8]);
+            picture.extend(&payload);
+            picture.extend(checksum(checksum(9 ^ frame as u64, &[0; 8]), &payload).to_le_bytes());
+        }
+        assert_eq!(fs::read(directory.path().join("idle-000009")).unwrap(), picture);
+    }
+}

@@ -1,0 +1,204 @@
+use std::io::BufReader;
+use std::ops::Range;
+
+use super::CheckpointError;
+use super::frames::{FrameReader, FrameWriter, HEAD, HEADER, IDLE, payload, size};
+use super::store::{RUN, io_error, name};
+use super::stream::{BUFFER, Reading};
+use crate::address::{Fingerprint, FingerprintKey};
+use crate::frontier::{IdleHost, Position, idle_hosts};
+use crate::job::journal::Storage;
+
+/// Bytes of hosts that are gathered in one frame, and so those that are read to find one of them.
+const FRAME: usize = 4096;
+
+/// A file of hosts that left memory, in the order of their keys' hashes. Once written it never changes.
+///
+/// Sixteen bytes a frame are kept in memory: with hosts of 60 bytes, a quarter of a byte each.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) number: u64,
+    /// The hash of each frame's first host, and where the frame begins.
+    frames: Vec<(Fingerprint, u64)>,
+    /// Where the last of them ends.
+    end: u64,
+    pub(super) hosts: u64,
+}
+
+/// The hash by which a job's hosts are in order.
+pub(super) fn hash_of(job: u64, key: &str) -> Fingerprint {
+    FingerprintKey::from_u64(job).fingerprint(key)
+}
+
+impl Run {
+    /// Reads a run from end to end, and checks it; shows each host's hash.
+    pub(super) fn read<S: Storage>(
+        storage: &mut S,
+        job: u64,
+        number: u64,
+        mut show: impl FnMut(Fingerprint),
+    ) -> Result<Self, CheckpointError> {
+        let name = name(RUN, number);
+        let path = storage.path(&name);
+        let length = storage.length(&name).map_err(|source| io_error("open", storage, &name, source))?;
+        let reading = BufReader::with_capacity(BUFFER, Reading { storage, name, at: 0 });
+        let mut frames = FrameReader::begin(reading, path, length, IDLE, job, number)?;
+        let mut run = Self { number, frames: Vec::new(), end: HEADER as u64, hosts: 0 };
+        let mut last = None;
+        loop {
+            let images = frames.next()?.0.to_vec();
+            if images.is_empty() {
+                break;
+            }
+            let mut bytes = 0;
+            for (nth, host) in idle_hosts(&images).enumerate() {
+                bytes += host.image.len();
+                let this = (hash_of(job, host.key), host.key.to_owned());
+                if last.as_ref().is_some_and(|last| *last >= this) {
+                    return Err(frames.damaged("hosts out of their order"));
+                }
+                if nth == 0 {
+                    run.frames.push((this.0, frames.offset()));
+                }
+                show(this.0);
+                last = Some(this);
+                run.hosts += 1;
+            }
+            if bytes != images.len() {
+                return Err(frames.damaged("hosts that cannot be"));
+            }
+            run.end = frames.offset() + size(images.len());
+        }
+        frames.end()?;
+        Ok(run)
+    }
+
+    /// How many frames there are.
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Reads a frame into a buffer, and says where in it the hosts are.
+    pub(super) fn frame<S: Storage>(
+        &self,
+        storage: &mut S,
+        frame: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Range<usize>, CheckpointError> {
+        let offset = self.frames[frame].1;
+        let end = self.frames.get(frame + 1).map_or(self.end, |next| next.1);
+        let name = name(RUN, self.number);
+        buffer.resize(usize::try_from(end - offset).unwrap_or(usize::MAX), 0);
+        let read = storage.read_at(&name, offset, buffer).map_err(|source| io_error("read", storage, &name, source))?;
+        let images = payload(&buffer[..read], self.number, frame as u64);
+        let images = images.map_err(|reason| CheckpointError::Damaged { path: storage.path(&name), offset, reason })?;
+        Ok(HEAD..HEAD + images.len())
+    }
+
+    /// Reads the image of a host into a buffer, and says where in it that is; `None` where this run does not have it. One read.
+    pub(super) fn find<S: Storage>(
+        &self,
+        storage: &mut S,
+        hash: Fingerprint,
+        key: &str,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Range<usize>>, CheckpointError> {
+        // Hosts of one hash are in one frame.
+        let Some(frame) = self.frames.partition_point(|(first, _)| *first <= hash).checked_sub(1) else {
+            return Ok(None);
+        };
+        let images = self.frame(storage, frame, buffer)?;
+        let mut at = images.start;
+        for host in idle_hosts(&buffer[images]) {
+            let image = at..at + host.image.len();
+            if host.key == key {
+                return Ok(Some(image));
+            }
+            at = image.end;
+        }
+        Ok(None)
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.frames.capacity() * size_of::<(Fingerprint, u64)>()
+    }
+}
+
+/// Writes a run, host by host in its order.
+pub(super) struct RunWriter {
+    name: String,
+    frames: FrameWriter<Vec<u8>>,
+    /// The frame that is being filled.
+    images: Vec<u8>,
+    /// The hash of the host that came last.
+    last: Option<Fingerprint>,
+    run: Run,
+}
+
+impl RunWriter {
+    pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
+        let name = name(RUN, number);
+        storage.create(&name).map_err(|source| io_error("create", storage, &name, source))?;
+        let frames = FrameWriter::begin(Vec::new(), IDLE, job, number);
+        let frames = frames.map_err(|source| io_error("write", storage, &name, source))?;
+        let run = Run { number, frames: Vec::new(), end: HEADER as u64, hosts: 0 };
+        Ok(Self { name, frames, images: Vec::new(), last: None, run })
+    }
+
+    pub(super) fn push<S: Storage>(
+        &mut self,
+        storage: &mut S,
+        hash: Fingerprint,
+        image: &[u8],
+    ) -> Result<(), CheckpointError> {
+        if self.images.len() >= FRAME && self.last != Some(hash) {
+            self.close_frame(storage)?;
+        }
+        if self.images.is_empty() {
+            self.run.frames.push((hash, self.run.end));
+        }
+        self.images.extend_from_slice(image);
+        self.last = Some(hash);
+        self.run.hosts += 1;
+        if self.frames.bytes().len() >= BUFFER {
+            self.write(storage)?;
+        }
+        Ok(())
+    }
+
+    /// The run, once it is safe on disk but for its name.
+    pub(super) fn end<S: Storage>(mut self, storage: &mut S) -> Result<Run, CheckpointError> {
+        if !self.images.is_empty() {
+            self.close_frame(storage)?;
+        }
+        self.close(storage)?;
+        self.write(storage)?;
+        storage.sync(&self.name).map_err(|source| io_error("sync", storage, &self.name, source))?;
+        Ok(self.run)
+    }
+
+    fn close_frame<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
+        self.close(storage)?;
+        self.run.end += size(self.images.len());
+        self.images.clear();
+        Ok(())
+    }
+
+    fn close<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
+        let closed = self.frames.frame(&self.images, Position::default());
+        closed.map_err(|source| io_error("write", storage, &self.name, source))
+    }
+
+    fn write<S: Storage>(&mut self, storage: &mut S) -> Result<(), CheckpointError> {
+        let bytes = std::mem::take(self.frames.bytes());
+        storage.append(&self.name, &bytes).map_err(|source| io_error("write", storage, &self.name, source))
+    }
+}
+
+/// Hosts that leave, as a run has them.
+pub(super) fn in_order<'a>(job: u64, hosts: impl Iterator<Item = IdleHost<'a>>) -> Vec<(Fingerprint, IdleHost<'a>)> {
+    let mut hosts: Vec<_> = hosts.map(|host| (hash_of(job, host.key), host)).collect();
+    hosts.sort_unstable_by_key(|(hash, host)| (*hash, host.key));
+    hosts
+}
