@@ -11,14 +11,17 @@ use crawler::frontier::{
     Arena, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Position, Record,
     ScopeKind, Slice, Timestamp, idle_hosts,
 };
+use crawler::job::checkpoint::{Checkpoints, KeptJournal, restore};
+use crawler::job::journal::{Disk, JournalOptions};
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 /// A journal that keeps the images it is told to, and robots rules.
 #[derive(Clone, Default)]
-struct Remembering(Rc<RefCell<Kept>>);
+struct Remembering(Rc<RefCell<Images>>);
 
 #[derive(Default)]
-struct Kept {
+struct Images {
     images: HashMap<String, Vec<u8>>,
     rules: Vec<Vec<u8>>,
     fails: bool,
@@ -323,4 +326,149 @@ fn what_cannot_be_read_is_told_and_changes_nothing() {
     }
     crawl.seed(0, 9);
     assert_eq!((crawl.frontier.statistics().hosts, crawl.frontier.statistics().queued), (1, 1));
+}
+
+/// A crawl that is kept on disk, of a web of many hosts.
+struct Kept {
+    directory: TempDir,
+    frontier: Frontier<KeptJournal>,
+    checkpoints: Checkpoints,
+    now: Timestamp,
+    random: u64,
+    web: Web,
+    /// URLs that were new.
+    admitted: u64,
+}
+
+/// What was asked for, whoever asked.
+#[derive(Default)]
+struct Web {
+    /// How often, by URL.
+    fetched: BTreeMap<String, u32>,
+    /// When last, by host.
+    asked: HashMap<String, Timestamp>,
+}
+
+impl Web {
+    fn ask(&mut self, lease: &Lease, now: Timestamp) {
+        *self.fetched.entry(lease.url().to_owned()).or_default() += 1;
+        if let Some(before) = self.asked.insert(lease.host_key().to_string(), now) {
+            assert!(before + Duration::from_secs(1) <= now, "{} is asked at {now:?} and {before:?}", lease.host_key());
+        }
+    }
+}
+
+/// Some slices of them.
+const HOSTS: u64 = 5000;
+
+impl Kept {
+    fn open(directory: TempDir, now: Timestamp, random: u64, web: Web, admitted: u64) -> Self {
+        let disk = || Disk::at(directory.path()).unwrap();
+        let mut checkpoints = Checkpoints::open(disk(), 1).unwrap();
+        let mut options = options();
+        options.seen.capacity = 100_000;
+        options.politeness.robots_ttl = Duration::from_secs(24 * 3600);
+        let restored = restore(disk(), &mut checkpoints, &options, &JournalOptions::default(), |_| true, now).unwrap();
+        Self { directory, frontier: restored.frontier, checkpoints, now, random, web, admitted }
+    }
+
+    /// The process is killed, and another goes on.
+    fn again(self) -> Self {
+        let Self { directory, frontier, checkpoints, now, random, web, admitted } = self;
+        let was = frontier.statistics();
+        drop((frontier, checkpoints));
+        let again = Self::open(directory, now, random, web, admitted);
+        let is = again.frontier.statistics();
+        assert_eq!((is.hosts, is.completed, is.queued), (was.hosts, was.completed, was.queued));
+        again
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % bound
+    }
+
+    fn act(&mut self, acts: usize) {
+        for _ in 0..acts {
+            if self.below(5) < 2 {
+                let url = format!("https://h{}.example/{}", self.below(HOSTS), self.below(40));
+                self.admitted += u64::from(self.frontier.seed(&url, self.now).unwrap().is_none());
+            } else {
+                self.fetch();
+            }
+        }
+        self.frontier.flush(self.now).unwrap();
+    }
+
+    /// Whether there is anything left.
+    fn fetch(&mut self) -> bool {
+        self.now = self.now + Duration::from_micros(300);
+        match self.frontier.next(self.now).unwrap() {
+            Next::Fetch(lease) => {
+                self.web.ask(&lease, self.now);
+                let outcome = Outcome::response(&lease, 404, b"");
+                self.frontier.complete(lease, outcome, self.now).unwrap();
+            }
+            Next::Wait(until) => self.now = self.now.max(until),
+            Next::Busy | Next::Drained => return false,
+        }
+        true
+    }
+
+    /// Goes on while one is written.
+    fn checkpoint(&mut self, hosts_in_memory: u64) {
+        let surplus = self.frontier.statistics().hosts_in_memory.saturating_sub(hosts_in_memory);
+        let mut slices = Vec::new();
+        let needs = self.frontier.journal().needs();
+        let mut rest = Some(Slice::default());
+        while let Some(slice) = rest {
+            self.act(200);
+            let mut bytes = Vec::new();
+            let end = self.frontier.journal().end();
+            rest = self.frontier.save(slice, &mut bytes);
+            slices.push((bytes, end, rest));
+        }
+        self.act(200);
+        let mut draft = self.checkpoints.begin(needs).unwrap().releasing(surplus);
+        let mut slices = slices.into_iter();
+        let hosts = draft.hosts(|_, to| {
+            let (bytes, end, rest) = slices.next().unwrap();
+            to.extend(bytes);
+            (end, rest)
+        });
+        hosts.unwrap();
+        draft.seen(self.frontier.gate().seen()).unwrap();
+        self.frontier.journal_mut().sync().unwrap();
+        let counts = self.frontier.counts(self.frontier.journal().end());
+        draft.commit(&options().keys, counts, b"").unwrap();
+        for images in self.checkpoints.leaving() {
+            self.frontier.leave(&images);
+        }
+    }
+}
+
+#[test]
+fn hosts_that_come_and_go_while_slices_are_saved_are_all_there_after_a_kill() {
+    let now = Timestamp::from_micros(1_000_000_000);
+    let mut crawl = Kept::open(tempfile::tempdir().unwrap(), now, 0x0051_1ce5, Web::default(), 0);
+    crawl.act(15_000);
+    let mut fewest = u64::MAX;
+    for hosts_in_memory in [0, 2000, 0, 3000, 0, 0] {
+        crawl.checkpoint(hosts_in_memory);
+        fewest = fewest.min(crawl.frontier.statistics().hosts_in_memory);
+        crawl.act(3000);
+        // Behind the checkpoint, or in the middle of the next.
+        crawl = crawl.again();
+        crawl.act(2000);
+        crawl.checkpoint(1000);
+        crawl.act(1000);
+    }
+    while crawl.fetch() {}
+    let (robots, pages): (Vec<_>, Vec<_>) = crawl.web.fetched.iter().partition(|(url, _)| url.ends_with("/robots.txt"));
+    assert!(robots.len() > 4000 && fewest < 2500, "{} hosts, {fewest} in memory", robots.len());
+    assert_eq!(robots.iter().find(|(_, times)| **times > 1), None, "each is had once");
+    assert_eq!(pages.iter().find(|(_, times)| **times > 1), None, "each is had once");
+    assert_eq!((pages.len() as u64, crawl.frontier.statistics().completed), (crawl.admitted, crawl.admitted));
 }
