@@ -163,12 +163,21 @@ fn a_host_that_is_idle_waits_on_disk_and_is_the_same_when_it_is_asked_for() {
         drop(frontier);
         frontier = open(now);
     }
-    // It rests for its delay, since nobody knows when it was asked last.
+    // A process that dies may have asked it.
+    frontier.seed("https://b.example/", now).unwrap();
+    frontier.flush(now).unwrap();
+    drop(frontier);
+    let now = now + Duration::from_secs(3600);
+    let mut frontier = open(now);
+    assert_eq!(frontier.statistics().hosts_in_memory, 1);
     frontier.seed("https://a.example/private/y", now).unwrap();
     frontier.seed("https://a.example/public", now).unwrap();
     frontier.seed("https://gone.example/again", now).unwrap();
     assert_eq!(frontier.gate().refusals().of(Refusal::HostRetired), 2);
-    let Next::Wait(until) = frontier.next(now).unwrap() else { panic!("it rests") };
+    let Next::Wait(other) = frontier.next(now).unwrap() else { panic!("they rest") };
+    assert_eq!(other, now + Duration::from_secs(1));
+    let Next::Fetch(_robots) = frontier.next(other).unwrap() else { panic!("the new one is due") };
+    let Next::Wait(until) = frontier.next(other).unwrap() else { panic!("it rests for longer") };
     assert_eq!(until, now + Duration::from_secs(7));
     let Next::Fetch(lease) = frontier.next(until).unwrap() else { panic!("it is due") };
     assert_eq!((lease.url(), lease.kind()), ("https://a.example/public", LeaseKind::Page), "its robots.txt is known");

@@ -231,7 +231,7 @@ mod tests {
             if round % 7 == 0 {
                 idle = Idle::open(&mut disk, JOB, &idle.numbers()).unwrap();
             }
-            for host in 0..3100 {
+            for host in (round % 5..3100).step_by(5) {
                 let found = idle.find(&mut disk, &key(host), &mut buffer).unwrap();
                 assert_eq!(found, model.get(&key(host)).map(Vec::as_slice), "round {round}, host {host}");
             }
