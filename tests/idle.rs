@@ -18,10 +18,10 @@ use tempfile::TempDir;
 
 /// A journal that keeps the images it is told to, and robots rules.
 #[derive(Clone, Default)]
-struct Remembering(Rc<RefCell<Images>>);
+struct Remembering(Rc<RefCell<Stored>>);
 
 #[derive(Default)]
-struct Images {
+struct Stored {
     images: HashMap<String, Vec<u8>>,
     rules: Vec<Vec<u8>>,
     fails: bool,

@@ -10,6 +10,8 @@
 //! that are new queued, and for one in forty leased and completed; nanoseconds of the processor, and of the clock in
 //! brackets, which on a busy machine is more. Memory is what the process has gained since the web was made.
 //!
+//! Hosts that are idle leave memory at a checkpoint, beyond as many as a crawl has there, or as `SCALE_HOSTS_IN_MEMORY` says.
+//!
 //! It panics where a host is asked within its rest, a page is lent twice or against its robots.txt, or one that was admitted
 //! is neither lent nor queued, also after a resume from the last checkpoint and the journal.
 
@@ -29,7 +31,9 @@ const FIRST: [u64; 2] = [500_000, 1_500_000];
 fn main() {
     let links = std::env::var("SCALE_URLS").map_or(1e6, |links| links.parse().expect("SCALE_URLS is a number")) as u64;
     let directory = tempfile::tempdir().expect("a directory");
-    let mut crawl = Crawl::new(links, (links / 100).max(10), HOSTS_IN_MEMORY, directory.path());
+    let hosts_in_memory = std::env::var("SCALE_HOSTS_IN_MEMORY");
+    let hosts_in_memory = hosts_in_memory.map_or(HOSTS_IN_MEMORY, |hosts| hosts.parse().expect("a number of hosts"));
+    let mut crawl = Crawl::new(links, (links / 100).max(10), hosts_in_memory, directory.path());
     let base = resident();
     println!(
         "{:>12} {:>11} {:>11} {:>9} {:>15} {:>15} {:>7}",
@@ -89,12 +93,13 @@ fn tell(crawl: &Crawl, (queued, memory): (u64, u64)) {
     let seen = crawl.frontier.gate().seen().statistics().merged;
     let hosts = statistics.memory - statistics.queue_memory - statistics.journal_memory - statistics.robots_memory;
     println!("memory: {:.2} bytes for each of {queued} URLs queued, at their peak", memory as f64 / queued as f64);
+    println!("  {} of {} hosts at the end", statistics.hosts_in_memory, statistics.hosts);
     let a_queued = |bytes: u64| bytes as f64 / statistics.queued as f64;
     println!(
         "  of these at the end {:.2} in queues, {:.2} in {} hosts, {:.2} in robots rules, {:.2} in the journal, {:.2} in the seen set",
         a_queued(statistics.queue_memory),
         a_queued(hosts),
-        statistics.hosts,
+        statistics.hosts_in_memory,
         a_queued(statistics.robots_memory),
         a_queued(statistics.journal_memory),
         a_queued(seen.bytes),
