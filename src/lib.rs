@@ -33,7 +33,8 @@
 //!
 //! - **Run it**: `crawler --seeds seeds.txt`.
 //! - **Embed it** with `default-features = false`: [`Frontier`](frontier::Frontier) has an example, and
-//!   [`Frontier::open`](frontier::Frontier::open) makes one that survives its process. No async runtime, HTTP client or
+//!   [`Frontier::open`](frontier::Frontier::open) makes one that survives its process, and
+//!   [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again. No async runtime, HTTP client or
 //!   HTML parser is in the build then. Feature `crawl` adds [`Crawl`](crawl::Crawl) and its workers, `simulate` a
 //!   [simulated web](simulate), `cli` (the default) the command.
 //! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.

@@ -221,7 +221,7 @@ impl Crawl {
         let mut draft = draft.releasing(surplus);
         let hosts = draft.hosts(|slice, to| (self.frontier.journal().end(), self.frontier.save(slice, to)));
         self.step(output)?;
-        let seen = draft.seen(self.frontier.gate().seen());
+        let seen = draft.seen(self.frontier.gate().seen(), |_| panic!("this layout cannot forget"));
         self.step(output)?;
         let counts = self.frontier.counts(self.frontier.journal().end());
         let is_synced = self.frontier.journal_mut().sync();
@@ -720,7 +720,7 @@ fn version_1_is_read_and_written_as_ever() {
     let mut checkpoints = Checkpoints::open(disk(), JOB).unwrap();
     let mut draft = checkpoints.begin(frontier.journal().needs()).unwrap();
     draft.hosts(|slice, to| (end, frontier.save(slice, to))).unwrap();
-    draft.seen(frontier.gate().seen()).unwrap();
+    draft.seen(frontier.gate().seen(), |_| panic!("this layout cannot forget")).unwrap();
     draft.commit(&options().keys, frontier.counts(end), b"mine").unwrap();
 
     for name in ["hosts-000001", "checkpoint-000001"] {

@@ -116,7 +116,11 @@ impl World {
         let end = self.frontier.journal().end();
         let mut draft = checkpoints.begin(self.frontier.journal().needs()).unwrap();
         draft.hosts(|slice, to| (end, self.frontier.save(slice, to))).unwrap();
-        draft.seen(self.frontier.gate().seen()).unwrap();
+        let at = |lock: &mut dyn FnMut()| {
+            lock();
+            end
+        };
+        draft.seen(self.frontier.gate().seen(), at).unwrap();
         draft.commit(&self.options.keys, self.frontier.counts(end), &[]).unwrap();
     }
 }

@@ -439,7 +439,7 @@ impl Kept {
             (end, rest)
         });
         hosts.unwrap();
-        draft.seen(self.frontier.gate().seen()).unwrap();
+        draft.seen(self.frontier.gate().seen(), |_| panic!("this layout cannot forget")).unwrap();
         self.frontier.journal_mut().sync().unwrap();
         let counts = self.frontier.counts(self.frontier.journal().end());
         draft.commit(&options().keys, counts, b"").unwrap();

@@ -11,7 +11,7 @@ use crawler::frontier::{
     Failure, Frontier, FrontierOptions, Journal, LeaseKind, Next, Outcome, Refusal, ScopeKind, Timestamp, Via,
 };
 use crawler::job::{JobJournal, OpenOptions};
-use crawler::seen::Layout;
+use crawler::seen::{Layout, Removal, SeenError};
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -211,6 +211,90 @@ fn a_crowd_that_is_due_at_once_stops_nobody() {
     }
     assert_eq!(leases, ["http://b.example/", "http://a.example/0"]);
     assert!(calls < 100, "{calls} calls");
+}
+
+#[test]
+fn who_can_forget_finds_it_again_and_who_cannot_says_so() {
+    for layout in [Layout::Counting, Layout::Exact] {
+        let mut options = options();
+        options.seen.layout = layout;
+        let mut frontier = Frontier::new(&options).unwrap();
+        assert_eq!(frontier.forget("http://a.example/").unwrap(), Removal::Absent, "{layout}");
+        frontier.seed("http://a.example/", NOW).unwrap();
+        assert_eq!(frontier.forget("http://a.example/").unwrap(), Removal::Removed);
+        assert_eq!(frontier.statistics().queued, 1, "what is queued stays");
+        assert_eq!(frontier.seed("http://a.example/", NOW).unwrap(), None);
+        assert_eq!(frontier.seed("http://a.example/", NOW).unwrap(), Some(Refusal::Seen));
+        assert_eq!(drain(&mut frontier, NOW).len(), 2);
+        assert_eq!(frontier.forget("a.example").unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+    for layout in [Layout::Blocked, Layout::Partitioned, Layout::Standard] {
+        let mut options = options();
+        options.seen.layout = layout;
+        let mut frontier = Frontier::new(&options).unwrap();
+        frontier.seed("http://a.example/", NOW).unwrap();
+        let error = frontier.forget("http://a.example/").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let error = error.into_inner().unwrap().downcast::<SeenError>().unwrap();
+        assert!(matches!(*error, SeenError::Unsupported { layout: named, .. } if named == layout), "{error}");
+        assert_eq!(frontier.seed("http://a.example/", NOW).unwrap(), Some(Refusal::Seen));
+    }
+}
+
+#[test]
+fn what_is_forgotten_is_forgotten_once_however_often_it_is_opened() {
+    let url = |number: u32| format!("http://h{number}.example/");
+    for checkpoints in 0..8 {
+        let root = tempfile::tempdir().unwrap();
+        let mut options = options();
+        (options.seen.layout, options.seen.capacity, options.seen.shards) = (Layout::Counting, 100, 1);
+        options.seen.false_positive_rate = 0.1;
+        let open = || Frontier::open(root.path(), &options, NOW).unwrap();
+        let (mut frontier, mut kept) = (open(), Vec::new());
+        for step in 0..3 {
+            for number in step * 40..step * 40 + 40 {
+                frontier.seed(&url(number), NOW).unwrap();
+            }
+            for number in (0..step * 40 + 40).step_by(3) {
+                frontier.forget(&url(number)).unwrap();
+            }
+            if checkpoints & 1 << step != 0 {
+                frontier.checkpoint().unwrap();
+            }
+            let held = |frontier: &Frontier<JobJournal>| -> Vec<u32> {
+                let gate = frontier.gate();
+                let fingerprint = |number| {
+                    let url = gate.canonicalizer().canonicalize(&url(number)).unwrap();
+                    url.fingerprint(gate.fingerprint_key())
+                };
+                (0..5000).filter(|number| gate.seen().contains(fingerprint(*number))).collect()
+            };
+            frontier.flush(NOW).unwrap();
+            kept = held(&frontier);
+            drop(frontier);
+            frontier = open();
+            assert_eq!(held(&frontier), kept, "step {step} of {checkpoints:b}");
+        }
+        assert!(kept.iter().filter(|number| **number < 120).count() < 100, "most of what was forgotten is");
+    }
+}
+
+#[test]
+fn a_retired_host_has_nothing_to_forget() {
+    let mut options = options();
+    options.seen.layout = Layout::Exact;
+    let mut frontier = Frontier::new(&options).unwrap();
+    frontier.seed("http://a.example/", NOW).unwrap();
+    let mut now = NOW;
+    while frontier.statistics().retired_hosts == 0 {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => _ = frontier.complete(lease, Outcome::Failed(Failure::Connect), now).unwrap(),
+            Next::Wait(until) => now = until,
+            next => panic!("{next:?}"),
+        }
+    }
+    assert_eq!(frontier.forget("http://a.example/").unwrap(), Removal::Kept);
+    assert_eq!(frontier.seed("http://a.example/", now).unwrap(), Some(Refusal::Seen));
 }
 
 fn open(directory: &Path, keep_journal: bool) -> Frontier<JobJournal> {

@@ -211,7 +211,12 @@ impl Crawl {
             (frontier.journal().end(), next)
         });
         hosts.expect("room");
-        draft.seen(frontier.gate().seen()).expect("room");
+        draft
+            .seen(frontier.gate().seen(), |lock| {
+                lock();
+                frontier.journal().end()
+            })
+            .expect("room");
         draft.sync_journal(frontier.journal().segment()).expect("room");
         frontier.journal_mut().sync().expect("room");
         let counts = frontier.counts(frontier.journal().end());

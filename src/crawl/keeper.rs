@@ -183,7 +183,12 @@ impl Keeper {
             saved
         })?;
         if gate.seen().statistics().merged.tests > 0 {
-            draft.seen(gate.seen())?;
+            draft.seen(gate.seen(), |lock| {
+                crew.frontier.with(|frontier| {
+                    lock();
+                    frontier.journal().end()
+                })
+            })?;
         }
         let moment = crew.moment();
         pause = pause.max(moment.pause);

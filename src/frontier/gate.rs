@@ -133,12 +133,21 @@ impl Gate {
         self.scope.open(roots);
     }
 
-    /// Remembers a URL that was admitted before, and counts it where it is not counted yet.
-    pub(super) fn remember(&self, url: &CanonicalUrl, entry: &Entry<'_>, count: bool) {
+    /// Remembers a URL that was admitted without the seen test, and counts it where it is not counted yet.
+    pub(super) fn remember(
+        &self,
+        url: &CanonicalUrl,
+        entry: &Entry<'_>,
+        is_in: impl Fn(Fingerprint) -> bool,
+        count: bool,
+    ) {
         if entry.via.widens_scope(entry.depth) {
             self.scope.widen_by(url);
         }
-        self.seen.insert(url.fingerprint(self.key));
+        let fingerprint = url.fingerprint(self.key);
+        if !is_in(fingerprint) {
+            self.seen.insert(fingerprint);
+        }
         self.admitted.fetch_add(count.into(), Ordering::Relaxed);
     }
 

@@ -1,5 +1,5 @@
 use super::{Position, Timestamp, Via};
-use crate::address::FingerprintKey;
+use crate::address::{Fingerprint, FingerprintKey};
 
 /// What a journal keeps, in the order in which it happened: enough to make a frontier again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,11 @@ pub enum Record<'a> {
     Settled(Settled<'a>),
     /// The time of a URL that was scheduled had come: it was queued.
     Due(DueRecord<'a>),
+    /// A URL was taken from the seen set.
+    Forgotten {
+        /// What that had of it.
+        fingerprint: Fingerprint,
+    },
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
     /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.

@@ -4,6 +4,7 @@ use std::io;
 
 use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, LeaseKind, Position, Record, Refusal, Timestamp};
 use crate::address::Canonicalizer;
+use crate::seen::Removal;
 
 /// URLs whose time has come are moved to their hosts' queues, this many a call at most: a day that begins with a million of
 /// them stops nobody.
@@ -82,6 +83,46 @@ impl<J: Journal> Frontier<J> {
         self.schedule_found(&Found { url, depth: lease.depth(), via: lease.via(), redirects: 0, referrer }, at)
     }
 
+    /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled or lent out, it stays
+    /// so. One of a retired host is [kept](Removal::Kept): it would be refused as well.
+    ///
+    /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. To forget what was never found may, in
+    /// the counting layout and at its rate, make another URL new. Where the journal is durable, so is this, and each is
+    /// forgotten once. Waits while a checkpoint writes the URL's shard; and the same URL may not be between
+    /// the gate and the frontier just then.
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, Refusal, Timestamp};
+    /// use crawler::seen::{Layout, Removal};
+    ///
+    /// let mut options = FrontierOptions::default();
+    /// options.seen.layout = Layout::Exact;
+    /// let (mut frontier, now) = (Frontier::new(&options)?, Timestamp::from_micros(0));
+    /// frontier.seed("https://example.org/", now)?;
+    /// assert_eq!(frontier.seed("https://example.org/", now)?, Some(Refusal::Seen));
+    /// assert_eq!(frontier.forget("https://example.org/")?, Removal::Removed);
+    /// assert_eq!(frontier.seed("https://example.org/", now)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unsupported`](io::ErrorKind::Unsupported) with the [`SeenError`](crate::seen::SeenError) that names the layout, where
+    /// that cannot; [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where
+    /// the text is not an absolute http(s) URL; where the journal's storage fails: nothing is forgotten then.
+    pub fn forget(&mut self, text: &str) -> io::Result<Removal> {
+        let url = self.gate.canonicalizer().canonicalize(text);
+        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let fingerprint = url.fingerprint(self.gate.fingerprint_key());
+        if self.gate.seen().options().layout.forgets() {
+            // What was found since its host was retired is in the seen set, and not in the journal.
+            if self.is_retired(url.origin())? {
+                return Ok(Removal::Kept);
+            }
+            self.journal.note(&Record::Forgotten { fingerprint })?;
+        }
+        self.gate.seen().remove(fingerprint).map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
+    }
+
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
         let is_retired = self.is_retired(found.url.origin())?;
         let verdict = self.gate.pass(found).and((!is_retired).then_some(()).ok_or(Refusal::HostRetired));
@@ -100,7 +141,7 @@ impl<J: Journal> Frontier<J> {
             not_before: Some(at),
         };
         let position = self.journal.append(entry)?;
-        self.gate.remember(&found.url, &entry, true);
+        self.gate.remember(&found.url, &entry, |_| false, true);
         self.schedule.push(at, position);
         Ok(None)
     }

@@ -12,7 +12,7 @@ use super::{
     Counts, DueRecord, Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt,
     Record, Refusal, RobotsRecord, Settled, Standing, Timestamp, image,
 };
-use crate::address::Canonicalizer;
+use crate::address::{Canonicalizer, Fingerprint};
 use crate::seen::SeenSet;
 
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
@@ -35,6 +35,8 @@ pub struct Replay {
     slices: Vec<(u32, Position)>,
     /// The last second of each piece of the schedule, and where it was saved.
     scheduled_at: Vec<(u64, Position)>,
+    /// Where each shard of the seen set was saved; none where what it remembers stays remembered.
+    seen_at: Vec<Position>,
     /// Records from here on are not in the counts yet.
     counted_to: Position,
     records: u64,
@@ -70,6 +72,7 @@ impl Replay {
             count: Count::default(),
             slices: Vec::new(),
             scheduled_at: Vec::new(),
+            seen_at: Vec::new(),
             counted_to: Position::default(),
             records: 0,
             rests: false,
@@ -97,6 +100,12 @@ impl Replay {
         }
         self.slices.push((self.hosts.end(), position));
         Ok(())
+    }
+
+    /// Takes where each shard of the seen set was saved, in their order; for layouts that can
+    /// [forget](crate::seen::Layout::forgets).
+    pub fn load_seen_at(&mut self, positions: Vec<Position>) {
+        self.seen_at = positions;
     }
 
     /// Takes the counts of a checkpoint.
@@ -131,12 +140,16 @@ impl Replay {
                 self.settled(position, settled, is_there);
             }
             Record::Due(record) => self.due(position, record, host)?,
+            Record::Forgotten { fingerprint } if !self.has_shard(*fingerprint, position) => {
+                // A layout that cannot has noted none.
+                let _ = self.gate.seen().remove(*fingerprint);
+            }
             Record::Host(record) => {
                 self.recall(record.host.key, host)?;
                 self.host(position, record);
             }
             Record::Resumed { output } if position >= self.counted_to => self.resumed(*output),
-            Record::Resumed { .. } => {}
+            Record::Forgotten { .. } | Record::Resumed { .. } => {}
         }
         Ok(())
     }
@@ -192,6 +205,12 @@ impl Replay {
         self.slices.get(slice).is_some_and(|(_, saved)| position < *saved)
     }
 
+    /// Whether what happened to a fingerprint at this position is in its shard as that was saved, and must not happen again.
+    fn has_shard(&self, fingerprint: Fingerprint, position: Position) -> bool {
+        let shard = self.gate.seen().shard_of(fingerprint);
+        self.seen_at.get(shard).is_some_and(|saved| position < *saved)
+    }
+
     /// Whether a URL was in the schedule when that was saved, or had been before.
     fn was_scheduled(&self, at: Timestamp, position: Position) -> bool {
         let pieces = &self.scheduled_at;
@@ -209,7 +228,7 @@ impl Replay {
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let is_new = position >= self.counted_to;
         if let Some(at) = entry.not_before {
-            self.gate.remember(&url, entry, is_new);
+            self.gate.remember(&url, entry, |fingerprint| self.has_shard(fingerprint, position), is_new);
             if !self.was_scheduled(at, position) {
                 self.schedule.push(at, position);
             }
@@ -224,7 +243,7 @@ impl Replay {
             }
             return Ok(());
         }
-        self.gate.remember(&url, entry, is_new);
+        self.gate.remember(&url, entry, |fingerprint| self.has_shard(fingerprint, position), is_new);
         if !is_saved {
             self.queue_last(number, entry.priority, position, is_new);
         }

@@ -192,7 +192,10 @@ impl Frontier<JobJournal> {
         let surplus = self.statistics().hosts_in_memory.saturating_sub(self.journal().hosts_in_memory);
         let mut draft = checkpoints.begin(self.journal().journal.needs())?.releasing(surplus);
         draft.hosts(|slice, to| (end, self.save(slice, to)))?;
-        draft.seen(self.gate().seen())?;
+        draft.seen(self.gate().seen(), |lock| {
+            lock();
+            end
+        })?;
         self.journal_mut().journal.sync()?;
         draft.commit(self.gate().canonicalizer().rules(), self.counts(end), &self.journal().extra)?;
         Ok(())

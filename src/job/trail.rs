@@ -38,7 +38,7 @@ impl<'a> Trail<'a> {
                     remembered.reopen();
                 }
             }
-            Record::Admitted(_) | Record::Due(_) | Record::Host(_) => {}
+            Record::Admitted(_) | Record::Due(_) | Record::Forgotten { .. } | Record::Host(_) => {}
         }
     }
 

@@ -33,8 +33,8 @@ impl Layout {
         if self == Self::Verified { Self::Blocked } else { self }
     }
 
-    /// Whether it can remove.
-    pub(super) fn forgets(self) -> bool {
+    /// Whether it can [`remove`](super::SeenSet::remove).
+    pub fn forgets(self) -> bool {
         matches!(self, Self::Counting | Self::Exact)
     }
 

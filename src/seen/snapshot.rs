@@ -62,13 +62,27 @@ impl SeenSet {
     ///
     /// # Errors
     /// As writing fails; and, in the verified layout, as reading its directory does.
-    pub fn save(&self, mut to: impl Write) -> io::Result<()> {
+    pub fn save(&self, to: impl Write) -> io::Result<()> {
+        self.save_with(to, |lock| lock())
+    }
+
+    /// As [`save`](Self::save); each shard is locked while `around` calls its argument, which it must do once. So that may hold
+    /// something else then: what is removed is in the snapshot of its shard or not, by what came first.
+    ///
+    /// # Errors
+    /// As `save`.
+    ///
+    /// # Panics
+    /// Where the argument is not called.
+    pub fn save_with(&self, mut to: impl Write, mut around: impl FnMut(&mut dyn FnMut())) -> io::Result<()> {
         to.write_all(&MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
         let mut frames = FrameWriter::new(to);
         save_header(&mut frames, self.options())?;
         for index in 0..self.options().shards {
-            save_shard(&mut frames, &self.lock(index))?;
+            let mut locked = None;
+            around(&mut || locked = Some(self.lock(index)));
+            save_shard(&mut frames, &locked.expect("it was called"))?;
         }
         frames.finish()
     }

@@ -23,7 +23,8 @@
 //!              checksum  u64, XXH3-64 of the payload, seeded with XXH3-64 of the position, seeded with N XOR the
 //!                        frame's number, from 0
 //!
-//! summary:  0  flags     u8: bit 0 there is a seen set; bits 1 to 6 the rules on keys, in their order in `crawler.toml`
+//! summary:  0  flags     u8: bit 0 there is a seen set; bits 1 to 6 the rules on keys, in their order in `crawler.toml`,
+//!                        bit 7 its shards have positions
 //!           1  from      u64, the position from which the journal is to be replayed
 //!           9  slices    u32
 //!          13  admitted, completed, retries, output, leased   u64 each
@@ -32,11 +33,15 @@
 //!              dropped   u32 how many; for each a parameter that keys leave out, as the roots
 //!              segments  u32 how many of the journal are needed before `from`; for each its start and end, u64 each
 //!              runs      u32 how many; for each its number, u64, the newest last
+//!              shards    only where they have positions: u32 how many, and where the journal ended when each was saved, u64
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
 //! All numbers are little-endian. A slice is what [`Frontier::save`](crate::frontier::Frontier::save) wrote, with the position at which it
 //! did; the summary's position is that of the counts. The frontier is locked for one slice at a time, and so nobody waits long.
+//!
+//! A seen set that can forget has a position for each shard: what was admitted or forgotten before is in the snapshot as it should
+//! be, and to do it again could make a counting filter forget another URL.
 //!
 //! The order is schedule, hosts, seen set, counts. What left the schedule before that was saved is in its host's slice, which is
 //! saved later. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there before the third

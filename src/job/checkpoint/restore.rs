@@ -145,6 +145,7 @@ impl<S: Storage> Checkpoints<S> {
         }
         let seen = if summary.has_seen { Some(self.load_seen(number, options)?) } else { None };
         let mut replay = Replay::new(options, seen)?;
+        replay.load_seen_at(summary.seen_at.clone());
         let mut frames = self.frames(FILES[0], HOSTS, number)?;
         for _ in 0..summary.slices {
             let (slice, position) = frames.next()?;

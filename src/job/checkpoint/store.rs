@@ -54,6 +54,7 @@ pub struct Draft<'a, S: Storage = Disk> {
     slices: u32,
     bytes: u64,
     has_seen: bool,
+    seen_at: Vec<Position>,
     /// Hosts that are to leave memory.
     surplus: u64,
     /// Its runs, if they are others than those of the checkpoint before.
@@ -158,6 +159,7 @@ impl<S: Storage> Checkpoints<S> {
             slices: 0,
             bytes: 0,
             has_seen: false,
+            seen_at: Vec::new(),
             surplus: 0,
             runs: None,
             is_placed: false,
@@ -245,13 +247,21 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
-    /// Writes the seen set.
+    /// Writes the seen set. Of a layout that can [forget](crate::seen::Layout::forgets), `at` is asked for each shard: it locks
+    /// that by calling its argument, and says where the journal ends then. Nothing may be forgotten between the two: it holds
+    /// the frontier. What was forgotten before that is not forgotten again by a replay, and what comes behind is.
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn seen(&mut self, seen: &SeenSet) -> Result<(), CheckpointError> {
-        self.write(FILES[1], |to| seen.save(to))?;
-        self.has_seen = true;
+    pub fn seen(
+        &mut self,
+        seen: &SeenSet,
+        mut at: impl FnMut(&mut dyn FnMut()) -> Position,
+    ) -> Result<(), CheckpointError> {
+        let mut positions = Vec::new();
+        let forgets = seen.options().layout.forgets();
+        self.write(FILES[1], |to| seen.save_with(to, |lock| if forgets { positions.push(at(lock)) } else { lock() }))?;
+        (self.has_seen, self.seen_at) = (true, positions);
         Ok(())
     }
 
@@ -275,6 +285,7 @@ impl<S: Storage> Draft<'_, S> {
     /// Where the storage fails.
     pub fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
         let needs = std::mem::take(&mut self.needs);
+        let seen_at = std::mem::take(&mut self.seen_at);
         let Self { ref mut store, number, slices, bytes, has_seen, .. } = self;
         let position = counts.position;
         let runs = self.runs.take();
@@ -283,6 +294,7 @@ impl<S: Storage> Draft<'_, S> {
             needs,
             slices,
             has_seen,
+            seen_at,
             keys: keys.clone(),
             counts,
             runs: listed.clone(),

@@ -10,6 +10,8 @@ pub(in crate::job) struct Summary {
     pub(in crate::job) needs: Needs,
     pub(super) slices: u32,
     pub(super) has_seen: bool,
+    /// Where each of its shards was saved; none for layouts that cannot forget.
+    pub(super) seen_at: Vec<Position>,
     pub(super) keys: KeyRules,
     pub(in crate::job) counts: Counts,
     /// Where the hosts are that left memory, the newest last.
@@ -25,7 +27,7 @@ impl Summary {
         let mut keys = self.keys.clone();
         let switches = [self.has_seen].into_iter().chain(switches(&mut keys).map(|switch| *switch));
         let flags = switches.enumerate().fold(0, |flags, (bit, switch)| flags | u8::from(switch) << bit);
-        let mut bytes = vec![flags];
+        let mut bytes = vec![flags | if self.seen_at.is_empty() { 0 } else { HAS_SEEN_AT }];
         bytes.extend(self.needs.from().to_u64().to_le_bytes());
         bytes.extend(self.slices.to_le_bytes());
         bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
@@ -46,6 +48,10 @@ impl Summary {
         }
         put_length(&mut bytes, self.runs.len());
         bytes.extend(self.runs.iter().flat_map(|run| run.to_le_bytes()));
+        if !self.seen_at.is_empty() {
+            put_length(&mut bytes, self.seen_at.len());
+            bytes.extend(self.seen_at.iter().flat_map(|position| position.to_u64().to_le_bytes()));
+        }
         bytes.extend_from_slice(&self.extra);
         bytes
     }
@@ -83,7 +89,22 @@ impl Summary {
         for _ in 0..fields.u32()? {
             runs.push(fields.u64()?);
         }
-        Ok(Self { needs, slices, has_seen: flags & 1 == 1, keys, counts, runs, extra: fields.bytes().to_vec() })
+        let mut seen_at = Vec::new();
+        if flags & HAS_SEEN_AT != 0 {
+            for _ in 0..fields.u32()? {
+                seen_at.push(Position::from_u64(fields.u64()?));
+            }
+        }
+        Ok(Self {
+            needs,
+            slices,
+            has_seen: flags & 1 == 1,
+            seen_at,
+            keys,
+            counts,
+            runs,
+            extra: fields.bytes().to_vec(),
+        })
     }
 
     /// The first rule on keys that another set of them has changed, by its path.
@@ -94,6 +115,9 @@ impl Summary {
         changed.next().or_else(|| (self.keys.drop_parameters != keys.drop_parameters).then_some("keys.drop_parameters"))
     }
 }
+
+/// The last flag: where the shards were saved follows the segments.
+const HAS_SEEN_AT: u8 = 1 << 7;
 
 const SWITCHES: [&str; 6] = [
     "keys.normalize_escapes",
@@ -145,12 +169,13 @@ mod tests {
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
         // A seed's directory is as long as a URL may be.
         counts.roots = vec!["a.example".to_owned(), format!("b.example/{}", "x".repeat(1 << 16))];
+        let seen_at = vec![Position::from_u64(5), Position::from_u64(9)];
         let needs = Needs::with(
             Position::from_u64(7),
             [0..3, 5..7].into_iter().map(|Range { start, end }| Position::from_u64(start)..Position::from_u64(end)),
         );
         let runs = vec![3, 9, 1 << 40];
-        let summary = Summary { needs, slices: 3, has_seen: true, keys, counts, runs, extra: b"{}".to_vec() };
+        let summary = Summary { needs, slices: 3, has_seen: true, seen_at, keys, counts, runs, extra: b"{}".to_vec() };
         let bytes = summary.to_bytes();
         assert_eq!(Summary::read(&bytes, position), Ok(summary.clone()));
         assert_eq!(summary.changed_key(&summary.keys), None);

@@ -61,6 +61,9 @@
 //!           0  priority  u8
 //!           1  page      u64, the position of its admission
 //!           9  host      the rest, UTF-8, as above
+//!
+//! kind 6, a URL was taken from the seen set:
+//!           0  fingerprint, u64
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one that stood elsewhere, or in another job, and was left

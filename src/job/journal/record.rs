@@ -1,5 +1,6 @@
 //! Records to bytes and back. The layout of each kind stands in the module's picture.
 
+use crate::address::Fingerprint;
 use crate::frontier::{
     DueRecord, Entry, HostRecord, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via,
 };
@@ -38,6 +39,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Host(_) => 3,
         Record::Resumed { .. } => 4,
         Record::Due(_) => 5,
+        Record::Forgotten { .. } => 6,
     }
 }
 
@@ -48,6 +50,7 @@ pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
         Record::Host(host) => write_host(host, to),
         Record::Resumed { output } => to.extend(output.to_le_bytes()),
         Record::Due(due) => write_due(due, to),
+        Record::Forgotten { fingerprint } => to.extend(fingerprint.bits().to_le_bytes()),
     }
 }
 
@@ -59,6 +62,7 @@ pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
         3 => read_host(&mut fields).map(Record::Host),
         4 => fields.u64().map(|output| Record::Resumed { output }),
         5 => read_due(&mut fields).map(Record::Due),
+        6 => fields.u64().map(|bits| Record::Forgotten { fingerprint: Fingerprint::from_bits(bits) }),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -245,6 +249,7 @@ mod tests {
         ];
         records.extend(hosts);
         records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9 }));
+        records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
         records.push(Record::Admitted(Entry { not_before: Some(stale_at), ..entry }));
         records
     }
@@ -266,7 +271,7 @@ mod tests {
             Ok(_) => "none",
         };
         assert_eq!(reason(7, &[]), "kind");
-        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8), (11, 23)] {
+        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8), (12, 23)] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             let kind = kind(&records()[at]);
