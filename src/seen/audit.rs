@@ -34,13 +34,18 @@ impl Audit {
         }
     }
 
-    /// As [`check`](Self::check) for a whole window.
+    /// As [`check`](Self::check) for a whole window: of 32 windows, 31 have none of the sample, which is found out without a branch for each.
     #[inline]
     pub(super) fn check_window(&mut self, window: Window<'_>, new: NewInWindow) {
+        if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {
+            self.compare_window(window, new);
+        }
+    }
+
+    #[cold]
+    fn compare_window(&mut self, window: Window<'_>, new: NewInWindow) {
         for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
-            if self.samples(fingerprint) {
-                self.compare(fingerprint, new.sighting(place));
-            }
+            self.check(fingerprint, new.sighting(place));
         }
     }
 
@@ -54,7 +59,6 @@ impl Audit {
         fingerprint.bits() & u64::from(self.sample - 1) == 0
     }
 
-    #[cold]
     fn compare(&mut self, fingerprint: Fingerprint, answer: Sighting) {
         if self.held.insert(fingerprint) == Sighting::New {
             self.shown += 1;

@@ -42,12 +42,13 @@ impl Blocked {
     fn set(&mut self, probes: Probes, bits: Lanes) -> u64 {
         let lines = self.lines.as_mut_slice();
         let slot = probes.slot(lines.len());
-        let mut held = 0;
+        let mut missing = 0;
         for (lane, word) in lines[slot].iter_mut().enumerate() {
-            held += *word >> bits.bit(lane) & 1;
-            *word |= 1 << bits.bit(lane);
+            let bit = 1 << bits.bit(lane);
+            missing += u64::from(*word & bit == 0);
+            *word |= bit;
         }
-        LANES as u64 - held
+        missing
     }
 
     /// The same for the second bits: beside the way of the layers that have one.
