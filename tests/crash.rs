@@ -99,8 +99,9 @@ fn report(job: &Path) -> serde_json::Value {
 /// Asks the newest snapshot of the seen set for these URLs: how many it has not seen.
 fn unseen(job: &Path, pages: &BTreeMap<String, serde_json::Value>) -> usize {
     let files = fs::read_dir(job.join("frontier")).unwrap().map(|entry| entry.unwrap().path());
-    let snapshot: PathBuf =
-        files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("seen-")).max().unwrap();
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("seen-")?.parse::<u64>().ok();
+    // Beside it may be one that has no number: a process was killed while it gave a run of fingerprints a name for a moment.
+    let snapshot = files.max_by_key(number).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
     command.args(["seen", "query"]).arg(snapshot).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();

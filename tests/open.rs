@@ -291,6 +291,20 @@ fn damage_is_told_and_the_checkpoint_before_serves() {
     assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (100, 100));
 }
 
+/// By a process that was killed while its file had a name.
+#[test]
+fn what_a_killed_process_left_goes_when_it_is_opened_again() {
+    let root = tempfile::tempdir().unwrap();
+    drop(open(root.path()));
+    let at = |name: &str| root.path().join("frontier").join(name);
+    for name in ["seen-4676-1.run", "checkpoint-000009.new", "seen-000009", "mine.run"] {
+        fs::write(at(name), "").unwrap();
+    }
+    drop(open(root.path()));
+    let left = ["seen-4676-1.run", "checkpoint-000009.new", "seen-000009", "mine.run"].map(|name| at(name).exists());
+    assert_eq!(left, [false, false, false, true]);
+}
+
 #[test]
 fn a_url_that_could_not_be_kept_is_in_no_checkpoint() {
     let root = tempfile::tempdir().unwrap();

@@ -46,6 +46,7 @@ pub use audit::AuditStatistics;
 pub use error::{SeenError, SnapshotError};
 pub use options::{Layout, OnFull, SeenOptions};
 pub use plan::{PlanRow, plan};
+pub(crate) use run::is_leftover;
 pub use set::{Removal, SeenSet, Sighting};
 pub use sizing::Sizing;
 pub use statistics::{SeenStatistics, ShardStatistics, VerifiedStatistics};

@@ -148,12 +148,20 @@ impl Merge<'_> {
     }
 }
 
+/// How the names begin and end that files have for a moment.
+const NAME: (&str, &str) = ("seen-", ".run");
+
+/// Whether a file of this name is one whose process died before it could take the name away.
+pub(crate) fn is_leftover(name: &str) -> bool {
+    name.starts_with(NAME.0) && name.ends_with(NAME.1)
+}
+
 /// A file of this process alone.
 fn nameless(directory: &Path) -> io::Result<File> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("seen-{}-{number}.run", std::process::id()));
+        let path = directory.join(format!("{}{}-{number}{}", NAME.0, std::process::id(), NAME.1));
         match File::options().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => return fs::remove_file(&path).map(|()| file),
             // Of a process that had this number before, and died.

@@ -13,7 +13,7 @@ use super::summary::Summary;
 use crate::address::KeyRules;
 use crate::frontier::{Counts, Position, Slice, waiting};
 use crate::job::journal::{Disk, Needs, Storage};
-use crate::seen::SeenSet;
+use crate::seen::{SeenSet, is_leftover};
 
 /// Checkpoints that are kept.
 const KEPT: usize = 2;
@@ -83,9 +83,10 @@ impl<S: Storage> Checkpoints<S> {
                 remove(&mut storage, &name(file, number))?;
             }
         }
-        for beside in &names {
-            if beside.strip_suffix(BESIDE).is_some_and(|name| number_of(name, FILES[2]).is_some()) {
-                remove(&mut storage, beside)?;
+        for name in &names {
+            let is_beside = name.strip_suffix(BESIDE).is_some_and(|name| number_of(name, FILES[2]).is_some());
+            if is_beside || is_leftover(name) {
+                remove(&mut storage, name)?;
             }
         }
         // A number is given again only to a name that no power cut brings back.
