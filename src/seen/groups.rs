@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::ops::Range;
 
 use super::probes::shard;
 use crate::address::Fingerprint;
@@ -8,6 +9,8 @@ pub(super) struct Groups {
     fingerprints: [Fingerprint; Groups::MAX],
     /// Where each stood.
     places: [u16; Groups::MAX],
+    /// The groups whose shard was busy.
+    put_off: Vec<Range<usize>>,
 }
 
 /// Shard bits that are sorted by counting.
@@ -16,7 +19,11 @@ const BUCKET_BITS: u32 = 8;
 thread_local! {
     /// Made once a thread: to clear it would cost a short batch more than its tests.
     static SCRATCH: RefCell<Groups> = const {
-        RefCell::new(Groups { fingerprints: [Fingerprint::from_bits(0); Groups::MAX], places: [0; Groups::MAX] })
+        RefCell::new(Groups {
+            fingerprints: [Fingerprint::from_bits(0); Groups::MAX],
+            places: [0; Groups::MAX],
+            put_off: Vec::new(),
+        })
     };
 }
 
@@ -24,13 +31,20 @@ impl Groups {
     /// Fingerprints that are grouped at one time: 40 KB with their places.
     pub(super) const MAX: usize = 4096;
 
-    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`.
-    pub(super) fn of(run: &[Fingerprint], shard_bits: u32, each: impl FnMut(&[Fingerprint], &[u16])) {
-        SCRATCH.with_borrow_mut(|groups| groups.sort(run, shard_bits, each));
+    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. Where it answers `false`, it is shown them
+    /// again after all others, and must then wait for its shard.
+    pub(super) fn of(run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16], Busy) -> bool) {
+        SCRATCH.with_borrow_mut(|groups| {
+            groups.sort(run, shard_bits, |group, places| each(group, places, Busy::PutOff));
+            let Self { fingerprints, places, put_off } = groups;
+            for group in put_off.drain(..) {
+                each(&fingerprints[group.clone()], &places[group], Busy::Wait);
+            }
+        });
     }
 
     /// A counting sort by the first shard bits, and a comparing one for the rest.
-    fn sort(&mut self, run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16])) {
+    fn sort(&mut self, run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16]) -> bool) {
         // The remainders here and below change nothing and spare the checks of bounds.
         let bucket_bits = shard_bits.min(BUCKET_BITS);
         let bucket = |fingerprint| shard(fingerprint, bucket_bits) % (1 << BUCKET_BITS);
@@ -48,14 +62,15 @@ impl Groups {
             self.places[usize::from(*end) % Self::MAX] = place;
             *end += 1;
         }
+        self.put_off.clear();
         let mut start = 0;
         for end in ends[..1 << bucket_bits].iter().map(|&end| usize::from(end)) {
             let (fingerprints, places) = (&mut self.fingerprints[start..end], &mut self.places[start..end]);
-            start = end;
             if shard_bits <= BUCKET_BITS {
-                if !places.is_empty() {
-                    each(fingerprints, places);
+                if !places.is_empty() && !each(fingerprints, places) {
+                    self.put_off.push(start..end);
                 }
+                start = end;
                 continue;
             }
             places.sort_by_key(|&place| shard(run[usize::from(place)], shard_bits));
@@ -65,9 +80,18 @@ impl Groups {
             let mut places = &*places;
             for group in fingerprints.chunk_by(|&a, &b| shard(a, shard_bits) == shard(b, shard_bits)) {
                 let (these, rest) = places.split_at(group.len());
-                each(group, these);
-                places = rest;
+                if !each(group, these) {
+                    self.put_off.push(start..start + group.len());
+                }
+                (places, start) = (rest, start + group.len());
             }
         }
     }
+}
+
+/// What to do where someone else has the shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Busy {
+    PutOff,
+    Wait,
 }

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::groups::Groups;
+use super::groups::{Busy, Groups};
 use super::growth::Growth;
 use super::probes::shard;
 use super::recent::Recent;
@@ -103,20 +103,23 @@ impl SeenSet {
 
     /// As [`insert`](Self::insert) for each, in order; the answers replace `sightings`.
     ///
-    /// Fingerprints are grouped by shard and each shard's lock is taken once (once for each 4,096 fingerprints). Much faster than
-    /// one by one, since the memory of many is asked for at the same time; the more a shard gets at once, the faster.
+    /// Fingerprints are grouped by shard and each shard's lock is taken once (once for each 4,096 fingerprints); a shard that another
+    /// thread has comes last. Much faster than one by one, since the memory of many is asked for at the same time; the more a shard
+    /// gets at once, the faster.
     pub fn insert_batch(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         sightings.clear();
         sightings.resize(fingerprints.len(), Sighting::Seen);
         if let [_] = *self.shards {
-            self.insert_group(0, fingerprints, |place| sightings[place] = Sighting::New);
+            self.insert_group(self.lock(0), fingerprints, |place| sightings[place] = Sighting::New);
             return;
         }
         for (run, sightings) in fingerprints.chunks(Groups::MAX).zip(sightings.chunks_mut(Groups::MAX)) {
-            Groups::of(run, self.shard_bits, |group, places| {
-                self.insert_group(shard(group[0], self.shard_bits), group, |place| {
-                    sightings[usize::from(places[place])] = Sighting::New;
-                });
+            Groups::of(run, self.shard_bits, |group, places, busy| {
+                let index = shard(group[0], self.shard_bits);
+                let locked = if busy == Busy::Wait { Some(self.lock(index)) } else { self.try_lock(index) };
+                let Some(shard) = locked else { return false };
+                self.insert_group(shard, group, |place| sightings[usize::from(places[place])] = Sighting::New);
+                true
             });
         }
     }
@@ -135,9 +138,8 @@ impl SeenSet {
     }
 
     /// Shows all of these to one shard.
-    fn insert_group(&self, shard: usize, fingerprints: &[Fingerprint], new: impl FnMut(usize)) {
-        let mut shard = self.lock(shard);
-        shard.insert_batch(fingerprints, new);
+    fn insert_group(&self, mut shard: MutexGuard<'_, Shard>, group: &[Fingerprint], new: impl FnMut(usize)) {
+        shard.insert_batch(group, new);
         self.note(&shard);
     }
 
@@ -203,17 +205,21 @@ impl SeenSet {
         SeenStatistics::new(shards, self.recent_hits.load(Ordering::Relaxed))
     }
 
-    /// A shard is whole whenever its lock is free: no code under it panics between two writes that belong together.
     pub(super) fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
-        let lock = &self.shards[index].0;
-        match lock.try_lock() {
-            Ok(shard) => shard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                let mut shard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                shard.count_wait();
-                shard
-            }
+        self.try_lock(index).unwrap_or_else(|| {
+            let mut shard = self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.count_wait();
+            shard
+        })
+    }
+
+    /// `None` where someone else has it. A shard is whole whenever its lock is free: no code under it panics between two writes that
+    /// belong together.
+    fn try_lock(&self, index: usize) -> Option<MutexGuard<'_, Shard>> {
+        match self.shards[index].0.try_lock() {
+            Ok(shard) => Some(shard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
