@@ -16,6 +16,7 @@ pub struct OpenOptions {
     /// A checkpoint leaves the journal's old segments where they are: all that ever happened can be read there.
     pub keep_journal: bool,
     /// Hosts that stay in memory. Beyond, a checkpoint lets those leave that are idle, and have rested for longest.
+    /// They come back with their clock; their robots.txt is asked for again only where its segment of the journal was removed.
     pub hosts_in_memory: u64,
 }
 
