@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::CheckpointError;
 use super::merge::Merge;
@@ -38,7 +38,8 @@ struct Shared {
     job: u64,
     /// The newest last. While one is read none is removed.
     runs: RwLock<Vec<Arc<Run>>>,
-    filter: SeenSet,
+    /// Made when the first host leaves: in most crawls none does.
+    filter: OnceLock<SeenSet>,
     /// Bytes of memory that these take.
     memory: AtomicUsize,
 }
@@ -46,7 +47,7 @@ struct Shared {
 impl Idle {
     /// No host has left yet.
     pub(super) fn none(job: u64) -> Self {
-        Self::of(job, Vec::new(), filter(job, 0))
+        Self::of(job, Vec::new(), OnceLock::new())
     }
 
     /// Of these runs, the newest last. Each is read and checked.
@@ -55,14 +56,17 @@ impl Idle {
         let mut read = |number: &u64| Run::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
         let runs: Vec<_> = numbers.iter().map(&mut read).collect::<Result<_, _>>()?;
         // With room for some more, before it grows by as many again and more.
-        let filter = filter(job, hashes.len() as u64 / 4 * 5);
-        for hash in hashes {
-            filter.insert(hash);
+        let known = OnceLock::new();
+        if !hashes.is_empty() {
+            let filter = known.get_or_init(|| filter(job, hashes.len() as u64 / 4 * 5));
+            for hash in hashes {
+                filter.insert(hash);
+            }
         }
-        Ok(Self::of(job, runs, filter))
+        Ok(Self::of(job, runs, known))
     }
 
-    fn of(job: u64, runs: Vec<Arc<Run>>, filter: SeenSet) -> Self {
+    fn of(job: u64, runs: Vec<Arc<Run>>, filter: OnceLock<SeenSet>) -> Self {
         let idle = Self(Arc::new(Shared { job, runs: RwLock::default(), filter, memory: AtomicUsize::new(0) }));
         idle.publish(runs);
         idle
@@ -92,7 +96,7 @@ impl Idle {
     ) -> Result<Option<&'a [u8]>, CheckpointError> {
         let Shared { job, runs, filter, .. } = &*self.0;
         let hash = hash_of(*job, key);
-        if !filter.contains(hash) {
+        if !filter.get().is_some_and(|filter| filter.contains(hash)) {
             return Ok(None);
         }
         for run in runs.read().unwrap_or_else(PoisonError::into_inner).iter().rev() {
@@ -120,8 +124,9 @@ impl Idle {
             taken_in.insert(0, run);
         }
         // A host that is in the filter and in no run costs a look; the other way round it would be lost.
+        let filter = self.0.filter.get_or_init(|| filter(job, 0));
         for (hash, _) in &hosts {
-            self.0.filter.insert(*hash);
+            filter.insert(*hash);
         }
         let images: Vec<u8> = hosts.iter().flat_map(|(_, host)| host.image).copied().collect();
         let batches = hosts.chunks(64).map(|batch| batch.iter().flat_map(|(_, host)| host.image).copied().collect());
@@ -138,8 +143,8 @@ impl Idle {
 
     /// From here on, these are the runs that are looked into.
     pub(super) fn publish(&self, runs: Vec<Arc<Run>>) {
-        let filter = usize::try_from(self.0.filter.statistics().merged.bytes).unwrap_or(usize::MAX);
-        let memory = filter + runs.iter().map(|run| run.memory()).sum::<usize>();
+        let filter = self.0.filter.get().map_or(0, |filter| filter.statistics().merged.bytes);
+        let memory = usize::try_from(filter).unwrap_or(usize::MAX) + runs.iter().map(|run| run.memory()).sum::<usize>();
         *self.0.runs.write().unwrap_or_else(PoisonError::into_inner) = runs;
         self.0.memory.store(memory, Ordering::Relaxed);
     }
