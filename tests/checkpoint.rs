@@ -476,15 +476,21 @@ fn thousands_of_power_cuts_and_each_page_is_had_once() {
 
 /// In the middle of a crawl, some steps after its second checkpoint.
 fn filled() -> Sitting {
+    let sitting = stopped_after(&[20, 11], 7, true);
+    assert!(sitting.output.pages().len() < pages().len());
+    sitting
+}
+
+/// With a checkpoint after so many steps each, and some more steps.
+fn stopped_after(steps: &[usize], more: usize, keep_journal: bool) -> Sitting {
     let mut sitting = Sitting::new(World::default(), SyncPolicy::Never, 0);
-    sitting.keep_journal = true;
+    sitting.keep_journal = keep_journal;
     let (mut crawl, mut checkpoints) = sitting.open().unwrap();
-    for steps in [20, 11, 7] {
-        assert!(!sitting.crawl(&mut crawl, &mut checkpoints, steps).unwrap());
-        if steps > 7 {
-            assert!(crawl.checkpoint(&mut checkpoints, &mut sitting.output).unwrap());
-        }
+    for steps in steps {
+        sitting.crawl(&mut crawl, &mut checkpoints, *steps).unwrap();
+        assert!(crawl.checkpoint(&mut checkpoints, &mut sitting.output).unwrap());
     }
+    sitting.crawl(&mut crawl, &mut checkpoints, more).unwrap();
     sitting
 }
 
@@ -565,6 +571,64 @@ fn every_flipped_bit_of_the_hosts_that_left_is_named_and_nothing_is_lost() {
         }
     }
     assert!(!fallen_back.is_empty() && !fallen_back.contains(&0), "{newest:?}, {fallen_back:?}");
+}
+
+/// Once the journal was thinned out, it cannot do without them.
+#[test]
+fn hosts_that_left_and_cannot_be_read_are_refused_where_nothing_else_has_them() {
+    let sitting = stopped_after(&[60, 1, 1], 1, false);
+    let [newest, before] = files(&sitting);
+    let number = |name: &str| name.rsplit('-').next().unwrap().parse::<u64>().ok();
+    let world = sitting.storage.world().after_kill();
+    assert!(!world.files.contains_key("journal-000000000000"), "{:?}", world.files.keys());
+    let (mut refused, mut fallen_back) = (0, 0);
+    for name in world.files.keys().filter(|name| name.starts_with("idle-")) {
+        let length = world.files[name].content.len();
+        // Some of its bytes; and it may be gone.
+        for byte in (0..length).step_by(5).map(Some).chain([None]) {
+            let mut world = world.clone();
+            match byte {
+                Some(byte) => content(&mut world, name)[byte] ^= 1 << (byte % 8),
+                None => _ = world.files.remove(name),
+            }
+            let storage = Faulty::of(world);
+            let mut damaged = Sitting { storage: storage.clone(), ..sitting.clone() };
+            let again = damaged.clone().after_kill();
+            let files = contents(&storage);
+            match damaged.restore(&options()) {
+                Ok((restored, _)) => {
+                    // The newest does without it, or the one before.
+                    let expected = if restored.damaged.is_empty() { &newest } else { &before };
+                    assert_eq!(restored.checkpoint, number(&expected[2]), "{name}, byte {byte:?}");
+                    fallen_back += 1;
+                    if byte.is_none_or(|byte| byte % 16 == 0) {
+                        again.ends_well();
+                    }
+                }
+                Err(error @ CheckpointError::Irreparable { .. }) => {
+                    let CheckpointError::Irreparable { damaged, journal } = &error else { unreachable!() };
+                    assert_eq!(damaged.len(), 2);
+                    for damage in damaged.iter().filter(|_| byte.is_some()) {
+                        let (path, offset) = place(damage);
+                        assert!(path == Path::new(name) && byte.is_some_and(|byte| offset <= byte as u64), "{damage}");
+                    }
+                    let (said, journal) = (error.to_string(), journal.to_string());
+                    assert_eq!(said.matches(name).count(), 1, "{said}");
+                    assert!(said.contains("put back a copy of what is damaged, or start afresh"), "{said}");
+                    assert!(journal.ends_with("the segment before it is missing or has another length"), "{journal}");
+                    assert_eq!(contents(&storage), files, "nothing was changed");
+                    refused += 1;
+                }
+                Err(error) => panic!("{name}, byte {byte:?}: {error}"),
+            }
+        }
+    }
+    assert!(refused > 20 && fallen_back > 20, "{refused} refused, {fallen_back} not");
+    sitting.after_kill().ends_well();
+}
+
+fn contents(storage: &Faulty) -> BTreeMap<String, Vec<u8>> {
+    storage.world().files.into_iter().map(|(name, file)| (name, file.content)).collect()
 }
 
 #[test]

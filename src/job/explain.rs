@@ -42,6 +42,7 @@ pub fn explain(
     // Before the journal: what that is found to have is then never less than what a checkpoint builds on.
     let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), id)?;
     let newest = checkpoints.newest(&options, &mut damaged)?;
+    let has_checkpoint = newest.is_some();
     let (mut replay, needs, synced) = match newest {
         Some((_, replay, summary)) => (replay, summary.needs, summary.counts.position),
         None => (Replay::new(&options, None)?, Needs::default(), Position::default()),
@@ -51,7 +52,7 @@ pub fn explain(
     let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
     let mut recalled = Ok(());
     let disk = Disk::for_reading(&directory);
-    let (journal, is_whole) = FileJournal::look(disk, id, &needs, synced, |position, record| {
+    let looked = FileJournal::look(disk, id, &needs, synced, |position, record| {
         if position >= needs.from() && recalled.is_ok() {
             // Whether the output has what it should is seen where a record is looked up.
             recalled = replay.record(position, &record, |_| true, |key| checkpoints.host(key));
@@ -59,7 +60,11 @@ pub fn explain(
         for trail in &mut trails {
             trail.record(position, &record, &canonicalizer);
         }
-    })?;
+    });
+    let (journal, is_whole) = match looked {
+        Ok(looked) => looked,
+        Err(error) => return Err(CheckpointError::of_journal(error, damaged, has_checkpoint)),
+    };
     let mut journal = checkpoints.keep(journal);
     let read = |error| CheckpointError::of_io(error, directory.clone());
     recalled.map_err(read)?;

@@ -38,6 +38,19 @@ pub enum CheckpointError {
     /// The frontier's options.
     #[error(transparent)]
     Frontier(#[from] FrontierError),
+    /// No checkpoint is whole, and the journal cannot do without one: of what was removed from it, only they tell.
+    #[error(
+        "no checkpoint is whole ({}), and without one the journal is not enough; put back a copy of what is damaged, or start \
+         afresh with --overwrite",
+        each_once(damaged)
+    )]
+    Irreparable {
+        /// What is wrong with each checkpoint, the newest first.
+        damaged: Vec<CheckpointError>,
+        /// Why the journal is not enough.
+        #[source]
+        journal: JournalError,
+    },
     /// The operating system refused.
     #[error("cannot {action} {}", path.display())]
     Io {
@@ -84,6 +97,16 @@ impl CheckpointError {
         error.downcast().unwrap_or_else(|source| Self::Io { action: "read", path, source })
     }
 
+    /// Why the journal cannot be opened, where these checkpoints were damaged, and none or another one serves.
+    pub(in crate::job) fn of_journal(journal: JournalError, damaged: Vec<Self>, has_checkpoint: bool) -> Self {
+        match journal {
+            JournalError::Damaged { .. } | JournalError::Beyond { .. } if !has_checkpoint && !damaged.is_empty() => {
+                Self::Irreparable { damaged, journal }
+            }
+            journal => Self::Journal(journal),
+        }
+    }
+
     /// An earlier checkpoint may serve: this one's files are not what was written.
     pub(super) fn is_damage(&self) -> bool {
         match self {
@@ -101,6 +124,13 @@ impl CheckpointError {
             _ => false,
         }
     }
+}
+
+/// Two checkpoints may share what is damaged.
+fn each_once(damaged: &[CheckpointError]) -> String {
+    let mut messages: Vec<String> = damaged.iter().map(ToString::to_string).collect();
+    messages.dedup();
+    messages.join("; ")
 }
 
 impl From<CheckpointError> for io::Error {

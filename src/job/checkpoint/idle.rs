@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use super::CheckpointError;
 use super::merge::Merge;
 use super::run::{Run, RunWriter, hash_of, in_order};
-use super::store::RUN;
 use crate::address::FingerprintKey;
 use crate::frontier::{BadSlice, IdleHost};
 use crate::job::journal::Storage;
@@ -80,9 +79,9 @@ impl Idle {
     ) -> Result<(), CheckpointError> {
         let mut hosts = Merge::of(storage, self.0.job, Vec::new(), self.runs().iter())?;
         while let Some((_, image)) = hosts.next(storage)? {
-            let path = || storage.path(RUN);
-            let reason = "hosts that cannot be";
-            show(image).map_err(|BadSlice| CheckpointError::Damaged { path: path(), offset: 0, reason })?;
+            if let Err(BadSlice) = show(image) {
+                return Err(hosts.damaged(storage, "a host that cannot be"));
+            }
         }
         Ok(())
     }
@@ -183,9 +182,10 @@ fn filter(job: u64, hosts: u64) -> SeenSet {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
 
+    use super::super::frames::HEAD;
     use super::*;
     use crate::frontier::idle_hosts;
     use crate::job::journal::Disk;
@@ -308,6 +308,30 @@ mod tests {
             assert!(told(&whole[..length]) <= length);
         }
         assert_eq!(told(&[&whole[..], b"x"].concat()), whole.len());
+    }
+
+    #[test]
+    fn an_image_that_cannot_be_is_told_and_where_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = Disk::at(directory.path()).unwrap();
+        let idle = Idle::none(JOB);
+        for (number, hosts) in [(3, 0..400), (9, 1000..1020)] {
+            write(&idle, &mut disk, number, &hosts.flat_map(|host| image(host, 1)).collect::<Vec<_>>());
+        }
+        let begin = |bytes: &[u8], key: &str| bytes.windows(key.len()).position(|window| window == key.as_bytes());
+        let mut offsets = BTreeSet::new();
+        for (name, host) in (0..40).map(|host| ("idle-000003", host)).chain([("idle-000009", 1007)]) {
+            let bad = image(host, 1);
+            let each = idle.each(&mut disk, |image| if image == bad { Err(BadSlice) } else { Ok(()) });
+            let Err(CheckpointError::Damaged { path, offset, .. }) = each else { panic!("{each:?}") };
+            assert_eq!(path, directory.path().join(name));
+            let offset = usize::try_from(offset).unwrap();
+            let frame = &fs::read(path).unwrap()[offset..];
+            let length = usize::try_from(u32::from_le_bytes(*frame.first_chunk().unwrap())).unwrap();
+            assert!(begin(&frame[HEAD..][..length], &key(host)).is_some(), "host {host} is not at {offset}");
+            offsets.insert((name, offset));
+        }
+        assert!(offsets.len() > 3, "in some frames: {offsets:?}");
     }
 
     /// By hand, from the pictures.

@@ -14,6 +14,8 @@ pub(super) struct Merge {
     sources: Vec<Source>,
     /// The image that was given last.
     image: Vec<u8>,
+    /// The run and the frame that it is of.
+    place: Option<(Arc<Run>, usize)>,
 }
 
 /// A run that is read, or the images that one shall be made of.
@@ -55,7 +57,7 @@ impl Merge {
         for source in &mut sources {
             source.advance(storage, job)?;
         }
-        Ok(Self { job, sources, image: Vec::new() })
+        Ok(Self { job, sources, image: Vec::new(), place: None })
     }
 
     /// The next host's hash and image.
@@ -69,12 +71,19 @@ impl Merge {
         let source = &self.sources[at];
         self.image.clear();
         self.image.extend_from_slice(&source.buffer[source.rest.start..][..first.length]);
+        self.place = source.run.clone().map(|run| (run, source.frame - 1));
         for source in &mut self.sources[at..] {
             if source.head.as_ref().is_some_and(|head| head.hash == hash && head.key == key) {
                 source.advance(storage, self.job)?;
             }
         }
         Ok(Some((hash, &self.image)))
+    }
+
+    /// The image that was given last, from a run, says what cannot be.
+    pub(super) fn damaged(&self, storage: &impl Storage, reason: &'static str) -> CheckpointError {
+        let (run, frame) = self.place.as_ref().expect("it was given, from a run");
+        run.damaged(storage, *frame, reason)
     }
 }
 

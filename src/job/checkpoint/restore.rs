@@ -3,7 +3,7 @@ use std::io::{self, BufReader};
 use super::frames::{FrameReader, HOSTS, SUMMARY};
 use super::idle::Idle;
 use super::kept::KeptJournal;
-use super::store::{FILES, RUN, io_error, name};
+use super::store::{FILES, io_error, name};
 use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
@@ -85,7 +85,7 @@ pub(in crate::job) fn reread<S: Storage>(
     let mut missing: Option<u64> = None;
     // Nothing more is replayed once a host could not be brought back.
     let mut recalled = Ok(());
-    let (mut journal, recovery) =
+    let opened =
         FileJournal::open_needed(journal, checkpoints.job, journal_options, &needs, synced, |position, record| {
             if let Record::Resumed { output } = record {
                 missing = missing.filter(|end| *end <= output);
@@ -99,8 +99,12 @@ pub(in crate::job) fn reread<S: Storage>(
             if recalled.is_ok() {
                 recalled = replay.record(position, &record, has, |key| checkpoints.host(key));
             }
-        })?;
-    recalled.map_err(|error| CheckpointError::of_io(error, checkpoints.storage.path(RUN)))?;
+        });
+    let (mut journal, recovery) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return Err(CheckpointError::of_journal(error, damaged, checkpoint.is_some())),
+    };
+    recalled.map_err(|error| CheckpointError::of_io(error, checkpoints.storage.path("")))?;
     journal.record(&Record::Resumed { output: replay.output() })?;
     journal.sync()?;
     let whole = checkpoints.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);

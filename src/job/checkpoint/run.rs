@@ -91,8 +91,14 @@ impl Run {
         buffer.resize(usize::try_from(end - offset).unwrap_or(usize::MAX), 0);
         let read = storage.read_at(&name, offset, buffer).map_err(|source| io_error("read", storage, &name, source))?;
         let images = payload(&buffer[..read], self.number, frame as u64);
-        let images = images.map_err(|reason| CheckpointError::Damaged { path: storage.path(&name), offset, reason })?;
+        let images = images.map_err(|reason| self.damaged(storage, frame, reason))?;
         Ok(HEAD..HEAD + images.len())
+    }
+
+    /// The error for a frame that is not what it should be.
+    pub(super) fn damaged(&self, storage: &impl Storage, frame: usize, reason: &'static str) -> CheckpointError {
+        let path = storage.path(&name(RUN, self.number));
+        CheckpointError::Damaged { path, offset: self.frames[frame].1, reason }
     }
 
     /// Reads the image of a host into a buffer, and says where in it that is; `None` where this run does not have it. One read.
