@@ -27,6 +27,7 @@ mod frames;
 mod groups;
 mod growth;
 mod interval;
+mod line;
 mod options;
 mod plan;
 mod probes;

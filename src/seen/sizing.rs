@@ -1,5 +1,6 @@
 use super::Layout;
 use super::exact::slots_for;
+use super::line::Line;
 use super::probes::{LANE_PROBES, LINE_BITS};
 
 /// How large a filter is, and what follows from it: pure arithmetic, nothing is allocated.
@@ -43,8 +44,7 @@ impl Sizing {
         match layout {
             Layout::Blocked => {
                 let probes = LANE_PROBES * if rate < TWO_PROBES_A_LANE_BELOW { 2 } else { 1 };
-                let load = solve(|load| line_rate(load, probes), rate);
-                Self::rounded(layout, count / load * LINE_BITS as f64, probes)
+                Self::rounded(layout, count / Line::load_at(rate, probes) * LINE_BITS as f64, probes)
             }
             Layout::Counting | Layout::Partitioned | Layout::Standard => {
                 // The formula for the rate, solved for m; the best k is the one with the fewest bits.
@@ -106,7 +106,7 @@ impl Sizing {
     /// The share of new URLs that are taken for seen after `urls` distinct ones were shown.
     pub fn rate(&self, urls: f64) -> f64 {
         match self.layout {
-            Layout::Blocked => line_rate(urls / self.lines(), self.probes),
+            Layout::Blocked => self.line(urls).rate,
             Layout::Counting | Layout::Standard => self.flat_rate(urls),
             Layout::Partitioned => self.fill_ratio(urls).powf(f64::from(self.probes)),
             Layout::Exact | Layout::Verified => urls / 2_f64.powi(64),
@@ -116,7 +116,7 @@ impl Sizing {
     /// How many of `urls` distinct ones, shown one after the other, are taken for seen: the rate, added up over the fill.
     pub fn expected_lost(&self, urls: f64) -> f64 {
         match self.layout {
-            Layout::Blocked => self.lines() * lost_in_line(urls / self.lines(), self.probes),
+            Layout::Blocked => self.lines() * self.line(urls).lost,
             Layout::Counting | Layout::Partitioned | Layout::Standard => integral(|urls| self.rate(urls), urls),
             Layout::Exact | Layout::Verified => urls * self.rate(urls) / 2.0,
         }
@@ -160,6 +160,10 @@ impl Sizing {
         fill.powf(probes) * (1.0 + probes * (probes - 1.0) / 2.0 * variance / (fill * fill))
     }
 
+    fn line(&self, urls: f64) -> Line {
+        Line::at(urls / self.lines(), self.probes)
+    }
+
     fn lines(&self) -> f64 {
         (self.bits / LINE_BITS) as f64
     }
@@ -180,55 +184,8 @@ impl Sizing {
 
 /// The number of probes with the least cost.
 fn cheapest(probes: impl IntoIterator<Item = u32>, cost: impl Fn(u32) -> f64) -> u32 {
-    probes.into_iter().min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(1)
-}
-
-/// The mean false-positive rate of a line, over a Poisson distributed load with this mean.
-fn line_rate(mean_load: f64, probes: u32) -> f64 {
-    poisson(mean_load).map(|(load, weight, _)| weight * rate_at_load(load, probes)).sum()
-}
-
-/// The integral of [`line_rate`] from an empty line to this mean load: since the chance of a load `j`, integrated over the mean from
-/// 0 to `x`, is the chance at `x` of more than `j`.
-fn lost_in_line(mean_load: f64, probes: u32) -> f64 {
-    poisson(mean_load).map(|(load, _, more)| more * rate_at_load(load, probes)).sum()
-}
-
-/// The false-positive rate of a line that holds `load` URLs: all 8 lanes, which fill independently, must hold the probed bits.
-fn rate_at_load(load: f64, probes: u32) -> f64 {
-    let lane = if probes == LANE_PROBES {
-        -(load * (-1.0 / LANE_BITS).ln_1p()).exp_m1()
-    } else {
-        // Two probes in one lane: both bits set, or the one that both chose.
-        let one_clear = (1.0 - 1.0 / LANE_BITS).powf(2.0 * load);
-        let both_clear = (1.0 - 2.0 / LANE_BITS).powf(2.0 * load);
-        1.0 - 2.0 * one_clear + one_clear / LANE_BITS + both_clear * (1.0 - 1.0 / LANE_BITS)
-    };
-    lane.max(0.0).powi(8)
-}
-
-/// The Poisson distribution: each count, its chance, and the chance of more; until what is left is below 1e-18 of it.
-fn poisson(mean: f64) -> impl Iterator<Item = (f64, f64, f64)> {
-    let ends = to_u64(mean + 14.0 * mean.sqrt() + 40.0);
-    let weight = move |count: u64, ln_factorial: f64| {
-        if mean > 0.0 {
-            (count as f64 * mean.ln() - mean - ln_factorial).exp()
-        } else {
-            f64::from(u8::from(count == 0))
-        }
-    };
-    let weights: Vec<f64> = (0..=ends)
-        .scan(0.0, |ln_factorial, count| {
-            *ln_factorial += (count.max(1) as f64).ln();
-            Some(weight(count, *ln_factorial))
-        })
-        .collect();
-    // Summed from the small end, so that the far tail keeps its digits.
-    let mut more = vec![0.0; weights.len()];
-    for count in (1..weights.len()).rev() {
-        more[count - 1] = more[count] + weights[count];
-    }
-    weights.into_iter().zip(more).enumerate().map(|(count, (weight, more))| (count as f64, weight, more))
+    let costs = probes.into_iter().map(|probes| (cost(probes), probes));
+    costs.min_by(|(one, _), (other, _)| one.total_cmp(other)).map_or(1, |(_, probes)| probes)
 }
 
 /// The integral from 0 to `end`, by Simpson's rule; the rates that it serves are smooth.
@@ -242,16 +199,6 @@ fn integral(function: impl Fn(f64) -> f64, end: f64) -> f64 {
 /// `part / whole`, and 0 of nothing.
 pub(super) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
-}
-
-/// Where the growing function reaches `target`, between 0 and 2^16, to the last digits.
-fn solve(growing: impl Fn(f64) -> f64, target: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 65_536.0);
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        if growing(middle) > target { high = middle } else { low = middle }
-    }
-    low
 }
 
 /// Counts are not negative, and beyond 2^64 they saturate.
@@ -307,6 +254,35 @@ mod tests {
         close(Sizing { layout: Layout::Standard, bits: 2000, probes: 10 }.rate(100.0), 8.982_35e-5, 1e-4);
         close(Sizing { layout: Layout::Partitioned, bits: 2000, probes: 10 }.rate(100.0), 9.07e-5, 1e-3);
         assert_eq!(Sizing::with_bits(Layout::Standard, 1000, 10.0, None).probes, 7);
+    }
+
+    /// Sets that were saved by any version are merged by any other, and only where their layers are of one size.
+    #[test]
+    fn sizes_are_as_ever() {
+        const RATES: [f64; 5] = [0.1, 1e-2, 1e-4, 1e-6, 1e-9];
+        for (layout, urls, bits) in [
+            (Layout::Blocked, 1, [512; 5]),
+            (Layout::Blocked, 1000, [6144, 10_240, 24_064, 39_424, 86_016]),
+            (Layout::Blocked, 6_260_000, [36_804_096, 63_221_760, 147_778_560, 244_233_216, 536_915_456]),
+            (
+                Layout::Blocked,
+                1_000_000_000,
+                [5_879_181_312, 10_099_308_032, 23_606_795_776, 39_014_857_728, 85_769_164_288],
+            ),
+            (Layout::Exact, 1_000_000_000, [85_333_333_376; 5]),
+            (Layout::Partitioned, 1, [8, 15, 27, 42, 63]),
+            (Layout::Partitioned, 6_260_000, [30_100_131, 60_051_901, 120_022_708, 180_008_060, 270_012_090]),
+            (Layout::Standard, 1, [64; 5]),
+            (Layout::Standard, 1000, [4864, 9600, 19_200, 28_800, 43_200]),
+            (Layout::Standard, 6_260_000, [30_100_160, 60_051_904, 120_022_720, 180_008_064, 270_012_096]),
+            (
+                Layout::Standard,
+                1_000_000_000,
+                [4_808_327_424, 9_592_954_752, 19_172_954_816, 28_755_278_720, 43_132_918_080],
+            ),
+        ] {
+            assert_eq!(RATES.map(|rate| Sizing::new(layout, urls, rate).bits), bits, "{layout}, {urls} URLs");
+        }
     }
 
     #[test]

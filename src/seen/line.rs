@@ -1,0 +1,160 @@
+use super::probes::LANE_PROBES;
+use super::sizing::to_u64;
+
+/// What the lines of a blocked filter answer at a mean load, in URLs a line.
+///
+/// A line's load `J` is Poisson distributed, and what is wanted are means over it. For these, with `r(J)` the rate of a line that holds `J` URLs,
+/// the derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral that of `r(0) + ... + r(J - 1)`: so one walk
+/// over the loads gives all three.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    /// The share of new URLs that are taken for seen.
+    pub(super) rate: f64,
+    /// URLs taken for seen on the way from an empty line to this load: the integral of the rate.
+    pub(super) lost: f64,
+    /// The derivative of the rate.
+    slope: f64,
+}
+
+const LANE_BITS: f64 = 64.0;
+
+/// From here on a line is full, to 13 digits.
+const FULL: f64 = 4096.0;
+
+impl Line {
+    pub(super) fn at(mean_load: f64, probes: u32) -> Self {
+        let mean = mean_load.min(FULL);
+        // Outside of these the chances are below 1e-18 of the rest.
+        let spread = 14.0 * mean.sqrt() + 40.0;
+        let (least, most) = (to_u64((mean - spread).max(0.0)), to_u64(mean + spread));
+        // The first load's chance is called 1, and all are divided by their sum in the end.
+        let (mut chance, mut chances) = (1.0, 0.0);
+        let (mut rate_sum, mut lost_sum, mut slope_sum) = (0.0, 0.0, 0.0);
+        let (mut lane, mut lost) = (Lane::default(), 0.0);
+        let mut rate = lane.rate(probes);
+        for load in 0..=most {
+            lane.add(probes);
+            let next = lane.rate(probes);
+            if load >= least {
+                chances += chance;
+                rate_sum += chance * rate;
+                lost_sum += chance * lost;
+                slope_sum += chance * (next - rate);
+                chance *= mean / (load + 1) as f64;
+            }
+            lost += rate;
+            rate = next;
+        }
+        let lost = lost_sum / chances + (mean_load - mean);
+        Self { rate: rate_sum / chances, lost, slope: slope_sum / chances }
+    }
+
+    /// The mean load at which the rate is reached.
+    pub(super) fn load_at(rate: f64, probes: u32) -> f64 {
+        let (mut low, mut high) = (0.0, FULL);
+        // Where all lines held the same: a bit is set with the chance `rate^(1/k)`.
+        let ln_clear = (-rate.powf(1.0 / f64::from(probes))).ln_1p();
+        let mut load = (-ln_clear * LANE_BITS / f64::from(probes / LANE_PROBES)).min(FULL);
+        // Newton's steps with both axes logarithmic, where the curve is nearly straight: some five. Where one leads out of the
+        // bounds, halfway between them instead.
+        for _ in 0..100 {
+            let line = Self::at(load, probes);
+            *(if line.rate > rate { &mut high } else { &mut low }) = load;
+            let step = load * (rate / line.rate).powf(line.rate / (load * line.slope));
+            if (step - load).abs() <= load * 1e-9 {
+                // Each step doubles the digits.
+                return step;
+            }
+            load = if low < step && step < high { step } else { f64::midpoint(low, high) };
+        }
+        load
+    }
+}
+
+/// A lane of a line, by chances: all 8 fill alike, and independently.
+#[derive(Default)]
+struct Lane {
+    /// That a given bit is set.
+    one: f64,
+    /// That two given bits are.
+    both: f64,
+}
+
+impl Lane {
+    /// One more URL, with one or two probes a lane.
+    fn add(&mut self, probes: u32) {
+        for _ in 0..probes / LANE_PROBES {
+            self.both += (self.one - self.both) * 2.0 / LANE_BITS;
+            self.one += (1.0 - self.one) / LANE_BITS;
+        }
+    }
+
+    /// That all lanes hold the bits that a new URL probes; two in one lane may be the same.
+    fn rate(&self, probes: u32) -> f64 {
+        let held = if probes == LANE_PROBES { self.one } else { self.both + (self.one - self.both) / LANE_BITS };
+        held.powi(8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same means, term by term from their definitions.
+    fn by_definition(mean: f64, probes: u32) -> (f64, f64) {
+        let (mut ln_factorial, mut rate, mut lost, mut before) = (0.0, 0.0, 0.0, 0.0);
+        for load in 0..2000 {
+            let count = f64::from(load);
+            ln_factorial += count.max(1.0).ln();
+            let chance = (count * mean.ln() - mean - ln_factorial).exp();
+            let clear = |bits: f64| (1.0 - bits / 64.0).powf(count * f64::from(probes / 8));
+            let held = match probes {
+                8 => 1.0 - clear(1.0),
+                _ => (1.0 - clear(1.0)) / 64.0 + (1.0 - 2.0 * clear(1.0) + clear(2.0)) * 63.0 / 64.0,
+            };
+            rate += chance * held.powi(8);
+            lost += chance * before;
+            before += held.powi(8);
+        }
+        (rate, lost)
+    }
+
+    #[test]
+    fn rates_and_losses_are_the_means_by_definition() {
+        for probes in [8, 16] {
+            for step in 0..40 {
+                let load = 1e-3 * 1.4_f64.powi(step);
+                let (line, (rate, lost)) = (Line::at(load, probes), by_definition(load, probes));
+                assert!((line.rate / rate - 1.0).abs() < 1e-9, "{line:?}, not {rate} at {load}");
+                assert!((line.lost / lost - 1.0).abs() < 1e-9, "{line:?}, not {lost} at {load}");
+                let (below, above) = (Line::at(load * 0.9999, probes), Line::at(load * 1.0001, probes));
+                let slope = (above.rate - below.rate) / (load * 0.0002);
+                assert!((line.slope / slope - 1.0).abs() < 1e-6, "{line:?}, not {slope} at {load}");
+            }
+        }
+        let empty = Line::at(0.0, 8);
+        assert_eq!((empty.rate, empty.lost), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_full_line_takes_all_for_seen() {
+        for probes in [8, 16] {
+            let (full, fuller) = (Line::at(FULL, probes), Line::at(1e18, probes));
+            assert!((full.rate - 1.0).abs() < 1e-12, "{full:?}");
+            assert_eq!(fuller.rate.to_bits(), full.rate.to_bits());
+            assert!((fuller.lost / 1e18 - 1.0).abs() < 1e-12, "{fuller:?}");
+        }
+    }
+
+    /// However low or high: no step leads away, and none is too many.
+    #[test]
+    fn the_load_at_a_rate_has_that_rate() {
+        for probes in [8, 16] {
+            for rate in (1..1000).map(|step| 0.5_f64.powi(step)).chain([0.9, 0.99, 0.999]) {
+                let line = Line::at(Line::load_at(rate, probes), probes);
+                assert!((line.rate / rate - 1.0).abs() < 1e-12, "{line:?}, not {rate}");
+            }
+            assert!(Line::load_at(1.0 - f64::EPSILON, probes) <= FULL);
+        }
+    }
+}
