@@ -280,6 +280,20 @@ fn statistics_say_what_was_lost() {
 }
 
 #[test]
+fn one_figure_is_had_without_the_rest() {
+    for layout in LAYOUTS {
+        let seen = set(layout, 1000, 0.01, 4);
+        assert_eq!(seen.tests(), 0);
+        lost_on_the_way(&seen, 5000);
+        lost_on_the_way(&seen, 5000);
+        let SeenStatistics { merged, shards, .. } = seen.statistics();
+        assert_eq!((seen.tests(), seen.bytes()), (10_000, merged.bytes), "{layout}");
+        assert_eq!(merged.bytes, shards.iter().map(|shard| shard.bytes).sum::<u64>());
+        assert!(merged.bytes > merged.bytes_bookkeeping + merged.bits / 8 - 1, "{merged:?}");
+    }
+}
+
+#[test]
 fn wrong_options_are_named() {
     let error = |layout, capacity, rate, shards| {
         SeenSet::new(&options(layout, capacity, rate, shards)).map(drop).unwrap_err().to_string()

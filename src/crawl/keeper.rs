@@ -182,7 +182,7 @@ impl Keeper {
             pause = pause.max(began.elapsed());
             saved
         })?;
-        if gate.seen().statistics().merged.tests > 0 {
+        if gate.seen().tests() > 0 {
             draft.seen(gate.seen(), |lock| {
                 crew.frontier.with(|frontier| {
                     lock();

@@ -205,6 +205,16 @@ impl SeenSet {
         SeenStatistics::new(shards, self.recent_hits.load(Ordering::Relaxed))
     }
 
+    /// Questions asked that are remembered, repeated ones each time: as in the [`statistics`](Self::statistics), without the rest.
+    pub fn tests(&self) -> u64 {
+        (0..self.shards.len()).map(|index| self.lock(index).counts.tests).sum()
+    }
+
+    /// Memory allocated, in bytes: as in the [`statistics`](Self::statistics), without the rest.
+    pub fn bytes(&self) -> u64 {
+        (0..self.shards.len()).map(|index| self.lock(index).bytes()).sum()
+    }
+
     pub(super) fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
         self.try_lock(index).unwrap_or_else(|| {
             let mut shard = self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -193,7 +193,6 @@ impl Shard {
             row.bits += cells;
             row.bits_set += cells_set;
             row.probes = row.probes.max(sizing.probes);
-            row.bytes += filter.bytes() as u64;
             row.cardinality += came / passed;
             row.expected_lost += sizing.expected_lost(came) + came / passed - came;
             passed *= 1.0 - sizing.rate(came);
@@ -202,22 +201,30 @@ impl Shard {
             row.false_positive_rate_target = self.growth.rate();
         }
         row.false_positive_rate_estimated = 1.0 - passed;
-        row.bytes_bookkeeping = (size_of::<Self>() + self.layers.capacity() * size_of::<Layer>()) as u64;
-        if let Some(audit) = &self.audit {
-            row.bytes_bookkeeping += audit.bytes() as u64;
-            row.audit = Some(audit.statistics());
-        }
+        row.audit = self.audit.as_ref().map(Audit::statistics);
         if let Some(verified) = &self.verified {
             let urls = verified.len() as f64;
             let sizing = Sizing { layout: Layout::Verified, bits: row.bits, probes: row.probes };
             (row.cardinality, row.expected_lost) = (urls, sizing.expected_lost(urls));
             row.false_positive_rate_estimated = sizing.rate(urls);
-            row.bytes_bookkeeping += verified.bytes() as u64;
             row.verified = Some(verified.statistics());
         }
-        row.bytes += row.bytes_bookkeeping;
+        (row.bytes, row.bytes_bookkeeping) = (self.bytes(), self.bytes_bookkeeping());
         row.finish();
         row
+    }
+
+    /// Memory allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        let filters: usize = self.layers.iter().map(|layer| layer.filter.bytes()).sum();
+        filters as u64 + self.bytes_bookkeeping()
+    }
+
+    /// Of it, what is beside the filters.
+    fn bytes_bookkeeping(&self) -> u64 {
+        let audit = self.audit.as_ref().map_or(0, Audit::bytes);
+        let verified = self.verified.as_ref().map_or(0, Verified::bytes);
+        (size_of::<Self>() + self.layers.capacity() * size_of::<Layer>() + audit + verified) as u64
     }
 
     fn probes(&self, fingerprint: Fingerprint) -> Probes {

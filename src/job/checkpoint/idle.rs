@@ -142,7 +142,7 @@ impl Idle {
 
     /// From here on, these are the runs that are looked into.
     pub(super) fn publish(&self, runs: Vec<Arc<Run>>) {
-        let filter = self.0.filter.get().map_or(0, |filter| filter.statistics().merged.bytes);
+        let filter = self.0.filter.get().map_or(0, SeenSet::bytes);
         let memory = usize::try_from(filter).unwrap_or(usize::MAX) + runs.iter().map(|run| run.memory()).sum::<usize>();
         *self.0.runs.write().unwrap_or_else(PoisonError::into_inner) = runs;
         self.0.memory.store(memory, Ordering::Relaxed);

@@ -50,7 +50,7 @@ impl<K: ?Sized, F: Fn(FingerprintKey, &K) -> Fingerprint> Contender<K> for Seen<
     }
 
     fn bytes(&self) -> u64 {
-        self.set.statistics().merged.bytes
+        self.set.bytes()
     }
 
     fn rate(&self, keys: f64) -> f64 {
