@@ -61,7 +61,8 @@ mod tests {
                 status: (i % 3 > 0).then_some(200 + i % 5),
                 error: (i % 3 == 0).then(|| "timeout".to_owned()),
                 content_type: Some(format!("a/{}", i % 300)),
-                timings: Timings { first_byte_ms: f64::from(i), total_ms: f64::from(i) * 2.5 },
+                // Each time is counted more than once.
+                timings: Timings { first_byte_ms: f64::from(i % 100), total_ms: f64::from(i % 100) * 2.5 },
                 links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0 },
                 ..PageRecord::default()
             };
@@ -69,9 +70,9 @@ mod tests {
         }
         carried.seeds = (3, 4);
         let read = Carried::read(&carried.to_bytes()).unwrap();
-        assert_eq!(read, carried);
+        assert!(read == carried, "each count of each time");
         let p99 = |carried: &Carried| carried.tally.pages.first_byte.quantile(0.99);
-        assert!(p99(&read) > Duration::from_millis(900));
+        assert!(p99(&read) > Duration::from_millis(90));
         assert_eq!(p99(&read), p99(&carried));
         assert_eq!(Carried::read(b"{}"), Some(Carried::default()), "of a version that kept less");
         assert_eq!(Carried::read(b"no"), None);
