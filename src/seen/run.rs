@@ -46,6 +46,12 @@ impl Run {
         Ok(page.binary_search_by_key(&bits, |bytes| u64::from_le_bytes(*bytes)).is_ok())
     }
 
+    /// As a disk does that fails.
+    #[cfg(test)]
+    pub(super) fn lose(&self) {
+        self.file.set_len(0).unwrap();
+    }
+
     /// Those from place `at` on, as many as fit in the buffer. Reading moves the file's one cursor, so nobody else may read meanwhile: the
     /// shard's lock sees to it.
     fn read<'a>(&self, at: u64, bytes: &'a mut [u8]) -> io::Result<&'a [[u8; WIDTH]]> {
@@ -69,7 +75,9 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     pub(super) fn new(directory: &Path) -> io::Result<Self> {
-        let file = nameless(directory)?;
+        /// How many were made.
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let file = nameless(directory, &COUNT)?;
         Ok(Self { to: BufWriter::with_capacity(PIECE * WIDTH, file), len: 0, firsts: Vec::new(), last: None })
     }
 
@@ -156,12 +164,15 @@ pub(crate) fn is_leftover(name: &str) -> bool {
     name.starts_with(NAME.0) && name.ends_with(NAME.1)
 }
 
-/// A file of this process alone.
-fn nameless(directory: &Path) -> io::Result<File> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
+/// The name that a file of this process has for a moment.
+fn name(number: u64) -> String {
+    format!("{}{}-{number}{}", NAME.0, std::process::id(), NAME.1)
+}
+
+/// A file of this process alone; `count` has the number of its name.
+fn nameless(directory: &Path, count: &AtomicU64) -> io::Result<File> {
     loop {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("{}{}-{number}{}", NAME.0, std::process::id(), NAME.1));
+        let path = directory.join(name(count.fetch_add(1, Ordering::Relaxed)));
         match File::options().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => return fs::remove_file(&path).map(|()| file),
             // Of a process that had this number before, and died.
@@ -187,7 +198,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for len in [0, 1, 2, 511, 512, 513, 1024, 20_000_u64] {
             let run = run(directory.path(), (0..len).map(|count| count * 3 + 1));
-            assert_eq!(run.len(), len);
+            assert_eq!((run.len(), run.bytes() as u64), (len, 8 * len.div_ceil(512)));
             let held = |bits| run.holds(bits, &mut 0).unwrap();
             for bits in 0..len * 3 + 3 {
                 assert_eq!(held(bits), bits % 3 == 1 && bits < len * 3, "{bits} of {len}");
@@ -195,6 +206,21 @@ mod tests {
             assert!(!held(u64::MAX));
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "a file has kept its name");
+    }
+
+    #[test]
+    fn a_name_that_a_dead_process_left_is_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        for number in [0, 1, 3] {
+            fs::write(directory.path().join(name(number)), "").unwrap();
+        }
+        let count = AtomicU64::new(0);
+        for next in [3, 5] {
+            nameless(directory.path(), &count).unwrap();
+            assert_eq!(count.load(Ordering::Relaxed), next);
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "and stays");
+        assert!(is_leftover(&name(0)) && !is_leftover("seen-set") && !is_leftover("old.run"));
     }
 
     #[test]

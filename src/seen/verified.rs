@@ -258,13 +258,28 @@ impl Union<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::*;
+
+    /// Even over their space, whatever the counts.
+    fn probes(count: u64) -> Probes {
+        Probes::new(Fingerprint::from_bits(count.wrapping_mul(0x9e37_79b9_7f4a_7c15)), 0)
+    }
+
+    fn shown(counts: std::ops::Range<u64>) -> Verified {
+        let mut verified = Verified::new(std::env::temp_dir(), 0);
+        counts.for_each(|count| assert_eq!(verified.check(probes(count), Sighting::New), Sighting::New));
+        verified
+    }
 
     #[test]
     fn no_slot_is_taken_for_the_fingerprint_0() {
-        let mut verified = Verified::new(std::env::temp_dir(), 0);
-        let zero = Probes::new(Fingerprint::from_bits(0), 0);
-        assert_eq!([Sighting::Seen; 2].map(|answer| verified.check(zero, answer)), [Sighting::New, Sighting::Seen]);
+        let mut verified = shown(0..0);
+        assert_eq!(
+            [Sighting::Seen; 2].map(|answer| verified.check(probes(0), answer)),
+            [Sighting::New, Sighting::Seen]
+        );
     }
 
     #[test]
@@ -277,5 +292,76 @@ mod tests {
         assert_eq!((verified.runs.len(), verified.fresh.len()), (1, 0));
         assert!((0..512).all(|count| verified.holds(probes(count))));
         assert!(verified.counts.pages_read == 0 && verified.counts.from_memory >= 511, "{:?}", verified.counts);
+    }
+
+    #[test]
+    fn what_is_in_memory_is_a_256th_of_what_is_on_disk() {
+        let mut verified = shown(0..0);
+        assert_eq!(verified.bytes(), 8 * (1024 + 512 * 4 / 3 + 1), "those that are recent, and those that are fresh");
+        let (mut fresh, mut written) = (0, 0);
+        for count in 0..400_000 {
+            let (stored, runs) = (verified.stored(), verified.runs.len());
+            verified.check(probes(count), Sighting::New);
+            fresh += 1;
+            assert_eq!(verified.len(), count + 1);
+            assert!(verified.recent.len() >= 2 * fresh, "{} of {fresh} are recent", verified.recent.len());
+            if verified.stored() > stored {
+                assert_eq!((verified.stored(), fresh as u64), (count + 1, (stored / 256).max(512)));
+                // What was added is in the last run, with those that it took in.
+                written += verified.runs.last().unwrap().len() * 8;
+                assert!(verified.runs.len() <= runs + 1 && verified.counts.bytes_written == written);
+                fresh = 0;
+            }
+        }
+        let rows = verified.statistics();
+        assert_eq!((rows.disk_bytes, rows.bytes_written), (verified.stored() * 8, written));
+        assert!(written > rows.disk_bytes && rows.runs <= 4, "{rows:?}");
+    }
+
+    #[test]
+    fn where_the_disk_cannot_be_read_the_filters_answer_stands() {
+        let mut verified = shown(0..600);
+        verified.runs[0].lose();
+        let unknown = (1000..1100).map(probes);
+        assert!(unknown.clone().all(|probes| verified.check(probes, Sighting::Seen) == Sighting::Seen));
+        assert!(unknown.clone().all(|probes| verified.check(probes, Sighting::New) == Sighting::New));
+        assert!(unknown.clone().all(|probes| verified.check(probes, Sighting::Seen) == Sighting::Seen));
+        let VerifiedCounts { failures, rescued, .. } = verified.counts;
+        assert!(failures > 90 && failures <= 100 && rescued == 0, "{:?}", verified.counts);
+        assert_eq!(verified.failure().unwrap().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn of_failures_the_first_is_told() {
+        let mut verified = shown(0..600);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        verified.directory = file.path().to_owned();
+        for count in 600..1200 {
+            verified.check(probes(count), Sighting::New);
+        }
+        verified.runs[0].lose();
+        verified.check(probes(5000), Sighting::Seen);
+        assert_eq!(verified.counts.failures, 2);
+        assert_ne!(verified.failure().unwrap().kind(), ErrorKind::UnexpectedEof, "the write came first");
+    }
+
+    #[test]
+    fn a_union_holds_both_and_has_counted_as_both() {
+        let (mut ours, mut theirs) = (shown(0..700), shown(500..2000));
+        for verified in [&mut ours, &mut theirs] {
+            for count in 0..2500 {
+                verified.check(probes(count * 3), Sighting::Seen);
+            }
+        }
+        let before = [ours.counts, theirs.counts];
+        ours.absorb(&theirs).unwrap();
+        let VerifiedCounts { lookups, from_memory, rescued, pages_read, bytes_written, failures } = ours.counts;
+        let sum = |count: fn(&VerifiedCounts) -> u64| before.iter().map(count).sum::<u64>();
+        assert!(pages_read > 0 && failures == 0);
+        assert_eq!((lookups, rescued), (5000, sum(|counts| counts.rescued)));
+        assert_eq!((pages_read, from_memory), (sum(|counts| counts.pages_read), sum(|counts| counts.from_memory)));
+        assert_eq!(bytes_written, sum(|counts| counts.bytes_written) + ours.len() * 8);
+        assert!((0..2000).chain((0..2500).map(|count| count * 3)).all(|count| ours.holds(probes(count))));
+        assert_eq!(ours.len(), 2000 + (2000..7500).filter(|count| count % 3 == 0).count() as u64);
     }
 }
