@@ -4,6 +4,8 @@
 //! `CRASH_ROUNDS=1000 cargo test --release --test crash -- --nocapture` kills so often; every tenth time twice.
 #![cfg(all(feature = "cli", unix))]
 
+mod outputs;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -13,6 +15,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crawler::simulate::{Server, SimulateOptions, TruthOptions, Verdict, World};
+use outputs::{pages, report};
 use tempfile::TempDir;
 
 const DELAY: Duration = Duration::from_millis(5);
@@ -78,23 +81,6 @@ impl Web {
 }
 
 const SEED: [&str; 1] = ["http://www.simulated.test/"];
-
-/// Each page's record by its key; panics where one is there twice or half.
-fn pages(job: &Path) -> BTreeMap<String, serde_json::Value> {
-    let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
-    assert!(text.is_empty() || text.ends_with('\n'), "the last record is whole");
-    let mut pages = BTreeMap::new();
-    for line in text.lines() {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        let key = record["key"].as_str().unwrap().to_owned();
-        assert!(pages.insert(key.clone(), record).is_none(), "{key} is there twice");
-    }
-    pages
-}
-
-fn report(job: &Path) -> serde_json::Value {
-    serde_json::from_slice(&fs::read(job.join("report.json")).unwrap()).unwrap()
-}
 
 /// Asks the newest snapshot of the seen set for these URLs: how many it has not seen.
 fn unseen(job: &Path, pages: &BTreeMap<String, serde_json::Value>) -> usize {

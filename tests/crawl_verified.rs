@@ -1,6 +1,8 @@
 //! Crawls in the verified layout, by the real command: nothing lost to a filter that errs often, and a disk that fails is told.
 #![cfg(feature = "cli")]
 
+mod outputs;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -39,19 +41,13 @@ impl Desk {
         self.0.path().join("job")
     }
 
-    /// The keys of the pages recorded; each once.
+    /// The keys of the pages recorded.
     fn pages(&self) -> BTreeSet<String> {
-        let text = fs::read_to_string(self.job().join("pages.jsonl")).unwrap();
-        let mut keys = BTreeSet::new();
-        for line in text.lines() {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert!(keys.insert(record["key"].as_str().unwrap().to_owned()), "twice: {line}");
-        }
-        keys
+        outputs::pages(&self.job()).into_keys().collect()
     }
 
     fn report(&self) -> serde_json::Value {
-        serde_json::from_slice(&fs::read(self.job().join("report.json")).unwrap()).unwrap()
+        outputs::report(&self.job())
     }
 }
 

@@ -44,6 +44,19 @@ fn drain(frontier: &mut Frontier<impl Journal>, mut now: Timestamp) -> Vec<(Stri
     }
 }
 
+/// Answers nothing until a host is retired, and says when that was.
+fn fail(frontier: &mut Frontier<impl Journal>) -> Timestamp {
+    let mut now = NOW;
+    while frontier.statistics().retired_hosts == 0 {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => _ = frontier.complete(lease, Outcome::Failed(Failure::Connect), now).unwrap(),
+            Next::Wait(until) => now = until,
+            next => panic!("{next:?}"),
+        }
+    }
+    now
+}
+
 #[test]
 fn none_goes_early_and_none_a_second_late() {
     let mut frontier = Frontier::new(&options()).unwrap();
@@ -122,14 +135,7 @@ fn a_retired_host_is_asked_nothing_more() {
     let mut frontier = Frontier::new(&options()).unwrap();
     frontier.seed("http://a.example/", NOW).unwrap();
     frontier.schedule("http://a.example/1", NOW + DAY).unwrap();
-    let mut now = NOW;
-    while frontier.statistics().retired_hosts == 0 {
-        match frontier.next(now).unwrap() {
-            Next::Fetch(lease) => _ = frontier.complete(lease, Outcome::Failed(Failure::Connect), now).unwrap(),
-            Next::Wait(until) => now = until,
-            next => panic!("{next:?}"),
-        }
-    }
+    let now = fail(&mut frontier);
     assert_eq!(frontier.schedule("http://a.example/2", now).unwrap(), Some(Refusal::HostRetired));
     assert_eq!(frontier.gate().refusals().of(Refusal::HostRetired), 1);
     assert_eq!((frontier.statistics().scheduled, frontier.gate().admitted()), (1, 2));
@@ -285,14 +291,7 @@ fn a_retired_host_has_nothing_to_forget() {
     options.seen.layout = Layout::Exact;
     let mut frontier = Frontier::new(&options).unwrap();
     frontier.seed("http://a.example/", NOW).unwrap();
-    let mut now = NOW;
-    while frontier.statistics().retired_hosts == 0 {
-        match frontier.next(now).unwrap() {
-            Next::Fetch(lease) => _ = frontier.complete(lease, Outcome::Failed(Failure::Connect), now).unwrap(),
-            Next::Wait(until) => now = until,
-            next => panic!("{next:?}"),
-        }
-    }
+    let now = fail(&mut frontier);
     assert_eq!(frontier.forget("http://a.example/").unwrap(), Removal::Kept);
     assert_eq!(frontier.seed("http://a.example/", now).unwrap(), Some(Refusal::Seen));
 }

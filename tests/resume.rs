@@ -1,6 +1,8 @@
 //! A crawl that was stopped goes on: by the real command, on a simulated web.
 #![cfg(feature = "cli")]
 
+mod outputs;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,19 +50,13 @@ impl Desk {
         self.run(&[&["resume", "job"], flags].concat())
     }
 
-    /// The keys of the pages recorded; each once.
+    /// The keys of the pages recorded.
     fn pages(&self) -> BTreeSet<String> {
-        let text = fs::read_to_string(self.job().join("pages.jsonl")).unwrap();
-        let mut keys = BTreeSet::new();
-        for line in text.lines() {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert!(keys.insert(record["key"].as_str().unwrap().to_owned()), "twice: {line}");
-        }
-        keys
+        outputs::pages(&self.job()).into_keys().collect()
     }
 
     fn report(&self) -> serde_json::Value {
-        serde_json::from_slice(&fs::read(self.job().join("report.json")).unwrap()).unwrap()
+        outputs::report(&self.job())
     }
 
     /// The newest file of this kind in the job's frontier.

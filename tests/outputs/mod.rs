@@ -1,0 +1,24 @@
+//! What a crawl by the command has left in its job directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Each page's record by its key; panics where one is there twice or half.
+pub(crate) fn pages(job: &Path) -> BTreeMap<String, Value> {
+    let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'), "the last record is whole");
+    let mut pages = BTreeMap::new();
+    for line in text.lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let key = record["key"].as_str().unwrap().to_owned();
+        assert!(pages.insert(key.clone(), record).is_none(), "{key} is there twice");
+    }
+    pages
+}
+
+pub(crate) fn report(job: &Path) -> Value {
+    serde_json::from_slice(&fs::read(job.join("report.json")).unwrap()).unwrap()
+}
