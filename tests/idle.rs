@@ -228,6 +228,7 @@ proptest! {
         for most in [0, 1, 3, 100] {
             prop_assert_eq!(here.frontier.top_hosts(most), away.frontier.top_hosts(most));
         }
+        prop_assert_eq!(here.frontier.hosts_by_requests(), away.frontier.hosts_by_requests());
         for host in 0..8 {
             prop_assert_eq!(here.account(host), away.account(host));
         }

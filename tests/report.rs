@@ -77,6 +77,7 @@ fn crawled(requests: usize) -> Report {
         tally: &tally,
         frontier: frontier.statistics(),
         top_hosts: &frontier.top_hosts(10),
+        hosts_by_requests: &frontier.hosts_by_requests(),
         politeness: &politeness,
         judged: (politeness.sends(), politeness.violations()),
         checkpoints: None,
@@ -94,6 +95,7 @@ fn each_url_is_in_one_place_whenever_the_crawl_stops() {
         assert_eq!(urls.admitted, urls.fetched + urls.failed + urls.queued, "{requests}: {urls:?}");
         assert_eq!(pages.wire_bytes, 10 * urls.fetched);
         assert_eq!(hosts.top[0].requests, requests.min(6) as u64);
+        assert_eq!(hosts.by_requests.iter().map(|bucket| bucket.hosts).sum::<u64>(), hosts.known);
         assert_eq!((politeness.requests, politeness.violations), (requests.min(6) as u64, 0));
         assert_eq!(seen.merged.inserted, urls.admitted + urls.refused["robots"]);
     }

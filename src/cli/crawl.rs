@@ -82,6 +82,7 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
         tally: &finished.tally,
         frontier: finished.frontier,
         top_hosts: &finished.top_hosts,
+        hosts_by_requests: &finished.hosts_by_requests,
         politeness: &finished.politeness,
         judged: finished.judged,
         seen: finished.gate.seen().statistics(),

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::address::CanonicalUrl;
 use crate::frontier::{
-    Admission, Arena, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostStatistics, Journal, Refusal,
-    Timestamp,
+    Admission, Arena, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostSpread, HostStatistics, Journal,
+    Refusal, Timestamp,
 };
 use crate::job::checkpoint::CheckpointError;
 
@@ -63,6 +63,8 @@ pub struct Finished {
     pub frontier: FrontierStatistics,
     /// The hosts with the most requests.
     pub top_hosts: Vec<HostStatistics>,
+    /// How many hosts have had how many requests.
+    pub hosts_by_requests: HostSpread,
     /// The judge of the delays, from the send times.
     pub politeness: PolitenessWatch,
     /// The gate, with its counts and its seen set.
@@ -236,8 +238,9 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     fn finished(&self, checkpoints: Option<CheckpointCosts>, storage_error: Option<io::Error>) -> Finished {
         let crew = &self.crew;
         let clock = crew.frontier.clock();
-        let (frontier, top_hosts) =
-            crew.frontier.with(|frontier| (frontier.statistics(), frontier.top_hosts(TOP_HOSTS)));
+        let (frontier, top_hosts, hosts_by_requests) = crew
+            .frontier
+            .with(|frontier| (frontier.statistics(), frontier.top_hosts(TOP_HOSTS), frontier.hosts_by_requests()));
         let is_drained = frontier.queued == 0 && frontier.leased == 0;
         let end = if is_drained { FinishReason::Drained } else { FinishReason::MaxPages };
         let carried = crew.carried();
@@ -252,6 +255,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             tally: carried.tally,
             frontier,
             top_hosts,
+            hosts_by_requests,
             politeness: std::mem::take(&mut *lock(&crew.politeness)),
             gate: Arc::clone(crew.frontier.gate()),
             checkpoints,

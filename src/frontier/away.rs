@@ -13,7 +13,7 @@ use super::back::Back;
 use super::host::{Host, HostState};
 use super::schedule::MARK;
 use super::statistics::in_numbers;
-use super::{BadSlice, Frontier, HostStatistics, Journal, Politeness, Replay, Timestamp, image};
+use super::{BadSlice, Frontier, HostSpread, HostStatistics, Journal, Politeness, Replay, Timestamp, image};
 use crate::address::{CanonicalUrl, HostKey};
 
 /// The most of [`Frontier::top_hosts`] that are exact, whoever is away.
@@ -28,6 +28,7 @@ pub(super) struct Away {
     /// many requests now, or more, and are still here, or in memory: so the first hundred of both together are the first
     /// of all.
     pub(super) top: Vec<HostStatistics>,
+    pub(super) spread: HostSpread,
     /// The process before died, and nobody knows whom it asked last: until then, nobody is asked within their rest of this.
     pub(super) since: Option<Timestamp>,
 }
@@ -35,6 +36,7 @@ pub(super) struct Away {
 impl Away {
     fn left(&mut self, row: HostStatistics) {
         self.hosts += 1;
+        self.spread.add(row.requests);
         let place = self.top.partition_point(|other| most_first(other, &row).is_lt());
         if place < TOP {
             self.top.truncate(TOP - 1);
@@ -44,6 +46,7 @@ impl Away {
 
     fn came(&mut self, host: &Host) {
         self.hosts -= 1;
+        self.spread.remove(host.requests);
         self.top.retain(|row| row.host != host.key);
     }
 

@@ -31,6 +31,7 @@ mod rules;
 mod save;
 mod schedule;
 mod scope;
+mod spread;
 mod statistics;
 mod timestamp;
 mod trap;
@@ -53,6 +54,7 @@ pub use record::{DueRecord, Entry, HostRecord, Receipt, Record, RobotsRecord, Se
 pub use refusal::{Refusal, RefusalCounts};
 pub use replay::{BadSlice, Replay};
 pub use save::{Counts, Slice};
+pub use spread::HostSpread;
 pub use statistics::{FrontierStatistics, HostStatistics};
 pub use timestamp::Timestamp;
 pub use verdict::Verdict;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::away::most_first;
 use super::host::{Host, HostState};
-use super::{Frontier, Journal, Politeness};
+use super::{Frontier, HostSpread, Journal, Politeness};
 use crate::address::HostKey;
 
 /// The frontier in numbers.
@@ -91,6 +91,13 @@ impl<J: Journal> Frontier<J> {
         top.sort_unstable_by(most_first);
         top.truncate(most);
         top
+    }
+
+    /// How many hosts have had how many requests, those that left memory among them. O(hosts in memory).
+    pub fn hosts_by_requests(&self) -> HostSpread {
+        let mut spread = self.away.spread.clone();
+        self.hosts.iter().for_each(|host| spread.add(host.requests));
+        spread
     }
 }
 

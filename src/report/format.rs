@@ -176,12 +176,28 @@ pub struct Percentiles {
 pub struct Hosts {
     /// Hosts known.
     pub known: u64,
+    /// Of these, in memory when the crawl ended; the others wait on disk.
+    pub in_memory: u64,
     /// Hosts with URLs waiting when the crawl ended.
     pub active: u64,
     /// Hosts given up.
     pub retired: u64,
     /// Those with the most requests, most first.
     pub top: Vec<HostRow>,
+    /// How many have had how many requests, fewest first.
+    pub by_requests: Vec<HostBucket>,
+}
+
+/// How many hosts have had so many requests, robots.txt included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HostBucket {
+    /// The least.
+    pub from: u64,
+    /// The most.
+    pub to: u64,
+    /// Hosts.
+    pub hosts: u64,
 }
 
 /// One host.

@@ -22,6 +22,7 @@ mod text;
 pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    Checkpoints, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly, Urls,
+    Checkpoints, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated,
+    TooEarly, Urls,
 };
 pub use parts::Parts;

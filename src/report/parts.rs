@@ -1,14 +1,15 @@
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::{
-    Checkpoints, Cost, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated, TooEarly,
-    Urls,
+    Checkpoints, Cost, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings,
+    Simulated, TooEarly, Urls,
 };
 use crate::crawl::{
     CheckpointCosts, CrawlOptions, FinishReason, Latencies, NameCounts, PolitenessWatch, Tally, Traffic, Violation,
 };
-use crate::frontier::{FrontierStatistics, HostStatistics, RefusalCounts, Timestamp};
+use crate::frontier::{FrontierStatistics, HostSpread, HostStatistics, RefusalCounts, Timestamp};
 use crate::seen::SeenStatistics;
 
 /// What a report is made from: each floor's own counters.
@@ -40,6 +41,8 @@ pub struct Parts<'a> {
     pub frontier: FrontierStatistics,
     /// Hosts to show, most requests first.
     pub top_hosts: &'a [HostStatistics],
+    /// How many have had how many requests.
+    pub hosts_by_requests: &'a HostSpread,
     /// The judge of the delays, of the last run.
     pub politeness: &'a PolitenessWatch,
     /// Requests that it has seen, and how many of them came too early, in all runs.
@@ -81,9 +84,11 @@ impl Report {
             robots: Requests::from(&tally.robots),
             hosts: Hosts {
                 known: frontier.hosts,
+                in_memory: frontier.hosts_in_memory,
                 active: frontier.active_hosts,
                 retired: frontier.retired_hosts,
                 top: parts.top_hosts.iter().map(HostRow::from).collect(),
+                by_requests: parts.hosts_by_requests.buckets().map(HostBucket::from).collect(),
             },
             politeness: Politeness {
                 requests: parts.judged.0,
@@ -172,6 +177,12 @@ impl From<&HostStatistics> for HostRow {
     }
 }
 
+impl From<(RangeInclusive<u64>, u64)> for HostBucket {
+    fn from((requests, hosts): (RangeInclusive<u64>, u64)) -> Self {
+        Self { from: *requests.start(), to: *requests.end(), hosts }
+    }
+}
+
 impl From<&PolitenessWatch> for Politeness {
     fn from(watch: &PolitenessWatch) -> Self {
         let worst = |Violation { host, waited, delay }: &Violation| TooEarly {
@@ -245,6 +256,7 @@ mod tests {
             tally: &tally,
             frontier,
             top_hosts: &[top],
+            hosts_by_requests: &HostSpread::default(),
             politeness: &politeness,
             judged: (politeness.sends(), politeness.violations()),
             checkpoints: None,

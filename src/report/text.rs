@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
 use super::page::Page;
-use super::{HostRow, Percentiles, Report, Simulated};
+use super::{HostBucket, HostRow, Hosts, Percentiles, Report, Simulated};
 use crate::crawl::FinishReason;
 use crate::seen::ShardStatistics;
 
@@ -199,10 +199,13 @@ impl Report {
     }
 
     fn hosts(&self, page: &mut Page) {
-        let [known, active, retired] = [self.hosts.known, self.hosts.active, self.hosts.retired].map(thousands);
-        page.heading(&format!("Hosts: {known} known, {active} with URLs queued, {retired} given up"));
+        let Hosts { known, in_memory, active, retired, ref top, ref by_requests } = self.hosts;
+        let [all, in_memory, active, retired] = [known, in_memory, active, retired].map(thousands);
+        page.heading(&format!(
+            "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {retired} given up"
+        ));
         let mut rows = vec![["most requests", "requests", "queued", "failures", "delay", ""].map(str::to_owned)];
-        for HostRow { host, requests, queued, failures, delay_ms, retired } in &self.hosts.top {
+        for HostRow { host, requests, queued, failures, delay_ms, retired } in top {
             rows.push([
                 host.clone(),
                 thousands(*requests),
@@ -213,6 +216,15 @@ impl Report {
             ]);
         }
         page.table(&rows);
+        for HostBucket { from, to, hosts } in by_requests {
+            let times = match from {
+                0 => "never".to_owned(),
+                1 => "once".to_owned(),
+                _ => format!("{} to {} times", thousands(*from), thousands(*to)),
+            };
+            let share = format!("{} of the known", percent(*hosts as f64, known as f64));
+            page.fact(&format!("hosts asked {times}"), &thousands(*hosts), &share);
+        }
         let judged = format!("of {} requests", thousands(self.politeness.requests));
         page.fact("requests that came too early", &thousands(self.politeness.violations), &judged);
     }
