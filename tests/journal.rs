@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Position, ScopeKind, Timestamp, Via,
+    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Position, Receipt, ScopeKind, Settled,
+    Standing, Timestamp, Via,
 };
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Needs, Record, Recovery, SyncPolicy};
 use proptest::prelude::*;
@@ -259,6 +260,34 @@ fn what_is_scheduled_is_written_as_ever() {
     let read = |_, record: Record<'_>| found.push(format!("{record:?}"));
     FileJournal::open(disk, JOB, &small(), Position::from_u64(0), read).unwrap();
     assert_eq!(found, [format!("{:?}", Record::Admitted(seed.entry())), format!("{due:?}")]);
+}
+
+/// By hand, from the picture.
+#[test]
+fn what_is_scheduled_again_is_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    let not_before = Some(Timestamp::from_micros(0x0102_0304));
+    let page = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, None) };
+    let due = Timestamp::from_micros(9);
+    let host = Standing { key: "https://example.org", due, failures: 3, has_answered: true, is_retired: false };
+    let (position, priority, attempts) = (Position::from_u64(0x20), 2, 1);
+    let receipt = Some(Receipt { end: 500, length: 7, checksum: 8 });
+    let settled = Settled { host, position, priority, attempts, done: true, receipt };
+    let at = journal.append_again(&settled, page.entry()).unwrap();
+    journal.flush(NOW).unwrap();
+    assert_eq!(Owned::from(journal.read(at).unwrap()), page);
+    let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+    let frame = b"\x5f\0\0\x07\x3a\0\
+        \x0d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\0\0\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0https://example.org\
+        \x10\x02\x01\x03\0\0\0\x04\x03\x02\x01\0\0\0\0https://example.org/";
+    assert_eq!(written[36..], *frame);
+    let mut found = Vec::new();
+    let disk = Disk::at(directory.path()).unwrap();
+    drop(journal);
+    let read = |_, record: Record<'_>| found.push(format!("{record:?}"));
+    FileJournal::open(disk, JOB, &small(), Position::from_u64(0), read).unwrap();
+    assert_eq!(found, [format!("{:?}", Record::Again { settled, entry: page.entry() })]);
 }
 
 /// A journal of several segments, all flushed.

@@ -160,10 +160,7 @@ fn a_page_comes_again_at_its_depth_and_as_it_was_found() {
                 if lease.url().ends_with("/b") {
                     outcome = frontier.redirect(&lease, 301, "/b?utm_source=x", now).unwrap();
                 } else {
-                    let before = frontier.statistics().scheduled;
                     assert_eq!(frontier.schedule_again(&lease, now + DAY).unwrap(), None);
-                    let is_page = lease.kind() == LeaseKind::Page;
-                    assert_eq!(frontier.statistics().scheduled, before + u64::from(is_page), "no robots.txt");
                     frontier.links(&lease, ["/b"], now).unwrap();
                 }
                 if lease.url().ends_with("=x") {
@@ -174,12 +171,76 @@ fn a_page_comes_again_at_its_depth_and_as_it_was_found() {
                     assert_eq!(lease.redirects(), u8::from(rounds == 0));
                     rounds += 1;
                 }
+                let is_again = lease.kind() == LeaseKind::Page && !lease.url().ends_with("/b");
+                let before = frontier.statistics().scheduled;
                 frontier.complete(lease, outcome, now).unwrap();
+                assert_eq!(frontier.statistics().scheduled, before + u64::from(is_again), "no robots.txt");
             }
             Next::Wait(until) => now = until,
             next => panic!("{next:?}"),
         }
     }
+}
+
+/// A page whose record is lost with the power is asked for once more, and so was not scheduled again; that holds, too, where
+/// another record came to stand in its place that looks like it.
+#[test]
+fn a_page_that_was_not_kept_was_not_scheduled_again() {
+    for is_kept in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let open = |has: bool| {
+            let open_options = OpenOptions::default();
+            Frontier::open_with(directory.path(), &options(), &open_options, |_| has, NOW).unwrap()
+        };
+        let mut frontier = open(true);
+        for page in ["http://a.example/", "http://b.example/"] {
+            frontier.seed(page, NOW).unwrap();
+            let Next::Fetch(lease) = frontier.next(NOW).unwrap() else { panic!("it is due") };
+            assert_eq!(frontier.schedule_again(&lease, NOW + DAY).unwrap(), None);
+            let outcome = Outcome::response(&lease, 200, b"");
+            frontier.complete_with(lease, outcome, Some(b"record"), NOW).unwrap();
+        }
+        frontier.flush(NOW).unwrap();
+        for has in [is_kept, true, true] {
+            drop(frontier);
+            frontier = open(has);
+            let (statistics, admitted) = (frontier.statistics(), frontier.gate().admitted());
+            let told = (statistics.scheduled, statistics.queued, statistics.completed, admitted);
+            assert_eq!(told, if is_kept { (2, 0, 2, 4) } else { (0, 2, 0, 2) });
+        }
+        let again = NOW + if is_kept { DAY } else { seconds(1) };
+        let asked = drain(&mut frontier, NOW);
+        assert_eq!(asked, ["http://a.example/", "http://b.example/"].map(|page| (page.to_owned(), again)));
+    }
+}
+
+#[test]
+fn it_is_scheduled_again_only_where_it_is_done() {
+    let mut frontier = Frontier::new(&options()).unwrap();
+    frontier.seed("http://a.example/", NOW).unwrap();
+    let mut now = NOW;
+    for (status, scheduled) in [(503, 0), (200, 1)] {
+        let lease = loop {
+            match frontier.next(now).unwrap() {
+                Next::Fetch(lease) => break lease,
+                Next::Wait(until) => now = until,
+                next => panic!("{next:?}"),
+            }
+        };
+        // What is said last holds.
+        for wait in [DAY, 2 * DAY] {
+            assert_eq!(frontier.schedule_again(&lease, now + wait).unwrap(), None);
+        }
+        let error = Frontier::new(&options()).unwrap().schedule_again(&lease, now).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "it is another's");
+        let outcome = Outcome::response(&lease, status, b"");
+        frontier.complete(lease, outcome, now).unwrap();
+        let statistics = frontier.statistics();
+        assert_eq!((statistics.scheduled, statistics.queued), (scheduled, 1 - scheduled));
+    }
+    assert_eq!(frontier.gate().admitted(), 2);
+    let asked = drain(&mut frontier, now);
+    assert_eq!((asked.len(), asked[0].1.since(now)), (1, 2 * DAY));
 }
 
 #[test]

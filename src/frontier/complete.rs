@@ -62,21 +62,23 @@ impl<J: Journal> Frontier<J> {
         record: Option<&[u8]>,
         now: Timestamp,
     ) -> io::Result<Completion> {
-        let number = lease.host;
-        if lease.frontier != self.id {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, ForeignLease));
+        self.check_is_out(&lease)?;
+        self.count.leased -= 1;
+        match lease.position {
+            Some(position) => self.complete_page(&lease, position, outcome, record, now),
+            None => self.complete_robots(&lease, outcome, now),
         }
-        match (self.hosts[number].state, lease.position) {
-            (HostState::Leased { position, .. }, Some(lent)) if position == lent => {
-                self.count.leased -= 1;
-                self.complete_page(&lease, lent, outcome, record, now)
-            }
-            (HostState::LeasedRobots, None) => {
-                self.count.leased -= 1;
-                self.complete_robots(&lease, outcome, now)
-            }
-            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, ForeignLease)),
-        }
+    }
+
+    /// Whether this frontier has lent it, and not got it back.
+    pub(super) fn check_is_out(&self, lease: &Lease) -> io::Result<()> {
+        let is_out = lease.frontier == self.id
+            && match (self.hosts[lease.host].state, lease.position) {
+                (HostState::Leased { position, .. }, Some(lent)) => position == lent,
+                (HostState::LeasedRobots, None) => true,
+                _ => false,
+            };
+        if is_out { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, ForeignLease)) }
     }
 
     fn complete_page(
@@ -88,9 +90,11 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> io::Result<Completion> {
         let same = Queued { position, priority: lease.priority, attempts: lease.attempt - 1 };
+        // Of no use where it is tried again: then its next lease is asked.
+        let again = self.again.remove(&position);
         let setback = match outcome {
             Outcome::Released => return Ok(self.requeue(lease.host, same, now)),
-            Outcome::Moved { to } => return self.follow(lease, same, &to, record, now),
+            Outcome::Moved { to } => return self.follow(lease, same, &to, again, record, now),
             Outcome::Failed(failure) => Some(Setback::failed(failure)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
                 self.answer(lease.host, status, retry_after)
@@ -104,24 +108,32 @@ impl<J: Journal> Frontier<J> {
         if setback.is_none() {
             self.rest(lease.host, self.hosts[lease.host].delay(&self.politeness), now);
         }
-        self.settle(lease.host, same, is_done, record, now)
+        self.settle(lease, same, is_done, again, record, now)
     }
 
     /// The page leaves the queue, or is queued again with one try less, and the journal has it.
     fn settle(
         &mut self,
-        number: u32,
+        lease: &Lease,
         same: Queued,
         done: bool,
+        again: Option<Timestamp>,
         record: Option<&[u8]>,
         now: Timestamp,
     ) -> io::Result<Completion> {
+        let number = lease.host;
+        let entry = again.filter(|_| done).map_or(Ok(None), |at| self.entry_again(lease, at));
         let Queued { position, priority, attempts } = same;
         let attempts = attempts.saturating_add(1);
         let receipt = record.filter(|_| done).map(|record| Receipt::of(record, self.count.output));
         let host = self.hosts[number].standing();
         let settled = Settled { host, position, priority, attempts, done, receipt };
-        if let Err(error) = self.journal.note(&Record::Settled(settled)) {
+        let noted = match entry {
+            Ok(Some(entry)) => self.journal.append_again(&settled, entry).map(|at| self.scheduled_again(&entry, at)),
+            Ok(None) => self.journal.note(&Record::Settled(settled)).map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = noted {
             self.requeue(number, same, now);
             return Err(error);
         }
@@ -143,6 +155,7 @@ impl<J: Journal> Frontier<J> {
         lease: &Lease,
         same: Queued,
         to: &str,
+        again: Option<Timestamp>,
         record: Option<&[u8]>,
         now: Timestamp,
     ) -> io::Result<Completion> {
@@ -157,7 +170,7 @@ impl<J: Journal> Frontier<J> {
         };
         if let Some(refusal) = refusal {
             self.gate.refuse(refusal);
-            return self.settle(lease.host, same, true, record, now);
+            return self.settle(lease, same, true, again, record, now);
         }
         // The entry last: once the journal has it, it is what is queued.
         let moved = self.note_host(lease.host, None).and_then(|_| {

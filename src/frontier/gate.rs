@@ -119,6 +119,11 @@ impl Gate {
         self.admitted.fetch_add(urls, Ordering::Relaxed);
     }
 
+    /// Takes back that URLs were admitted.
+    pub(super) fn retract(&self, urls: u64) {
+        self.admitted.fetch_sub(urls, Ordering::Relaxed);
+    }
+
     /// What the seeds opened so far.
     pub(super) fn roots(&self) -> Vec<String> {
         self.scope.roots().iter().map(ToString::to_string).collect()

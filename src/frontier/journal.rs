@@ -1,6 +1,6 @@
 use std::io;
 
-use super::{Entry, Record, Timestamp};
+use super::{Entry, Record, Settled, Timestamp};
 
 /// Where an entry stands in the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +31,16 @@ pub trait Journal {
     /// # Errors
     /// Where the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
+
+    /// Appends that a page's lease came back and that the page was scheduled again, and says where that entry stands. A journal
+    /// that outlives its process keeps both or neither: else a crash would leave a page that is never asked for again, or twice.
+    ///
+    /// # Errors
+    /// Where the storage fails; nothing was appended then.
+    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
+        let _ = settled;
+        self.append(entry)
+    }
 
     /// Appends what is no admission, and says where it stands. Nothing, in memory: it serves to make a frontier again.
     ///

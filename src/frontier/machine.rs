@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::hint::black_box;
 use std::io;
@@ -76,6 +77,8 @@ pub struct Frontier<J: Journal = Arena> {
     pub(super) front: Front,
     pub(super) agenda: Agenda,
     pub(super) schedule: Schedule,
+    /// Pages that are lent out and, once they are done, scheduled again: when.
+    pub(super) again: BTreeMap<Position, Timestamp>,
     pub(super) clock: RulesClock,
     pub(super) count: Count,
 }
@@ -132,6 +135,7 @@ impl<J: Journal> Frontier<J> {
             front: Front::default(),
             agenda: Agenda::default(),
             schedule: Schedule::default(),
+            again: BTreeMap::new(),
             clock: RulesClock::default(),
             count: Count::default(),
         }

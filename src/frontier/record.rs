@@ -7,6 +7,13 @@ use crate::address::{Fingerprint, FingerprintKey};
 pub enum Record<'a> {
     /// A URL passed the gate and was queued, or scheduled.
     Admitted(Entry<'a>),
+    /// A page's lease came back, and the page was scheduled again.
+    Again {
+        /// How it came back.
+        settled: Settled<'a>,
+        /// What was scheduled.
+        entry: Entry<'a>,
+    },
     /// A page's lease came back.
     Settled(Settled<'a>),
     /// The time of a URL that was scheduled had come: it was queued.

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, LeaseKind, Position, Record, Refusal, Timestamp};
+use super::host::HostState;
+use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, Position, Record, Refusal, Timestamp};
 use crate::address::Canonicalizer;
 use crate::seen::Removal;
 
@@ -60,27 +61,46 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// As [`schedule`](Self::schedule), of the page that `lease` is for, as it was found: at its depth, so that no page comes
-    /// nearer to a seed by it. To be called before the lease is completed. A robots.txt is asked for again without it: nothing
-    /// is scheduled then.
+    /// nearer to a seed by it. To be called before the lease is completed, and to no effect where that leads to another try: the
+    /// next lease is to be asked then. So the page is done and scheduled at once, and whenever the process dies, it
+    /// waits once. A robots.txt is asked for again without it: nothing is scheduled then.
     ///
     /// # Errors
-    /// As `schedule`.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) with [`ForeignLease`](super::ForeignLease) where another frontier lent it.
     pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> io::Result<Option<Refusal>> {
-        if lease.kind() == LeaseKind::Robots {
+        self.check_is_out(lease)?;
+        let Some(position) = lease.position() else { return Ok(None) };
+        let found = |url| Found { url, depth: lease.depth(), via: lease.via(), redirects: 0, referrer: None };
+        let url = self.gate.canonicalizer().canonicalize(lease.url());
+        // The limits may be lower than when it was admitted.
+        let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate.pass(&found(url)));
+        if let Err(refusal) = verdict {
+            self.gate.refuse(refusal);
+            return Ok(Some(refusal));
+        }
+        self.again.insert(position, at);
+        Ok(None)
+    }
+
+    /// The entry by which a page that is done is scheduled again; `None` where its host was retired.
+    pub(super) fn entry_again<'a>(&mut self, lease: &'a Lease, at: Timestamp) -> io::Result<Option<Entry<'a>>> {
+        if self.hosts[lease.host].state == HostState::Retired {
+            self.gate.refuse(Refusal::HostRetired);
             return Ok(None);
         }
-        let url = match self.gate.canonicalizer().canonicalize(lease.url()) {
-            Ok(url) => url,
-            // The limits are lower than when it was admitted.
-            Err(error) => {
-                let refusal = Refusal::from(&error);
-                self.gate.refuse(refusal);
-                return Ok(Some(refusal));
-            }
-        };
         let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
         // The way to it begins anew: a page that is reached by a redirect each time would be refused after some.
-        self.schedule_found(&Found { url, depth: lease.depth(), via: lease.via(), redirects: 0, referrer }, at)
+        let (wire, depth, via, priority) = (lease.url(), lease.depth(), lease.via(), lease.priority);
+        let not_before = Some(at);
+        Ok(Some(Entry { wire, depth, priority, via, redirects: 0, referrer, replaces: None, not_before }))
+    }
+
+    /// The journal has it.
+    pub(super) fn scheduled_again(&mut self, entry: &Entry<'_>, position: Position) {
+        if let (Ok(url), Some(at)) = (self.gate.canonicalizer().canonicalize(entry.wire), entry.not_before) {
+            self.gate.remember(&url, entry, |_| false, true);
+            self.schedule.push(at, position);
+        }
     }
 
     /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled or lent out, it stays

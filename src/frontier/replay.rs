@@ -12,7 +12,7 @@ use super::{
     Counts, DueRecord, Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt,
     Record, Refusal, RobotsRecord, Settled, Standing, Timestamp, image,
 };
-use crate::address::{Canonicalizer, Fingerprint};
+use crate::address::{CanonicalUrl, Canonicalizer, Fingerprint};
 use crate::seen::SeenSet;
 
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
@@ -44,9 +44,20 @@ pub struct Replay {
     /// Pages of hosts that were done, and whose records are lost. They are queued in the end: what came off their queue later
     /// stood behind them, and would be taken for what follows URLs that robots.txt disallows.
     lost: BTreeMap<Position, (u32, Queued)>,
-    /// Pages that are done, as [`lost`](Self::lost) has them, and where their records end: the output may still prove to have
-    /// been shorter.
-    done: Vec<(u64, u32, Queued)>,
+    /// Pages that are done: the output may still prove to have been shorter.
+    done: Vec<Done>,
+}
+
+/// A page that is done.
+#[derive(Debug)]
+struct Done {
+    /// Where its record ends.
+    end: u64,
+    /// As [`lost`](Replay::lost) would have it.
+    number: u32,
+    queued: Queued,
+    /// When it is asked for again, and the entry that says so.
+    again: Option<(Timestamp, Position)>,
 }
 
 /// A slice that is none.
@@ -133,12 +144,8 @@ impl Replay {
         self.records += 1;
         match record {
             Record::Admitted(entry) => self.admitted(position, entry, host)?,
-            Record::Settled(settled) => {
-                let is_counted = position < self.counted_to;
-                let is_there = is_counted || settled.receipt.as_ref().is_none_or(has);
-                self.recall(settled.host.key, host)?;
-                self.settled(position, settled, is_there);
-            }
+            Record::Settled(settled) => self.settled(position, settled, None, has, host)?,
+            Record::Again { settled, entry } => self.settled(position, settled, Some(entry), has, host)?,
             Record::Due(record) => self.due(position, record, host)?,
             Record::Forgotten { fingerprint } if !self.has_shard(*fingerprint, position) => {
                 // A layout that cannot has noted none.
@@ -228,10 +235,7 @@ impl Replay {
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let is_new = position >= self.counted_to;
         if let Some(at) = entry.not_before {
-            self.gate.remember(&url, entry, |fingerprint| self.has_shard(fingerprint, position), is_new);
-            if !self.was_scheduled(at, position) {
-                self.schedule.push(at, position);
-            }
+            self.scheduled(position, &url, entry, at);
             return Ok(());
         }
         let number = self.recall_or_add(url.origin(), host)?;
@@ -248,6 +252,14 @@ impl Replay {
             self.queue_last(number, entry.priority, position, is_new);
         }
         Ok(())
+    }
+
+    fn scheduled(&mut self, position: Position, url: &CanonicalUrl, entry: &Entry<'_>, at: Timestamp) {
+        let is_new = position >= self.counted_to;
+        self.gate.remember(url, entry, |fingerprint| self.has_shard(fingerprint, position), is_new);
+        if !self.was_scheduled(at, position) {
+            self.schedule.push(at, position);
+        }
     }
 
     /// Of the schedule as it was at this record, this was the URL that went first. Where it is not, the piece that would have
@@ -269,8 +281,24 @@ impl Replay {
         Ok(())
     }
 
-    fn settled(&mut self, position: Position, settled: &Settled<'_>, is_there: bool) {
+    /// `again` is what the page was scheduled by again. Where its record is lost it is asked for once more, and was not.
+    fn settled(
+        &mut self,
+        position: Position,
+        settled: &Settled<'_>,
+        again: Option<&Entry<'_>>,
+        has: impl FnOnce(&Receipt) -> bool,
+        host: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
         let is_new = position >= self.counted_to;
+        let is_there = !is_new || settled.receipt.as_ref().is_none_or(has);
+        self.recall(settled.host.key, host)?;
+        if let Some((entry, at)) = again.and_then(|entry| Some((entry, entry.not_before?)))
+            && is_there
+            && let Ok(url) = self.canonicalizer.canonicalize(entry.wire)
+        {
+            self.scheduled(position, &url, entry, at);
+        }
         let done = settled.done && is_there;
         let Settled { position: page, priority, attempts, .. } = *settled;
         let number = self.known(&settled.host, position);
@@ -280,7 +308,7 @@ impl Replay {
             self.count.completed += u64::from(done && !is_again);
             self.count.retries += u64::from(!settled.done);
         }
-        let Some(number) = number else { return };
+        let Some(number) = number else { return Ok(()) };
         let queued = Queued { position: page, priority, attempts };
         let before = Queued { attempts: attempts.saturating_sub(1), ..queued };
         if !is_again && !settled.done {
@@ -289,9 +317,11 @@ impl Replay {
             self.lost.insert(page, (number, before));
         } else if let Some(receipt) = settled.receipt.filter(|_| is_new && !is_again) {
             self.count.output = receipt.end;
-            self.done.push((receipt.end, number, before));
+            let again = again.and_then(|entry| Some((entry.not_before?, position)));
+            self.done.push(Done { end: receipt.end, number, queued: before, again });
         }
         self.stands(number, &settled.host, is_new);
+        Ok(())
     }
 
     fn host(&mut self, position: Position, record: &HostRecord<'_>) {
@@ -338,9 +368,12 @@ impl Replay {
 
     /// The output was cut to so many bytes. What is there now may be what was there before, or look like it.
     fn resumed(&mut self, output: u64) {
-        while let Some((_, number, queued)) = self.done.pop_if(|(end, ..)| *end > output) {
+        while let Some(Done { number, queued, again, .. }) = self.done.pop_if(|done| done.end > output) {
             self.lost.insert(queued.position, (number, queued));
             self.count.completed -= 1;
+            if again.is_some_and(|(at, position)| self.schedule.remove(at, position)) {
+                self.gate.retract(1);
+            }
         }
         self.count.output = self.count.output.min(output);
     }

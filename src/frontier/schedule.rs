@@ -62,6 +62,20 @@ impl Schedule {
         Some(position)
     }
 
+    /// Takes this one away, and says whether it was there. O(URLs of that second).
+    pub(super) fn remove(&mut self, at: Timestamp, position: Position) -> bool {
+        if !self.holds(at, position) {
+            return false;
+        }
+        let mut queue = self.seconds.remove(&second(at)).expect("it holds one");
+        let others: Vec<_> = self.positions(&queue).filter(|other| *other != position).collect();
+        self.len -= self.back.clear(&mut queue);
+        for other in others {
+            self.put(second(at), other);
+        }
+        true
+    }
+
     /// Whether this one waits in it. O(URLs of that second).
     pub(super) fn holds(&self, at: Timestamp, position: Position) -> bool {
         let queue = self.seconds.get(&second(at));

@@ -24,6 +24,13 @@ impl<'a> Fields<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
+    /// So many bytes, field by field.
+    pub(super) fn part(&mut self, length: usize) -> Result<Self, &'static str> {
+        let (part, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(Self(part))
+    }
+
     /// So many bytes, as text.
     pub(super) fn text(&mut self, length: usize) -> Result<&'a str, &'static str> {
         let (text, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;

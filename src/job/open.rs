@@ -5,7 +5,7 @@ use super::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Reread, rerea
 use super::journal::{Disk, JournalOptions, Recovery};
 use super::{Job, JobError};
 use crate::address::FingerprintKey;
-use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Position, Receipt, Record, Timestamp};
+use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Position, Receipt, Record, Settled, Timestamp};
 
 /// How a frontier is kept in its job.
 #[derive(Clone, Copy, Debug)]
@@ -219,6 +219,10 @@ impl Journal for JobJournal {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         // The gate has remembered it already, and would refuse it when it is found again.
         self.journal.append(entry).inspect_err(|_| self.has_lost = true)
+    }
+
+    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
+        self.journal.append_again(settled, entry)
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {

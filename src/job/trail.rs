@@ -19,7 +19,7 @@ impl<'a> Trail<'a> {
     /// Takes the next record. Canonicalizes the URLs of its own host, and compares of others the beginning.
     pub(super) fn record(&mut self, position: Position, record: &Record<'_>, canonicalizer: &Canonicalizer) {
         match record {
-            Record::Admitted(entry) if entry.wire.starts_with(self.prefix) => {
+            Record::Admitted(entry) | Record::Again { entry, .. } if entry.wire.starts_with(self.prefix) => {
                 if canonicalizer.canonicalize(entry.wire).is_ok_and(|url| url.key() == self.url.key()) {
                     self.remembered = Some(Remembered::new(position, entry));
                 }
@@ -38,7 +38,11 @@ impl<'a> Trail<'a> {
                     remembered.reopen();
                 }
             }
-            Record::Admitted(_) | Record::Due(_) | Record::Forgotten { .. } | Record::Host(_) => {}
+            Record::Admitted(_)
+            | Record::Again { .. }
+            | Record::Due(_)
+            | Record::Forgotten { .. }
+            | Record::Host(_) => {}
         }
     }
 

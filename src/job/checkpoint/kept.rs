@@ -2,7 +2,7 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 
 use super::idle::Idle;
-use crate::frontier::{Entry, Journal, Position, Record, Timestamp};
+use crate::frontier::{Entry, Journal, Position, Record, Settled, Timestamp};
 use crate::job::journal::{Disk, FileJournal, Storage};
 
 /// The journal of a frontier that [checkpoints](super::Checkpoints) are written of: it knows the hosts that left memory, too.
@@ -37,6 +37,10 @@ impl<S: Storage> DerefMut for KeptJournal<S> {
 impl<S: Storage> Journal for KeptJournal<S> {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         self.journal.append(entry)
+    }
+
+    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
+        self.journal.append_again(settled, entry)
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {

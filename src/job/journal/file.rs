@@ -7,7 +7,7 @@ use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{Disk, JournalError, Needs, Storage, record};
-use crate::frontier::{Entry, HostRecord, Journal, Position, Record, RobotsRecord, Timestamp};
+use crate::frontier::{Entry, HostRecord, Journal, Position, Record, RobotsRecord, Settled, Timestamp};
 
 /// Bytes that are gathered before they are written without being asked for.
 const BUFFER: usize = 256 << 10;
@@ -295,9 +295,13 @@ impl<S: Storage> Journal for FileJournal<S> {
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
         match self.get(position)? {
-            Record::Admitted(entry) => Ok(entry),
+            Record::Admitted(entry) | Record::Again { entry, .. } => Ok(entry),
             _ => Err(JournalError::NoEntry(position).into()),
         }
+    }
+
+    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
+        Ok(self.record(&Record::Again { settled: *settled, entry })?)
     }
 
     fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {

@@ -64,6 +64,11 @@
 //!
 //! kind 6, a URL was taken from the seen set:
 //!           0  fingerprint, u64
+//!
+//! kind 7, a page's lease came back, and the page was scheduled again:
+//!           0  length    u16, of how it came back
+//!           2  settled   as kind 2
+//!              entry     as kind 1
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one that stood elsewhere, or in another job, and was left

@@ -16,6 +16,8 @@ const IS_RETIRED: u8 = 1 << 1;
 /// The flags of a lease that came back.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPT: u8 = 1 << 3;
+/// Bytes of the length of a record within one.
+const LENGTH: usize = 2;
 /// What a host's record says of its robots.txt.
 const SAME: u8 = 0;
 const MOVED: u8 = 1;
@@ -40,6 +42,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Resumed { .. } => 4,
         Record::Due(_) => 5,
         Record::Forgotten { .. } => 6,
+        Record::Again { .. } => 7,
     }
 }
 
@@ -51,6 +54,7 @@ pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
         Record::Resumed { output } => to.extend(output.to_le_bytes()),
         Record::Due(due) => write_due(due, to),
         Record::Forgotten { fingerprint } => to.extend(fingerprint.bits().to_le_bytes()),
+        Record::Again { settled, entry } => write_again(settled, entry, to),
     }
 }
 
@@ -63,6 +67,7 @@ pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
         4 => fields.u64().map(|output| Record::Resumed { output }),
         5 => read_due(&mut fields).map(Record::Due),
         6 => fields.u64().map(|bits| Record::Forgotten { fingerprint: Fingerprint::from_bits(bits) }),
+        7 => read_again(&mut fields),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -141,6 +146,22 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
     };
     host.key = fields.rest()?;
     Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipt })
+}
+
+fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, to: &mut Vec<u8>) {
+    let begin = to.len();
+    to.extend([0; LENGTH]);
+    write_settled(settled, to);
+    // A host's name has at most 253 bytes.
+    let length = u16::try_from(to.len() - begin - LENGTH).unwrap_or(u16::MAX);
+    to[begin..][..LENGTH].copy_from_slice(&length.to_le_bytes());
+    write_entry(entry, to);
+}
+
+fn read_again<'a>(fields: &mut Fields<'a>) -> Result<Record<'a>, &'static str> {
+    let length = u16::from_le_bytes(fields.take()?);
+    let settled = read_settled(&mut fields.part(length.into())?)?;
+    Ok(Record::Again { settled, entry: read_entry(fields)? })
 }
 
 fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
@@ -250,7 +271,8 @@ mod tests {
         records.extend(hosts);
         records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9 }));
         records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
-        records.push(Record::Admitted(Entry { not_before: Some(stale_at), ..entry }));
+        let scheduled = Entry { not_before: Some(stale_at), ..entry };
+        records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);
         records
     }
 
@@ -270,8 +292,8 @@ mod tests {
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(7, &[]), "kind");
-        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8), (12, 23)] {
+        assert_eq!(reason(8, &[]), "kind");
+        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8), (12, 23), (13, 2 + 47 + 23)] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             let kind = kind(&records()[at]);
@@ -282,10 +304,10 @@ mod tests {
                     "{kind}: {length} bytes"
                 );
             }
-            payload[0] |= 0x80;
+            payload[if kind == 7 { LENGTH } else { 0 }] |= 0x80;
             assert_eq!(reason(kind, &payload), "unknown flags");
         }
-        for at in [0, 3, 7, 10] {
+        for at in [0, 3, 7, 10, 13] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             payload.push(0xff);
