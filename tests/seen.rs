@@ -5,7 +5,10 @@ use std::sync::Barrier;
 use std::thread;
 
 use crawler::address::{Fingerprint, FingerprintKey};
-use crawler::seen::{Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, SeenStatistics, Sighting, Sizing};
+use crawler::seen::{
+    Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, SeenStatistics, ShardStatistics, Sighting, Sizing,
+    VerifiedStatistics,
+};
 use proptest::prelude::*;
 
 const LAYOUTS: [Layout; 6] =
@@ -198,6 +201,29 @@ fn growth_keeps_the_compound_rate() {
     }
 }
 
+/// Of a capacity that nobody knows: at the start, on the way, and beyond the hundred times that it is planned for.
+#[test]
+fn growth_from_a_start_stays_below_the_rate_all_the_way() {
+    let layouts = [Layout::Blocked, Layout::Counting, Layout::Partitioned, Layout::Standard];
+    for (layout, target) in layouts.into_iter().flat_map(|layout| [(layout, 0.01), (layout, 0.002)]) {
+        let mut options = options(layout, 1000, target, 4);
+        options.open_ended = true;
+        let seen = SeenSet::new(&options).unwrap();
+        let (mut shown, mut lost) = (0, 0);
+        for urls in [1000, 10_000, 100_000, 250_000] {
+            let more = fingerprints(0).skip(shown).take(urls - shown);
+            lost += more.filter(|&key| seen.insert(key) == Sighting::Seen).count();
+            shown = urls;
+            let rate = measured_rate(&seen, 50_000);
+            assert!(rate < target, "{layout}: {rate} for {target} at {urls} URLs");
+            let estimated = seen.statistics().merged.false_positive_rate_estimated;
+            let noise = 4.0 * (estimated / 50_000.0).sqrt() + 1e-4;
+            assert!((estimated - rate).abs() < noise, "{layout}: {rate}, {estimated} estimated");
+        }
+        assert!((lost as f64) < target * shown as f64, "{layout}: {lost} of {shown}");
+    }
+}
+
 #[test]
 fn a_set_that_must_not_grow_says_when_it_is_full() {
     for (layout, on_full) in LAYOUTS.into_iter().flat_map(|layout| [(layout, OnFull::Stop), (layout, OnFull::Warn)]) {
@@ -279,17 +305,88 @@ fn statistics_say_what_was_lost() {
     assert!(merged.fill_ratio > 0.3 && merged.fill_ratio < 0.7, "{}", merged.fill_ratio);
 }
 
+type Count = fn(&ShardStatistics) -> u64;
+
+/// In shards of different sizes, with layers, repetitions, batches and removals.
 #[test]
-fn one_figure_is_had_without_the_rest() {
+fn the_merged_row_is_made_of_the_shards_rows() {
     for layout in LAYOUTS {
-        let seen = set(layout, 1000, 0.01, 4);
-        assert_eq!(seen.tests(), 0);
-        lost_on_the_way(&seen, 5000);
-        lost_on_the_way(&seen, 5000);
+        let mut options = options(layout, 1000, 0.1, 4);
+        options.audit = 4;
+        let seen = SeenSet::new(&options).unwrap();
+        assert_eq!((seen.tests(), seen.statistics().merged.inserted), (0, 0));
+        // Into the first shard most fall, and into the second none.
+        let keys: Vec<_> = fingerprints(0).take(9000).filter(|&key| seen.shard_of(key) != 1).collect();
+        let first: Vec<_> =
+            keys.iter().copied().filter(|&key| seen.shard_of(key) == 0 || key.bits() % 3 == 0).collect();
+        seen.insert_batch(&first, &mut Vec::new());
+        seen.insert_batch(&first[..1000], &mut Vec::new());
+        for (place, &key) in keys.iter().enumerate() {
+            if place % 5 == 0 {
+                seen.insert(key);
+            } else if place < 200 && layout.forgets() {
+                seen.remove(key).unwrap();
+            }
+        }
+
         let SeenStatistics { merged, shards, .. } = seen.statistics();
-        assert_eq!((seen.tests(), seen.bytes()), (10_000, merged.bytes), "{layout}");
-        assert_eq!(merged.bytes, shards.iter().map(|shard| shard.bytes).sum::<u64>());
-        assert!(merged.bytes > merged.bytes_bookkeeping + merged.bits / 8 - 1, "{merged:?}");
+        assert_eq!((seen.tests(), seen.bytes()), (merged.tests, merged.bytes), "{layout}");
+        let sums: [(&str, Count); 12] = [
+            ("capacity", |row| row.capacity),
+            ("inserted", |row| row.inserted),
+            ("tests", |row| row.tests),
+            ("removed", |row| row.removed),
+            ("batches", |row| row.batches),
+            ("batched", |row| row.batched),
+            ("layers", |row| row.layers),
+            ("full", |row| row.full),
+            ("bits", |row| row.bits),
+            ("bits_set", |row| row.bits_set),
+            ("bytes", |row| row.bytes),
+            ("bytes_bookkeeping", |row| row.bytes_bookkeeping),
+        ];
+        for (name, count) in sums {
+            assert_eq!(count(&merged), shards.iter().map(count).sum::<u64>(), "{layout}: {name}");
+        }
+        let close = |name: &str, merged: f64, expected: f64| {
+            assert!((merged - expected).abs() <= 1e-9 * expected, "{layout}: {name} {merged}, not {expected}");
+        };
+        let sum = |value: fn(&ShardStatistics) -> f64| shards.iter().map(value).sum::<f64>();
+        close("cardinality", merged.cardinality, sum(|row| row.cardinality));
+        close("expected_lost", merged.expected_lost, sum(|row| row.expected_lost));
+        let rate = |row: &ShardStatistics| row.false_positive_rate_estimated;
+        close("rate", rate(&merged), sum(|row| row.false_positive_rate_estimated) / 4.0);
+        for row in shards.iter().chain([&merged]) {
+            close("fill", row.fill_ratio, row.bits_set as f64 / row.bits as f64);
+            close("mean rate", row.false_positive_rate_mean, row.expected_lost / row.cardinality.max(1e-9));
+            close("target", row.false_positive_rate_target, shards[3].false_positive_rate_target);
+        }
+        assert_eq!(Some(merged.probes), shards.iter().map(|row| row.probes).max());
+        let audits: Vec<_> = shards.iter().filter_map(|row| row.audit.as_ref()).collect();
+        if let Some(audit) = &merged.audit {
+            assert_eq!((audit.sample, audits.len()), (4, 4));
+            assert_eq!(audit.shown, audits.iter().map(|audit| audit.shown).sum::<u64>());
+            assert_eq!(audit.false_positives, audits.iter().map(|audit| audit.false_positives).sum::<u64>());
+            close("audited", audit.rate, audit.false_positives as f64 / audit.shown as f64);
+            close("audited", audit.lost, audit.rate * merged.cardinality);
+        }
+        let each: Vec<_> = shards.iter().filter_map(|row| row.verified.as_ref()).collect();
+        if let Some(verified) = &merged.verified {
+            let sum = |count: fn(&VerifiedStatistics) -> u64| each.iter().map(|row| count(row)).sum::<u64>();
+            assert_eq!((verified.lookups, verified.rescued), (sum(|row| row.lookups), sum(|row| row.rescued)));
+            assert_eq!((verified.runs, verified.disk_bytes), (sum(|row| row.runs), sum(|row| row.disk_bytes)));
+            assert_eq!(
+                (verified.pages_read, verified.from_memory),
+                (sum(|row| row.pages_read), sum(|row| row.from_memory))
+            );
+            assert_eq!((verified.bytes_written, verified.failures), (sum(|row| row.bytes_written), 0));
+        }
+        // What there is to merge is there.
+        assert!(merged.batches >= 2 && shards[1].tests == 0, "{merged:?}");
+        assert_eq!(shards[0].layers > 1, layout != Layout::Exact);
+        assert_eq!(merged.audit.is_some_and(|audit| audit.shown > 500 && audit.false_positives > 5), audits.len() == 4);
+        assert_eq!(merged.removed > 0, layout.forgets());
+        assert!(layout != Layout::Verified || merged.verified.is_some_and(|row| row.runs > 1 && row.lookups > 1000));
     }
 }
 
@@ -337,6 +434,19 @@ fn as_many_shards_as_allowed() {
     seen.insert_batch(&keys, &mut sightings);
     seen.insert_batch(&keys, &mut sightings);
     assert_eq!(sightings, vec![Sighting::Seen; 10_000]);
+}
+
+#[test]
+fn a_batch_takes_the_lock_of_each_of_its_shards_once() {
+    for shards in [1, 4, 256, 512, 4096] {
+        let seen = set(Layout::Blocked, 10_000, 0.01, shards);
+        let keys: Vec<_> = fingerprints(0).take(2 * 4096).collect();
+        seen.insert_batch(&keys, &mut Vec::new());
+        let distinct = |keys: &[Fingerprint]| keys.iter().map(|&key| seen.shard_of(key)).collect::<HashSet<_>>().len();
+        let locks = if shards == 1 { 1 } else { keys.chunks(4096).map(distinct).sum() };
+        let merged = seen.statistics().merged;
+        assert_eq!((merged.batches, merged.batched), (locks as u64, 8192), "{shards} shards");
+    }
 }
 
 proptest! {

@@ -1,18 +1,26 @@
 //! A set in another number of shards answers as before.
 
 use crawler::address::{Fingerprint, FingerprintKey};
-use crawler::seen::{Layout, SeenError, SeenOptions, SeenSet, Sighting};
+use crawler::seen::{Layout, OnFull, SeenError, SeenOptions, SeenSet, SeenStatistics, Sighting};
 
 fn key(count: u64) -> Fingerprint {
     FingerprintKey::from_u64(9).fingerprint_bytes(&count.to_le_bytes())
 }
 
-fn filled(layout: Layout, capacity: u64, shards: usize, urls: u64) -> SeenSet {
+fn options(layout: Layout, capacity: u64, shards: usize) -> SeenOptions {
     let mut options = SeenOptions::default();
     (options.layout, options.capacity, options.shards) = (layout, capacity, shards);
     (options.false_positive_rate, options.audit) = (0.05, 4);
     options.directory = Some(std::env::temp_dir());
-    let seen = SeenSet::new(&options).unwrap();
+    options
+}
+
+fn filled(layout: Layout, capacity: u64, shards: usize, urls: u64) -> SeenSet {
+    filled_as(&options(layout, capacity, shards), urls)
+}
+
+fn filled_as(options: &SeenOptions, urls: u64) -> SeenSet {
+    let seen = SeenSet::new(options).unwrap();
     for count in 0..urls {
         seen.insert(key(count));
     }
@@ -73,16 +81,59 @@ fn lines_that_divide_make_more_shards() {
     assert_eq!(odd.to_string(), "the blocked layout cannot reshard: its lines do not divide evenly among so many");
 }
 
+/// A shard made of shards, or of a part of one, has room for what it was made from, and no more.
+#[test]
+fn layers_have_the_room_of_those_they_were_made_of() {
+    for (before, after) in [(16, 16), (16, 4), (16, 1), (4, 16), (1, 4)] {
+        // The lines of 16 shards, side by side, divide again.
+        let seen = filled(Layout::Blocked, 20_000, 16, 10_000).reshard(before).unwrap();
+        let seen = seen.reshard(after).unwrap();
+        let statistics = seen.statistics();
+        assert_eq!(statistics.merged.capacity, 20_000, "{before} to {after}");
+        assert!(statistics.shards.iter().all(|shard| shard.capacity == 20_000 / after as u64));
+        let layers = |seen: &SeenSet| seen.statistics().merged.layers;
+        for count in 10_000..18_000 {
+            seen.insert(key(count));
+        }
+        assert_eq!(layers(&seen), after as u64, "{before} to {after}: nine tenths full");
+        for count in 18_000..24_000 {
+            seen.insert(key(count));
+        }
+        assert_eq!(layers(&seen), 2 * after as u64, "{before} to {after}: a fifth too many");
+    }
+}
+
+#[test]
+fn a_set_that_is_full_stays_so() {
+    let mut options = options(Layout::Blocked, 20_000, 16);
+    options.on_full = OnFull::Stop;
+    for (before, after) in [(16, 4), (16, 1), (4, 16), (1, 4)] {
+        for (urls, full) in [(10_000, 0), (25_000, after)] {
+            let seen = filled_as(&options, urls).reshard(before).unwrap().reshard(after).unwrap();
+            seen.insert(key(1 << 40));
+            assert_eq!(seen.is_full(), full > 0, "{before} to {after} with {urls}");
+            assert_eq!(seen.statistics().merged.full, full as u64, "{before} to {after} with {urls}");
+        }
+    }
+}
+
 #[test]
 fn fingerprints_that_are_kept_go_anywhere() {
     for layout in [Layout::Exact, Layout::Verified] {
         for (from, to) in [(16, 4), (4, 16), (1, 64), (64, 1)] {
             let seen = filled(layout, 10_000, from, 30_000);
             seen.insert(Fingerprint::from_bits(0));
-            let before = seen.statistics().merged;
+            // Some once more: of that only the counts know.
+            (0..1000).for_each(|count| assert_eq!(seen.insert(key(count)), Sighting::Seen));
+            let SeenStatistics { merged: before, shards, .. } = seen.statistics();
             let seen = seen.reshard(to).unwrap();
             let after = seen.statistics();
             assert_eq!(after.shards.len(), to);
+            for (index, shard) in after.shards.iter().enumerate() {
+                // A shard has what its parts had, and of parts the first all.
+                let parts = shards.iter().enumerate().filter(|(old, _)| old * to / from == index);
+                assert_eq!(shard.tests, parts.map(|(_, old)| old.tests).sum::<u64>(), "{from} to {to}: {index}");
+            }
             assert_eq!((after.merged.inserted, after.merged.tests), (before.inserted, before.tests));
             assert!((after.merged.cardinality - before.cardinality).abs() < 1e-6);
             let looked_up =

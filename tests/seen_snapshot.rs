@@ -40,6 +40,11 @@ fn load(file: &[u8]) -> Result<SeenSet, SnapshotError> {
     SeenSet::load_in(file, None, Some(&std::env::temp_dir()))
 }
 
+/// Both ways to make one of two.
+fn united(one: SeenSet, other: &SeenSet, in_memory: bool) -> Result<SeenSet, SnapshotError> {
+    if in_memory { one.union(other) } else { one.merge(&saved(other)[..]) }
+}
+
 /// Without where the fingerprints of the verified layout lie: in memory, or in how many runs.
 fn statistics(seen: &SeenSet) -> SeenStatistics {
     let mut statistics = seen.statistics();
@@ -203,8 +208,10 @@ fn sets_that_differ_are_not_merged() {
     let refused = |change: &dyn Fn(&mut SeenOptions)| {
         let mut options = base.clone();
         change(&mut options);
-        let other = saved(&filled(&options, 0..10));
-        filled(&base, 0..10).merge(&other[..]).unwrap_err().to_string()
+        let other = filled(&options, 0..10);
+        let [one, two] = [true, false].map(|in_memory| united(filled(&base, 0..10), &other, in_memory).unwrap_err());
+        assert_eq!(one.to_string(), two.to_string());
+        one.to_string()
     };
     assert_eq!(refused(&|o| o.layout = Layout::Exact), "cannot be merged: the layouts differ");
     assert_eq!(refused(&|o| o.shards = 4), "cannot be merged: the numbers of shards differ");
@@ -212,23 +219,82 @@ fn sets_that_differ_are_not_merged() {
     assert_eq!(refused(&|o| o.capacity = 2000), "cannot be merged: a layer's sizes differ");
     assert_eq!(refused(&|o| o.key = FingerprintKey::from_u64(1)), "keyed with another number than this job's");
     let counting = filled(&options(Layout::Counting, 100), 0..10);
-    let file = saved(&counting);
+    let other = filled(&options(Layout::Counting, 100), 0..10);
     assert_eq!(
-        counting.merge(&file[..]).unwrap_err().to_string(),
+        counting.union(&other).unwrap_err().to_string(),
         "cannot be merged: a URL in both would be counted twice, and outlive its removal"
     );
+    let longer = [&saved(&filled(&base, 0..10))[..], &[0]].concat();
+    let error = filled(&base, 0..10).merge(&longer[..]).unwrap_err();
+    assert!(matches!(error, SnapshotError::Damaged { reason: "bytes after the end", .. }), "{error}");
+}
+
+#[test]
+fn a_union_has_counted_what_both_have() {
+    for (layout, in_memory) in LAYOUTS.into_iter().flat_map(|layout| [(layout, true), (layout, false)]) {
+        if layout == Layout::Counting {
+            continue;
+        }
+        let options = options(layout, 1000);
+        let (one, other) = (filled(&options, (0..700).chain(0..10)), filled(&options, 600..1500));
+        let mut sightings = Vec::new();
+        for seen in [&one, &other] {
+            seen.insert_batch(&(500..600).map(key).collect::<Vec<_>>(), &mut sightings);
+        }
+        let [before, theirs] = [&one, &other].map(|seen| seen.statistics().merged);
+        let union = united(one, &other, in_memory).unwrap();
+        let after = union.statistics().merged;
+        assert_eq!((after.tests, after.inserted), (710 + 900 + 200, before.inserted + theirs.inserted), "{layout}");
+        assert_eq!((after.batches, after.batched), (before.batches + theirs.batches, 200));
+        if let (Some(audit), Some(before), Some(theirs)) = (after.audit, before.audit, theirs.audit) {
+            assert_eq!(audit.shown, before.shown + theirs.shown);
+            for count in 0..1500 {
+                union.insert(key(count));
+            }
+            assert_eq!(union.statistics().merged.audit.unwrap().shown, audit.shown, "all of both are held");
+        } else {
+            assert!(matches!(layout, Layout::Exact | Layout::Verified));
+        }
+    }
+}
+
+#[test]
+fn a_union_is_full_where_either_is_and_when_both_fill_it() {
+    for (layout, in_memory) in LAYOUTS.into_iter().flat_map(|layout| [(layout, true), (layout, false)]) {
+        if layout == Layout::Counting {
+            continue;
+        }
+        let mut options = options(layout, 1000);
+        options.on_full = OnFull::Stop;
+        let filled = |keys| filled(&options, keys);
+        for full in [filled(0..1500), filled(0..100)] {
+            let is_full = full.is_full();
+            let union = united(filled(0..100), &full, in_memory).unwrap();
+            assert_eq!(union.is_full(), is_full, "{layout}");
+            assert_eq!(union.statistics().merged.full, full.statistics().merged.full);
+            assert_eq!(united(full, &filled(0..100), in_memory).unwrap().is_full(), is_full);
+        }
+        // Half and half, and then the few that are too many.
+        let union = united(filled(0..480), &filled(480..960), in_memory).unwrap();
+        assert!(!union.is_full());
+        for count in 1000..1400 {
+            union.insert(key(count));
+        }
+        assert!(union.is_full(), "{layout}");
+    }
 }
 
 #[test]
 fn a_union_beyond_its_capacity_grows() {
     let options = options(Layout::Blocked, 1000);
-    let file = saved(&filled(&options, 700..1400));
-    let union = filled(&options, 0..700).merge(&file[..]).unwrap();
-    assert_eq!(union.statistics().merged.layers, 2);
-    for count in 2000..2050 {
-        union.insert(key(count));
+    for in_memory in [true, false] {
+        let union = united(filled(&options, 0..700), &filled(&options, 700..1400), in_memory).unwrap();
+        assert_eq!(union.statistics().merged.layers, 2);
+        for count in 2000..2050 {
+            union.insert(key(count));
+        }
+        assert_eq!(union.statistics().merged.layers, 4, "both shards hold 700 URLs in a layer for 500");
     }
-    assert_eq!(union.statistics().merged.layers, 4, "both shards hold 700 URLs in a layer for 500");
 }
 
 proptest! {
@@ -243,10 +309,7 @@ proptest! {
         let options = options(layout, if small { 200 } else { 4000 });
         let keys = || (0..one).chain(start..start + two);
         let other = filled(&options, start..start + two);
-        let unite = || {
-            let one = filled(&options, 0..one);
-            if in_memory { one.union(&other).unwrap() } else { one.merge(&saved(&other)[..]).unwrap() }
-        };
+        let unite = || united(filled(&options, 0..one), &other, in_memory).unwrap();
         let union = unite();
         prop_assert!(keys().all(|count| union.contains(key(count))));
         if !small {
