@@ -20,6 +20,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("clap", &["src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
     ("encoding_rs", &["src/crawl/charset.rs"]),
+    ("fearless_simd", &["src/seen/lanes.rs"]),
     // The simulated web compresses what the crawl decompresses.
     ("flate2", &["src/crawl/decode.rs", "src/simulate/gzip.rs"]),
     // `catch_unwind`.

@@ -449,6 +449,31 @@ fn a_batch_takes_the_lock_of_each_of_its_shards_once() {
     }
 }
 
+/// Layer after layer, errors of the filter and all: a batch is a faster way to ask the same.
+#[test]
+fn batches_grow_as_one_by_one() {
+    for layout in [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard] {
+        for (rate, shards) in [(0.1, 1), (1e-2, 4), (1e-5, 2)] {
+            let (together, apart) = (set(layout, 1000, rate, shards), set(layout, 1000, rate, shards));
+            let keys: Vec<_> = fingerprints(0).take(12_000).collect();
+            // Each is shown again, most of them when there are more layers.
+            let keys: Vec<_> =
+                keys.iter().zip(&keys[..6000]).flat_map(|(new, old)| [*new, *old]).chain(keys.clone()).collect();
+            let mut sightings = Vec::new();
+            for batch in keys.chunks(700) {
+                together.insert_batch(batch, &mut sightings);
+                let expected: Vec<_> = batch.iter().map(|key| apart.insert(*key)).collect();
+                assert_eq!(sightings, expected, "{layout}, {rate}");
+            }
+            let told = [together, apart].map(|set| set.statistics().merged);
+            let [one, other] =
+                told.map(|row| (row.layers, row.inserted, row.tests, row.bits_set, row.audit.map(|audit| audit.shown)));
+            assert_eq!(one, other, "{layout}, {rate}");
+            assert!(layout == Layout::Exact || one.0 > 2 * shards as u64, "{} layers", one.0);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

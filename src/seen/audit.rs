@@ -2,7 +2,7 @@ use super::Sighting;
 use super::exact::Exact;
 use super::interval::clopper_pearson;
 use super::sizing::share;
-use super::window::{NewInWindow, Window};
+use super::window::{Subset, Window};
 use crate::address::Fingerprint;
 
 /// The filter's true errors, counted over a small sample of fingerprint space (D6).
@@ -36,14 +36,14 @@ impl Audit {
 
     /// As [`check`](Self::check) for a whole window: of 32 windows, 31 have none of the sample, which is found out without a branch for each.
     #[inline]
-    pub(super) fn check_window(&mut self, window: Window<'_>, new: NewInWindow) {
+    pub(super) fn check_window(&mut self, window: Window<'_>, new: Subset) {
         if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {
             self.compare_window(window, new);
         }
     }
 
     #[cold]
-    fn compare_window(&mut self, window: Window<'_>, new: NewInWindow) {
+    fn compare_window(&mut self, window: Window<'_>, new: Subset) {
         for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
             self.check(fingerprint, new.sighting(place));
         }

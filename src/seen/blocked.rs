@@ -1,9 +1,8 @@
 use super::Sighting;
 use super::filter::Memory;
+use super::lanes::{self, Line, held, set};
 use super::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
-use super::window::prefetch;
-
-type Line = [u64; LANES];
+use super::window::{Subset, Window, prefetch};
 
 /// A Bloom filter in cache lines: all probes of a URL fall into one line, one or two into each of its lanes (Putze, Sanders and
 /// Singler 2009, "Cache-, hash- and space-efficient Bloom filters"). One line touched a test.
@@ -41,14 +40,7 @@ impl Blocked {
     #[inline]
     fn set(&mut self, probes: Probes, bits: Lanes) -> u64 {
         let lines = self.lines.as_mut_slice();
-        let slot = probes.slot(lines.len());
-        let mut missing = 0;
-        for (lane, word) in lines[slot].iter_mut().enumerate() {
-            let bit = 1 << bits.bit(lane);
-            missing += u64::from(*word & bit == 0);
-            *word |= bit;
-        }
-        missing
+        set(&mut lines[probes.slot(lines.len())], bits)
     }
 
     /// The same for the second bits: beside the way of the layers that have one.
@@ -84,14 +76,16 @@ impl Memory for Blocked {
         self.bits_set += missing;
         if missing == 0 { Sighting::Seen } else { Sighting::New }
     }
-}
 
-/// How many of these bits are set, one in each lane.
-///
-/// Here and in [`Blocked::set`] no branch hangs on a bit: a wrong guess would throw away the work that was begun after it, and no
-/// predictor knows what is new.
-fn held(line: &Line, bits: Lanes) -> u64 {
-    line.iter().enumerate().map(|(lane, word)| word >> bits.bit(lane) & 1).sum()
+    fn find_window(&self, window: Window<'_>) -> Subset {
+        lanes::find_window(self.lines.as_slice(), self.probes_per_lane, window)
+    }
+
+    fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
+        let (new, missing) = lanes::insert_window(self.lines.as_mut_slice(), self.probes_per_lane, window, seen);
+        self.bits_set += missing;
+        new
+    }
 }
 
 /// Lines that begin where cache lines begin, zeroed by the operating system when first touched.

@@ -2,7 +2,7 @@ use super::blocked::Blocked;
 use super::exact::Exact;
 use super::flat::Flat;
 use super::probes::Probes;
-use super::window::{NewInWindow, Window};
+use super::window::{Subset, Window};
 use super::{Layout, Removal, Sighting, Sizing};
 
 /// What each layout does with a fingerprint.
@@ -14,12 +14,21 @@ pub(super) trait Memory {
     /// The same, and it is inserted where it was not.
     fn insert(&mut self, probes: Probes) -> Sighting;
 
-    /// As [`insert`](Self::insert) for each, in order.
-    fn insert_window(&mut self, window: Window<'_>) -> NewInWindow {
+    /// Those of a window that it contains, while the memory of the next window is asked for.
+    fn find_window(&self, window: Window<'_>) -> Subset {
         let mut ahead = window.ahead();
-        window.ask(|probes, _| {
+        window.choose(|probes, _| {
             ahead.next().inspect(|next| self.touch(*next));
-            self.insert(probes)
+            self.contains(probes)
+        })
+    }
+
+    /// As [`insert`](Self::insert) for each, in order, but for those that others have seen; returns the new ones.
+    fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
+        let mut ahead = window.ahead();
+        window.choose(|probes, place| {
+            ahead.next().inspect(|next| self.touch(*next));
+            !seen.has(place) && self.insert(probes) == Sighting::New
         })
     }
 }
@@ -72,12 +81,22 @@ impl Filter {
         }
     }
 
-    /// As [`insert`](Self::insert) for each, in order, while the memory of the next window is asked for.
-    pub(super) fn insert_window(&mut self, window: Window<'_>) -> NewInWindow {
+    /// Those of a window that it contains, while the memory of the next window is asked for.
+    pub(super) fn find_window(&self, window: Window<'_>) -> Subset {
         match self {
-            Self::Blocked(blocked) => blocked.insert_window(window),
-            Self::Exact(exact) => exact.insert_window(window),
-            Self::Flat(flat) => flat.insert_window(window),
+            Self::Blocked(blocked) => blocked.find_window(window),
+            Self::Exact(exact) => exact.find_window(window),
+            Self::Flat(flat) => flat.find_window(window),
+        }
+    }
+
+    /// As [`insert`](Self::insert) for each, in order, but for those that others have seen, while the memory of the next window is
+    /// asked for; returns the new ones.
+    pub(super) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
+        match self {
+            Self::Blocked(blocked) => blocked.insert_window(window, seen),
+            Self::Exact(exact) => exact.insert_window(window, seen),
+            Self::Flat(flat) => flat.insert_window(window, seen),
         }
     }
 

@@ -27,6 +27,7 @@ mod frames;
 mod groups;
 mod growth;
 mod interval;
+mod lanes;
 mod line;
 mod options;
 mod plan;

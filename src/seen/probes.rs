@@ -79,9 +79,17 @@ impl Probes {
 pub(super) struct Lanes(u64);
 
 impl Lanes {
+    /// By how much a lane's six bits are shifted.
+    pub(super) const SHIFTS: [u64; LANES] = [0, 6, 12, 18, 24, 30, 36, 42];
+
     /// The bit's number in this lane: six bits for each.
     pub(super) fn bit(self, lane: usize) -> u64 {
-        self.0 >> (6 * lane) & 63
+        self.0 >> Self::SHIFTS[lane] & 63
+    }
+
+    /// For who shifts and masks all lanes at once.
+    pub(super) fn word(self) -> u64 {
+        self.0
     }
 }
 

@@ -8,7 +8,7 @@ use super::options::is_to_be_had;
 use super::probes::Probes;
 use super::sizing::to_u64;
 use super::verified::Verified;
-use super::window::{NewInWindow, Window};
+use super::window::{Subset, Window};
 use super::{Layout, OnFull, Removal, SeenError, ShardStatistics, Sighting, Sizing};
 use crate::address::Fingerprint;
 
@@ -104,27 +104,26 @@ impl Shard {
         }
     }
 
-    fn insert_window(&mut self, window: Window<'_>) -> NewInWindow {
-        match self.layers.as_mut_slice() {
-            // One layer, which does not grow on the way: the bookkeeping can wait until after the window.
-            [only] if only.inserted + (window.len() as u64) < only.plan.room => {
-                let mut new = only.filter.insert_window(window);
-                if let Some(verified) = &mut self.verified {
-                    new = window.ask(|probes, place| verified.check(probes, new.sighting(place)));
-                }
-                only.inserted += new.count();
-                self.counts.inserted += new.count();
-                self.counts.tests += window.len() as u64;
-                if let Some(audit) = &mut self.audit {
-                    audit.check_window(window, new);
-                }
-                new
-            }
-            _ => {
-                self.touch(window);
-                window.ask(|probes, _| self.answer(probes))
-            }
+    fn insert_window(&mut self, window: Window<'_>) -> Subset {
+        let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
+        if newest.inserted + window.len() as u64 >= newest.plan.room {
+            // It may grow on the way.
+            self.touch(window);
+            return window.choose(|probes, _| self.answer(probes) == Sighting::New);
         }
+        // Layer by layer, the newest last: older ones do not change.
+        let seen = older.iter().map(|layer| layer.filter.find_window(window)).fold(Subset::default(), Subset::and);
+        let mut new = newest.filter.insert_window(window, seen);
+        if let Some(verified) = &mut self.verified {
+            new = window.choose(|probes, place| verified.check(probes, new.sighting(place)) == Sighting::New);
+        }
+        newest.inserted += new.count();
+        self.counts.inserted += new.count();
+        self.counts.tests += window.len() as u64;
+        if let Some(audit) = &mut self.audit {
+            audit.check_window(window, new);
+        }
+        new
     }
 
     pub(super) fn contains(&mut self, fingerprint: Fingerprint) -> bool {
@@ -234,7 +233,7 @@ impl Shard {
     /// Looks into the newest layer first: it is the largest, and what was seen lately is seen most.
     #[inline]
     fn answer(&mut self, probes: Probes) -> Sighting {
-        let (newest, older) = self.layers.split_last_mut().expect("a shard has a layer from the start");
+        let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
         let seen_before = !older.is_empty() && (newest.filter.contains(probes) || hold(older, probes));
         let mut sighting = if seen_before { Sighting::Seen } else { newest.filter.insert(probes) };
         if let Some(verified) = &mut self.verified {
@@ -277,6 +276,8 @@ impl Shard {
         }
     }
 }
+
+const ALWAYS_ONE: &str = "a shard has a layer from the start";
 
 /// Has one of these layers seen it?
 fn hold(layers: &[Layer], probes: Probes) -> bool {

@@ -45,14 +45,15 @@ impl<'a> Window<'a> {
         self.ahead.iter().map(move |&fingerprint| Probes::new(fingerprint, self.shard_bits))
     }
 
-    /// Asks each, in order; `ask` gets its place as well.
-    #[inline]
-    pub(super) fn ask(self, mut ask: impl FnMut(Probes, usize) -> Sighting) -> NewInWindow {
-        let mut new = NewInWindow::default();
+    /// Those for which `is_one` says so, asked of each in order; it gets the place as well.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "what is asked may use instructions that only the caller may use")]
+    pub(super) fn choose(self, mut is_one: impl FnMut(Probes, usize) -> bool) -> Subset {
+        let mut chosen = 0;
         for (place, &fingerprint) in self.fingerprints.iter().enumerate() {
-            new.note(place, ask(Probes::new(fingerprint, self.shard_bits), place));
+            chosen |= u64::from(is_one(Probes::new(fingerprint, self.shard_bits), place)) << place;
         }
-        new
+        Subset(chosen)
     }
 }
 
@@ -65,20 +66,24 @@ pub(super) fn prefetch<T>(slots: &[T], slot: usize) {
     prefetch_index::prefetch_index(slots, slot);
 }
 
-/// Which of a window are new.
+/// Some of a window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct NewInWindow(
+pub(super) struct Subset(
     /// One bit each, the first in the lowest.
-    u64,
+    pub(super) u64,
 );
 
-impl NewInWindow {
-    #[inline]
-    fn note(&mut self, place: usize, sighting: Sighting) {
-        self.0 |= u64::from(sighting == Sighting::New) << place;
+impl Subset {
+    /// These and those.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
-    /// The places of those that are.
+    #[inline]
+    pub(super) fn has(self, place: usize) -> bool {
+        self.0 >> place & 1 == 1
+    }
+
     pub(super) fn places(mut self) -> impl Iterator<Item = usize> {
         std::iter::from_fn(move || {
             let place = self.0.trailing_zeros();
@@ -91,7 +96,8 @@ impl NewInWindow {
         self.0.count_ones().into()
     }
 
+    /// Of those that are new: what each one's answer is.
     pub(super) fn sighting(self, place: usize) -> Sighting {
-        if self.0 >> place & 1 == 1 { Sighting::New } else { Sighting::Seen }
+        if self.has(place) { Sighting::New } else { Sighting::Seen }
     }
 }

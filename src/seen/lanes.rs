@@ -1,0 +1,163 @@
+#![expect(
+    clippy::inline_always,
+    reason = "code is made of the instructions that its caller may use only where it becomes part of it"
+)]
+
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, Simd, dispatch, u64x8};
+
+use super::probes::{LANES, Lanes, Probes};
+use super::window::{Subset, Window, prefetch};
+
+/// A cache line of a blocked filter, in lanes.
+///
+/// In all that follows no branch hangs on a bit: a wrong guess would throw away the work that was begun after it, and no predictor
+/// knows what is new. A window's lanes are asked all at once where this processor can. One fingerprint's are not: alone it waits for
+/// its memory, and is not answered sooner.
+pub(super) type Line = [u64; LANES];
+
+/// How many of these bits are set, one in each lane.
+#[inline]
+pub(super) fn held(line: &Line, bits: Lanes) -> u64 {
+    line.iter().enumerate().map(|(lane, word)| word >> bits.bit(lane) & 1).sum()
+}
+
+/// Sets one bit in each lane; returns how many were not set.
+#[inline]
+pub(super) fn set(line: &mut Line, bits: Lanes) -> u64 {
+    let mut missing = 0;
+    for (lane, word) in line.iter_mut().enumerate() {
+        let bit = 1 << bits.bit(lane);
+        missing += u64::from(*word & bit == 0);
+        *word |= bit;
+    }
+    missing
+}
+
+/// Those of a window whose bits are all set, while the memory of the next window is asked for.
+pub(super) fn find_window(lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
+    dispatch!(Level::new(), simd => find_each(simd, lines, probes_per_lane, window))
+}
+
+/// Sets the bits of each of a window, in order, but for those that were `seen` elsewhere, while the memory of the next window is asked
+/// for; returns which are new, and how many bits were not set.
+pub(super) fn insert_window(
+    lines: &mut [Line],
+    probes_per_lane: u32,
+    window: Window<'_>,
+    seen: Subset,
+) -> (Subset, u64) {
+    dispatch!(Level::new(), simd => insert_each(simd, lines, probes_per_lane, window, seen))
+}
+
+#[inline(always)]
+fn find_each<S: Simd>(simd: S, lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
+    let mut ahead = window.ahead();
+    window.choose(
+        #[inline(always)]
+        |probes, _| {
+            ask_ahead(lines, ahead.next());
+            let line = &lines[probes.slot(lines.len())];
+            let missing = missing_at_once(simd, line, probes.lanes());
+            let missing_again =
+                if probes_per_lane == 1 { 0 } else { missing_at_once(simd, line, probes.lanes_again()) };
+            missing + missing_again == 0
+        },
+    )
+}
+
+#[inline(always)]
+fn insert_each<S: Simd>(
+    simd: S,
+    lines: &mut [Line],
+    probes_per_lane: u32,
+    window: Window<'_>,
+    seen: Subset,
+) -> (Subset, u64) {
+    let (mut ahead, mut missing) = (window.ahead(), 0);
+    let new = window.choose(
+        #[inline(always)]
+        |probes, place| {
+            ask_ahead(lines, ahead.next());
+            let line = &mut lines[probes.slot(lines.len())];
+            let bit = u64::from(!seen.has(place));
+            let mut these = set_at_once(simd, line, probes.lanes(), bit);
+            if probes_per_lane > 1 {
+                these += set_at_once(simd, line, probes.lanes_again(), bit);
+            }
+            missing += these;
+            these > 0
+        },
+    );
+    (new, missing)
+}
+
+#[inline(always)]
+fn ask_ahead(lines: &[Line], next: Option<Probes>) {
+    if let Some(next) = next {
+        prefetch(lines, next.slot(lines.len()));
+    }
+}
+
+/// How many of these bits are not set.
+#[inline(always)]
+fn missing_at_once<S: Simd>(simd: S, line: &Line, bits: Lanes) -> u64 {
+    if !shifts_lanes_apart::<S>() {
+        return LANES as u64 - held(line, bits);
+    }
+    let bits = one_in_each(simd, bits, 1);
+    (u64x8::from_slice(simd, line) & bits).simd_eq(0).to_bitmask().count_ones().into()
+}
+
+/// As [`set`], but sets none where `bit` is 0 instead of 1.
+#[inline(always)]
+fn set_at_once<S: Simd>(simd: S, line: &mut Line, bits: Lanes, bit: u64) -> u64 {
+    if !shifts_lanes_apart::<S>() {
+        return if bit == 0 { 0 } else { set(line, bits) };
+    }
+    let bits = one_in_each(simd, bits, bit);
+    let before = u64x8::from_slice(simd, line);
+    (before | bits).store_slice(line);
+    LANES as u64 - u64::from((before & bits).simd_eq(bits).to_bitmask().count_ones())
+}
+
+#[inline(always)]
+fn one_in_each<S: Simd>(simd: S, bits: Lanes, bit: u64) -> u64x8<S> {
+    let numbers = (u64x8::splat(simd, bits.word()) >> u64x8::from_slice(simd, &Lanes::SHIFTS)) & 63;
+    u64x8::splat(simd, bit) << numbers
+}
+
+/// Whether one instruction shifts four lanes or more, each by a number of its own: else it takes longer at once than one by one.
+#[inline(always)]
+fn shifts_lanes_apart<S: Simd>() -> bool {
+    S::u64s::LEN >= 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Fingerprint;
+
+    /// What the processor at hand and any of its kind answer, and leave behind, is the same: for one bit a lane and two.
+    #[test]
+    fn all_instructions_answer_alike() {
+        let mix =
+            |count: u64| count.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        for probes_per_lane in [1, 2] {
+            let (mut plain, mut fast) = ([[0; LANES]; 40], [[0; LANES]; 40]);
+            for round in 0..40 {
+                let keys: Vec<_> = (0..31).map(|count| Fingerprint::from_bits(mix(round * 20 + count))).collect();
+                let seen = Subset(mix(round) & mix(!round));
+                for window in Window::all_of(&keys, 4) {
+                    let new = dispatch!(Level::baseline(), simd => insert_each(simd, &mut plain, probes_per_lane, window, seen));
+                    let (new_too, missing_too) = insert_window(&mut fast, probes_per_lane, window, seen);
+                    assert_eq!((new.0.0, new.1), (new_too.0, missing_too));
+                    assert_eq!(plain, fast);
+                    let found = dispatch!(Level::baseline(), simd => find_each(simd, &plain, probes_per_lane, window));
+                    assert_eq!(found.0, find_window(&fast, probes_per_lane, window).0);
+                    assert_eq!(((found.0 | seen.0) & 0x7fff_ffff, new_too.0 & seen.0), (0x7fff_ffff, 0));
+                }
+            }
+        }
+    }
+}
