@@ -34,9 +34,12 @@ impl SeenSet {
         let unsupported = |reason| Err(SeenError::Unsupported { layout: options.layout, act: "reshard", reason });
         match options.layout {
             Layout::Blocked if shards < before => {
-                let mut old = self.into_shards();
-                let new = (0..shards).map(|_| joined(&old.by_ref().take(before / shards).collect::<Vec<_>>(), &growth));
-                Ok(Self::from_shards(Arc::clone(&growth), new.collect()))
+                let old: Vec<_> = self.into_shards().collect();
+                if !are_planned_alike(&old) {
+                    return unsupported("some of its shards grew by an older plan than others");
+                }
+                let new = old.chunks(before / shards).map(|parts| joined(parts, &growth)).collect();
+                Ok(Self::from_shards(growth, new))
             }
             Layout::Blocked => {
                 let parts = shards / before;
@@ -86,6 +89,17 @@ impl SeenSet {
 
 fn show(set: &SeenSet, bits: u64) {
     set.insert(Fingerprint::from_bits(bits));
+}
+
+/// Whether the layers of one number are of one size: a set of an older version that was saved half grown goes on by the plan of this one.
+fn are_planned_alike(shards: &[Shard]) -> bool {
+    let longest = shards.iter().max_by_key(|shard| shard.layers.len());
+    longest.is_none_or(|longest| {
+        let of_longest = |shard: &Shard| {
+            shard.layers.iter().zip(&longest.layers).all(|(one, other)| one.plan.sizing == other.plan.sizing)
+        };
+        shards.iter().all(of_longest)
+    })
 }
 
 /// Neighbors, as one shard.
@@ -153,4 +167,26 @@ fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
         part.full = whole.full;
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_of_other_sizes_are_not_joined() {
+        let grown = || {
+            let set = SeenSet::new(&SeenOptions { capacity: 64, shards: 2, ..SeenOptions::default() }).unwrap();
+            (0..300_u64).for_each(|count| show(&set, count.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            set
+        };
+        assert!(grown().reshard(1).is_ok());
+        let mut set = grown();
+        let split_bits = 1;
+        let layer = &mut set.shards_mut().last().unwrap().layers[1];
+        layer.plan.sizing.bits *= 2;
+        layer.filter = Filter::new(layer.plan.sizing, split_bits);
+        let error = set.reshard(1).unwrap_err();
+        assert!(error.to_string().ends_with("some of its shards grew by an older plan than others"), "{error}");
+    }
 }
