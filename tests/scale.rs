@@ -50,3 +50,20 @@ fn every_page_that_was_found_is_lent_once_in_its_time_across_checkpoints_and_kil
     assert!(lost < 20, "{lost} of {} pages were lost to the filter: some are, at a rate of 1e-4", crawl.web.linked());
     assert!(refused > 100 && crawl.robots > 1000, "there are rules, and they refuse");
 }
+
+/// The other measurement: see `benches/scale/idle.rs`.
+#[test]
+fn hosts_that_leave_together_come_back_together() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut crawl = Crawl::new(HOSTS * 100, HOSTS, HOSTS_IN_MEMORY, directory.path());
+    for _ in 0..3 {
+        crawl.find_one_each(HOSTS);
+        assert_eq!(crawl.frontier.statistics().hosts_in_memory, HOSTS);
+        while crawl.turn(false) {}
+        let before = crawl.costs.left;
+        crawl.checkpoint();
+        assert_eq!(crawl.costs.left - before, HOSTS - HOSTS_IN_MEMORY);
+        crawl.check_all_is_there();
+    }
+    assert_eq!(crawl.robots, HOSTS, "each is asked for its rules once");
+}

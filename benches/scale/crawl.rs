@@ -1,6 +1,7 @@
 //! A crawl of the generated web by the frontier that a real one has: gate, seen set, journal on disk, checkpoints. What it
 //! must hold to is asserted at each step.
 
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,10 @@ use crate::web::{LINKS, Page, Web, host_of, rest_of, robots_of};
 const OUT: usize = 256;
 /// Between two leases, where a host is due: a thousand a second.
 const TICK: Duration = Duration::from_millis(1);
+/// URLs that are parsed again and again.
+const CONTROLS: usize = 10_000;
+/// Divides no number of hosts.
+const STRIDE: u64 = 1_000_003;
 
 pub(crate) struct Crawl {
     pub(crate) web: Web,
@@ -29,6 +34,8 @@ pub(crate) struct Crawl {
     now: Timestamp,
     began: Instant,
     out: Vec<Lease>,
+    /// The control's texts.
+    texts: Vec<String>,
     /// One bit a page, that is set until it is lent.
     unlent: Vec<u64>,
     /// For each host, when it may be asked again; never, while it is.
@@ -42,10 +49,17 @@ pub(crate) struct Crawl {
 pub(crate) struct Costs {
     /// From text to URL.
     pub(crate) parse: Meter,
+    /// The same texts to the same URLs each time: what the machine itself takes longer for.
+    pub(crate) control: Meter,
+    /// URLs of that.
+    pub(crate) controls: u64,
     /// Gate, journal, queues, leases.
     pub(crate) frontier: Meter,
     pub(crate) checkpoints: Meter,
     pub(crate) written: u32,
+    /// To let hosts go, of the checkpoints' time, and how many went.
+    pub(crate) leaving: Meter,
+    pub(crate) left: u64,
     /// The longest that the frontier was not to be had.
     pub(crate) pause: Meter,
     /// Bytes of the last one: hosts with their queues, and the seen set.
@@ -70,6 +84,8 @@ impl Crawl {
         let disk = || Disk::at(directory).expect("a directory");
         let mut checkpoints = Checkpoints::open(disk(), 1).expect("a directory");
         let (now, began) = (Timestamp::from_micros(1 << 50), Instant::now());
+        let mut other = Web::new(links, hosts);
+        let texts = (0..CONTROLS).map(|_| other.link().text()).collect();
         let restored = restore(disk(), &mut checkpoints, &options, &JournalOptions::default(), |_| true, now);
         let frontier = restored.expect("room").frontier;
         let mut crawl = Self {
@@ -82,14 +98,14 @@ impl Crawl {
             now,
             began,
             out: Vec::new(),
+            texts,
             unlent,
             due,
             costs: Costs::default(),
             robots: 0,
         };
-        let mut text = String::new();
         for _ in 0..=hosts / 1000 {
-            crawl.web.link().url(&mut text);
+            let text = crawl.web.link().text();
             crawl.frontier.seed(&text, crawl.now).expect("room");
         }
         crawl
@@ -117,6 +133,7 @@ impl Crawl {
         let found: Vec<Vec<Found>> = leases.iter().zip(&texts).map(links).collect();
         self.costs.parse = self.costs.parse.plus(began.end());
         drop(texts);
+        self.control();
 
         let began = Span::begin();
         let any = !leases.is_empty();
@@ -136,17 +153,25 @@ impl Crawl {
         any
     }
 
+    /// A part of the control's work, where a crawl has the rest of a turn's behind it.
+    fn control(&mut self) {
+        let first = fits(self.costs.controls) % self.texts.len();
+        let texts = &self.texts[first..(first + CONTROLS / 16).min(self.texts.len())];
+        let canonicalizer = self.frontier.gate().canonicalizer();
+        let began = Span::begin();
+        for text in texts {
+            black_box(canonicalizer.canonicalize(text).expect("a URL"));
+        }
+        self.costs.control = self.costs.control.plus(began.end());
+        self.costs.controls += texts.len() as u64;
+    }
+
     fn texts_on(&mut self, lease: &Lease, has_links: bool) -> Vec<String> {
         if lease.kind() == LeaseKind::Robots || !has_links {
             return Vec::new();
         }
         let host = host_of(lease.url());
-        let text = |_| {
-            let mut text = String::with_capacity(96);
-            self.web.link_on(host).url(&mut text);
-            text
-        };
-        (0..LINKS).map(text).collect()
+        (0..LINKS).map(|_| self.web.link_on(host).text()).collect()
     }
 
     fn lease(&mut self) -> Option<Lease> {
@@ -223,13 +248,25 @@ impl Crawl {
         let bytes = draft.commit(&KeyRules::default(), counts, b"").expect("room");
         for images in self.checkpoints.leaving() {
             let began = Span::begin();
-            frontier.leave(&images);
-            pause = pause.longer(began.end());
+            self.costs.left += frontier.leave(&images) as u64;
+            let took = began.end();
+            self.costs.leaving = self.costs.leaving.plus(took);
+            pause = pause.longer(took);
         }
         self.costs.bytes = [bytes, frontier.gate().seen().statistics().merged.bytes];
         self.costs.written += 1;
         self.costs.pause = self.costs.pause.longer(pause);
         self.costs.checkpoints = self.costs.checkpoints.plus(began.end());
+    }
+
+    /// A new page of each host is found, in an order in which no two neighbors meet; says what that took.
+    pub(crate) fn find_one_each(&mut self, hosts: u64) -> Meter {
+        let texts: Vec<String> = (0..hosts).map(|host| self.web.new_page(host * STRIDE % hosts).text()).collect();
+        let began = Span::begin();
+        for text in texts {
+            self.frontier.seed(&text, self.now).expect("room");
+        }
+        began.end()
     }
 
     /// Everything that was admitted was lent, or waits.
@@ -270,6 +307,7 @@ impl Crawl {
             now,
             began,
             out,
+            texts,
             unlent,
             due,
             costs,
@@ -298,6 +336,7 @@ impl Crawl {
             now,
             began,
             out,
+            texts,
             unlent,
             due,
             costs,

@@ -6,11 +6,16 @@
 //! seen set, journal, robots rules, checkpoints. The web is made outside the clock; the checks
 //! are inside, one in forty links has any.
 //!
+//! Beside it stands what the same ten thousand URLs take to canonicalize, a few in each turn: where that grows, the machine has
+//! become slower, and not the crawl. The cost at the end is held against that at the begin as it is, and by this measure.
+//!
 //! A row tells the cost of a link found since the row before: canonicalized, then through the gate, and for those
 //! that are new queued, and for one in forty leased and completed; nanoseconds of the processor, and of the clock in
 //! brackets, which on a busy machine is more. Memory is what the process has gained since the web was made.
 //!
 //! Hosts that are idle leave memory at a checkpoint, beyond as many as a crawl has there, or as `SCALE_HOSTS_IN_MEMORY` says.
+//!
+//! `SCALE_IDLE=2e5` measures these alone, on so many hosts: what leaving and coming back take; see `idle.rs`.
 //!
 //! It panics where a host is asked within its rest, a page is lent twice or against its robots.txt, or one that was admitted
 //! is neither lent nor queued, also after a resume from the last checkpoint and the journal.
@@ -18,6 +23,7 @@
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 
 mod crawl;
+mod idle;
 mod meter;
 mod web;
 
@@ -29,6 +35,9 @@ use meter::{Meter, resident};
 const FIRST: [u64; 2] = [500_000, 1_500_000];
 
 fn main() {
+    if let Ok(hosts) = std::env::var("SCALE_IDLE") {
+        return idle::measure(hosts.parse::<f64>().expect("SCALE_IDLE is a number") as u64);
+    }
     let links = std::env::var("SCALE_URLS").map_or(1e6, |links| links.parse().expect("SCALE_URLS is a number")) as u64;
     let directory = tempfile::tempdir().expect("a directory");
     let hosts_in_memory = std::env::var("SCALE_HOSTS_IN_MEMORY");
@@ -36,8 +45,8 @@ fn main() {
     let mut crawl = Crawl::new(links, (links / 100).max(10), hosts_in_memory, directory.path());
     let base = resident();
     println!(
-        "{:>12} {:>11} {:>11} {:>9} {:>15} {:>15} {:>7}",
-        "found", "admitted", "queued", "hosts", "parse", "frontier", "MiB"
+        "{:>12} {:>11} {:>11} {:>9} {:>15} {:>15} {:>8} {:>7}",
+        "found", "admitted", "queued", "hosts", "parse", "frontier", "control", "MiB"
     );
 
     let tenths = (1..=10).map(|tenth| links / 10 * tenth);
@@ -57,18 +66,21 @@ fn main() {
         let found = crawl.found() - from;
         let costs = [crawl.costs.parse.minus(before.parse), crawl.costs.frontier.minus(before.frontier)];
         let [parse, frontier] = costs.map(|cost| cost.a_url(found));
+        let control = crawl.costs.control.minus(before.control);
+        let control = control.cpu.as_nanos() as f64 / (crawl.costs.controls - before.controls).max(1) as f64;
         let statistics = crawl.frontier.statistics();
         let memory = resident().saturating_sub(base);
         peak = peak.max((statistics.queued, memory));
         println!(
-            "{:>12} {:>11} {:>11} {:>9} {parse:>15} {frontier:>15} {:>7}",
+            "{:>12} {:>11} {:>11} {:>9} {parse:>15} {frontier:>15} {control:>5.0} ns {:>7}",
             crawl.found(),
             crawl.frontier.gate().admitted(),
             statistics.queued,
             statistics.hosts,
             memory >> 20,
         );
-        let cost = costs.map(|cost| cost.cpu.as_nanos() as f64 / found as f64);
+        let [parse, frontier] = costs.map(|cost| cost.cpu.as_nanos() as f64 / found as f64);
+        let cost = [parse, frontier, control];
         if row == FIRST[1] {
             first = Some(cost);
         }
@@ -76,11 +88,14 @@ fn main() {
         (before, from) = (crawl.costs, crawl.found());
     }
     crawl.check_all_is_there();
-    if let (Some([parse, frontier]), Some([parse_last, frontier_last])) = (first, last) {
-        let all = (parse_last + frontier_last) / (parse + frontier);
+    if let (Some([parse, frontier, control]), Some([parse_last, frontier_last, control_last])) = (first, last) {
+        let (part, all) = (frontier_last / frontier, (parse_last + frontier_last) / (parse + frontier));
+        let machine = control_last / control;
         println!(
-            "the last tenth beside the first million: {:.2} of the frontier's cost, {all:.2} of all",
-            frontier_last / frontier
+            "the last tenth beside the first million: {part:.2} of the frontier's cost, {all:.2} of all; the control {machine:.2}, and \
+             by that measure {:.2} and {:.2}",
+            part / machine,
+            all / machine
         );
     }
     tell(&crawl, peak);
@@ -111,7 +126,7 @@ fn tell(crawl: &Crawl, (queued, memory): (u64, u64)) {
         seen.false_positive_rate_target,
         crawl.web.linked() - seen.inserted,
     );
-    let Costs { parse, frontier, checkpoints, written, pause, bytes: [hosts, seen] } = crawl.costs;
+    let Costs { parse, frontier, checkpoints, written, pause, bytes: [hosts, seen], .. } = crawl.costs;
     let share = checkpoints.cpu.as_secs_f64() / (parse.plus(frontier).cpu.as_secs_f64());
     println!(
         "checkpoints: {written}, {:.1} s each [{:.1}], {:.1} % of the crawl; the last {} MiB of hosts and {} MiB of seen set",

@@ -61,6 +61,16 @@ impl Web {
         self.link_to(1 + (share * share * (self.hosts - 1) as f64) as u64)
     }
 
+    /// A page of this host that nothing linked to yet.
+    pub(crate) fn new_page(&mut self, host: u64) -> Page {
+        let pages = self.first(host + 1) - self.first(host);
+        let linked = &mut self.linked[usize::try_from(host).expect("fits")];
+        let number = u64::from(*linked);
+        assert!(number < pages, "host {host} has {pages}");
+        *linked += 1;
+        Page { host, number }
+    }
+
     /// To the calendar, always a new page; to others, one in four, until all are known.
     fn link_to(&mut self, host: u64) -> Page {
         let pages = self.first(host + 1) - self.first(host);
@@ -91,8 +101,15 @@ impl Web {
 }
 
 impl Page {
+    /// Its URL.
+    pub(crate) fn text(self) -> String {
+        let mut text = String::with_capacity(96);
+        self.url(&mut text);
+        text
+    }
+
     /// 83 bytes, or 75 in a folder that robots.txt may disallow.
-    pub(crate) fn url(self, to: &mut String) {
+    fn url(self, to: &mut String) {
         let Self { host, number } = self;
         let folder = if number % 64 == 7 { "private" } else { "catalogue/books" };
         to.clear();
