@@ -545,6 +545,28 @@ mod command {
     }
 
     #[test]
+    fn what_a_run_left_for_the_next_one_says_so() {
+        let site = serve(|path| (path == "/").then(|| "<a href=/a>a</a><a href=/b>b</a>".to_owned()));
+        let desk = tempfile::tempdir().unwrap();
+        let url = format!("http://{site}/b");
+        let told = |limit: &[&str]| {
+            let seed = format!("http://{site}/");
+            let crawl = [&[&*seed, "--allow-private-addresses", "--job", "job", "-q"], limit].concat();
+            assert_eq!(run(desk.path(), &crawl).status.code(), Some(0));
+            let text = String::from_utf8(run(desk.path(), &["explain", &url, "--job", "job"]).stdout).unwrap();
+            let json = run(desk.path(), &["explain", &url, "--job", "job", "--json"]).stdout;
+            let json: Value = serde_json::from_slice(&json).unwrap();
+            let verdict = json["verdict"].as_str().unwrap().to_owned();
+            (verdict, json["limit"].as_str().map(ToOwned::to_owned), text.contains("ended at its limit"))
+        };
+        for (limit, said) in [(["--max-pages", "1"], "1 page"), (["--max-duration", "0s"], "0ns")] {
+            assert_eq!(told(&limit), ("waiting".to_owned(), Some(said.to_owned()), true));
+        }
+        // The next one has no limit, and fetches it.
+        assert_eq!(told(&[]), ("fetched".to_owned(), None, false));
+    }
+
+    #[test]
     fn no_job_and_no_url_are_refused() {
         let desk = tempfile::tempdir().unwrap();
         let none = run(desk.path(), &["explain", "https://example.org/"]);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Position, Receipt, ScopeKind, Settled,
-    Standing, Timestamp, Via,
+    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Limit, Next, Outcome, Position, Receipt, ScopeKind,
+    Settled, Standing, Timestamp, Via,
 };
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Needs, Record, Recovery, SyncPolicy};
 use proptest::prelude::*;
@@ -288,6 +288,21 @@ fn what_is_scheduled_again_is_written_as_ever() {
     let read = |_, record: Record<'_>| found.push(format!("{record:?}"));
     FileJournal::open(disk, JOB, &small(), Position::from_u64(0), read).unwrap();
     assert_eq!(found, [format!("{:?}", Record::Again { settled, entry: page.entry() })]);
+}
+
+/// By hand, from the picture.
+#[test]
+fn a_limit_is_written_as_ever() {
+    let limits =
+        [(Limit::Pages(0x0102), b"\x01\x02\x01"), (Limit::Time(Duration::from_micros(0x0304)), b"\x02\x04\x03")];
+    for (limit, begin) in limits {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+        journal.note(&Record::Limited { limit }).unwrap();
+        journal.flush(NOW).unwrap();
+        let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+        assert_eq!(written[36..], [b"\x09\0\0\x08", &begin[..], &[0; 6]].concat());
+    }
 }
 
 /// A journal of several segments, all flushed.

@@ -100,6 +100,7 @@ fn to_json(explanation: &Explanation) -> Value {
             "error": page.error,
             "fetched_at": page.at,
         })),
+        "limit": explanation.limit.map(|limit| limit.to_string()),
     })
 }
 

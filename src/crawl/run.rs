@@ -18,7 +18,7 @@ use super::{
 use crate::address::CanonicalUrl;
 use crate::frontier::{
     Admission, Arena, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostSpread, HostStatistics, Journal,
-    Refusal, Timestamp,
+    Limit, Record, Refusal, Timestamp,
 };
 use crate::job::checkpoint::CheckpointError;
 
@@ -223,6 +223,9 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         if let Some(deadline) = deadline {
             deadline.abort();
         }
+        if let Err(error) = self.note_limit() {
+            storage_error = storage_error.or(Some(error));
+        }
         let ending = keeper.map(|keeper| tokio::task::spawn_blocking(|| keeper.end()));
         let mut checkpoints = None;
         if let Some(ending) = ending {
@@ -235,17 +238,32 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         self.finished(checkpoints, storage_error)
     }
 
+    /// The journal has why there is more to fetch, for whoever asks it.
+    fn note_limit(&self) -> io::Result<()> {
+        let limit = match self.reason(&self.crew.frontier.with(|frontier| frontier.statistics())) {
+            FinishReason::MaxDuration => self.options.max_duration.map(Limit::Time),
+            FinishReason::MaxPages => self.options.max_pages.map(Limit::Pages),
+            _ => None,
+        };
+        let note = |limit| self.crew.frontier.with(|frontier| frontier.journal_mut().note(&Record::Limited { limit }));
+        limit.map_or(Ok(()), |limit| note(limit).map(drop))
+    }
+
+    fn reason(&self, frontier: &FrontierStatistics) -> FinishReason {
+        let is_drained = frontier.queued == 0 && frontier.leased == 0;
+        let end = if is_drained { FinishReason::Drained } else { FinishReason::MaxPages };
+        self.crew.stop.reason().unwrap_or(end)
+    }
+
     fn finished(&self, checkpoints: Option<CheckpointCosts>, storage_error: Option<io::Error>) -> Finished {
         let crew = &self.crew;
         let clock = crew.frontier.clock();
         let (frontier, top_hosts, hosts_by_requests) = crew
             .frontier
             .with(|frontier| (frontier.statistics(), frontier.top_hosts(TOP_HOSTS), frontier.hosts_by_requests()));
-        let is_drained = frontier.queued == 0 && frontier.leased == 0;
-        let end = if is_drained { FinishReason::Drained } else { FinishReason::MaxPages };
         let carried = crew.carried();
         Finished {
-            reason: crew.stop.reason().unwrap_or(end),
+            reason: self.reason(&frontier),
             started: carried.started(),
             ended: clock.now(),
             elapsed: carried.elapsed(),

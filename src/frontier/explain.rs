@@ -121,6 +121,7 @@ impl Known<'_> {
             host: host.map(|host| self.account(host)),
             history,
             page: None,
+            limit: None,
         })
     }
 

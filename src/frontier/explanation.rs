@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Entry, Position, Receipt, Refusal, Settled, Timestamp, Verdict, Via};
+use super::{Entry, Limit, Position, Receipt, Refusal, Settled, Timestamp, Verdict, Via};
 use crate::address::Fingerprint;
 use crate::seen::Sighting;
 
@@ -41,6 +41,8 @@ pub struct Explanation {
     pub history: History,
     /// Its page record, where one was found.
     pub page: Option<Fetched>,
+    /// Where the last run of its crawl ended, and nothing has gone on since: what waits is fetched by the next run.
+    pub limit: Option<Limit>,
 }
 
 /// A verdict and the rule behind it.
@@ -243,10 +245,10 @@ impl fmt::Display for Explanation {
             History::None { is_cut: true } => writeln!(f, "  journal      not admitted in what is left of it")?,
             History::Unasked => {}
         }
-        match &self.page {
-            Some(page) => writeln!(f, "  record       {page}"),
-            None => Ok(()),
+        if let Some(page) = &self.page {
+            writeln!(f, "  record       {page}")?;
         }
+        self.limit.iter().try_for_each(|limit| writeln!(f, "  last run     ended at its limit, {limit}"))
     }
 }
 

@@ -50,7 +50,7 @@ pub use lease::{Lease, LeaseKind};
 pub use machine::{Frontier, Next};
 pub use options::{FrontierError, FrontierOptions, Politeness, ScopeKind, ScopeOptions, TrapLimits};
 pub use outcome::{Completion, Failure, Outcome};
-pub use record::{DueRecord, Entry, HostRecord, Receipt, Record, RobotsRecord, Settled, Standing};
+pub use record::{DueRecord, Entry, HostRecord, Limit, Receipt, Record, RobotsRecord, Settled, Standing};
 pub use refusal::{Refusal, RefusalCounts};
 pub use replay::{BadSlice, Replay};
 pub use save::{Counts, Slice};

@@ -1,3 +1,6 @@
+use std::fmt;
+use std::time::Duration;
+
 use super::{Position, Timestamp, Via};
 use crate::address::{Fingerprint, FingerprintKey};
 
@@ -25,11 +28,37 @@ pub enum Record<'a> {
     },
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
+    /// A run of the crawl ended at one of its limits, whatever waits. Void once the journal is opened again: the next run has
+    /// limits of its own.
+    Limited {
+        /// Which one, and how much it allowed.
+        limit: Limit,
+    },
     /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
     Resumed {
         /// Bytes that were left of the output.
         output: u64,
     },
+}
+
+/// Where a run of a crawl ends before all is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// So many pages.
+    Pages(u64),
+    /// So much time.
+    Time(Duration),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pages(1) => f.write_str("1 page"),
+            Self::Pages(pages) => write!(f, "{pages} pages"),
+            Self::Time(time) => write!(f, "{time:?}"),
+        }
+    }
 }
 
 /// One admission, as the journal keeps it.

@@ -156,7 +156,7 @@ impl Replay {
                 self.host(position, record);
             }
             Record::Resumed { output } if position >= self.counted_to => self.resumed(*output),
-            Record::Forgotten { .. } | Record::Resumed { .. } => {}
+            Record::Forgotten { .. } | Record::Limited { .. } | Record::Resumed { .. } => {}
         }
         Ok(())
     }

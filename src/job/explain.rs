@@ -5,7 +5,7 @@ use super::checkpoint::{CheckpointError, Checkpoints};
 use super::journal::{Disk, FileJournal, Needs};
 use super::trail::Trail;
 use crate::address::{CanonicalUrl, Canonicalizer};
-use crate::frontier::{Explanation, FrontierOptions, Position, Replay, Timestamp};
+use crate::frontier::{Explanation, FrontierOptions, Position, Record, Replay, Timestamp};
 
 /// What a job says of some URLs.
 #[derive(Debug)]
@@ -51,12 +51,14 @@ pub fn explain(
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
     let mut recalled = Ok(());
+    let mut limit = None;
     let disk = Disk::for_reading(&directory);
     let looked = FileJournal::look(disk, id, &needs, synced, |position, record| {
         if position >= needs.from() && recalled.is_ok() {
             // Whether the output has what it should is seen where a record is looked up.
             recalled = replay.record(position, &record, |_| true, |key| checkpoints.host(key));
         }
+        limit = if let Record::Limited { limit } = record { Some(limit) } else { None };
         for trail in &mut trails {
             trail.record(position, &record, &canonicalizer);
         }
@@ -70,7 +72,8 @@ pub fn explain(
     recalled.map_err(read)?;
     let explanations = trails.into_iter().zip(urls).map(|(trail, url)| {
         let history = trail.history(!is_whole);
-        replay.explain(&mut journal, url, history, now)
+        let explanation = replay.explain(&mut journal, url, history, now);
+        explanation.map(|explanation| Explanation { limit, ..explanation })
     });
     let explanations = explanations.collect::<Result<_, _>>().map_err(read)?;
     Ok(Explained { explanations, damaged })

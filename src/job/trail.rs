@@ -42,7 +42,8 @@ impl<'a> Trail<'a> {
             | Record::Again { .. }
             | Record::Due(_)
             | Record::Forgotten { .. }
-            | Record::Host(_) => {}
+            | Record::Host(_)
+            | Record::Limited { .. } => {}
         }
     }
 

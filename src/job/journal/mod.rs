@@ -69,6 +69,10 @@
 //!           0  length    u16, of how it came back
 //!           2  settled   as kind 2
 //!              entry     as kind 1
+//!
+//! kind 8, a run ended at a limit, whatever waits:
+//!           0  limit     u8: 1 pages, 2 time
+//!           1  most      u64, how many, or microseconds
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one that stood elsewhere, or in another job, and was left

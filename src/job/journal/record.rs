@@ -1,8 +1,10 @@
 //! Records to bytes and back. The layout of each kind stands in the module's picture.
 
+use std::time::Duration;
+
 use crate::address::Fingerprint;
 use crate::frontier::{
-    DueRecord, Entry, HostRecord, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via,
+    DueRecord, Entry, HostRecord, Limit, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via,
 };
 use crate::job::fields::Fields;
 
@@ -16,6 +18,9 @@ const IS_RETIRED: u8 = 1 << 1;
 /// The flags of a lease that came back.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPT: u8 = 1 << 3;
+/// What a run was limited by.
+const PAGES: u8 = 1;
+const TIME: u8 = 2;
 /// Bytes of the length of a record within one.
 const LENGTH: usize = 2;
 /// What a host's record says of its robots.txt.
@@ -43,6 +48,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Due(_) => 5,
         Record::Forgotten { .. } => 6,
         Record::Again { .. } => 7,
+        Record::Limited { .. } => 8,
     }
 }
 
@@ -55,6 +61,7 @@ pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
         Record::Due(due) => write_due(due, to),
         Record::Forgotten { fingerprint } => to.extend(fingerprint.bits().to_le_bytes()),
         Record::Again { settled, entry } => write_again(settled, entry, to),
+        Record::Limited { limit } => write_limit(*limit, to),
     }
 }
 
@@ -68,6 +75,7 @@ pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
         5 => read_due(&mut fields).map(Record::Due),
         6 => fields.u64().map(|bits| Record::Forgotten { fingerprint: Fingerprint::from_bits(bits) }),
         7 => read_again(&mut fields),
+        8 => read_limit(&mut fields).map(|limit| Record::Limited { limit }),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -201,6 +209,23 @@ fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str
     Ok(HostRecord { host, robots })
 }
 
+fn write_limit(limit: Limit, to: &mut Vec<u8>) {
+    let (which, most) = match limit {
+        Limit::Pages(pages) => (PAGES, pages),
+        Limit::Time(time) => (TIME, u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
+    };
+    to.push(which);
+    to.extend(most.to_le_bytes());
+}
+
+fn read_limit(fields: &mut Fields<'_>) -> Result<Limit, &'static str> {
+    match (fields.u8()?, fields.u64()?) {
+        (PAGES, pages) => Ok(Limit::Pages(pages)),
+        (TIME, micros) => Ok(Limit::Time(Duration::from_micros(micros))),
+        _ => Err("an unknown limit"),
+    }
+}
+
 fn flag(is_set: bool, bit: u8) -> u8 {
     if is_set { bit } else { 0 }
 }
@@ -273,6 +298,8 @@ mod tests {
         records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
         let scheduled = Entry { not_before: Some(stale_at), ..entry };
         records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);
+        let limits = [Limit::Pages(1 << 40), Limit::Time(Duration::from_micros(5))];
+        records.extend(limits.map(|limit| Record::Limited { limit }));
         records
     }
 
@@ -292,7 +319,8 @@ mod tests {
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(8, &[]), "kind");
+        assert_eq!(reason(9, &[]), "kind");
+        assert_eq!(reason(8, &[3, 0, 0, 0, 0, 0, 0, 0, 0]), "an unknown limit");
         for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8), (12, 23), (13, 2 + 47 + 23)] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
