@@ -17,6 +17,7 @@ mod image;
 mod journal;
 mod lease;
 mod level;
+mod lost;
 mod machine;
 mod options;
 mod outcome;

@@ -5,6 +5,7 @@ use super::away::Away;
 use super::back::{Back, Queued};
 use super::host::{Detour, HostState, RobotsFile, Rules};
 use super::hosts::Hosts;
+use super::lost::Done;
 use super::machine::Count;
 use super::robots::Robots;
 use super::schedule::{MARK, Schedule, second};
@@ -43,21 +44,9 @@ pub struct Replay {
     rests: bool,
     /// Pages of hosts that were done, and whose records are lost. They are queued in the end: what came off their queue later
     /// stood behind them, and would be taken for what follows URLs that robots.txt disallows.
-    lost: BTreeMap<Position, (u32, Queued)>,
+    pub(super) lost: BTreeMap<Position, (u32, Queued)>,
     /// Pages that are done: the output may still prove to have been shorter.
-    done: Vec<Done>,
-}
-
-/// A page that is done.
-#[derive(Debug)]
-struct Done {
-    /// Where its record ends.
-    end: u64,
-    /// As [`lost`](Replay::lost) would have it.
-    number: u32,
-    queued: Queued,
-    /// When it is asked for again, and the entry that says so.
-    again: Option<(Timestamp, Position)>,
+    pub(super) done: Vec<Done>,
 }
 
 /// A slice that is none.
@@ -366,29 +355,6 @@ impl Replay {
         dropped.is_some()
     }
 
-    /// The output was cut to so many bytes. What is there now may be what was there before, or look like it.
-    fn resumed(&mut self, output: u64) {
-        while let Some(Done { number, queued, again, .. }) = self.done.pop_if(|done| done.end > output) {
-            self.lost.insert(queued.position, (number, queued));
-            self.count.completed -= 1;
-            if again.is_some_and(|(at, position)| self.schedule.remove(at, position)) {
-                self.gate.retract(1);
-            }
-        }
-        self.count.output = self.count.output.min(output);
-    }
-
-    /// Queues what was lost, in its order and before all else.
-    pub(super) fn queue_lost(&mut self) {
-        for (_, (number, queued)) in std::mem::take(&mut self.lost).into_iter().rev() {
-            if self.hosts[number].state == HostState::Retired {
-                self.gate.withdraw(Refusal::HostRetired, 1);
-            } else {
-                self.queue_first(number, queued);
-            }
-        }
-    }
-
     fn queue_last(&mut self, number: u32, priority: u8, position: Position, is_new: bool) {
         let host = &mut self.hosts[number];
         if host.state == HostState::Retired {
@@ -396,11 +362,6 @@ impl Replay {
             return;
         }
         self.back.push(&mut host.queue, priority, position);
-        self.count.queued += 1;
-    }
-
-    fn queue_first(&mut self, number: u32, queued: Queued) {
-        self.back.push_front(&mut self.hosts[number].queue, queued);
         self.count.queued += 1;
     }
 
