@@ -5,10 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use crawler::address::{Fingerprint, FingerprintKey};
-use crawler::seen::{
-    Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, SeenStatistics, ShardStatistics, Sighting, Sizing,
-    VerifiedStatistics,
-};
+use crawler::seen::{Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, Sighting, Sizing};
 use proptest::prelude::*;
 
 const LAYOUTS: [Layout; 6] =
@@ -232,161 +229,17 @@ fn a_set_that_must_not_grow_says_when_it_is_full() {
         let seen = SeenSet::new(&options).unwrap();
         lost_on_the_way(&seen, 10_000);
         assert!(!seen.is_full(), "{layout} is full before its capacity");
-        for key in fingerprints(2).take(3000) {
-            seen.insert(key);
+        let more: Vec<_> = fingerprints(2).take(3000).collect();
+        if on_full == OnFull::Stop {
+            seen.insert_batch(&more, &mut Vec::new());
+        } else {
+            for &key in &more {
+                seen.insert(key);
+            }
         }
         assert!(seen.is_full(), "{layout}");
         let merged = seen.statistics().merged;
         assert!(merged.full > 0 && merged.layers == 16);
-    }
-}
-
-#[test]
-fn the_audit_measures_what_was_lost() {
-    let mut options = options(Layout::Blocked, 100_000, 0.05, 16);
-    options.audit = 4;
-    let seen = SeenSet::new(&options).unwrap();
-    let lost: usize = lost_on_the_way(&seen, 100_000).iter().sum();
-    let merged = seen.statistics().merged;
-    let audit = merged.audit.unwrap();
-    assert!(audit.shown.abs_diff(25_000) < 700, "{} in the sample", audit.shown);
-    assert!(audit.lost_low < lost as f64 && (lost as f64) < audit.lost_high, "{audit:?} of {lost}");
-    assert!(audit.lost_high / audit.lost_low < 1.6);
-    // Those seen again are not counted again.
-    lost_on_the_way(&seen, 100_000);
-    assert_eq!(seen.statistics().merged.audit.unwrap().shown, audit.shown);
-    assert_eq!(set(Layout::Exact, 10, 0.1, 1).statistics().merged.audit, None);
-}
-
-#[test]
-fn the_audits_interval_covers_the_truth() {
-    const URLS: usize = 1500;
-    let mut options = options(Layout::Blocked, URLS as u64, 0.08, 1);
-    options.audit = 8;
-    let covered = (0..1000)
-        .filter(|&trial| {
-            let seen = SeenSet::new(&options).unwrap();
-            let keys = fingerprints(100 + trial).take(URLS);
-            let lost = keys.filter(|&key| seen.insert(key) == Sighting::Seen).count() as f64;
-            let audit = seen.statistics().merged.audit.unwrap();
-            (audit.rate_low..=audit.rate_high).contains(&(lost / URLS as f64))
-        })
-        .count();
-    // Exact intervals cover more than they promise, here by about 2 points; they must not cover everything.
-    assert!((950..1000).contains(&covered), "{covered} of 1000");
-}
-
-#[test]
-fn the_set_costs_what_it_says() {
-    let bits_per_url = |layout, urls: u64, open_ended| {
-        let mut options = options(layout, urls, 1e-4, 16);
-        options.open_ended = open_ended;
-        SeenSet::new(&options).unwrap().statistics().merged.bytes as f64 * 8.0 / urls as f64
-    };
-    // Nothing is touched, so the size costs no time.
-    let blocked = bits_per_url(Layout::Blocked, 100_000_000, false);
-    assert!((23.6..24.0).contains(&blocked), "{blocked}");
-    assert!((19.2..19.6).contains(&bits_per_url(Layout::Standard, 100_000_000, false)));
-}
-
-#[test]
-fn statistics_say_what_was_lost() {
-    let seen = set(Layout::Blocked, 100_000, 0.02, 16);
-    let new = fingerprints(0).take(100_000).filter(|&key| seen.insert(key) == Sighting::New).count();
-    let SeenStatistics { merged, shards, .. } = seen.statistics();
-    assert_eq!(shards.len(), 16);
-    assert_eq!(merged.inserted, new as u64);
-    assert_eq!(merged.inserted, shards.iter().map(|shard| shard.inserted).sum::<u64>());
-    let lost = 100_000.0 - new as f64;
-    assert!((merged.expected_lost - lost).abs() < 4.0 * lost.sqrt(), "{} expected, {lost} lost", merged.expected_lost);
-    assert!((merged.cardinality / 100_000.0 - 1.0).abs() < 0.005, "{} distinct", merged.cardinality);
-    assert!(merged.false_positive_rate_estimated < merged.false_positive_rate_target);
-    assert!(merged.false_positive_rate_mean < merged.false_positive_rate_estimated / 2.0);
-    assert!(merged.fill_ratio > 0.3 && merged.fill_ratio < 0.7, "{}", merged.fill_ratio);
-}
-
-type Count = fn(&ShardStatistics) -> u64;
-
-/// In shards of different sizes, with layers, repetitions, batches and removals.
-#[test]
-fn the_merged_row_is_made_of_the_shards_rows() {
-    for layout in LAYOUTS {
-        let mut options = options(layout, 1000, 0.1, 4);
-        options.audit = 4;
-        let seen = SeenSet::new(&options).unwrap();
-        assert_eq!((seen.tests(), seen.statistics().merged.inserted), (0, 0));
-        // Into the first shard most fall, and into the second none.
-        let keys: Vec<_> = fingerprints(0).take(9000).filter(|&key| seen.shard_of(key) != 1).collect();
-        let first: Vec<_> =
-            keys.iter().copied().filter(|&key| seen.shard_of(key) == 0 || key.bits() % 3 == 0).collect();
-        seen.insert_batch(&first, &mut Vec::new());
-        seen.insert_batch(&first[..1000], &mut Vec::new());
-        for (place, &key) in keys.iter().enumerate() {
-            if place % 5 == 0 {
-                seen.insert(key);
-            } else if place < 200 && layout.forgets() {
-                seen.remove(key).unwrap();
-            }
-        }
-
-        let SeenStatistics { merged, shards, .. } = seen.statistics();
-        assert_eq!((seen.tests(), seen.bytes()), (merged.tests, merged.bytes), "{layout}");
-        let sums: [(&str, Count); 12] = [
-            ("capacity", |row| row.capacity),
-            ("inserted", |row| row.inserted),
-            ("tests", |row| row.tests),
-            ("removed", |row| row.removed),
-            ("batches", |row| row.batches),
-            ("batched", |row| row.batched),
-            ("layers", |row| row.layers),
-            ("full", |row| row.full),
-            ("bits", |row| row.bits),
-            ("bits_set", |row| row.bits_set),
-            ("bytes", |row| row.bytes),
-            ("bytes_bookkeeping", |row| row.bytes_bookkeeping),
-        ];
-        for (name, count) in sums {
-            assert_eq!(count(&merged), shards.iter().map(count).sum::<u64>(), "{layout}: {name}");
-        }
-        let close = |name: &str, merged: f64, expected: f64| {
-            assert!((merged - expected).abs() <= 1e-9 * expected, "{layout}: {name} {merged}, not {expected}");
-        };
-        let sum = |value: fn(&ShardStatistics) -> f64| shards.iter().map(value).sum::<f64>();
-        close("cardinality", merged.cardinality, sum(|row| row.cardinality));
-        close("expected_lost", merged.expected_lost, sum(|row| row.expected_lost));
-        let rate = |row: &ShardStatistics| row.false_positive_rate_estimated;
-        close("rate", rate(&merged), sum(|row| row.false_positive_rate_estimated) / 4.0);
-        for row in shards.iter().chain([&merged]) {
-            close("fill", row.fill_ratio, row.bits_set as f64 / row.bits as f64);
-            close("mean rate", row.false_positive_rate_mean, row.expected_lost / row.cardinality.max(1e-9));
-            close("target", row.false_positive_rate_target, shards[3].false_positive_rate_target);
-        }
-        assert_eq!(Some(merged.probes), shards.iter().map(|row| row.probes).max());
-        let audits: Vec<_> = shards.iter().filter_map(|row| row.audit.as_ref()).collect();
-        if let Some(audit) = &merged.audit {
-            assert_eq!((audit.sample, audits.len()), (4, 4));
-            assert_eq!(audit.shown, audits.iter().map(|audit| audit.shown).sum::<u64>());
-            assert_eq!(audit.false_positives, audits.iter().map(|audit| audit.false_positives).sum::<u64>());
-            close("audited", audit.rate, audit.false_positives as f64 / audit.shown as f64);
-            close("audited", audit.lost, audit.rate * merged.cardinality);
-        }
-        let each: Vec<_> = shards.iter().filter_map(|row| row.verified.as_ref()).collect();
-        if let Some(verified) = &merged.verified {
-            let sum = |count: fn(&VerifiedStatistics) -> u64| each.iter().map(|row| count(row)).sum::<u64>();
-            assert_eq!((verified.lookups, verified.rescued), (sum(|row| row.lookups), sum(|row| row.rescued)));
-            assert_eq!((verified.runs, verified.disk_bytes), (sum(|row| row.runs), sum(|row| row.disk_bytes)));
-            assert_eq!(
-                (verified.pages_read, verified.from_memory),
-                (sum(|row| row.pages_read), sum(|row| row.from_memory))
-            );
-            assert_eq!((verified.bytes_written, verified.failures), (sum(|row| row.bytes_written), 0));
-        }
-        // What there is to merge is there.
-        assert!(merged.batches >= 2 && shards[1].tests == 0, "{merged:?}");
-        assert_eq!(shards[0].layers > 1, layout != Layout::Exact);
-        assert_eq!(merged.audit.is_some_and(|audit| audit.shown > 500 && audit.false_positives > 5), audits.len() == 4);
-        assert_eq!(merged.removed > 0, layout.forgets());
-        assert!(layout != Layout::Verified || merged.verified.is_some_and(|row| row.runs > 1 && row.lookups > 1000));
     }
 }
 
@@ -402,6 +255,30 @@ fn wrong_options_are_named() {
     for shards in [0, 3, 1 << 17] {
         assert_eq!(error(Layout::Exact, 1, 0.1, shards), format!("shards = {shards}: a power of two from 1 to 65536"));
     }
+    let refused = |layout, bits, probes, audit| {
+        let mut options = options(layout, 1000, 0.01, 1);
+        (options.bits_per_url, options.probes, options.audit) = (bits, probes, audit);
+        SeenSet::new(&options).map(drop).unwrap_err().to_string()
+    };
+    for audit in [3, 1025] {
+        let told = refused(Layout::Blocked, None, None, audit);
+        assert_eq!(told, format!("audit = {audit}: a power of two, or 0 for none"));
+    }
+    for bits in [0.0, -1.0, 4097.0, f64::NAN] {
+        let told = refused(Layout::Standard, Some(bits), None, 0);
+        assert_eq!(told, format!("bits_per_url = {bits}: above 0 and at most 4096"));
+    }
+    let told = refused(Layout::Exact, Some(10.0), None, 0);
+    assert_eq!(told, "bits_per_url = 10: the exact layout has none to choose");
+    assert_eq!(refused(Layout::Blocked, None, Some(8), 0), "probes = 8: only with bits_per_url");
+    for (layout, probes, reason) in [
+        (Layout::Blocked, 9, "8 or 16 in the blocked layout"),
+        (Layout::Verified, 0, "8 or 16 in the blocked layout"),
+        (Layout::Standard, 0, "from 1 to 64"),
+        (Layout::Counting, 65, "from 1 to 64"),
+    ] {
+        assert_eq!(refused(layout, Some(10.0), Some(probes), 0), format!("probes = {probes}: {reason}"), "{layout}");
+    }
     let huge = SeenSet::new(&options(Layout::Blocked, 1_000_000_000_000_000, 1e-4, 1)).map(drop).unwrap_err();
     assert!(matches!(huge, SeenError::Memory { bytes: 2_900_000_000_000_000..3_000_000_000_000_000, .. }), "{huge}");
     for (capacity, rate) in [(u64::MAX, 1e-4), (u64::MAX, 1e-300), (1, 1e-300)] {
@@ -412,6 +289,26 @@ fn wrong_options_are_named() {
             }
         }
     }
+}
+
+#[test]
+fn what_differs_is_named() {
+    let base = options(Layout::Blocked, 1000, 0.01, 4);
+    let told = |change: &dyn Fn(&mut SeenOptions)| {
+        let mut other = base.clone();
+        change(&mut other);
+        base.changed(&other)
+    };
+    assert_eq!(told(&|o| (o.key, o.directory) = (FingerprintKey::from_u64(77), None)), None);
+    assert_eq!(told(&|o| o.layout = Layout::Exact), Some("layout"));
+    assert_eq!(told(&|o| o.capacity = 1001), Some("capacity"));
+    assert_eq!(told(&|o| o.open_ended = true), Some("open_ended"));
+    assert_eq!(told(&|o| o.false_positive_rate = 0.02), Some("false_positive_rate"));
+    assert_eq!(told(&|o| o.shards = 8), Some("shards"));
+    assert_eq!(told(&|o| o.on_full = OnFull::Warn), Some("on_full"));
+    assert_eq!(told(&|o| o.audit = 2), Some("audit"));
+    assert_eq!(told(&|o| o.bits_per_url = Some(10.0)), Some("bits_per_url"));
+    assert_eq!(told(&|o| o.probes = Some(8)), Some("probes"));
 }
 
 #[test]
@@ -434,44 +331,6 @@ fn as_many_shards_as_allowed() {
     seen.insert_batch(&keys, &mut sightings);
     seen.insert_batch(&keys, &mut sightings);
     assert_eq!(sightings, vec![Sighting::Seen; 10_000]);
-}
-
-#[test]
-fn a_batch_takes_the_lock_of_each_of_its_shards_once() {
-    for shards in [1, 4, 256, 512, 4096] {
-        let seen = set(Layout::Blocked, 10_000, 0.01, shards);
-        let keys: Vec<_> = fingerprints(0).take(2 * 4096).collect();
-        seen.insert_batch(&keys, &mut Vec::new());
-        let distinct = |keys: &[Fingerprint]| keys.iter().map(|&key| seen.shard_of(key)).collect::<HashSet<_>>().len();
-        let locks = if shards == 1 { 1 } else { keys.chunks(4096).map(distinct).sum() };
-        let merged = seen.statistics().merged;
-        assert_eq!((merged.batches, merged.batched), (locks as u64, 8192), "{shards} shards");
-    }
-}
-
-/// Layer after layer, errors of the filter and all: a batch is a faster way to ask the same.
-#[test]
-fn batches_grow_as_one_by_one() {
-    for layout in [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard] {
-        for (rate, shards) in [(0.1, 1), (1e-2, 4), (1e-5, 2)] {
-            let (together, apart) = (set(layout, 1000, rate, shards), set(layout, 1000, rate, shards));
-            let keys: Vec<_> = fingerprints(0).take(12_000).collect();
-            // Each is shown again, most of them when there are more layers.
-            let keys: Vec<_> =
-                keys.iter().zip(&keys[..6000]).flat_map(|(new, old)| [*new, *old]).chain(keys.clone()).collect();
-            let mut sightings = Vec::new();
-            for batch in keys.chunks(700) {
-                together.insert_batch(batch, &mut sightings);
-                let expected: Vec<_> = batch.iter().map(|key| apart.insert(*key)).collect();
-                assert_eq!(sightings, expected, "{layout}, {rate}");
-            }
-            let told = [together, apart].map(|set| set.statistics().merged);
-            let [one, other] =
-                told.map(|row| (row.layers, row.inserted, row.tests, row.bits_set, row.audit.map(|audit| audit.shown)));
-            assert_eq!(one, other, "{layout}, {rate}");
-            assert!(layout == Layout::Exact || one.0 > 2 * shards as u64, "{} layers", one.0);
-        }
-    }
 }
 
 proptest! {

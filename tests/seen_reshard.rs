@@ -1,7 +1,9 @@
 //! A set in another number of shards answers as before.
 
+use std::fs;
+
 use crawler::address::{Fingerprint, FingerprintKey};
-use crawler::seen::{Layout, OnFull, SeenError, SeenOptions, SeenSet, SeenStatistics, Sighting};
+use crawler::seen::{Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, SeenStatistics, Sighting};
 
 fn key(count: u64) -> Fingerprint {
     FingerprintKey::from_u64(9).fingerprint_bytes(&count.to_le_bytes())
@@ -123,6 +125,10 @@ fn fingerprints_that_are_kept_go_anywhere() {
         for (from, to) in [(16, 4), (4, 16), (1, 64), (64, 1)] {
             let seen = filled(layout, 10_000, from, 30_000);
             seen.insert(Fingerprint::from_bits(0));
+            if layout.forgets() {
+                seen.insert(key(1 << 40));
+                assert_eq!(seen.remove(key(1 << 40)).unwrap(), Removal::Removed);
+            }
             // Some once more: of that only the counts know.
             (0..1000).for_each(|count| assert_eq!(seen.insert(key(count)), Sighting::Seen));
             let SeenStatistics { merged: before, shards, .. } = seen.statistics();
@@ -135,6 +141,7 @@ fn fingerprints_that_are_kept_go_anywhere() {
                 assert_eq!(shard.tests, parts.map(|(_, old)| old.tests).sum::<u64>(), "{from} to {to}: {index}");
             }
             assert_eq!((after.merged.inserted, after.merged.tests), (before.inserted, before.tests));
+            assert_eq!(after.merged.removed, u64::from(layout.forgets()));
             assert!((after.merged.cardinality - before.cardinality).abs() < 1e-6);
             let looked_up =
                 |row: &crawler::seen::ShardStatistics| row.verified.as_ref().map(|verified| verified.lookups);
@@ -143,6 +150,18 @@ fn fingerprints_that_are_kept_go_anywhere() {
             assert!(seen.contains(Fingerprint::from_bits(0)));
         }
     }
+}
+
+#[test]
+fn a_disk_that_fails_on_the_way_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let below = directory.path().join("below");
+    let mut options = options(Layout::Verified, 10_000, 4);
+    options.directory = Some(below.clone());
+    let seen = filled_as(&options, 10_000);
+    fs::remove_dir(&below).unwrap();
+    fs::write(&below, "no directory").unwrap();
+    assert!(matches!(seen.reshard(2).unwrap_err(), SeenError::Disk { .. }));
 }
 
 #[test]

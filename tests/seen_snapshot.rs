@@ -235,19 +235,33 @@ fn a_union_has_counted_what_both_have() {
         if layout == Layout::Counting {
             continue;
         }
-        let options = options(layout, 1000);
+        let mut options = options(layout, 1000);
+        options.false_positive_rate = 0.3;
         let (one, other) = (filled(&options, (0..700).chain(0..10)), filled(&options, 600..1500));
+        other.insert(Fingerprint::from_bits(0));
         let mut sightings = Vec::new();
         for seen in [&one, &other] {
-            seen.insert_batch(&(500..600).map(key).collect::<Vec<_>>(), &mut sightings);
+            seen.insert_batch(&(550..650).map(key).collect::<Vec<_>>(), &mut sightings);
         }
         let [before, theirs] = [&one, &other].map(|seen| seen.statistics().merged);
         let union = united(one, &other, in_memory).unwrap();
         let after = union.statistics().merged;
-        assert_eq!((after.tests, after.inserted), (710 + 900 + 200, before.inserted + theirs.inserted), "{layout}");
+        assert_eq!((after.tests, after.inserted), (710 + 901 + 200, before.inserted + theirs.inserted), "{layout}");
         assert_eq!((after.batches, after.batched), (before.batches + theirs.batches, 200));
+        assert!(union.contains(Fingerprint::from_bits(0)));
+        if let (Some(all), Some(before), Some(theirs)) = (after.verified, before.verified, theirs.verified) {
+            assert!(before.lookups > 0 && before.rescued > 0 && theirs.from_memory > 0);
+            assert_eq!(all.lookups, before.lookups + theirs.lookups);
+            assert_eq!(
+                (all.rescued, all.from_memory),
+                (before.rescued + theirs.rescued, before.from_memory + theirs.from_memory)
+            );
+        }
         if let (Some(audit), Some(before), Some(theirs)) = (after.audit, before.audit, theirs.audit) {
             assert_eq!(audit.shown, before.shown + theirs.shown);
+            assert_eq!(audit.false_positives, before.false_positives + theirs.false_positives);
+            assert!(before.false_positives > 0);
+            union.insert(Fingerprint::from_bits(0));
             for count in 0..1500 {
                 union.insert(key(count));
             }
@@ -289,11 +303,34 @@ fn a_union_beyond_its_capacity_grows() {
     let options = options(Layout::Blocked, 1000);
     for in_memory in [true, false] {
         let union = united(filled(&options, 0..700), &filled(&options, 700..1400), in_memory).unwrap();
-        assert_eq!(union.statistics().merged.layers, 2);
+        for count in 0..1400 {
+            assert_eq!(union.insert(key(count)), Sighting::Seen);
+        }
+        assert_eq!(union.statistics().merged.layers, 2, "what is in it needs no more");
         for count in 2000..2050 {
             union.insert(key(count));
         }
         assert_eq!(union.statistics().merged.layers, 4, "both shards hold 700 URLs in a layer for 500");
+    }
+}
+
+/// A filter that errs much takes fewer for new than it was shown, and has room for those only.
+#[test]
+fn a_union_has_the_room_that_one_set_would_have() {
+    for in_memory in [true, false] {
+        let mut options = options(Layout::Blocked, 1000);
+        (options.shards, options.false_positive_rate, options.on_full) = (1, 0.5, OnFull::Stop);
+        let (one, other) = (filled(&options, 0..450), filled(&options, 450..900));
+        let union = united(one, &other, in_memory).unwrap();
+        let both = filled(&options, 0..900);
+        let mut fullness = Vec::new();
+        for count in 2000..2300 {
+            assert_eq!(union.insert(key(count)), both.insert(key(count)));
+            fullness.push((union.is_full(), both.is_full()));
+        }
+        let filled_at = |full: fn(&(bool, bool)) -> bool| fullness.iter().position(full).unwrap();
+        let (estimated, counted) = (filled_at(|full| full.0), filled_at(|full| full.1));
+        assert!(estimated > 20 && estimated.abs_diff(counted) < 60, "after {estimated} and {counted} more");
     }
 }
 

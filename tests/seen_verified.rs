@@ -53,6 +53,7 @@ fn nothing_is_lost_and_nothing_forgotten_through_many_merges() {
 
     let merged = seen.statistics().merged;
     assert_eq!((merged.inserted, merged.cardinality.to_bits()), (URLS, (URLS as f64).to_bits()));
+    assert!(merged.false_positive_rate_estimated < 1e-12, "{merged:?}");
     assert!(merged.expected_lost < 1e-8 && merged.false_positive_rate_target.abs() < f64::MIN_POSITIVE);
     let verified = merged.verified.unwrap();
     // A tenth: the mean of the filter's rate on the way to 0.3.
@@ -146,18 +147,23 @@ fn where_the_disk_cannot_be_written_nothing_is_lost_and_it_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "no directory").unwrap();
-    let seen = SeenSet::new(&options(&file, 1000)).unwrap();
-    assert!((0..100).all(|count| seen.insert(key(count)) == Sighting::New));
-    seen.check().unwrap();
-    assert!((100..20_000).all(|count| seen.insert(key(count)) == Sighting::New), "they stay in memory");
-    assert!((0..20_000).all(|count| seen.insert(key(count)) == Sighting::Seen));
-    let error = seen.check().unwrap_err();
-    assert!(matches!(error, SeenError::Disk { .. }));
-    assert!(error.source().is_some());
-    let failures = verified(&seen).failures;
-    // 2 shards; each tries again when what it holds has doubled.
-    assert!((2..=2 * 6).contains(&failures), "{failures} failures");
-    assert_eq!(verified(&seen).disk_bytes, 0);
+    for shards in [1, 2] {
+        let mut options = options(&file, 1000);
+        options.shards = shards;
+        let seen = SeenSet::new(&options).unwrap();
+        assert!((0..100).all(|count| seen.insert(key(count)) == Sighting::New));
+        seen.check().unwrap();
+        assert!((100..20_000).all(|count| seen.insert(key(count)) == Sighting::New), "they stay in memory");
+        assert!((0..20_000).all(|count| seen.insert(key(count)) == Sighting::Seen));
+        let error = seen.check().unwrap_err();
+        assert!(matches!(error, SeenError::Disk { .. }));
+        assert!(error.source().is_some());
+        let failures = verified(&seen).failures;
+        // Each shard tries again when what it holds has doubled.
+        let shards = shards as u64;
+        assert!((shards..=shards * 6).contains(&failures), "{failures} failures");
+        assert_eq!(verified(&seen).disk_bytes, 0);
+    }
 }
 
 proptest! {

@@ -95,3 +95,38 @@ pub(super) enum Busy {
     PutOff,
     Wait,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is busy, and however often: each is shown, in its place, and waited for only when all others are through.
+    #[test]
+    fn what_is_put_off_comes_last_and_once() {
+        // Some shards have many and some have one.
+        let spread = |count: u64| Fingerprint::from_bits(count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (count % 7));
+        let run: Vec<_> = (0..3000).map(spread).collect();
+        for (shard_bits, one_in) in [2, 8, 9, 12].into_iter().flat_map(|bits| [1, 3, 100].map(|one_in| (bits, one_in)))
+        {
+            let (mut shown, mut asked, mut put_off) = (Vec::new(), 0, 0);
+            Groups::of(&run, shard_bits, |group, places, busy| {
+                let shards: Vec<_> = group.iter().map(|&fingerprint| shard(fingerprint, shard_bits)).collect();
+                assert!(!shards.is_empty() && shards.iter().all(|&shard| shard == shards[0]));
+                assert!(places.is_sorted() && group.iter().eq(places.iter().map(|&place| &run[usize::from(place)])));
+                asked += 1;
+                if busy == Busy::PutOff && asked % one_in == 0 {
+                    put_off += 1;
+                    return false;
+                }
+                put_off -= i32::from(busy == Busy::Wait);
+                shown.extend(places.iter().map(|&place| (place, busy == Busy::Wait)));
+                true
+            });
+            assert_eq!((shown.len(), put_off), (run.len(), 0), "{shard_bits} bits, one in {one_in} is busy");
+            assert!(shown.is_sorted_by_key(|&(_, waited)| waited));
+            let mut places: Vec<_> = shown.into_iter().map(|(place, _)| usize::from(place)).collect();
+            places.sort_unstable();
+            assert!(places.into_iter().eq(0..run.len()));
+        }
+    }
+}

@@ -135,6 +135,38 @@ mod tests {
     }
 
     #[test]
+    fn a_first_layer_is_sized_for_its_part_and_has_room_for_what_it_takes_for_new() {
+        let first = |layout, shards| {
+            let options =
+                SeenOptions { layout, shards, capacity: 160_000, false_positive_rate: 0.01, ..Default::default() };
+            let plan = Growth::new(&options).layer(0).unwrap();
+            assert_eq!(plan.capacity, 160_000 / shards as u64);
+            (plan.sizing, plan.room)
+        };
+        let sized = |urls| Sizing::new(Layout::Blocked, urls, 0.01 * (1.0 - RESERVE));
+        let lost = |sizing: Sizing, urls: u64| to_u64(sizing.expected_lost(urls as f64).ceil());
+        let whole = sized(160_000);
+        assert_eq!(first(Layout::Blocked, 1), (whole, 160_000 - lost(whole, 160_000)));
+        assert_eq!(first(Layout::Verified, 1), (whole, 160_000), "it loses none");
+        // Four standard deviations of 10,000.
+        let part = sized(10_400);
+        assert_eq!(first(Layout::Blocked, 16), (part, 10_400 - lost(part, 10_400)));
+        assert!(lost(part, 10_400) > 5);
+    }
+
+    /// Bits that are given instead of a rate make one: what the first layer's is a share of.
+    #[test]
+    fn given_bits_have_the_rate_that_would_ask_for_them() {
+        for on_full in [OnFull::Grow, OnFull::Stop] {
+            let options = SeenOptions { shards: 1, on_full, bits_per_url: Some(12.0), ..SeenOptions::default() };
+            let rate = Growth::new(&options).rate();
+            let asked = SeenOptions { bits_per_url: None, false_positive_rate: rate, ..options };
+            let bits = Growth::new(&asked).layer(0).unwrap().sizing.bits;
+            assert!(bits.abs_diff(12_000_000) <= 512, "{bits} bits at a rate of {rate}");
+        }
+    }
+
+    #[test]
     fn two_layers_are_a_decade() {
         let growth = growth(true);
         let until_100_m: u64 = (0..=MOST).map(|index| growth.layer(index).unwrap().capacity).sum();

@@ -246,3 +246,32 @@ impl SeenSet {
         self.full.store(full, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_lock_is_counted() {
+        let seen = SeenSet::new(&SeenOptions { shards: 1, ..SeenOptions::default() }).unwrap();
+        // Nobody can tell when the other one is there: so again, until it is.
+        let waited = (0..1000).any(|count| {
+            let (begins, began) = mpsc::channel();
+            let held = seen.lock(0);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    begins.send(()).unwrap();
+                    seen.insert(Fingerprint::from_bits(count))
+                });
+                began.recv().unwrap();
+                (0..count).for_each(|_| thread::yield_now());
+                drop(held);
+            });
+            seen.statistics().merged.lock_waits > 0
+        });
+        assert!(waited);
+    }
+}

@@ -299,3 +299,26 @@ impl Layer {
         self.inserted = to_u64((came - sizing.expected_lost(came)).round());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seen::SeenOptions;
+
+    /// 46 million times as large, and no further: what does not fit is told.
+    #[test]
+    fn a_shard_that_cannot_grow_further_is_full() {
+        let options = SeenOptions { capacity: 1, shards: 1, false_positive_rate: 0.5, ..SeenOptions::default() };
+        for (layout, layers) in [(Layout::Blocked, 24), (Layout::Standard, 24), (Layout::Exact, 1)] {
+            let growth = Growth::new(&SeenOptions { layout, ..options.clone() });
+            let mut shard = Shard::new(&Arc::new(growth));
+            for _ in 0..23 {
+                shard.grow();
+            }
+            assert_eq!((shard.layers.len(), shard.full), (layers, false));
+            shard.grow();
+            assert_eq!((shard.layers.len(), shard.full), (layers, layout != Layout::Exact));
+            assert_eq!(shard.layers[layers - 1].plan.room, u64::MAX);
+        }
+    }
+}
