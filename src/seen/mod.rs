@@ -28,7 +28,7 @@ mod groups;
 mod growth;
 mod interval;
 mod lanes;
-mod line;
+mod load;
 mod options;
 mod plan;
 mod probes;

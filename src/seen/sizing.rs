@@ -1,6 +1,6 @@
 use super::Layout;
 use super::exact::slots_for;
-use super::line::Line;
+use super::load::Load;
 use super::probes::{LANE_PROBES, LINE_BITS};
 
 /// How large a filter is, and what follows from it: pure arithmetic, nothing is allocated.
@@ -44,7 +44,7 @@ impl Sizing {
         match layout {
             Layout::Blocked => {
                 let probes = LANE_PROBES * if rate < TWO_PROBES_A_LANE_BELOW { 2 } else { 1 };
-                Self::rounded(layout, count / Line::load_at(rate, probes) * LINE_BITS as f64, probes)
+                Self::rounded(layout, count / Load::at_rate(rate, probes) * LINE_BITS as f64, probes)
             }
             Layout::Counting | Layout::Partitioned | Layout::Standard => {
                 // The formula for the rate, solved for m; the best k is the one with the fewest bits.
@@ -106,7 +106,7 @@ impl Sizing {
     /// The share of new URLs that are taken for seen after `urls` distinct ones were shown.
     pub fn rate(&self, urls: f64) -> f64 {
         match self.layout {
-            Layout::Blocked => self.line(urls).rate,
+            Layout::Blocked => self.load(urls).rate,
             Layout::Counting | Layout::Standard => self.flat_rate(urls),
             Layout::Partitioned => self.fill_ratio(urls).powf(f64::from(self.probes)),
             Layout::Exact | Layout::Verified => urls / 2_f64.powi(64),
@@ -116,7 +116,7 @@ impl Sizing {
     /// How many of `urls` distinct ones, shown one after the other, are taken for seen: the rate, added up over the fill.
     pub fn expected_lost(&self, urls: f64) -> f64 {
         match self.layout {
-            Layout::Blocked => self.lines() * self.line(urls).lost,
+            Layout::Blocked => self.lines() * self.load(urls).lost,
             Layout::Counting | Layout::Partitioned | Layout::Standard => integral(|urls| self.rate(urls), urls),
             Layout::Exact | Layout::Verified => urls * self.rate(urls) / 2.0,
         }
@@ -160,8 +160,8 @@ impl Sizing {
         fill.powf(probes) * (1.0 + probes * (probes - 1.0) / 2.0 * variance / (fill * fill))
     }
 
-    fn line(&self, urls: f64) -> Line {
-        Line::at(urls / self.lines(), self.probes)
+    fn load(&self, urls: f64) -> Load {
+        Load::of(urls / self.lines(), self.probes)
     }
 
     fn lines(&self) -> f64 {

@@ -1,13 +1,13 @@
 use super::probes::LANE_PROBES;
 use super::sizing::to_u64;
 
-/// What the lines of a blocked filter answer at a mean load, in URLs a line.
+/// A mean load of a blocked filter's lines, in URLs a line, and what they answer then.
 ///
 /// A line's load `J` is Poisson distributed, and what is wanted are means over it. For these, with `r(J)` the rate of a line that holds `J` URLs,
 /// the derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral that of `r(0) + ... + r(J - 1)`: so one walk
 /// over the loads gives all three.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+pub(super) struct Load {
     /// The share of new URLs that are taken for seen.
     pub(super) rate: f64,
     /// URLs taken for seen on the way from an empty line to this load: the integral of the rate.
@@ -21,8 +21,8 @@ const LANE_BITS: f64 = 64.0;
 /// From here on a line is full, to 13 digits.
 const FULL: f64 = 4096.0;
 
-impl Line {
-    pub(super) fn at(mean_load: f64, probes: u32) -> Self {
+impl Load {
+    pub(super) fn of(mean_load: f64, probes: u32) -> Self {
         let mean = mean_load.min(FULL);
         // Outside of these the chances are below 1e-18 of the rest.
         let spread = 14.0 * mean.sqrt() + 40.0;
@@ -50,7 +50,7 @@ impl Line {
     }
 
     /// The mean load at which the rate is reached.
-    pub(super) fn load_at(rate: f64, probes: u32) -> f64 {
+    pub(super) fn at_rate(rate: f64, probes: u32) -> f64 {
         let (mut low, mut high) = (0.0, FULL);
         // Where all lines held the same: a bit is set with the chance `rate^(1/k)`.
         let ln_clear = (-rate.powf(1.0 / f64::from(probes))).ln_1p();
@@ -58,7 +58,7 @@ impl Line {
         // Newton's steps with both axes logarithmic, where the curve is nearly straight: some five. Where one leads out of the
         // bounds, halfway between them instead.
         for _ in 0..100 {
-            let line = Self::at(load, probes);
+            let line = Self::of(load, probes);
             *(if line.rate > rate { &mut high } else { &mut low }) = load;
             let step = load * (rate / line.rate).powf(line.rate / (load * line.slope));
             if (step - load).abs() <= load * 1e-9 {
@@ -124,22 +124,22 @@ mod tests {
         for probes in [8, 16] {
             for step in 0..40 {
                 let load = 1e-3 * 1.4_f64.powi(step);
-                let (line, (rate, lost)) = (Line::at(load, probes), by_definition(load, probes));
+                let (line, (rate, lost)) = (Load::of(load, probes), by_definition(load, probes));
                 assert!((line.rate / rate - 1.0).abs() < 1e-9, "{line:?}, not {rate} at {load}");
                 assert!((line.lost / lost - 1.0).abs() < 1e-9, "{line:?}, not {lost} at {load}");
-                let (below, above) = (Line::at(load * 0.9999, probes), Line::at(load * 1.0001, probes));
+                let (below, above) = (Load::of(load * 0.9999, probes), Load::of(load * 1.0001, probes));
                 let slope = (above.rate - below.rate) / (load * 0.0002);
                 assert!((line.slope / slope - 1.0).abs() < 1e-6, "{line:?}, not {slope} at {load}");
             }
         }
-        let empty = Line::at(0.0, 8);
+        let empty = Load::of(0.0, 8);
         assert_eq!((empty.rate, empty.lost), (0.0, 0.0));
     }
 
     #[test]
     fn a_full_line_takes_all_for_seen() {
         for probes in [8, 16] {
-            let (full, fuller) = (Line::at(FULL, probes), Line::at(1e18, probes));
+            let (full, fuller) = (Load::of(FULL, probes), Load::of(1e18, probes));
             assert!((full.rate - 1.0).abs() < 1e-12, "{full:?}");
             assert_eq!(fuller.rate.to_bits(), full.rate.to_bits());
             assert!((fuller.lost / 1e18 - 1.0).abs() < 1e-12, "{fuller:?}");
@@ -151,10 +151,10 @@ mod tests {
     fn the_load_at_a_rate_has_that_rate() {
         for probes in [8, 16] {
             for rate in (1..1000).map(|step| 0.5_f64.powi(step)).chain([0.9, 0.99, 0.999]) {
-                let line = Line::at(Line::load_at(rate, probes), probes);
+                let line = Load::of(Load::at_rate(rate, probes), probes);
                 assert!((line.rate / rate - 1.0).abs() < 1e-12, "{line:?}, not {rate}");
             }
-            assert!(Line::load_at(1.0 - f64::EPSILON, probes) <= FULL);
+            assert!(Load::at_rate(1.0 - f64::EPSILON, probes) <= FULL);
         }
     }
 }
