@@ -133,7 +133,10 @@ impl Crawl {
         let found: Vec<Vec<Found>> = leases.iter().zip(&texts).map(links).collect();
         self.costs.parse = self.costs.parse.plus(began.end());
         drop(texts);
-        self.control();
+        // What is only drained is not measured, in ever smaller turns.
+        if has_links {
+            self.control();
+        }
 
         let began = Span::begin();
         let any = !leases.is_empty();
