@@ -5,10 +5,11 @@ use super::{Layout, OnFull, SeenOptions, Sizing};
 
 /// What each layer of a shard is, or will be when the one before is full (D5): the same for all shards of a set.
 ///
-/// Three layers make a decade, so the bits allocated before they are needed stay within a factor of 2.2; where the capacity is not known, and
-/// to grow is the usual thing, two: more would divide the rate further, and take another line of memory each for a test. Each layer may use a share of the target rate, and the shares add up to 1: so the compound rate stays
-/// below the target however far the set grows (Almeida, Baquero, Preguiça and Hutchison 2007, "Scalable Bloom filters": first p·(1−r), then
-/// each r times the one before).
+/// Three layers make a decade, so the bits allocated before they are needed stay within a factor of 2.2; where the capacity is not
+/// known, and to grow is the usual thing, two: more would divide the rate further, and take another line of memory each for a test.
+/// Each layer may use a share of the target rate, and the shares add up to 1: so the compound rate stays below the target however far
+/// the set grows (Almeida, Baquero, Preguiça and Hutchison 2007, "Scalable Bloom filters": first p·(1−r), then each r times the one
+/// before).
 ///
 /// A set of known capacity gives its first layer nearly all, since it should need no other. A set of unknown capacity gives most to
 /// the layer that ends at a hundred times the start, and less in both directions: a small layer costs little even at a very low rate, and
