@@ -1,6 +1,7 @@
 //! Checkpoints and the journal together, over a storage that fails, tears and forgets: a small crawl that is cut short anywhere
 //! goes on, and has each page once in the end.
 
+mod random;
 mod storage;
 
 use std::cell::RefCell;
@@ -18,7 +19,8 @@ use crawler::frontier::{
 };
 use crawler::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, SyncPolicy};
-use storage::{Fault, Faulty, Random, World};
+use random::Random;
+use storage::{Fault, Faulty, World};
 
 const JOB: u64 = 77;
 const KEY: FingerprintKey = FingerprintKey::from_u64(7);

@@ -5,6 +5,7 @@
 #![cfg(all(feature = "cli", unix))]
 
 mod outputs;
+mod random;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use crawler::simulate::{Server, SimulateOptions, TruthOptions, Verdict, World};
 use outputs::{pages, report};
+use random::Random;
 use tempfile::TempDir;
 
 const DELAY: Duration = Duration::from_millis(5);
@@ -99,18 +101,6 @@ fn unseen(job: &Path, pages: &BTreeMap<String, serde_json::Value>) -> usize {
     let answers = String::from_utf8(answers).unwrap();
     assert_eq!(answers.lines().count(), pages.len());
     answers.lines().filter(|line| line.starts_with("new")).count()
-}
-
-/// A generator as good as any for moments (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % most
-    }
 }
 
 /// Lets it run for a while, then kills it; whether it had ended before.

@@ -1,5 +1,6 @@
 //! The journal over a storage that fails, tears and forgets, against a list of what it was given.
 
+mod random;
 mod storage;
 
 use std::io;
@@ -7,7 +8,8 @@ use std::time::Duration;
 
 use crawler::frontier::{Entry, Journal, Position, Timestamp, Via};
 use crawler::job::journal::{FileJournal, JournalError, JournalOptions, Record, Recovery, SyncPolicy};
-use storage::{Fault, Faulty, Random, World};
+use random::Random;
+use storage::{Fault, Faulty, World};
 
 const JOB: u64 = 77;
 

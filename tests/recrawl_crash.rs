@@ -3,6 +3,8 @@
 //!
 //! `CRASH_ROUNDS=1000 cargo test --release --test recrawl_crash -- --nocapture` kills so often.
 
+mod random;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{self, File};
@@ -16,6 +18,7 @@ use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outco
 use crawler::job::journal::SyncPolicy;
 use crawler::job::{JobJournal, OpenOptions};
 use crawler::seen::{Layout, Removal};
+use random::Random;
 
 const PAGES: u64 = 60;
 /// Where the process that is killed finds its directory.
@@ -31,18 +34,6 @@ fn url(page: u64) -> String {
 
 fn page_of(lease: &Lease) -> u64 {
     lease.url().rsplit('/').next().and_then(|page| page.parse().ok()).expect("a page")
-}
-
-/// A generator as good as any for moments (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % most
-    }
 }
 
 /// The process that is killed.

@@ -1,5 +1,7 @@
 //! What a user of the seen set relies on: new is said once, nothing is forgotten, errors come at the stated rate.
 
+mod sets;
+
 use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
@@ -7,31 +9,7 @@ use std::thread;
 use crawler::address::{Fingerprint, FingerprintKey};
 use crawler::seen::{Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, Sighting, Sizing};
 use proptest::prelude::*;
-
-const LAYOUTS: [Layout; 6] =
-    [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified];
-
-/// Distinct fingerprints, even over their space, as a keyed hash would give them (`SplitMix64`, a bijection of the count).
-fn fingerprints(stream: u64) -> impl Iterator<Item = Fingerprint> {
-    (stream << 40..).map(|count: u64| {
-        let bits = count.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let bits = (bits ^ bits >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let bits = (bits ^ bits >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        Fingerprint::from_bits(bits ^ bits >> 32)
-    })
-}
-
-fn options(layout: Layout, capacity: u64, rate: f64, shards: usize) -> SeenOptions {
-    let mut options = SeenOptions::default();
-    (options.layout, options.capacity, options.false_positive_rate, options.shards) = (layout, capacity, rate, shards);
-    // Files without a name: nothing stays there.
-    options.directory = Some(std::env::temp_dir());
-    options
-}
-
-fn set(layout: Layout, capacity: u64, rate: f64, shards: usize) -> SeenSet {
-    SeenSet::new(&options(layout, capacity, rate, shards)).unwrap()
-}
+use sets::{LAYOUTS, fingerprints, options, set};
 
 #[test]
 fn of_many_threads_with_one_key_one_hears_new() {

@@ -8,6 +8,8 @@ use std::rc::Rc;
 
 use crawler::job::journal::Storage;
 
+use crate::random::Random;
+
 const SECTOR: usize = 512;
 
 /// How an operation fails.
@@ -278,17 +280,5 @@ impl Storage for Faulty {
 
     fn path(&self, name: &str) -> PathBuf {
         name.into()
-    }
-}
-
-/// Small numbers, the same in each run.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
     }
 }
