@@ -61,8 +61,8 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// As [`schedule`](Self::schedule), of the page that `lease` is for, as it was found: at its depth, so that no page comes
-    /// nearer to a seed by it. To be called before the lease is completed, and to no effect where that leads to another try: the
-    /// next lease is to be asked then. So the page is done and scheduled at once, and whenever the process dies, it
+    /// nearer to a seed by it. To be called before the lease is completed, and to no effect where that leads to another try, or
+    /// to the page that this one redirects to: the next lease is to be asked then. So the page is done and scheduled at once, and whenever the process dies, it
     /// waits once. A robots.txt is asked for again without it: nothing is scheduled then.
     ///
     /// # Errors

@@ -174,6 +174,20 @@ mod tests {
         assert!(until_100_m.abs_diff(100_000_000) < 10);
     }
 
+    #[test]
+    fn a_known_capacity_that_was_too_low_costs_two_or_three_times_at_a_hundred_times_it() {
+        for (rate, ten_times, hundred_times) in [(1e-2, 2.43, 3.03), (1e-4, 1.69, 2.18)] {
+            let growth = Growth::new(&SeenOptions { shards: 1, false_positive_rate: rate, ..SeenOptions::default() });
+            let (mut bits, mut urls, mut ratios) = (0, 0, Vec::new());
+            for plan in (0..7).filter_map(|index| growth.layer(index)) {
+                (bits, urls) = (bits + plan.sizing.bits, urls + plan.capacity);
+                ratios.push(bits as f64 / Sizing::new(Layout::Blocked, urls, rate).bits as f64);
+            }
+            assert!(urls.abs_diff(100_000_000) < 10);
+            assert!((ratios[3] - ten_times).abs() < 0.01 && (ratios[6] - hundred_times).abs() < 0.01, "{ratios:?}");
+        }
+    }
+
     /// Of each layout and all rates: when the layers so far are full, and at 100 M URLs, where the fifth is.
     #[test]
     fn unknown_capacity_costs_a_third_more_at_100_m() {

@@ -112,7 +112,7 @@ impl Shard {
             return window.choose(|probes, _| self.answer(probes) == Sighting::New);
         }
         // Layer by layer, the newest last: older ones do not change.
-        let seen = older.iter().map(|layer| layer.filter.find_window(window)).fold(Subset::default(), Subset::and);
+        let seen = older.iter().map(|layer| layer.filter.find_window(window)).fold(Subset::default(), Subset::or);
         let mut new = newest.filter.insert_window(window, seen);
         if let Some(verified) = &mut self.verified {
             new = window.choose(|probes, place| verified.check(probes, new.sighting(place)) == Sighting::New);

@@ -74,8 +74,8 @@ pub(super) struct Subset(
 );
 
 impl Subset {
-    /// These and those.
-    pub(super) fn and(self, other: Self) -> Self {
+    /// Those of either.
+    pub(super) fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
