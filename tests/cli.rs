@@ -403,9 +403,17 @@ fn ignoring_robots_is_loud_and_recorded() {
 fn a_crawl_whose_every_seed_fails_exits_so() {
     let desk = Desk::new();
     // Nobody may be asked at a private address, so nothing is sent.
-    let ran = desk.run(&["http://127.0.0.1:9/"]);
+    let ran = desk.run(&["http://127.0.0.1:8080/"]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert!(ran.out.contains("private_address"), "{}", ran.out);
+}
+
+#[test]
+fn a_port_of_another_protocol_is_called_so() {
+    let ran = Desk::new().run(&["http://127.0.0.1:6667/", "--allow-private-addresses"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.out.contains("blocked_port") && ran.err.contains("blocked_port"), "{}{}", ran.out, ran.err);
+    assert!(!ran.err.contains("private"), "{}", ran.err);
 }
 
 #[test]

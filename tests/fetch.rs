@@ -465,7 +465,7 @@ async fn private_addresses_are_refused() {
     assert_eq!(site.fetch(&options()).await.unwrap().body, b"secret");
 
     let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:6667/").await.unwrap_err();
-    assert_eq!((error.failure, &error.message[..]), (Failure::Address, "port 6667 belongs to another protocol"));
+    assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 6667 belongs to another protocol"));
 }
 
 #[tokio::test]

@@ -329,7 +329,8 @@ impl Model {
                     Failure::BadResponse | Failure::Incomplete | Failure::Timeout => once,
                     _ => true,
                 };
-                let is_final = matches!(failure, Failure::Address | Failure::BadResponse | Failure::Tls);
+                let is_final =
+                    matches!(failure, Failure::Address | Failure::BadResponse | Failure::Port | Failure::Tls);
                 Meaning::Setback { counts, is_final, asked: None }
             }
             _ => Meaning::Fine,
@@ -343,7 +344,8 @@ impl Model {
         host.has_answered |= matches!(end, End::Status { .. } | End::Moved);
         match end {
             End::Failed(failure) => {
-                let is_final = matches!(failure, Failure::Address | Failure::BadResponse | Failure::Tls);
+                let is_final =
+                    matches!(failure, Failure::Address | Failure::BadResponse | Failure::Port | Failure::Tls);
                 return Meaning::Setback { counts: true, is_final, asked: None };
             }
             End::Status { status, retry_after, .. } if status == 429 || status >= 500 => {
@@ -429,6 +431,7 @@ fn ends() -> impl Strategy<Value = End> {
         Failure::Dns,
         Failure::Incomplete,
         Failure::Lost,
+        Failure::Port,
         Failure::Timeout,
         Failure::Tls,
     ]);

@@ -146,7 +146,7 @@ impl Fetcher {
     fn check(&self, url: &str) -> Result<Url, FetchError> {
         let url = Url::parse(url).map_err(|error| FetchError::new(Failure::Address, error.to_string()))?;
         if let Some(port) = url.port_or_known_default().filter(|port| is_bad_port(*port)) {
-            return Err(FetchError::new(Failure::Address, format!("port {port} belongs to another protocol")));
+            return Err(FetchError::new(Failure::Port, format!("port {port} belongs to another protocol")));
         }
         let literal = url.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
         match literal {

@@ -50,6 +50,8 @@ pub enum Failure {
     Incomplete,
     /// The fetcher panicked or vanished.
     Lost,
+    /// The port belongs to another protocol and is never asked; final.
+    Port,
     /// A clock ran out.
     Timeout,
     /// The TLS handshake or certificate; final.
@@ -104,7 +106,7 @@ impl Blame {
     pub(super) const fn of_failure(failure: Failure) -> Self {
         match failure {
             Failure::Lost => Self::Fetcher,
-            Failure::Address | Failure::Connect | Failure::Dns | Failure::Tls => Self::Host,
+            Failure::Address | Failure::Connect | Failure::Dns | Failure::Port | Failure::Tls => Self::Host,
             Failure::BadResponse | Failure::Incomplete | Failure::Timeout => Self::Url,
         }
     }
@@ -120,6 +122,7 @@ impl Failure {
             Self::Dns => "dns",
             Self::Incomplete => "incomplete",
             Self::Lost => "lost",
+            Self::Port => "blocked_port",
             Self::Timeout => "timeout",
             Self::Tls => "tls",
         }
@@ -127,7 +130,7 @@ impl Failure {
 
     /// Whether another try may end otherwise.
     pub const fn is_transient(self) -> bool {
-        !matches!(self, Self::Address | Self::BadResponse | Self::Tls)
+        !matches!(self, Self::Address | Self::BadResponse | Self::Port | Self::Tls)
     }
 }
 
