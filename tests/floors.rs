@@ -28,7 +28,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hashbrown", &["src/frontier/hosts.rs"]),
     ("hdrhistogram", &["src/crawl/latency.rs"]),
     // Its `ns!` selects attributes while links are gathered.
-    ("html5ever", &["src/crawl/document.rs", "src/crawl/harvest.rs"]),
+    ("html5ever", &["src/crawl/document.rs"]),
     ("http_body_util", &["src/simulate/server.rs"]),
     // reqwest's errors do not tell a malformed response from a reset: hyper's, inside them, do.
     ("hyper", &["src/crawl/fetch.rs", "src/simulate/server.rs"]),
@@ -47,7 +47,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustls", &["src/crawl/tls.rs"]),
     ("rustls_platform_verifier", &["src/crawl/tls.rs"]),
     // Parsed in one, walked in the other.
-    ("scraper", &["src/crawl/document.rs", "src/crawl/harvest.rs"]),
     // Derives, and what they need.
     ("serde", &["src/"]),
     // What a checkpoint carries; records by the line; the report as a whole; an explanation; a test of what the comparison

@@ -250,5 +250,5 @@ fn a_million_links_are_cut_and_counted() {
     }
     let page = on_a_small_stack(html);
     assert_eq!((page.links.len(), page.links_over_limit), (10_000, 490_000));
-    assert_eq!((page.links[9_999].href.as_str(), page.reading), ("/9999", Reading::Flat));
+    assert_eq!((page.links[9_999].href.as_str(), page.reading), ("/9999", Reading::Document));
 }

@@ -1,66 +1,63 @@
-use std::cell::{Cell, RefCell};
+//! An HTML text read by the standard's tree builder, of which no tree is kept: each element is looked at as it is made.
 
-use html5ever::interface::{Tracer, TreeSink};
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, Tracer, TreeSink};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{
     BufferQueue, EndTag, StartTag, Tag, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
-use html5ever::{TokenizerResult, local_name};
-use scraper::{Html, HtmlTreeSink};
+use html5ever::{Attribute, ExpandedName, QualName, TokenizerResult, local_name, ns};
 
 use super::harvest::Harvest;
 
 /// Bytes that are read between two looks at the limits.
 const PIECE: usize = 4 * 1024;
-/// Nodes in a document: about 80 MB of them.
-const MAX_NODES: usize = 1 << 19;
+/// Elements that may be made beyond one a token: a formatting element that is left open is made anew in each block.
+const MAX_REMADE: u64 = 1 << 19;
 /// Comparisons of attribute names, at most: half a second's work, and an inline image of 2 MB, whose slashes might be names.
 /// html5ever compares each attribute of a tag with all before it.
 const MAX_COMPARISONS: u64 = 1 << 29;
 
-/// A text read as a document.
-pub(super) enum Document {
-    /// To its end.
-    Whole(Html),
+/// How far a text was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It nests deeper than a document may, or makes too much of little: it is to be read [flat](read_flat).
+    TooDeep,
     /// Up to a tag with too many attributes.
-    Partial(Html),
-    /// Not at all: it nests deeper than it may, or has too many nodes.
-    TooDeep,
-}
-
-/// Reads a document by the HTML standard, scripting off. html5ever looks through all open elements for most tags, and opens
-/// formatting elements anew in each block: both are bounded by stopping early, so that time stays linear.
-pub(super) fn read(text: &str, max_nesting: usize) -> Document {
-    let builder_options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
-    let builder = TreeBuilder::new(HtmlTreeSink::new(Html::new_document()), builder_options);
-    let too_deep = |builder: &TreeBuilder<_, HtmlTreeSink>| {
-        let open = Count(Cell::new(0));
-        builder.trace_handles(&open);
-        open.0.get() > max_nesting || builder.sink.0.borrow().tree.nodes().len() > MAX_NODES
-    };
-    match drive(builder, text, too_deep) {
-        (builder, End::Whole) => Document::Whole(builder.sink.finish()),
-        (builder, End::TooManyAttributes) => Document::Partial(builder.sink.finish()),
-        (_, End::TooDeep) => Document::TooDeep,
-    }
-}
-
-/// Reads a flat run of tags, without a tree; false where a tag has too many attributes to read on.
-pub(super) fn read_flat(text: &str, harvest: &mut Harvest<'_>) -> bool {
-    let flat = Flat { harvest: RefCell::new(harvest), title: RefCell::default() };
-    matches!(drive(flat, text, |_| false).1, End::Whole)
-}
-
-enum End {
-    TooDeep,
     TooManyAttributes,
+    /// To its end.
     Whole,
 }
 
+/// Reads a document by the HTML standard, scripting off. html5ever looks through all open elements for most tags, and opens
+/// formatting elements anew in each block: both are bounded by stopping early, so that time stays linear. Memory is that of
+/// the elements that are open.
+pub(super) fn read(text: &str, max_nesting: usize, harvest: &mut Harvest<'_>) -> End {
+    let builder_options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let builder = TreeBuilder::new(Reaper::new(harvest), builder_options);
+    let too_deep = |builder: &TreeBuilder<_, Reaper<'_, '_>>, tokens: u64| {
+        let open = Count(Cell::new(0));
+        builder.trace_handles(&open);
+        open.0.get() > max_nesting || builder.sink.made.get().saturating_sub(tokens) > MAX_REMADE
+    };
+    let (builder, end) = drive(builder, text, too_deep);
+    builder.sink.finish();
+    end
+}
+
+/// Reads a flat run of tags, without their order; false where a tag has too many attributes to read on.
+pub(super) fn read_flat(text: &str, harvest: &mut Harvest<'_>) -> bool {
+    let flat = Flat { harvest: RefCell::new(harvest), title: RefCell::default() };
+    drive(flat, text, |_, _| false).1 == End::Whole
+}
+
 /// Feeds a text to a sink in pieces.
-fn drive<S: TokenSink>(sink: S, text: &str, too_deep: impl Fn(&S) -> bool) -> (S, End) {
+fn drive<S: TokenSink>(sink: S, text: &str, too_deep: impl Fn(&S, u64) -> bool) -> (S, End) {
     let tokenizer = Tokenizer::new(Sieve { sink, tokens: Cell::new(0) }, TokenizerOpts::default());
     let queue = BufferQueue::default();
     let mut rest = text;
@@ -86,7 +83,7 @@ fn drive<S: TokenSink>(sink: S, text: &str, too_deep: impl Fn(&S) -> bool) -> (S
         if comparisons > MAX_COMPARISONS {
             return (tokenizer.sink.sink, End::TooManyAttributes);
         }
-        if too_deep(&tokenizer.sink.sink) {
+        if too_deep(&tokenizer.sink.sink, tokenizer.sink.tokens.get()) {
             return (tokenizer.sink.sink, End::TooDeep);
         }
     }
@@ -99,8 +96,7 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// Counts tokens on their way, and drops the attributes that nobody here reads: a document without them is smaller, and
-/// `<html a><html b>…` cannot heap them up.
+/// Counts tokens on their way, and drops the attributes that nobody here reads.
 struct Sieve<S> {
     sink: S,
     tokens: Cell<u64>,
@@ -144,11 +140,126 @@ impl<S: TokenSink> TokenSink for Sieve<S> {
 struct Count(Cell<usize>);
 
 impl Tracer for Count {
-    type Handle = <HtmlTreeSink as TreeSink>::Handle;
+    type Handle = Node;
 
-    fn trace_handle(&self, _: &Self::Handle) {
+    fn trace_handle(&self, _: &Node) {
         self.0.set(self.0.get() + 1);
     }
+}
+
+/// What the tree builder holds on to while it is open: an element's name; what is no element has an empty one.
+type Node = Rc<QualName>;
+
+fn nameless() -> Node {
+    Rc::new(QualName::new(None, ns!(), local_name!("")))
+}
+
+/// Stands where a tree would grow: takes from each element what matters when it is made, and forgets it when the tree
+/// builder does.
+struct Reaper<'h, 'o> {
+    harvest: RefCell<&'h mut Harvest<'o>>,
+    document: Node,
+    /// Elements so far.
+    made: Cell<u64>,
+    /// The title that is open, and its text.
+    title: RefCell<Option<(Node, String)>>,
+}
+
+impl<'h, 'o> Reaper<'h, 'o> {
+    fn new(harvest: &'h mut Harvest<'o>) -> Self {
+        Self { harvest: RefCell::new(harvest), document: nameless(), made: Cell::new(0), title: RefCell::default() }
+    }
+
+    fn end_title(&self) {
+        if let Some((_, text)) = self.title.take() {
+            self.harvest.borrow_mut().add_title(text.chars());
+        }
+    }
+}
+
+impl TreeSink for Reaper<'_, '_> {
+    type ElemName<'a>
+        = ExpandedName<'a>
+    where
+        Self: 'a;
+    type Handle = Node;
+    type Output = ();
+
+    fn finish(self) {
+        self.end_title();
+    }
+
+    fn parse_error(&self, _: Cow<'static, str>) {}
+
+    fn get_document(&self) -> Node {
+        Rc::clone(&self.document)
+    }
+
+    fn elem_name<'a>(&'a self, target: &'a Node) -> ExpandedName<'a> {
+        target.expanded()
+    }
+
+    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Node {
+        self.made.set(self.made.get() + 1);
+        let mut harvest = self.harvest.borrow_mut();
+        let is_title = name.local == local_name!("title") && name.ns == ns!(html);
+        if !is_title {
+            let attributes = attributes.iter().map(|attribute| (&*attribute.name.local, &*attribute.value));
+            harvest.add_element(&name.local, attributes);
+        }
+        let node = Rc::new(name);
+        if is_title && !harvest.has_title() {
+            self.title.replace(Some((Rc::clone(&node), String::new())));
+        }
+        node
+    }
+
+    fn create_comment(&self, _: StrTendril) -> Node {
+        nameless()
+    }
+
+    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Node {
+        nameless()
+    }
+
+    fn append(&self, parent: &Node, child: NodeOrText<Node>) {
+        if let NodeOrText::AppendText(text) = child
+            && let Some((title, kept)) = &mut *self.title.borrow_mut()
+            && Rc::ptr_eq(title, parent)
+            && kept.len() < PIECE
+        {
+            kept.push_str(&text);
+        }
+    }
+
+    fn append_based_on_parent_node(&self, _: &Node, _: &Node, _: NodeOrText<Node>) {}
+
+    fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
+
+    fn pop(&self, node: &Node) {
+        let is_title = self.title.borrow().as_ref().is_some_and(|(title, _)| Rc::ptr_eq(title, node));
+        if is_title {
+            self.end_title();
+        }
+    }
+
+    fn get_template_contents(&self, _: &Node) -> Node {
+        nameless()
+    }
+
+    fn same_node(&self, one: &Node, other: &Node) -> bool {
+        Rc::ptr_eq(one, other)
+    }
+
+    fn set_quirks_mode(&self, _: QuirksMode) {}
+
+    fn append_before_sibling(&self, _: &Node, _: NodeOrText<Node>) {}
+
+    fn add_attrs_if_missing(&self, _: &Node, _: Vec<Attribute>) {}
+
+    fn remove_from_parent(&self, _: &Node) {}
+
+    fn reparent_children(&self, _: &Node, _: &Node) {}
 }
 
 /// Takes each start tag for itself.

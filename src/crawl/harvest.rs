@@ -1,8 +1,6 @@
 use std::collections::hash_map::Entry;
 
 use ahash::{AHashMap, RandomState};
-use html5ever::ns;
-use scraper::{Html, Node};
 
 use super::charset::EncodingSource;
 use super::parse::{Link, LinkKind, Page, Reading};
@@ -40,22 +38,6 @@ impl<'a> Harvest<'a> {
             base_href: None,
             title: None,
             robots: RobotsTag::default(),
-        }
-    }
-
-    /// All elements of a document, in one pass over its nodes.
-    pub(super) fn add_document(&mut self, html: &Html) {
-        for node in html.tree.nodes() {
-            let Node::Element(element) = node.value() else { continue };
-            let name = element.name();
-            if name == "title" && element.name.ns == ns!(html) {
-                if self.title.is_none() {
-                    let text = node.children().filter_map(|child| child.value().as_text());
-                    self.add_title(text.flat_map(|text| text.chars()));
-                }
-            } else {
-                self.add_element(name, element.attrs());
-            }
         }
     }
 

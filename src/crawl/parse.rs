@@ -1,5 +1,5 @@
 use super::charset::{self, EncodingSource};
-use super::document::{self, Document};
+use super::document::{self, End};
 use super::harvest::Harvest;
 use super::{ParseOptions, RobotsTag};
 
@@ -57,7 +57,7 @@ pub enum LinkKind {
 pub enum Reading {
     /// As a document, whole.
     Document,
-    /// As a flat run of tags, whole: it nests too deep for a document, or has too many nodes.
+    /// As a flat run of tags, whole: it nests too deep for a document, or opens too many elements anew.
     Flat,
     /// Up to a tag with so many attributes that reading on would take too long.
     Partial,
@@ -65,22 +65,19 @@ pub enum Reading {
 
 /// Takes links, title and robots directives from an HTML body.
 ///
-/// Time is linear in the body's length, whatever it says; memory is at most a document of half a million nodes beside it;
-/// the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost of an ordinary page and of the worst.
+/// Time is linear in the body's length, whatever it says; memory is the text where it is not UTF-8, the links, and the elements
+/// that are open at once; the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost of an ordinary
+/// page and of the worst.
 pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
     let decoded = charset::decode(body, content_type);
     let mut harvest = Harvest::new(options);
-    let reading = match document::read(&decoded.text, options.max_nesting) {
-        Document::Whole(html) => {
-            harvest.add_document(&html);
-            Reading::Document
+    let reading = match document::read(&decoded.text, options.max_nesting, &mut harvest) {
+        End::Whole => Reading::Document,
+        End::TooManyAttributes => Reading::Partial,
+        End::TooDeep => {
+            harvest = Harvest::new(options);
+            if document::read_flat(&decoded.text, &mut harvest) { Reading::Flat } else { Reading::Partial }
         }
-        Document::Partial(html) => {
-            harvest.add_document(&html);
-            Reading::Partial
-        }
-        Document::TooDeep if document::read_flat(&decoded.text, &mut harvest) => Reading::Flat,
-        Document::TooDeep => Reading::Partial,
     };
     harvest.into_page(decoded.encoding, decoded.source, reading)
 }
