@@ -255,15 +255,24 @@ async fn a_broken_body_is_kept_so_far() {
 }
 
 #[tokio::test]
-async fn no_answer_is_a_failed_connection() {
+async fn no_answer_is_told_from_no_connection() {
     let silent = Site::new(|mut visit, _| {
         visit.request();
     });
     let error = silent.fetch(&options()).await.unwrap_err();
-    assert_eq!((error.failure, error.sent_at.is_some(), silent.connections()), (Failure::Connect, true, 1), "{error}");
+    assert_eq!(
+        (error.failure, error.sent_at.is_some(), silent.connections()),
+        (Failure::Incomplete, true, 1),
+        "{error}"
+    );
+    assert_eq!(error.message, "the connection closed before its response");
 
     let half = Site::saying("HTTP/1.1 200 OK\r\nContent-Le");
-    assert_eq!(half.fetch(&options()).await.unwrap_err().failure, Failure::Connect);
+    assert_eq!(half.fetch(&options()).await.unwrap_err().failure, Failure::Incomplete);
+
+    let reset = Site::new(|visit, _| visit.reset()).fetch(&options()).await.unwrap_err();
+    assert_eq!((reset.failure, reset.sent_at.is_some()), (Failure::Incomplete, true), "{reset}");
+    assert!(reset.message.starts_with("Connection reset"), "{reset}");
 
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = Fetcher::new(&options()).unwrap().fetch(&format!("http://{closed}/")).await.unwrap_err();
@@ -357,7 +366,8 @@ async fn connecting_has_a_clock_of_its_own() {
     let options = with(|options| (options.connect_timeout, options.first_byte_timeout) = (50 * MS, 10 * MS));
     let begun = Instant::now();
     let error = Fetcher::new(&options).unwrap().fetch(&site.url().replace("http", "https")).await.unwrap_err();
-    assert_eq!((&error.message[..], error.sent_at), ("the connect clock ran out after 50ms", None));
+    assert_eq!((error.failure, error.sent_at), (Failure::Connect, None));
+    assert_eq!(error.message, "the connect clock ran out after 50ms");
     assert!(begun.elapsed() >= 50 * MS && begun.elapsed() < SOON);
 }
 
@@ -471,7 +481,41 @@ async fn private_addresses_are_refused() {
 #[tokio::test]
 async fn an_unknown_name_is_a_dns_failure() {
     let error = Fetcher::new(&options()).unwrap().fetch("http://name.invalid/").await.unwrap_err();
-    assert_eq!((error.failure, error.sent_at), (Failure::Dns, None), "{error}");
+    assert_eq!((error.failure, error.sent_at, error.is_local), (Failure::Dns, None, false), "{error}");
+    assert!(error.message.starts_with("name does not resolve: ") && error.message.len() > 30, "{error}");
+}
+
+/// In a process of its own, which may open few files and has them all open.
+#[test]
+fn a_machine_without_descriptors_blames_no_host() {
+    if std::env::var_os("FEW_DESCRIPTORS").is_none() {
+        let name = "a_machine_without_descriptors_blames_no_host";
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -n 40 && exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
+            .args([name, "--exact"])
+            .env("FEW_DESCRIPTORS", "")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    let site = Site::saying(ok("", b"hi"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let fetcher = Fetcher::new(&options()).unwrap();
+        let open = || std::fs::File::open("/dev/null").ok();
+        let held: Vec<_> = std::iter::from_fn(open).collect();
+        for (url, failure) in [(site.url(), Failure::Connect), ("http://name.invalid/".to_owned(), Failure::Dns)] {
+            let error = fetcher.fetch(&url).await.unwrap_err();
+            assert_eq!((error.failure, error.sent_at, error.is_local), (failure, None, true), "{url}: {error}");
+        }
+        drop(held);
+        assert_eq!(fetcher.fetch(&site.url()).await.unwrap().body, b"hi");
+        let error = fetcher.fetch("http://name.invalid/").await.unwrap_err();
+        assert!(!error.is_local, "the machine's shortage is not kept: {error}");
+    });
 }
 
 /// The simulated web: all names lead to one address.
@@ -538,7 +582,7 @@ async fn a_stale_connection_is_replaced_once() {
     let fetcher = Fetcher::new(&options()).unwrap();
     fetcher.fetch(&site.url()).await.unwrap();
     rest().await;
-    assert_eq!(fetcher.fetch(&site.url()).await.unwrap_err().failure, Failure::Connect);
+    assert_eq!(fetcher.fetch(&site.url()).await.unwrap_err().failure, Failure::Incomplete);
     assert_eq!(site.connections(), 2, "a fresh connection is not replaced");
 }
 

@@ -14,6 +14,7 @@ use super::decode::{Decoder, Stop};
 use super::dial::{self, Dial, WatchLayer};
 use super::guard::{is_bad_port, is_global};
 use super::keep::{KEPT_FOR, Keeper};
+use super::local::is_shortage;
 use super::resolve::{ResolveError, Resolver};
 use super::response::retry_after;
 use super::{FetchOptions, Response, RobotsTag, tls};
@@ -23,6 +24,8 @@ use crate::frontier::Failure;
 const MAX_HEADERS: usize = 256;
 /// Bytes of headers that HTTP/2 may send; HTTP/1.1 has hyper's bound of about 400 KiB.
 const MAX_HEADER_LIST: u32 = 64 * 1024;
+/// Bytes of an error's words.
+const MAX_MESSAGE: usize = 200;
 /// The longest clock, so that any option can be added to any time.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -59,10 +62,12 @@ pub enum FetcherError {
 pub struct FetchError {
     /// The kind, for the frontier and the record.
     pub failure: Failure,
-    /// What happened: which clock, which address, the innermost cause.
+    /// What happened: which clock, which address, the innermost cause's own words. At most 200 bytes, no control characters.
     pub message: String,
     /// When the request was sent; `None` where nothing was.
     pub sent_at: Option<Instant>,
+    /// The machine itself was short of descriptors, buffers, ports or memory: the host is not to blame, and nothing was asked.
+    pub is_local: bool,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -106,7 +111,7 @@ impl Fetcher {
         let total = Clock { name: "total", length: self.options.total_timeout, from: Instant::now() };
         let mut dial = Dial::new();
         let mut head = self.head(&url, &dial, total).await;
-        if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Connect) {
+        if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Incomplete) {
             // The server closed a kept connection just as it was used again: RFC 9110 section 9.2.2 lets the request be
             // repeated, and it is, once.
             dial = Dial::new();
@@ -132,7 +137,7 @@ impl Fetcher {
         loop {
             let first = clock.sooner(total);
             if let Ok(result) = tokio::time::timeout_at(first.until().into(), &mut head).await {
-                return result.map_err(|error| no_head(error, connecting));
+                return result.map_err(|error| no_head(error, connecting, dial.sent_at()));
             }
             // The clock runs from when the request was sent; connecting has its own, which the client keeps.
             clock.from = dial.sent_at().unwrap_or_else(Instant::now);
@@ -262,19 +267,36 @@ impl Clock {
 }
 
 impl FetchError {
-    fn new(failure: Failure, message: impl Into<String>) -> Self {
-        Self { failure, message: message.into(), sent_at: None, source: None }
+    fn new(failure: Failure, message: impl AsRef<str>) -> Self {
+        Self { failure, message: words(message.as_ref()), sent_at: None, is_local: false, source: None }
     }
 
     fn caused(failure: Failure, error: reqwest::Error) -> Self {
         let error = error.without_url();
         let message = chain(&error).last().map_or_else(String::new, ToString::to_string);
-        Self { failure, message, sent_at: None, source: Some(error.into()) }
+        Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
 }
 
+/// The start of a text that may come from anywhere, for a line of ours.
+fn words(text: &str) -> String {
+    let mut words = String::new();
+    for letter in text.chars().map(|letter| if is_plain(letter) { letter } else { ' ' }) {
+        if words.len() + letter.len_utf8() > MAX_MESSAGE {
+            break;
+        }
+        words.push(letter);
+    }
+    words
+}
+
+/// Neither a control character nor one that turns the direction of a line or ends it.
+fn is_plain(letter: char) -> bool {
+    !letter.is_control() && !matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Why no head came; `connecting` is the one clock that the client keeps.
-fn no_head(error: reqwest::Error, connecting: Clock) -> FetchError {
+fn no_head(error: reqwest::Error, connecting: Clock, sent_at: Option<Instant>) -> FetchError {
     let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
     let hyper = chain(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
     let is_eof = |cause: &(dyn Error + 'static)| {
@@ -282,20 +304,31 @@ fn no_head(error: reqwest::Error, connecting: Clock) -> FetchError {
     };
     let failure = match resolve {
         Some(ResolveError::Private(_)) => Failure::Address,
-        Some(ResolveError::Failed(_) | ResolveError::TimedOut) => Failure::Dns,
+        Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
         None if chain(&error).any(tls::is_tls) => Failure::Tls,
-        None if error.is_connect() && error.is_timeout() => return connecting.ran_out(),
+        None if error.is_connect() && error.is_timeout() => {
+            return FetchError { failure: Failure::Connect, ..connecting.ran_out() };
+        }
         None if error.is_timeout() => Failure::Timeout,
         // Of connecting, only the TLS handshake reads.
         None if error.is_connect() && chain(&error).any(is_eof) => Failure::Tls,
         None if error.is_builder() || hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
+        None if sent_at.is_some() && !error.is_connect() => Failure::Incomplete,
         None => Failure::Connect,
     };
-    FetchError::caused(failure, error)
+    let is_local = matches!(resolve, Some(ResolveError::Local(_)));
+    // The client's own words for it name no cause; the system's do.
+    let is_named = chain(&error).any(<dyn Error>::is::<io::Error>);
+    let mut no_head = FetchError::caused(failure, error);
+    no_head.is_local |= is_local;
+    if failure == Failure::Incomplete && !is_named {
+        "the connection closed before its response".clone_into(&mut no_head.message);
+    }
+    no_head
 }
 
 /// An error, its cause, the cause's cause; an I/O error that only carries another error counts as its cause.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         carried.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())

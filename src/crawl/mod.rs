@@ -16,6 +16,7 @@ mod harvest;
 mod keep;
 mod keeper;
 mod latency;
+mod local;
 mod lookup;
 mod options;
 mod output;

@@ -7,6 +7,7 @@ use ahash::AHashMap;
 use tokio::sync::OnceCell;
 
 use super::guard::is_global;
+use super::local::{is_shortage, shortage};
 
 /// How long addresses are kept. The system's resolver does not tell a record's own time to live.
 const TTL: Duration = Duration::from_secs(300);
@@ -34,11 +35,14 @@ struct Answer {
 }
 
 /// Why a name has no address to dial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ResolveError {
-    /// The resolver knows no address.
+    /// The resolver knows no address; its own words.
     #[error("name does not resolve: {0}")]
-    Failed(io::ErrorKind),
+    Failed(Arc<str>),
+    /// The machine could not ask: it is short of something, in the system's words.
+    #[error("name cannot be asked for: {0}")]
+    Local(Arc<str>),
     /// All its addresses are refused; one of them.
     #[error("name resolves to {0}, which is not public")]
     Private(IpAddr),
@@ -56,7 +60,7 @@ impl Resolver {
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let cell = self.cell(name);
         let answer = cell.get_or_init(|| self.look_up(name)).await;
-        let addresses = answer.addresses.as_ref().map_err(|error| *error)?;
+        let addresses = answer.addresses.as_ref().map_err(Clone::clone)?;
         Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())
     }
 
@@ -84,10 +88,15 @@ impl Resolver {
     async fn look_up(&self, name: &str) -> Answer {
         let addresses = match tokio::time::timeout(TIMEOUT, tokio::net::lookup_host((name, 0))).await {
             Ok(Ok(found)) => self.choose(found.map(|address| address.ip())),
-            Ok(Err(error)) => Err(ResolveError::Failed(error.kind())),
+            Ok(Err(error)) => Err(failed(&error)),
             Err(_) => Err(ResolveError::TimedOut),
         };
-        let ttl = if addresses.is_ok() { TTL } else { NEGATIVE_TTL };
+        let ttl = match addresses {
+            Ok(_) => TTL,
+            // The next who asks may find the machine better off.
+            Err(ResolveError::Local(_)) => Duration::ZERO,
+            Err(_) => NEGATIVE_TTL,
+        };
         Answer { addresses, until: Instant::now() + ttl }
     }
 
@@ -104,8 +113,19 @@ impl Resolver {
         match private {
             _ if !chosen.is_empty() => Ok(chosen.into()),
             Some(address) => Err(ResolveError::Private(address)),
-            None => Err(ResolveError::Failed(io::ErrorKind::NotFound)),
+            None => Err(ResolveError::Failed("no address".into())),
         }
+    }
+}
+
+/// Whose fault it is that a name was not resolved.
+fn failed(error: &io::Error) -> ResolveError {
+    if is_shortage(error) {
+        return ResolveError::Local(error.to_string().into());
+    }
+    match shortage() {
+        Some(shortage) => ResolveError::Local(shortage.to_string().into()),
+        None => ResolveError::Failed(error.to_string().into()),
     }
 }
 
@@ -125,7 +145,7 @@ mod tests {
         assert_eq!(Resolver::new(true).choose(mixed.iter().copied()).unwrap().len(), 4);
         let private = addresses(&["10.0.0.1", "::1"]);
         assert_eq!(strict.choose(private.iter().copied()), Err(ResolveError::Private(private[1])));
-        assert_eq!(strict.choose(std::iter::empty()), Err(ResolveError::Failed(io::ErrorKind::NotFound)));
+        assert_eq!(strict.choose(std::iter::empty()), Err(ResolveError::Failed("no address".into())));
     }
 
     #[test]
