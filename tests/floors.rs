@@ -29,10 +29,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hdrhistogram", &["src/crawl/latency.rs"]),
     // Its `ns!` selects attributes while links are gathered.
     ("html5ever", &["src/crawl/document.rs"]),
-    ("http_body_util", &["src/simulate/server.rs"]),
-    // reqwest's errors do not tell a malformed response from a reset: hyper's, inside them, do.
-    ("hyper", &["src/crawl/fetch.rs", "src/simulate/server.rs"]),
-    ("hyper_util", &["src/simulate/server.rs"]),
+    ("http_body_util", &["src/crawl/client.rs", "src/simulate/server.rs"]),
+    // The client; what is asked and answered, and which errors there are; the server.
+    ("hyper", &["src/crawl/client.rs", "src/crawl/fetch.rs", "src/simulate/server.rs"]),
+    ("hyper_rustls", &["src/crawl/client.rs"]),
+    ("hyper_util", &["src/crawl/client.rs", "src/crawl/fetch.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/fetch.rs", "src/crawl/response.rs"]),
@@ -41,7 +42,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("psl", &["src/frontier/scope.rs"]),
     // Built in one, asked in the other.
     ("regex", &["src/frontier/pattern.rs", "src/frontier/scope.rs"]),
-    ("reqwest", &["src/crawl/fetch.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors.
     ("rustix", &["src/crawl/disk.rs", "src/crawl/local.rs"]),
@@ -69,8 +69,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // The runtime is all around what runs on it.
     ("tokio", &["src/crawl/", "src/simulate/server.rs", "src/cli/"]),
     ("toml", &["src/cli/toml_file.rs"]),
-    ("tower_layer", &["src/crawl/dial.rs"]),
-    ("tower_service", &["src/crawl/dial.rs"]),
+    ("tower_service", &["src/crawl/client.rs", "src/crawl/dial.rs"]),
     ("tracing", &["src/crawl/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/output.rs"]),
     ("url", &["src/address/whatwg.rs"]),

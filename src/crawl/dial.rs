@@ -3,7 +3,6 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use tower_layer::Layer;
 use tower_service::Service;
 
 tokio::task_local! {
@@ -40,22 +39,16 @@ pub(super) fn watched<F: Future>(dial: &Arc<Dial>, request: F) -> impl Future<Ou
     DIAL.scope(Arc::clone(dial), request)
 }
 
-/// Puts a [`Watch`] around the client's connector.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WatchLayer;
-
-impl<S> Layer<S> for WatchLayer {
-    type Service = Watch<S>;
-
-    fn layer(&self, connector: S) -> Watch<S> {
-        Watch { connector }
-    }
-}
-
 /// A connector that tells the [`Dial`] of the request that it connects for.
 #[derive(Clone, Debug)]
 pub(super) struct Watch<S> {
     connector: S,
+}
+
+impl<S> Watch<S> {
+    pub(super) fn over(connector: S) -> Self {
+        Self { connector }
+    }
 }
 
 impl<S, R> Service<R> for Watch<S>

@@ -1,29 +1,27 @@
 use std::error::Error;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyper::Uri;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper_util::client::legacy;
 use jiff::Timestamp;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Request, Url};
 
+use super::client::{Client, Head};
 use super::decode::{Decoder, Stop};
-use super::dial::{self, Dial, WatchLayer};
+use super::dial::{self, Dial};
 use super::guard::{is_bad_port, is_global};
-use super::keep::{KEPT_FOR, Keeper};
+use super::keep::Keeper;
 use super::local::is_shortage;
-use super::resolve::{ResolveError, Resolver};
+use super::resolve::ResolveError;
 use super::response::retry_after;
 use super::{FetchOptions, Response, RobotsTag, tls};
+use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::frontier::Failure;
 
-/// Headers in a response (HOSTILE.md H7).
-const MAX_HEADERS: usize = 256;
-/// Bytes of headers that HTTP/2 may send; HTTP/1.1 has hyper's bound of about 400 KiB.
-const MAX_HEADER_LIST: u32 = 64 * 1024;
 /// Bytes of an error's words.
 const MAX_MESSAGE: usize = 200;
 /// The longest clock, so that any option can be added to any time.
@@ -31,9 +29,14 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The HTTP client: one GET at a time for a URL, no redirects followed, no cookies, no proxies (those of the environment
 /// neither), every limit of [`FetchOptions`] held. Cheap to clone; clones share connections and the name cache.
+///
+/// Its cryptography is its own: whatever provider the process has installed for rustls, or none, is left as it is.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Client,
+    /// Sent with each request.
+    headers: HeaderMap,
+    canonicalizer: Canonicalizer,
     keeper: Arc<Keeper>,
     options: Arc<FetchOptions>,
 }
@@ -77,28 +80,16 @@ impl Fetcher {
     /// # Errors
     /// Where `user_agent` or `contact` cannot stand in a header, or the client cannot be set up.
     pub fn new(options: &FetchOptions) -> Result<Self, FetcherError> {
-        let setup = |error: Box<dyn Error + Send + Sync>| FetcherError::Setup(error);
-        let client = Client::builder()
-            .default_headers(request_headers(options)?)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .referer(false)
-            .connect_timeout(options.connect_timeout)
-            // Politeness asks one thing at a time of a host.
-            .pool_max_idle_per_host(1)
-            .pool_idle_timeout(KEPT_FOR)
-            // Servers that browsers bear with (HOSTILE.md H10). Not HTTP/0.9: any line a port says would be a page.
-            .http1_allow_obsolete_multiline_headers_in_responses(true)
-            .http1_allow_spaces_after_header_name_in_responses(true)
-            .http1_ignore_invalid_headers_in_responses(true)
-            .http1_max_headers(MAX_HEADERS)
-            .http2_max_header_list_size(MAX_HEADER_LIST)
-            .connector_layer(WatchLayer)
-            .dns_resolver(Names::new(options))
-            .tls_backend_preconfigured(tls::config().map_err(|error| setup(error.into()))?)
-            .build()
-            .map_err(|error| setup(error.into()))?;
-        Ok(Self { client, keeper: Arc::default(), options: Arc::new(options.clone()) })
+        let headers = request_headers(options)?;
+        let client = Client::new(options).map_err(FetcherError::Setup)?;
+        Ok(Self {
+            client,
+            headers,
+            // The length of URLs is the frontier's to bound.
+            canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
+            keeper: Arc::default(),
+            options: Arc::new(options.clone()),
+        })
     }
 
     /// Gets one URL. Takes at most the total clock; holds the body and little else.
@@ -126,12 +117,14 @@ impl Fetcher {
     }
 
     /// One request, up to its response's head.
-    async fn head(&self, url: &Url, dial: &Arc<Dial>, total: Clock) -> Result<reqwest::Response, FetchError> {
-        let mut request = Request::new(Method::GET, url.clone());
+    async fn head(&self, url: &CanonicalUrl, dial: &Arc<Dial>, total: Clock) -> Result<Head, FetchError> {
+        let uri: Uri =
+            url.wire().parse().map_err(|error| FetchError::new(Failure::BadResponse, format!("not sent: {error}")))?;
+        let mut headers = self.headers.clone();
         if !self.keeper.keeps(url.origin(), Instant::now()) {
-            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        let mut head = pin!(dial::watched(dial, self.client.execute(request)));
+        let mut head = pin!(dial::watched(dial, self.client.get(uri, headers)));
         let connecting = Clock { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
         let mut clock = Clock { name: "first byte", length: self.options.first_byte_timeout, from: Instant::now() };
         loop {
@@ -148,12 +141,14 @@ impl Fetcher {
     }
 
     /// Refuses what must not be asked at all: for a name, the resolver does it, on the addresses that are dialed.
-    fn check(&self, url: &str) -> Result<Url, FetchError> {
-        let url = Url::parse(url).map_err(|error| FetchError::new(Failure::Address, error.to_string()))?;
-        if let Some(port) = url.port_or_known_default().filter(|port| is_bad_port(*port)) {
+    fn check(&self, url: &str) -> Result<CanonicalUrl, FetchError> {
+        let url = self.canonicalizer.canonicalize(url);
+        let url = url.map_err(|error| FetchError::new(Failure::BadResponse, error.to_string()))?;
+        let port = url.host_key().port();
+        if is_bad_port(port) {
             return Err(FetchError::new(Failure::Port, format!("port {port} belongs to another protocol")));
         }
-        let literal = url.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
+        let literal = url.host().trim_matches(['[', ']']).parse::<IpAddr>().ok();
         match literal {
             Some(address) if !self.options.allow_private_addresses && !is_global(address) => {
                 Err(FetchError::new(Failure::Address, format!("{address} is not public")))
@@ -162,7 +157,7 @@ impl Fetcher {
         }
     }
 
-    fn read_head(&self, head: &reqwest::Response, sent_at: Instant) -> Result<Response, FetchError> {
+    fn read_head(&self, head: &Head, sent_at: Instant) -> Result<Response, FetchError> {
         let status = head.status().as_u16();
         let bad =
             |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
@@ -201,12 +196,7 @@ impl Fetcher {
     }
 
     /// Reads until the end, a cap, a clock or an error; the connection is dropped unless it was the end.
-    async fn read_body(
-        &self,
-        mut head: reqwest::Response,
-        response: &mut Response,
-        total: Clock,
-    ) -> Result<(), FetchError> {
+    async fn read_body(&self, mut head: Head, response: &mut Response, total: Clock) -> Result<(), FetchError> {
         let max_bytes = self.options.max_body_bytes;
         let mut decoder = Decoder::new(texts(head.headers(), &header::CONTENT_ENCODING), max_bytes);
         let begun = Instant::now();
@@ -271,8 +261,7 @@ impl FetchError {
         Self { failure, message: words(message.as_ref()), sent_at: None, is_local: false, source: None }
     }
 
-    fn caused(failure: Failure, error: reqwest::Error) -> Self {
-        let error = error.without_url();
+    fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
         let message = chain(&error).last().map_or_else(String::new, ToString::to_string);
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
@@ -296,23 +285,25 @@ fn is_plain(letter: char) -> bool {
 }
 
 /// Why no head came; `connecting` is the one clock that the client keeps.
-fn no_head(error: reqwest::Error, connecting: Clock, sent_at: Option<Instant>) -> FetchError {
+fn no_head(error: legacy::Error, connecting: Clock, sent_at: Option<Instant>) -> FetchError {
     let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
     let hyper = chain(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
-    let is_eof = |cause: &(dyn Error + 'static)| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
+    let is = |cause: &(dyn Error + 'static), kind| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == kind)
     };
+    let is_eof = |cause: &(dyn Error + 'static)| is(cause, io::ErrorKind::UnexpectedEof);
+    let is_late = |cause: &(dyn Error + 'static)| is(cause, io::ErrorKind::TimedOut);
     let failure = match resolve {
         Some(ResolveError::Private(_)) => Failure::Address,
         Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
         None if chain(&error).any(tls::is_tls) => Failure::Tls,
-        None if error.is_connect() && error.is_timeout() => {
+        None if error.is_connect() && chain(&error).any(is_late) => {
             return FetchError { failure: Failure::Connect, ..connecting.ran_out() };
         }
-        None if error.is_timeout() => Failure::Timeout,
+        None if chain(&error).any(is_late) => Failure::Timeout,
         // Of connecting, only the TLS handshake reads.
         None if error.is_connect() && chain(&error).any(is_eof) => Failure::Tls,
-        None if error.is_builder() || hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
+        None if hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
         None if sent_at.is_some() && !error.is_connect() => Failure::Incomplete,
         None => Failure::Connect,
     };
@@ -360,40 +351,4 @@ fn request_headers(options: &FetchOptions) -> Result<HeaderMap, FetcherError> {
     }
     headers.insert(header::USER_AGENT, value("fetch.user_agent", &agent)?);
     Ok(headers)
-}
-
-/// Names to addresses, as the client asks for them.
-#[derive(Debug)]
-enum Names {
-    /// By the system, guarded.
-    System(Arc<Resolver>),
-    /// All to one address, whose port serves where the URL names none: the user asked for it, so it is not guarded.
-    Fixed(SocketAddr),
-}
-
-impl Names {
-    fn new(options: &FetchOptions) -> Self {
-        match options.resolve_all_to {
-            Some(address) => Self::Fixed(address),
-            None => Self::System(Arc::new(Resolver::new(options.allow_private_addresses))),
-        }
-    }
-}
-
-impl Resolve for Names {
-    fn resolve(&self, name: Name) -> Resolving {
-        match self {
-            Self::Fixed(address) => {
-                let address = *address;
-                Box::pin(async move { Ok(Box::new(std::iter::once(address)) as Addrs) })
-            }
-            Self::System(resolver) => {
-                let resolver = Arc::clone(resolver);
-                Box::pin(async move {
-                    let addresses = resolver.resolve(name.as_str()).await?;
-                    Ok(Box::new(addresses.into_iter()) as Addrs)
-                })
-            }
-        }
-    }
 }

@@ -3,6 +3,7 @@
 mod budget;
 mod carried;
 mod charset;
+mod client;
 mod clock;
 mod counts;
 mod decode;

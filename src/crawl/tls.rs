@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
@@ -8,7 +9,7 @@ use rustls_platform_verifier::Verifier;
 /// TLS 1.2 and 1.3 with the system's certificates; HTTP/2 or HTTP/1.1, as the server chooses. The cryptography is named
 /// here, so nothing is installed for the whole process. Without any certificate in the system each handshake fails,
 /// and http works.
-pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
+pub(super) fn config() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
     let mut config = match Verifier::new(provider) {
@@ -23,6 +24,6 @@ pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
 }
 
 /// Whether this link of an error's chain is about TLS.
-pub(super) fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     error.is::<rustls::Error>()
 }

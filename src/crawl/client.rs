@@ -1,0 +1,174 @@
+//! The HTTP client: hyper's, with names, connections and TLS of ours, so that nothing hangs on what the process has installed.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::HeaderMap;
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower_service::Service;
+
+use super::dial::Watch;
+use super::keep::KEPT_FOR;
+use super::resolve::{ResolveError, Resolver};
+use super::{FetchOptions, tls};
+
+/// Headers in a response.
+const MAX_HEADERS: usize = 256;
+/// Bytes of headers that HTTP/2 may send; HTTP/1.1 has hyper's bound of about 400 KiB.
+const MAX_HEADER_LIST: u32 = 64 * 1024;
+
+/// Sends requests and keeps connections. Cheap to clone; clones share the connections and the name cache.
+#[derive(Clone)]
+pub(super) struct Client(legacy::Client<Watch<Connector>, Empty<Bytes>>);
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+impl Client {
+    /// # Errors
+    /// Where TLS cannot be set up.
+    pub(super) fn new(options: &FetchOptions) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let mut http = HttpConnector::new_with_resolver(Names::new(options));
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        // Shared out among a name's addresses; the whole is the connector's to bound.
+        http.set_connect_timeout(Some(options.connect_timeout));
+        let https = HttpsConnector::from((http, tls::config()?));
+        let connector = Watch::over(Connector { https, limit: options.connect_timeout });
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            // Politeness asks one thing at a time of a host.
+            .pool_max_idle_per_host(1)
+            .pool_idle_timeout(KEPT_FOR)
+            // Servers that browsers bear with. Not HTTP/0.9: any line a port says would be a page.
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
+            .http1_allow_spaces_after_header_name_in_responses(true)
+            .http1_ignore_invalid_headers_in_responses(true)
+            .http1_max_headers(MAX_HEADERS)
+            .http2_max_header_list_size(MAX_HEADER_LIST)
+            .build(connector);
+        Ok(Self(client))
+    }
+
+    /// Sends a request without a body, and waits for the response's head.
+    pub(super) async fn get(&self, url: Uri, headers: HeaderMap) -> Result<Head, legacy::Error> {
+        let mut request = Request::new(Empty::new());
+        *request.uri_mut() = url;
+        *request.headers_mut() = headers;
+        self.0.request(request).await.map(Head)
+    }
+}
+
+/// A response whose body is still to come.
+#[derive(Debug)]
+pub(super) struct Head(Response<Incoming>);
+
+impl Head {
+    pub(super) fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.0.headers()
+    }
+
+    /// Who sent it.
+    pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
+        self.0.extensions().get().map(HttpInfo::remote_addr)
+    }
+
+    /// The next piece of the body; `None` behind the last.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
+        while let Some(frame) = self.0.body_mut().frame().await {
+            // What is no data is a trailer, of which nothing is wanted.
+            if let Ok(piece) = frame?.into_data() {
+                return Ok(Some(piece));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Connects, TLS included, within a time.
+#[derive(Clone, Debug)]
+struct Connector {
+    https: HttpsConnector<HttpConnector<Names>>,
+    limit: Duration,
+}
+
+type Connection = <HttpsConnector<HttpConnector<Names>> as Service<Uri>>::Response;
+
+impl Service<Uri> for Connector {
+    type Response = Connection;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.https.poll_ready(context)
+    }
+
+    fn call(&mut self, url: Uri) -> Self::Future {
+        let connecting = tokio::time::timeout(self.limit, self.https.call(url));
+        Box::pin(async move {
+            match connecting.await {
+                Ok(connected) => connected,
+                Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            }
+        })
+    }
+}
+
+/// Names to addresses, as the client asks for them.
+#[derive(Clone, Debug)]
+enum Names {
+    /// By the system, guarded.
+    System(Arc<Resolver>),
+    /// All to one address, whose port serves where the URL names none: the user asked for it, so it is not guarded.
+    Fixed(SocketAddr),
+}
+
+impl Names {
+    fn new(options: &FetchOptions) -> Self {
+        match options.resolve_all_to {
+            Some(address) => Self::Fixed(address),
+            None => Self::System(Arc::new(Resolver::new(options.allow_private_addresses))),
+        }
+    }
+}
+
+impl Service<Name> for Names {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = ResolveError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let names = self.clone();
+        Box::pin(async move {
+            match names {
+                Self::Fixed(address) => Ok(vec![address].into_iter()),
+                Self::System(resolver) => resolver.resolve(name.as_str()).await.map(IntoIterator::into_iter),
+            }
+        })
+    }
+}
