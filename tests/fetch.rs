@@ -424,6 +424,124 @@ async fn a_certificate_is_verified() {
     assert!(error.message.starts_with("invalid peer certificate"), "{error}");
 }
 
+/// Ten of them are passed over; a switch of protocols that nobody asked for is none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn interim_responses_are_few() {
+    let answer = |interim: usize| {
+        let hints = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(interim);
+        Site::saying(format!("{hints}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"))
+    };
+    assert_eq!(answer(10).fetch(&options()).await.unwrap().body, b"hi");
+    let error = answer(11).fetch(&options()).await.unwrap_err();
+    assert_eq!((error.failure, &error.message[..]), (Failure::BadResponse, "more than 10 interim responses"));
+    assert!(error.sent_at.is_some());
+    let (sent, said) = std::sync::mpsc::channel();
+    let endless = Site::new(move |mut visit, _| {
+        visit.request();
+        while visit.say("HTTP/1.1 103 Early Hints\r\n\r\n") {}
+        sent.send(()).unwrap();
+    });
+    let begun = Instant::now();
+    assert_eq!(endless.fetch(&options()).await.unwrap_err().failure, Failure::BadResponse);
+    said.recv_timeout(SOON).expect("the connection is dropped");
+    assert!(begun.elapsed() < SOON);
+
+    let switch = Site::saying("HTTP/1.1 101 Switching Protocols\r\nUpgrade: foo\r\nConnection: upgrade\r\n\r\n");
+    let error = switch.fetch(&options()).await.unwrap_err();
+    assert_eq!(error.failure, Failure::BadResponse, "{error}");
+}
+
+#[tokio::test]
+async fn crumbs_are_not_eaten_for_ever() {
+    let crumbs = |count| {
+        let chunks = "1\r\nx\r\n".repeat(count);
+        Site::saying(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"))
+    };
+    let some = crumbs(10_000).fetch(&options()).await.unwrap();
+    assert!(some.body.len() == 10_000 && some.incomplete.is_none());
+    let many = crumbs(100_000).fetch(&options()).await.unwrap();
+    assert_eq!(many.incomplete.unwrap().failure, Failure::BadResponse);
+    assert!(many.body.len() < 20_000, "{}", many.body.len());
+}
+
+#[tokio::test]
+async fn trailers_are_dropped() {
+    let trailed = |trailer: &str| {
+        Site::saying(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n{trailer}\r\n"))
+    };
+    let page = trailed("Content-Type: text/html\r\nX: y\r\n").fetch(&options()).await.unwrap();
+    assert_eq!((&page.body[..], page.content_type, page.incomplete.is_none()), (&b"hi"[..], None, true));
+    let long = trailed(&"X: y\r\n".repeat(100_000)).fetch(&options()).await.unwrap();
+    assert_eq!((&long.body[..], long.incomplete.unwrap().failure), (&b"hi"[..], Failure::Incomplete));
+}
+
+/// A coding that is not undone is not a page: neither is it taken for one.
+#[tokio::test]
+async fn transfer_codings_are_undone_or_refused() {
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let chunked = |coding: &str, bytes: &[u8]| {
+        let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n{:x}\r\n", bytes.len());
+        Site::saying([head.as_bytes(), bytes, b"\r\n0\r\n\r\n"].concat())
+    };
+    for coding in ["gzip, chunked", "GZIP ,Chunked", "gzip\r\nTransfer-Encoding: chunked", "identity, gzip, chunked"] {
+        let page = chunked(coding, &gzip(b"<p>")).fetch(&options()).await.unwrap();
+        assert_eq!((&page.body[..], page.incomplete.is_none()), (&b"<p>"[..], true), "{coding}");
+    }
+    let both = chunked("gzip, chunked\r\nContent-Encoding: gzip", &gzip(&gzip(b"<p>")));
+    assert_eq!(both.fetch(&options()).await.unwrap().body, b"<p>");
+    let alone = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", &gzip(b"<p>")[..]].concat();
+    assert_eq!(Site::saying(alone).fetch(&options()).await.unwrap().body, b"<p>");
+    for coding in
+        ["identityx", "compress, chunked", "chunked, gzip", "chunked, chunked", "gzip, gzip, gzip, gzip, chunked"]
+    {
+        let page = chunked(coding, b"<a href=/x>").fetch(&options()).await.unwrap();
+        let why = page.incomplete.unwrap_or_else(|| panic!("{coding} is taken"));
+        assert_eq!((why.failure, page.body.len()), (Failure::BadResponse, 0), "{coding}: {why}");
+        assert!(why.message.starts_with("the transfer coding"), "{why}");
+    }
+}
+
+/// Who reads a redirect for its body? Neither a broken one nor one that never comes counts.
+#[tokio::test]
+async fn a_body_that_is_no_page_is_not_waited_for() {
+    let heads = [
+        "302 Found\r\nLocation: /a\r\nContent-Length: 1000",
+        "404 Not Found\r\nContent-Length: 1000",
+        "500 Oh\r\nTransfer-Encoding: chunked",
+        "301 Moved\r\nLocation: /a\r\nContent-Encoding: gzip\r\nContent-Length: 9",
+        "301 Moved\r\nLocation: /a\r\nTransfer-Encoding: identityx",
+    ];
+    for head in heads {
+        let page = Site::saying(format!("HTTP/1.1 {head}\r\n\r\nnot gzip!")).fetch(&options()).await.unwrap();
+        assert!(page.incomplete.is_none() && !page.truncated, "{head}");
+    }
+    let hanging = Site::new(|mut visit, _| {
+        visit.request();
+        visit.say("HTTP/1.1 302 Found\r\nLocation: /a\r\nContent-Length: 1000\r\n\r\nhi");
+        visit.request();
+    });
+    let page = hanging.fetch(&options()).await.unwrap();
+    assert_eq!((page.status, page.location.as_deref(), &page.body[..]), (302, Some("/a"), &b"hi"[..]));
+    assert!(page.incomplete.is_none() && page.total < SOON);
+
+    // A short one is read to its end, and its connection used again.
+    let kept = Site::new(|mut visit, _| {
+        while !visit.request().is_empty() {
+            visit.say("HTTP/1.1 302 Found\r\nLocation: /a\r\nContent-Length: 2\r\n\r\nhi");
+        }
+    });
+    let fetcher = Fetcher::new(&options()).unwrap();
+    for _ in 0..3 {
+        fetcher.fetch(&kept.url()).await.unwrap();
+        rest().await;
+    }
+    assert_eq!(kept.connections(), 1);
+}
+
 /// HOSTILE.md H6.
 #[tokio::test]
 async fn codings_are_undone_within_the_caps() {

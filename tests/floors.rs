@@ -31,9 +31,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("html5ever", &["src/crawl/document.rs"]),
     ("http_body_util", &["src/crawl/client.rs", "src/simulate/server.rs"]),
     // The client; what is asked and answered, and which errors there are; the server.
-    ("hyper", &["src/crawl/client.rs", "src/crawl/fetch.rs", "src/simulate/server.rs"]),
+    ("hyper", &["src/crawl/client.rs", "src/crawl/fetch.rs", "src/crawl/fetch_error.rs", "src/simulate/server.rs"]),
     ("hyper_rustls", &["src/crawl/client.rs"]),
-    ("hyper_util", &["src/crawl/client.rs", "src/crawl/fetch.rs", "src/simulate/server.rs"]),
+    ("hyper_util", &["src/crawl/client.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/fetch.rs", "src/crawl/response.rs"]),

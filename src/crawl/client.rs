@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::sync::Notify;
 use tower_service::Service;
 
 use super::dial::Watch;
@@ -27,10 +29,14 @@ use super::{FetchOptions, tls};
 
 /// Headers in a response.
 const MAX_HEADERS: usize = 256;
-/// Bytes of headers that HTTP/2 may send; HTTP/1.1 has hyper's bound of about 400 KiB.
-const MAX_HEADER_LIST: u32 = 64 * 1024;
+/// Bytes of a response's head.
+const MAX_HEAD: usize = 128 * 1024;
+/// Interim responses before the final one.
+const MAX_INTERIM: u32 = 10;
 
 /// Sends requests and keeps connections. Cheap to clone; clones share the connections and the name cache.
+///
+/// It speaks HTTP/1.1: where a host is asked for one thing at a time, HTTP/2 gains nothing, and its frames could flood.
 #[derive(Clone)]
 pub(super) struct Client(legacy::Client<Watch<Connector>, Empty<Bytes>>);
 
@@ -62,18 +68,57 @@ impl Client {
             .http1_allow_spaces_after_header_name_in_responses(true)
             .http1_ignore_invalid_headers_in_responses(true)
             .http1_max_headers(MAX_HEADERS)
-            .http2_max_header_list_size(MAX_HEADER_LIST)
+            .http1_max_buf_size(MAX_HEAD)
             .build(connector);
         Ok(Self(client))
     }
 
-    /// Sends a request without a body, and waits for the response's head.
-    pub(super) async fn get(&self, url: Uri, headers: HeaderMap) -> Result<Head, legacy::Error> {
+    /// Sends a request without a body, and waits for the response's head. Dropped before, it drops the connection.
+    pub(super) async fn get(&self, url: Uri, headers: HeaderMap) -> Result<Head, NoHead> {
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = url;
         *request.headers_mut() = headers;
-        self.0.request(request).await.map(Head)
+        let interim = Arc::new(Interim::default());
+        let told = Arc::clone(&interim);
+        hyper::ext::on_informational(&mut request, move |_| told.count());
+        let head = tokio::select! {
+            biased;
+            () = interim.beyond.notified() => return Err(NoHead::Interim),
+            head = self.0.request(request) => head?,
+        };
+        // The last of them may have come together with the head.
+        if interim.is_beyond() { Err(NoHead::Interim) } else { Ok(Head(head)) }
     }
+}
+
+/// Counts the interim responses to a request.
+#[derive(Debug, Default)]
+struct Interim {
+    count: AtomicU32,
+    beyond: Notify,
+}
+
+impl Interim {
+    fn count(&self) {
+        if self.count.fetch_add(1, Ordering::Relaxed) == MAX_INTERIM {
+            self.beyond.notify_one();
+        }
+    }
+
+    fn is_beyond(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > MAX_INTERIM
+    }
+}
+
+/// Why no head came.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoHead {
+    /// No connection, or none that lasted, or none that speaks HTTP.
+    #[error(transparent)]
+    Client(#[from] legacy::Error),
+    /// The server goes on and on about what it will answer.
+    #[error("more than {MAX_INTERIM} interim responses")]
+    Interim,
 }
 
 /// A response whose body is still to come.

@@ -1,5 +1,6 @@
+//! Fetches one URL: the head, then the body within its caps, by the clocks of [`FetchOptions`].
+
 use std::error::Error;
-use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper_util::client::legacy;
 use jiff::Timestamp;
 
 use super::client::{Client, Head};
@@ -15,15 +15,19 @@ use super::decode::{Decoder, Stop};
 use super::dial::{self, Dial};
 use super::guard::{is_bad_port, is_global};
 use super::keep::Keeper;
-use super::local::is_shortage;
-use super::resolve::ResolveError;
 use super::response::retry_after;
-use super::{FetchOptions, Response, RobotsTag, tls};
+use super::{FetchError, FetchOptions, Response, RobotsTag};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::frontier::Failure;
 
-/// Bytes of an error's words.
-const MAX_MESSAGE: usize = 200;
+/// Bytes that are taken of a body whose status says that it is no page, so that its connection may be kept.
+const MAX_ASIDE: usize = 64 * 1024;
+/// How long such a body is waited for.
+const ASIDE_TIME: Duration = Duration::from_secs(1);
+/// Pieces of a body from which on their size counts.
+const MANY_PIECES: u64 = 16 * 1024;
+/// Bytes that many pieces have each, on the average: each costs as much as a kilobyte.
+const MIN_PIECE: u64 = 32;
 /// The longest clock, so that any option can be added to any time.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -56,22 +60,6 @@ pub enum FetcherError {
     /// The client or its TLS cannot be set up.
     #[error("cannot set up the HTTP client")]
     Setup(#[source] Box<dyn Error + Send + Sync>),
-}
-
-/// Why there is no response, or not a whole one.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-#[non_exhaustive]
-pub struct FetchError {
-    /// The kind, for the frontier and the record.
-    pub failure: Failure,
-    /// What happened: which clock, which address, the innermost cause's own words. At most 200 bytes, no control characters.
-    pub message: String,
-    /// When the request was sent; `None` where nothing was.
-    pub sent_at: Option<Instant>,
-    /// The machine itself was short of descriptors, buffers, ports or memory: the host is not to blame, and nothing was asked.
-    pub is_local: bool,
-    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Fetcher {
@@ -130,7 +118,8 @@ impl Fetcher {
         loop {
             let first = clock.sooner(total);
             if let Ok(result) = tokio::time::timeout_at(first.until().into(), &mut head).await {
-                return result.map_err(|error| no_head(error, connecting, dial.sent_at()));
+                let clock = || connecting.ran_out();
+                return result.map_err(|error| FetchError::without_head(error, dial.sent_at(), clock));
             }
             // The clock runs from when the request was sent; connecting has its own, which the client keeps.
             clock.from = dial.sent_at().unwrap_or_else(Instant::now);
@@ -161,8 +150,11 @@ impl Fetcher {
         let status = head.status().as_u16();
         let bad =
             |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
-        if status == 304 {
-            return bad("304 to a request without conditions");
+        match status {
+            // Others of its kind are no answer, and are passed over before this; a switch was not asked for.
+            ..200 => return bad("a switch of protocols that nobody asked for"),
+            304 => return bad("304 to a request without conditions"),
+            _ => {}
         }
         let headers = head.headers();
         let mut locations = headers.get_all(header::LOCATION).iter();
@@ -195,21 +187,51 @@ impl Fetcher {
         })
     }
 
-    /// Reads until the end, a cap, a clock or an error; the connection is dropped unless it was the end.
-    async fn read_body(&self, mut head: Head, response: &mut Response, total: Clock) -> Result<(), FetchError> {
+    /// Reads until the end, a cap, a clock or an error; the connection is dropped unless it was the end. Of a response that
+    /// is no page, a redirect or an error, a little is taken, and how it ends does not matter.
+    async fn read_body(&self, head: Head, response: &mut Response, total: Clock) -> Result<(), FetchError> {
         let max_bytes = self.options.max_body_bytes;
-        let mut decoder = Decoder::new(texts(head.headers(), &header::CONTENT_ENCODING), max_bytes);
+        if (200..300).contains(&response.status) {
+            return self.read_page(head, response, total, max_bytes).await;
+        }
+        let aside = Clock { name: "aside", length: ASIDE_TIME, from: Instant::now() };
+        // What came of it is all there is to say of it.
+        let _ = self.read_page(head, response, aside.sooner(total), max_bytes.min(MAX_ASIDE)).await;
+        response.truncated = false;
+        Ok(())
+    }
+
+    async fn read_page(
+        &self,
+        mut head: Head,
+        response: &mut Response,
+        total: Clock,
+        max_bytes: usize,
+    ) -> Result<(), FetchError> {
+        let transfer_codings = transfer_codings(texts(head.headers(), &header::TRANSFER_ENCODING));
+        if Decoder::new(transfer_codings.iter().copied(), 0).is_raw() {
+            let message = format!("the transfer coding {:?} is not known", transfer_codings.join(", "));
+            let error = FetchError::new(Failure::BadResponse, message);
+            return Err(FetchError { sent_at: Some(response.sent_at), ..error });
+        }
+        let codings = texts(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
+        let mut decoder = Decoder::new(codings, max_bytes);
         let begun = Instant::now();
+        let mut pieces = 0;
         let result = loop {
             let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
             let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
                 Ok(Ok(None)) if decoder.is_whole() => break Ok(()),
-                Ok(Ok(None)) => break Err(FetchError::new(Failure::Incomplete, "the content coding ends early")),
+                Ok(Ok(None)) => break Err(FetchError::new(Failure::Incomplete, "the coding of the body ends early")),
                 Ok(Err(error)) => break Err(FetchError::caused(Failure::Incomplete, error)),
                 Err(_) => break Err(clock.ran_out()),
             };
             response.wire_bytes += piece.len() as u64;
+            pieces += 1;
+            if pieces > MANY_PIECES && response.wire_bytes < pieces * MIN_PIECE {
+                break Err(FetchError::new(Failure::BadResponse, "the body comes in crumbs"));
+            }
             match decoder.push(&piece, response.wire_bytes) {
                 Ok(()) if response.wire_bytes <= max_bytes as u64 => {}
                 Ok(()) | Err(Stop::Full) => {
@@ -256,78 +278,17 @@ impl Clock {
     }
 }
 
-impl FetchError {
-    fn new(failure: Failure, message: impl AsRef<str>) -> Self {
-        Self { failure, message: words(message.as_ref()), sent_at: None, is_local: false, source: None }
-    }
-
-    fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
-        let message = chain(&error).last().map_or_else(String::new, ToString::to_string);
-        Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
-    }
-}
-
-/// The start of a text that may come from anywhere, for a line of ours.
-fn words(text: &str) -> String {
-    let mut words = String::new();
-    for letter in text.chars().map(|letter| if is_plain(letter) { letter } else { ' ' }) {
-        if words.len() + letter.len_utf8() > MAX_MESSAGE {
-            break;
-        }
-        words.push(letter);
-    }
-    words
-}
-
-/// Neither a control character nor one that turns the direction of a line or ends it.
-fn is_plain(letter: char) -> bool {
-    !letter.is_control() && !matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Why no head came; `connecting` is the one clock that the client keeps.
-fn no_head(error: legacy::Error, connecting: Clock, sent_at: Option<Instant>) -> FetchError {
-    let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
-    let hyper = chain(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
-    let is = |cause: &(dyn Error + 'static), kind| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == kind)
-    };
-    let is_eof = |cause: &(dyn Error + 'static)| is(cause, io::ErrorKind::UnexpectedEof);
-    let is_late = |cause: &(dyn Error + 'static)| is(cause, io::ErrorKind::TimedOut);
-    let failure = match resolve {
-        Some(ResolveError::Private(_)) => Failure::Address,
-        Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
-        None if chain(&error).any(tls::is_tls) => Failure::Tls,
-        None if error.is_connect() && chain(&error).any(is_late) => {
-            return FetchError { failure: Failure::Connect, ..connecting.ran_out() };
-        }
-        None if chain(&error).any(is_late) => Failure::Timeout,
-        // Of connecting, only the TLS handshake reads.
-        None if error.is_connect() && chain(&error).any(is_eof) => Failure::Tls,
-        None if hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
-        None if sent_at.is_some() && !error.is_connect() => Failure::Incomplete,
-        None => Failure::Connect,
-    };
-    let is_local = matches!(resolve, Some(ResolveError::Local(_)));
-    // The client's own words for it name no cause; the system's do.
-    let is_named = chain(&error).any(<dyn Error>::is::<io::Error>);
-    let mut no_head = FetchError::caused(failure, error);
-    no_head.is_local |= is_local;
-    if failure == Failure::Incomplete && !is_named {
-        "the connection closed before its response".clone_into(&mut no_head.message);
-    }
-    no_head
-}
-
-/// An error, its cause, the cause's cause; an I/O error that only carries another error counts as its cause.
-pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        carried.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
-    })
-}
-
 fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+}
+
+/// The codings that the body has on the way beside being chunked, in the order they were applied (RFC 9112 section 6.1); the
+/// client undoes the last one where that is "chunked".
+fn transfer_codings<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let codings = values.flat_map(|value| value.split(',')).map(str::trim).filter(|coding| !coding.is_empty());
+    let mut codings: Vec<_> = codings.collect();
+    codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));
+    codings
 }
 
 fn request_headers(options: &FetchOptions) -> Result<HeaderMap, FetcherError> {

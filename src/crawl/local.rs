@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 
 use rustix::io::Errno;
 
-use super::fetch::chain;
+use super::fetch_error::chain;
 
 /// What the system says where it has no more descriptors, buffers, ports or memory to give.
 const SHORTAGES: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::ADDRNOTAVAIL, Errno::NOMEM];

@@ -21,7 +21,8 @@ pub struct Response {
     pub retry_after: Option<Duration>,
     /// What all X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
-    /// The body, its content codings undone, up to the cap.
+    /// The body, its codings undone, up to the cap. With another status than 2xx it is no page: no more than 64 KiB or a
+    /// second of it is taken.
     pub body: Vec<u8>,
     /// The body is in a content coding that is not known, and not to be parsed.
     pub raw: bool,
@@ -31,7 +32,8 @@ pub struct Response {
     pub truncated: bool,
     /// Why the body ended before its end; what had come is kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the
     /// connection closed. [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out.
-    /// [`BadResponse`](crate::frontier::Failure::BadResponse): not the content coding that the header names.
+    /// [`BadResponse`](crate::frontier::Failure::BadResponse): not the coding that the header names, or one that is not known
+    /// on the way, or crumbs. `None` of a body that is no page.
     pub incomplete: Option<FetchError>,
     /// When the request was sent.
     pub sent_at: Instant,

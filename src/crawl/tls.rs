@@ -1,3 +1,5 @@
+//! TLS as the client speaks it.
+
 use std::error::Error;
 use std::sync::Arc;
 
@@ -6,7 +8,7 @@ use rustls::RootCertStore;
 use rustls::crypto::ring;
 use rustls_platform_verifier::Verifier;
 
-/// TLS 1.2 and 1.3 with the system's certificates; HTTP/2 or HTTP/1.1, as the server chooses. The cryptography is named
+/// TLS 1.2 and 1.3 with the system's certificates, for HTTP/1.1. The cryptography is named
 /// here, so nothing is installed for the whole process. Without any certificate in the system each handshake fails,
 /// and http works.
 pub(super) fn config() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
@@ -19,7 +21,7 @@ pub(super) fn config() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
             builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
         }
     };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 

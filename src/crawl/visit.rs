@@ -148,6 +148,8 @@ fn outcome_of(lease: &Lease, response: &mut Response) -> Outcome {
     match (&response.incomplete, lease.kind()) {
         (Some(error), _) => Outcome::Failed(error.failure),
         (None, LeaseKind::Page) => Outcome::Response { status, retry_after },
+        // In a coding that is not known nobody can read rules: taken as text, they would allow everything.
+        (None, LeaseKind::Robots) if response.raw => Outcome::Failed(Failure::BadResponse),
         (None, LeaseKind::Robots) => Outcome::Robots { status, retry_after, body: std::mem::take(&mut response.body) },
     }
 }

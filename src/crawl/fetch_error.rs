@@ -1,0 +1,112 @@
+//! Says why there is no response, or not a whole one, in few plain words.
+
+use std::error::Error;
+use std::io;
+use std::time::Instant;
+
+use super::client::NoHead;
+use super::local::is_shortage;
+use super::resolve::ResolveError;
+use super::tls;
+use crate::frontier::Failure;
+
+/// Bytes of an error's words.
+const MAX_MESSAGE: usize = 200;
+
+/// Why there is no response, or not a whole one.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct FetchError {
+    /// The kind, for the frontier and the record.
+    pub failure: Failure,
+    /// What happened: which clock, which address, the innermost cause's own words. At most 200 bytes, no control characters.
+    pub message: String,
+    /// When the request was sent; `None` where nothing was.
+    pub sent_at: Option<Instant>,
+    /// The machine itself was short of descriptors, buffers, ports or memory: the host is not to blame, and nothing was asked.
+    pub is_local: bool,
+    pub(super) source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl FetchError {
+    pub(super) fn new(failure: Failure, message: impl AsRef<str>) -> Self {
+        Self { failure, message: words(message.as_ref()), sent_at: None, is_local: false, source: None }
+    }
+
+    pub(super) fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
+        let message = chain(&error).last().map_or_else(String::new, ToString::to_string);
+        Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
+    }
+
+    /// Of a request without a head; `connect_clock` is the error of the one clock that the client keeps.
+    pub(super) fn without_head(error: NoHead, sent_at: Option<Instant>, connect_clock: impl FnOnce() -> Self) -> Self {
+        let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
+        let hyper = chain(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
+        let has = |kind| {
+            let mut causes = chain(&error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+            causes.any(|error| error.kind() == kind)
+        };
+        let is_connect = matches!(&error, NoHead::Client(error) if error.is_connect());
+        let failure = match resolve {
+            Some(ResolveError::Private(_)) => Failure::Address,
+            Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
+            None if matches!(error, NoHead::Interim) => Failure::BadResponse,
+            None if chain(&error).any(tls::is_tls) => Failure::Tls,
+            None if is_connect && has(io::ErrorKind::TimedOut) => {
+                return Self { failure: Failure::Connect, ..connect_clock() };
+            }
+            None if has(io::ErrorKind::TimedOut) => Failure::Timeout,
+            // Of connecting, only the TLS handshake reads.
+            None if is_connect && has(io::ErrorKind::UnexpectedEof) => Failure::Tls,
+            None if hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
+            None if sent_at.is_some() && !is_connect => Failure::Incomplete,
+            None => Failure::Connect,
+        };
+        let is_local = matches!(resolve, Some(ResolveError::Local(_)));
+        // The client's own words for it name no cause; the system's do.
+        let is_named = chain(&error).any(<dyn Error>::is::<io::Error>);
+        let mut without_head = Self::caused(failure, error);
+        without_head.is_local |= is_local;
+        if failure == Failure::Incomplete && !is_named {
+            "the connection closed before its response".clone_into(&mut without_head.message);
+        }
+        without_head
+    }
+}
+
+/// The start of a text that may come from anywhere, for a line of ours.
+fn words(text: &str) -> String {
+    let mut words = String::new();
+    for letter in text.chars().map(|letter| if is_plain(letter) { letter } else { ' ' }) {
+        if words.len() + letter.len_utf8() > MAX_MESSAGE {
+            break;
+        }
+        words.push(letter);
+    }
+    words
+}
+
+/// Neither a control character nor one that turns the direction of a line or ends it.
+fn is_plain(letter: char) -> bool {
+    !letter.is_control() && !matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// An error, its cause, the cause's cause; an I/O error that only carries another error counts as its cause.
+pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        carried.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_short_and_plain() {
+        assert_eq!(words("a\r\n\u{1b}[31mb\u{202e}c\u{9b}"), "a   [31mb c ");
+        assert_eq!(words(&"é".repeat(1_000)).len(), MAX_MESSAGE);
+    }
+}
