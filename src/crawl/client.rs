@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty};
@@ -20,6 +20,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::Notify;
+use tokio::task::coop;
 use tower_service::Service;
 
 use super::dial::Watch;
@@ -100,6 +101,10 @@ struct Interim {
 
 impl Interim {
     fn count(&self) {
+        // Each is work done for this connection: whoever would drop it gets a turn before more is read.
+        if let Poll::Ready(work) = coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
+            work.made_progress();
+        }
         if self.count.fetch_add(1, Ordering::Relaxed) == MAX_INTERIM {
             self.beyond.notify_one();
         }

@@ -1,0 +1,103 @@
+//! What the worst of them cost a whole process, at default settings.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use crate::content::gzip;
+use crate::row::{Row, answer, each};
+use crate::rows;
+use crate::server::Server;
+
+/// Floods, which must cost the crawl no more than a second of CPU.
+const FLOODS: [&str; 14] = [
+    "head-in-crumbs",
+    "endless-103",
+    "endless-100",
+    "endless-header",
+    "endless-headers",
+    "endless-trailers",
+    "endless-extension",
+    "endless-body",
+    "crumbs",
+    "http2-floods",
+    "gzip-bomb-twice",
+    "members-without-end",
+    "tls-floods",
+    "robots-endless-103",
+];
+
+#[test]
+fn a_flood_costs_less_than_a_second_of_cpu() {
+    let server = Server::of(&rows());
+    std::thread::scope(|scope| {
+        for name in FLOODS {
+            let server = &server;
+            scope.spawn(move || {
+                let scheme = if name.starts_with("tls") { "https" } else { "http" };
+                let (cpu_ms, memory) = cost(server, &[format!("{scheme}://{name}.test/")]);
+                println!("{name}: {cpu_ms} ms, {} MB", memory >> 20);
+                assert!(cpu_ms < 1_000, "{name} took {cpu_ms} ms of CPU");
+                assert!(memory < 300 << 20, "{name} took {memory} bytes");
+            });
+        }
+    });
+}
+
+/// Pages that are small on the wire and large in memory.
+fn big_pages() -> Arc<Vec<Row>> {
+    let text = |type_: &str, text: &[u8]| {
+        answer(&format!("200 OK\r\nContent-Type: {type_}\r\nContent-Encoding: gzip"), &gzip(text))
+    };
+    let links = each(260_000, |number| format!("<a href=/{number}>x</a>"));
+    let pages = [
+        ("big-links", text("text/html", links.as_bytes())),
+        ("big-windows-1252", text("text/html; charset=windows-1252", &vec![0xe9; 10 << 20])),
+        ("big-paragraphs", text("text/html", "<p>".repeat(2_600_000).as_bytes())),
+        ("big-no-html", text("application/octet-stream", &vec![7; 10 << 20])),
+    ];
+    Arc::new(pages.map(|(name, does)| Row::page("C2", name, does)).into())
+}
+
+/// One of each; as many hosts of one kind as `hosts` have it at once.
+fn big_pages_at_once(hosts: usize) {
+    let rows = big_pages();
+    let server = Server::of(&rows);
+    for row in rows.iter() {
+        let seeds: Vec<_> = (0..hosts).map(|host| format!("http://h{host}.{}.test/", row.name)).collect();
+        let (cpu_ms, memory) = cost(&server, &seeds);
+        println!("{} of {}: {cpu_ms} ms, {} MB", hosts, row.name, memory >> 20);
+        assert!(memory < 300 << 20, "{hosts} of {} took {memory} bytes", row.name);
+    }
+}
+
+#[test]
+fn a_big_page_fits() {
+    big_pages_at_once(1);
+}
+
+#[test]
+#[ignore = "the bodies in flight have no bound yet"]
+fn sixty_four_big_pages_at_once_fit() {
+    big_pages_at_once(64);
+}
+
+/// Crawls in a process of its own; milliseconds of CPU and most bytes of memory, by its own report.
+fn cost(server: &Server, seeds: &[String]) -> (u64, u64) {
+    let desk = tempfile::tempdir().unwrap();
+    let job = desk.path().join("job");
+    let output = Command::new(env!("CARGO_BIN_EXE_crawler"))
+        .args(seeds)
+        .args(["--job", job.to_str().unwrap(), "--quiet", "--depth", "0"])
+        .current_dir(&desk)
+        .env("CRAWLER_FETCH_RESOLVE_ALL_TO", server.address.to_string())
+        .env("CRAWLER_POLITENESS_BACKOFF", "10ms")
+        .env("CRAWLER_POLITENESS_MAX_BACKOFF", "100ms")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let report = std::fs::read(job.join("report.json"))
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    let figure = |name: &str| report["cost"][name].as_u64().unwrap_or_else(|| panic!("no {name}"));
+    (figure("cpu_ms"), figure("peak_memory_bytes"))
+}

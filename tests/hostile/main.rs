@@ -1,0 +1,170 @@
+//! A bad web: a server of many names, each of which behaves badly in its own way, and what a crawl of all of them at once makes
+//! of it. One table, by the rows of the list of hostile input.
+#![cfg(feature = "crawl")]
+
+mod connections;
+mod content;
+#[cfg(feature = "cli")]
+mod cost;
+mod robots;
+mod row;
+mod server;
+mod transport;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Sink};
+
+use crate::row::{Row, Seed, Wants};
+use crate::server::Server;
+
+/// Rows whose hosts the frontier still gives up at once, and without a record.
+const UNMENDED: [&str; 18] = [
+    "nobody",
+    "robots-304",
+    "robots-coding-is-a-lie",
+    "robots-coding-unknown",
+    "robots-endless-103",
+    "robots-headers",
+    "robots-no-status-line",
+    "robots-tls-ends",
+    "robots-transfer-coding",
+    "robots-two-lengths",
+    "robots-two-locations",
+    "tls-alert",
+    "tls-ends",
+    "tls-floods",
+    "tls-hangs",
+    "tls-is-http",
+    "tls-litter",
+    "tls-resets",
+];
+
+/// The whole table.
+fn rows() -> Arc<Vec<Row>> {
+    let chapters = [
+        transport::redirects(),
+        transport::clocks(),
+        transport::heads_without_end(),
+        transport::bodies_without_end(),
+        transport::framing(),
+        connections::connections(),
+        content::codings(),
+        content::types_and_letters(),
+        content::documents(),
+        robots::recoveries(),
+        robots::answers(),
+        robots::handshakes(),
+        robots::healthy(),
+    ];
+    Arc::new(chapters.into_iter().flatten().collect())
+}
+
+/// Short clocks, and short rests.
+fn options(server: &Server) -> CrawlOptions {
+    let mut options = CrawlOptions::default();
+    let fetch = &mut options.fetch;
+    fetch.resolve_all_to = Some(server.address);
+    fetch.connect_timeout = Duration::from_secs(3);
+    fetch.first_byte_timeout = Duration::from_secs(2);
+    fetch.idle_timeout = Duration::from_secs(2);
+    fetch.rate_grace = Duration::from_secs(2);
+    fetch.total_timeout = Duration::from_secs(6);
+    fetch.max_body_bytes = 1 << 20;
+    let politeness = &mut options.frontier.politeness;
+    politeness.host_delay = Duration::ZERO;
+    politeness.backoff = Duration::from_millis(10);
+    politeness.max_backoff = Duration::from_millis(100);
+    politeness.max_retry_after = Duration::from_millis(50);
+    politeness.max_crawl_delay = Duration::from_millis(50);
+    politeness.attempts = 2;
+    options.parse.max_links = 100_000;
+    // Pages far beyond these are not what the table is about.
+    options.frontier.scope.max_depth = Some(12);
+    options
+}
+
+/// Memory that a sink writes to, and a test reads.
+#[derive(Clone, Default)]
+struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_row_has_its_record_and_none_harms_another() {
+    let rows = rows();
+    let by_name: BTreeMap<_, _> = rows.iter().map(|row| (row.name, row)).collect();
+    assert!(rows.len() >= 150 && by_name.len() == rows.len(), "{} rows, {} names", rows.len(), by_name.len());
+    let server = Server::of(&rows);
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let output = Output::default();
+    let crawl = Crawl::new(&options(&server)).unwrap();
+    for row in rows.iter() {
+        let url = crawl.gate().canonicalizer().canonicalize(&row.url(nobody)).unwrap();
+        assert_eq!(crawl.seed(url).unwrap(), None, "{}", row.name);
+    }
+    let begun = Instant::now();
+    let (sink, thread) = Sink::start(output.clone()).unwrap();
+    let finished = crawl.run(sink).await;
+    let written = thread.join().unwrap();
+    let took = begun.elapsed();
+    let lines = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+    let records: Vec<PageRecord> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let by_url: BTreeMap<_, _> = records.iter().map(|record| (&*record.url, record)).collect();
+    assert_eq!((records.len() as u64, by_url.len()), (written, records.len()), "each URL has one record");
+
+    let mut wrong = String::new();
+    for row in rows.iter().filter(|row| !UNMENDED.contains(&row.name)) {
+        let got = by_url.get(&*row.url(nobody)).map(|record| made_of(record, row, &server));
+        if got.as_ref() != Some(&row.wants) {
+            let (of, name, wants) = (row.of, row.name, row.wants);
+            write!(wrong, "\n{of} {name}\n wanted {wants:?}\n got    {got:?}").unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    for row in rows.iter().filter(|row| row.of == "all") {
+        for path in ["1", "2", "3"] {
+            assert_eq!(by_url[&*format!("{}{path}", row.url(nobody))].status, Some(200), "{} {path}", row.name);
+        }
+    }
+
+    // The counters are the records', counted again.
+    let tally = &finished.tally;
+    let failed = records.iter().filter(|record| record.error.is_some()).count() as u64;
+    assert_eq!((tally.fetched + tally.failed, tally.failed), (written, failed));
+    let sum = |count: fn(&PageRecord) -> u64| records.iter().map(count).sum::<u64>();
+    // Those count each try.
+    assert!(tally.links.found >= sum(|record| record.links.found.into()));
+    assert!(tally.pages.truncated >= sum(|record| record.truncated.into()));
+    assert_eq!(finished.reason, FinishReason::Drained);
+    assert!(lines.bytes().all(|byte| byte == b'\n' || byte >= b' '), "no control character comes through");
+    assert!(took < Duration::from_secs(40), "{took:?}");
+}
+
+/// A record as the table has it; what a row does not ask for is as it wants it.
+fn made_of(record: &PageRecord, row: &Row, server: &Server) -> Wants {
+    let wants = &row.wants;
+    let error = record.error.as_deref().map(|error| wants.error.filter(|wanted| *wanted == error).unwrap_or("other"));
+    let path = if row.seed == Seed::Https { "tls" } else { "/" };
+    Wants {
+        status: record.status,
+        error,
+        truncated: record.truncated,
+        found: wants.found.and(Some(record.links.found)),
+        asked: wants.asked.and(Some(server.asked(row.name, path))),
+        recovers: server.asked(row.name, "/robots.txt") > 1,
+    }
+}
