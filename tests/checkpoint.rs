@@ -811,7 +811,7 @@ fn version_1_is_read_and_written_as_ever() {
         if name.starts_with("hosts") {
             assert_eq!(payload[..18], *b"\x11https://a.example", "its length, and the first host");
         } else {
-            assert!(payload.ends_with(b"mine") && payload[1..9] == end.to_u64().to_le_bytes());
+            assert!(payload.ends_with(b"mine") && payload[2..10] == end.to_u64().to_le_bytes());
         }
     }
     let restored = restore(disk(), &mut checkpoints, &options(), &JournalOptions::default(), |_| true, now).unwrap();

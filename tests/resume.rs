@@ -209,8 +209,8 @@ fn a_job_that_is_not_to_be_had_is_told_why() {
 
     let manifest = desk.job().join("manifest");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("key_rules = 1", "key_rules = 9")).unwrap();
-    desk.resume(&[]).says(5, "has key_rules 9, and this version of crawler 1");
+    fs::write(&manifest, text.replace("key_rules = 2", "key_rules = 9")).unwrap();
+    desk.resume(&[]).says(5, "has key_rules 9, and this version of crawler 2");
     fs::write(&manifest, text.replace("format 1", "format 2")).unwrap();
     desk.resume(&[]).says(5, "has format 2");
 }

@@ -1,7 +1,16 @@
 //! Percent-escapes by RFC 3986 section 6.2.2.
 
-/// Writes ASCII `text` with the escapes of unreserved characters decoded and all others in upper case. Never longer.
-pub(super) fn normalize(text: &str) -> String {
+/// Which escapes are no part of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needless {
+    /// Those of unreserved characters; all others are written in upper case.
+    pub(super) unreserved: bool,
+    /// Those of these characters, of which none is a hexadecimal digit.
+    pub(super) bare: &'static [u8],
+}
+
+/// Writes ASCII `text` without needless escapes. Never longer.
+pub(super) fn normalize(text: &str, needless: Needless) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     // Where `out` holds a `%` that starts no escape.
@@ -18,11 +27,11 @@ pub(super) fn normalize(text: &str) -> String {
         let is_open =
             |bare: usize| out.len() - bare <= 2 && out[bare + 1..].bytes().all(|byte| byte.is_ascii_hexdigit());
         let completes = byte.is_ascii_hexdigit() && bare.is_some_and(is_open);
-        if is_unreserved(byte) && !completes {
+        if needless.bare.contains(&byte) || needless.unreserved && is_unreserved(byte) && !completes {
             out.push(byte.into());
         } else {
             out.push('%');
-            out.extend(escape.chars().map(|c| c.to_ascii_uppercase()));
+            out.extend(escape.chars().map(|c| if needless.unreserved { c.to_ascii_uppercase() } else { c }));
         }
         rest = &after[2..];
     }
@@ -42,7 +51,9 @@ fn is_unreserved(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::normalize;
+    use super::{Needless, normalize};
+
+    const UNRESERVED: Needless = Needless { unreserved: true, bare: b"" };
 
     #[test]
     fn decodes_the_unreserved_and_nothing_else() {
@@ -56,7 +67,7 @@ mod tests {
             ("%4", "%4"),
             ("%zz%7E", "%zz~"),
         ] {
-            assert_eq!(normalize(text), expected, "{text}");
+            assert_eq!(normalize(text, UNRESERVED), expected, "{text}");
         }
     }
 
@@ -71,8 +82,21 @@ mod tests {
             ("%;%41", "%;A"),
             ("%&%41", "%&A"),
         ] {
-            assert_eq!(normalize(text), expected, "{text}");
-            assert_eq!(normalize(expected), expected);
+            assert_eq!(normalize(text, UNRESERVED), expected, "{text}");
+            assert_eq!(normalize(expected, UNRESERVED), expected);
+        }
+    }
+    #[test]
+    fn brackets_are_another_matter_than_the_unreserved() {
+        for (text, brackets, both) in [
+            ("%5b%5D%7e%2f", "[]%7e%2f", "[]~%2F"),
+            ("%%5B35", "%[35", "%[35"),
+            ("%5%5B", "%5[", "%5["),
+            ("%255B", "%255B", "%255B"),
+        ] {
+            let bare = Needless { unreserved: false, bare: b"[]" };
+            assert_eq!(normalize(text, bare), brackets, "{text}");
+            assert_eq!(normalize(text, Needless { unreserved: true, ..bare }), both, "{text}");
         }
     }
 }

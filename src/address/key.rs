@@ -3,9 +3,15 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use super::escapes::{Needless, normalize};
 use super::parameters::{NameSet, is_hex_session};
 use super::whatwg::Wire;
-use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS, escapes};
+use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS};
+
+/// Characters that RFC 3986 lets stand in no URL, and that the parser, and so browsers, leave bare in a path.
+const BARE_IN_PATHS: &[u8] = b"[]|";
+/// The same in a query.
+const BARE_IN_QUERIES: &[u8] = b"[]{}|\\^`";
 
 /// A key that differs from its wire form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,15 +52,10 @@ impl KeyMaker {
         text.extend([bare_host, port]);
         let start = text.len();
 
-        let tail = if self.rules.normalize_escapes && tail.contains('%') {
-            Cow::Owned(escapes::normalize(tail))
-        } else {
-            Cow::Borrowed(tail)
-        };
-        let (path, query) = tail.split_once('?').map_or((&*tail, None), |(path, query)| (path, Some(query)));
-        self.push_path(&mut text, path);
+        let (path, query) = tail.split_once('?').map_or((tail, None), |(path, query)| (path, Some(query)));
+        self.push_path(&mut text, &self.unescape(path, BARE_IN_PATHS));
         if let Some(query) = query {
-            self.push_query(&mut text, query);
+            self.push_query(&mut text, &self.unescape(query, BARE_IN_QUERIES));
         }
         (text != wire.text).then(|| Key { text: text.into(), path: start })
     }
@@ -79,6 +80,14 @@ impl KeyMaker {
         found & UNCLEAR == 0
             && !(self.rules.collapse_slashes && tail.contains("//"))
             && (found & QUERY == 0 || tail.split_once('?').is_none_or(|(_, query)| is_clean(query)))
+    }
+
+    /// Without the escapes that make no other URL.
+    fn unescape<'a>(&self, text: &'a str, bare: &'static [u8]) -> Cow<'a, str> {
+        let bare = if self.rules.unescape_brackets { bare } else { b"" };
+        let needless = Needless { unreserved: self.rules.normalize_escapes, bare };
+        let has_any = (needless.unreserved || !needless.bare.is_empty()) && text.contains('%');
+        if has_any { normalize(text, needless).into() } else { text.into() }
     }
 
     fn push_path(&self, out: &mut String, path: &str) {

@@ -149,6 +149,11 @@ pub(super) static TABLE: &[Setting] = &[
         &One(|s| &mut s.crawl.frontier.keys.normalize_escapes),
     ),
     row(
+        "keys.unescape_brackets",
+        "Escaped brackets, braces, bars and the like are the same as bare ones",
+        &One(|s| &mut s.crawl.frontier.keys.unescape_brackets),
+    ),
+    row(
         "keys.collapse_slashes",
         "Slashes in a row are one; some servers keep them apart",
         &One(|s| &mut s.crawl.frontier.keys.collapse_slashes),

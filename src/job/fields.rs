@@ -1,3 +1,5 @@
+//! Bytes that were written field by field, read the same way.
+
 /// Bytes that were written field by field, numbers little-endian.
 pub(super) struct Fields<'a>(&'a [u8]);
 
@@ -14,6 +16,10 @@ impl<'a> Fields<'a> {
 
     pub(super) fn u8(&mut self) -> Result<u8, &'static str> {
         self.take().map(|[byte]| byte)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, &'static str> {
+        self.take().map(u16::from_le_bytes)
     }
 
     pub(super) fn u32(&mut self) -> Result<u32, &'static str> {

@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 4096;
 /// id = 5d1e8a0c93b7f264
 /// fingerprint_key = 0f3a9c5577e1d208
 /// fingerprint_strategy = 1
-/// key_rules = 1
+/// key_rules = 2
 /// crawler = 0.1.0
 /// created = 1794304800
 /// ```

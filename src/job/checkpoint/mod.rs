@@ -23,12 +23,12 @@
 //!              checksum  u64, XXH3-64 of the payload, seeded with XXH3-64 of the position, seeded with N XOR the
 //!                        frame's number, from 0
 //!
-//! summary:  0  flags     u8: bit 0 there is a seen set; bits 1 to 6 the rules on keys, in their order in `crawler.toml`,
-//!                        bit 7 its shards have positions
-//!           1  from      u64, the position from which the journal is to be replayed
-//!           9  slices    u32
-//!          13  admitted, completed, retries, output, leased   u64 each
-//!          53  refused   u32 how many; for each a name (u32 length, text) and a u64
+//! summary:  0  flags     u16: bit 0 there is a seen set; bits 1 to 7 the rules on keys, in their order in `crawler.toml`,
+//!                        bit 15 its shards have positions
+//!           2  from      u64, the position from which the journal is to be replayed
+//!          10  slices    u32
+//!          14  admitted, completed, retries, output, leased   u64 each
+//!          54  refused   u32 how many; for each a name (u32 length, text) and a u64
 //!              roots     u32 how many; for each u32 length, text
 //!              dropped   u32 how many; for each a parameter that keys leave out, as the roots
 //!              segments  u32 how many of the journal are needed before `from`; for each its start and end, u64 each

@@ -26,8 +26,9 @@ impl Summary {
         let Counts { admitted, completed, retries, output, leased, refused, roots, .. } = &self.counts;
         let mut keys = self.keys.clone();
         let switches = [self.has_seen].into_iter().chain(switches(&mut keys).map(|switch| *switch));
-        let flags = switches.enumerate().fold(0, |flags, (bit, switch)| flags | u8::from(switch) << bit);
-        let mut bytes = vec![flags | if self.seen_at.is_empty() { 0 } else { HAS_SEEN_AT }];
+        let flags = switches.enumerate().fold(0, |flags, (bit, switch)| flags | u16::from(switch) << bit);
+        let flags: u16 = flags | if self.seen_at.is_empty() { 0 } else { HAS_SEEN_AT };
+        let mut bytes = flags.to_le_bytes().to_vec();
         bytes.extend(self.needs.from().to_u64().to_le_bytes());
         bytes.extend(self.slices.to_le_bytes());
         bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
@@ -58,7 +59,7 @@ impl Summary {
 
     pub(super) fn read(payload: &[u8], position: Position) -> Result<Self, &'static str> {
         let mut fields = Fields::of(payload);
-        let flags = fields.u8()?;
+        let flags = fields.u16()?;
         let mut keys = KeyRules::default();
         for (switch, bit) in switches(&mut keys).into_iter().zip(1..) {
             *switch = flags >> bit & 1 == 1;
@@ -117,10 +118,11 @@ impl Summary {
 }
 
 /// The last flag: where the shards were saved follows the segments.
-const HAS_SEEN_AT: u8 = 1 << 7;
+const HAS_SEEN_AT: u16 = 1 << 15;
 
-const SWITCHES: [&str; 6] = [
+const SWITCHES: [&str; 7] = [
     "keys.normalize_escapes",
+    "keys.unescape_brackets",
     "keys.collapse_slashes",
     "keys.sort_query",
     "keys.drop_empty_query",
@@ -129,9 +131,10 @@ const SWITCHES: [&str; 6] = [
 ];
 
 /// The rules that are on or off.
-fn switches(keys: &mut KeyRules) -> [&mut bool; 6] {
+fn switches(keys: &mut KeyRules) -> [&mut bool; 7] {
     [
         &mut keys.normalize_escapes,
+        &mut keys.unescape_brackets,
         &mut keys.collapse_slashes,
         &mut keys.sort_query,
         &mut keys.drop_empty_query,
