@@ -22,6 +22,7 @@ fn refused(text: &str) -> AddressError {
 fn none() -> KeyRules {
     let mut rules = KeyRules::default();
     rules.normalize_escapes = false;
+    rules.unescape_brackets = false;
     rules.sort_query = false;
     rules.drop_empty_query = false;
     rules.drop_tracking = false;
@@ -79,6 +80,10 @@ fn each_switch_turns_its_rule_and_no_other() {
     check(|it| it.drop_empty_query = true, "http://a.org/%7e//b;jsessionid=1?z=1&utm_id=2&CFID=3&ref=4");
     check(|it| it.drop_tracking = true, "http://a.org/%7e//b;jsessionid=1?z=1&CFID=3&&ref=4");
     check(|it| it.drop_sessions = true, "http://a.org/%7e//b?z=1&utm_id=2&&ref=4");
+    let mut brackets = none();
+    brackets.unescape_brackets = true;
+    assert_eq!(with(&brackets, "http://a.org/%7e%5b?f%5bx%5D=%7e").key(), "http://a.org/%7e[?f[x]=%7e");
+    assert_eq!(with(&none(), "http://a.org/?f%5bx]").key(), "http://a.org/?f%5bx]");
     let own = |it: &mut KeyRules| it.drop_parameters = vec!["re*".to_owned(), "Z".to_owned()];
     check(own, "http://a.org/%7e//b;jsessionid=1?utm_id=2&CFID=3&");
 }
@@ -159,6 +164,74 @@ fn links_are_resolved_as_browsers_do() {
         assert!(canonicalizer.join(&base, href).is_err(), "{href}");
     }
     assert!(canonicalizer.base("/relative").is_err());
+}
+
+/// The URL standard takes an ASCII host as it is, whatever Unicode thinks of its `xn--` labels.
+#[test]
+fn an_ascii_host_stands_whatever_its_punycode_says() {
+    for (text, wire) in [
+        ("http://xn--a/", "http://xn--a/"),
+        ("http://xn--a", "http://xn--a/"),
+        ("http://xn--/", "http://xn--/"),
+        ("HTTP://B.XN--A.Example:80/C", "http://b.xn--a.example/C"),
+        ("http://xn--8i7caa/", "http://xn--8i7caa/"),
+        ("http://ann:p%40w@%58n--A.b:81/c?d=xn--e#f", "http://xn--a.b:81/c?d=xn--e"),
+        ("http:\\\\x\tn--a.\\b", "http://xn--a./b"),
+        ("http:xn--a?b", "http://xn--a/?b"),
+        ("http://xn--a.xn--bcher-kva.de/", "http://xn--a.xn--bcher-kva.de/"),
+        ("http://xn--a@xn--bcher-kva.de/", "http://xn--bcher-kva.de/"),
+    ] {
+        assert_eq!(url(text).wire(), wire, "{text:?}");
+        assert_eq!(url(wire).wire(), wire);
+    }
+    let one = url("http://b.xn--A.:81/c;jsessionid=1?b&a");
+    assert_eq!((one.host(), one.origin(), one.key()), ("b.xn--a", "http://b.xn--a:81", "http://b.xn--a:81/c?a&b"));
+    assert_eq!(one.path_and_query(), "/c;jsessionid=1?b&a");
+    assert_eq!((one.host_key().host(), one.host_key().port()), ("b.xn--a", 81));
+
+    let canonicalizer = Canonicalizer::new(&KeyRules::default());
+    let join = |base: &str, href: &str| canonicalizer.join(&canonicalizer.base(base).unwrap(), href).unwrap();
+    for (base, href, wire) in [
+        ("http://xn--a.b/c/d", "e", "http://xn--a.b/c/e"),
+        ("http://xn--a.b:8080/c/d?e", "", "http://xn--a.b:8080/c/d?e"),
+        ("http://xn--a.b/", "//plain.b/", "http://plain.b/"),
+        ("http://xn--a.b/", "https:\\\\xn--c/d", "https://xn--c/d"),
+        ("http://plain.b/", "///XN--c/d", "http://xn--c/d"),
+    ] {
+        assert_eq!(join(base, href).wire(), wire, "{base} {href}");
+    }
+    let rebased = canonicalizer.base("http://plain.b/").unwrap().rebase("//xn--c/d/").unwrap();
+    assert_eq!(canonicalizer.join(&rebased, "e").unwrap().wire(), "http://xn--c/d/e");
+
+    for text in
+        ["http://é.xn--a/", "http://%C3%A9.xn--a/", "http://xn--a^/", "http://xn--a%00/", "http://xn--a.0x1g.1/"]
+    {
+        assert!(matches!(refused(text), AddressError::Malformed(_)), "{text}");
+    }
+    let limit = "http://xn--a/".len();
+    let exact = Canonicalizer::new(&KeyRules::default()).with_max_bytes(limit);
+    assert_eq!(exact.canonicalize("http://xn--a/").unwrap().wire().len(), limit);
+}
+
+/// What RFC 3986 lets stand in no URL, and browsers send as it is: a server sees no other parameter.
+#[test]
+fn a_bracket_and_its_escape_are_one_key() {
+    for (text, key) in [
+        ("http://a.org/?f%5Ba%5D=1", "http://a.org/?f[a]=1"),
+        ("http://a.org/?f%5ba]=1", "http://a.org/?f[a]=1"),
+        ("http://a.org/?f[a]=1", "http://a.org/?f[a]=1"),
+        ("http://a.org/?a=%7Bb%7C%7D%60%5E%5C", "http://a.org/?a={b|}`^\\"),
+        ("http://a.org/b%5B1%5D", "http://a.org/b[1]"),
+        ("http://a.org/b[1]|c", "http://a.org/b[1]|c"),
+        ("http://a.org/b%7C", "http://a.org/b|"),
+        // What the parser escapes in a path, or takes for a slash there, stays escaped.
+        ("http://a.org/%7Bb%7D%60%5C", "http://a.org/%7Bb%7D%60%5C"),
+        ("http://a.org/?z[]=1&a%5B%5D=2", "http://a.org/?a[]=2&z[]=1"),
+        ("http://a.org/?a=%26%3D%2B%23%25", "http://a.org/?a=%26%3D%2B%23%25"),
+    ] {
+        assert_eq!(url(text).key(), key, "{text}");
+        assert_eq!((url(key).wire(), url(key).key()), (key, key));
+    }
 }
 
 #[test]

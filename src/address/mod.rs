@@ -27,14 +27,16 @@
 //! | surrounding blanks, inner tabs and line ends off | always on (parsing) | `␠http://a.org/x␊y` | `http://a.org/xy` |
 //! | scheme and host in lower case | always on (parsing) | `HTTP://A.org/B` | `http://a.org/B` |
 //! | host by UTS 46 to punycode, IPv4 and IPv6 to one form | always on (parsing) | `http://bücher.de/`, `http://0x7f.1/` | `http://xn--bcher-kva.de/`, `http://127.0.0.1/` |
+//! | a host of ASCII stands, whatever its punycode says | always on (parsing) | `http://XN--a.org/` | `http://xn--a.org/` |
 //! | default port off | always on (parsing) | `https://a.org:443/` | `https://a.org/` |
 //! | empty path to `/`, backslashes to slashes | always on (parsing) | `http://a.org`, `http:\\a.org\b` | `http://a.org/`, `http://a.org/b` |
 //! | dot segments resolved | always on (parsing) | `http://a.org/b/./%2E./c` | `http://a.org/c` |
-//! | what no URL may hold, escaped as UTF-8 | always on (parsing) | `http://a.org/é x` | `http://a.org/%C3%A9%20x` |
+//! | what no URL may hold, escaped as UTF-8; in a link's query, as its page's encoding | always on (parsing) | `http://a.org/é x` | `http://a.org/%C3%A9%20x` |
 //! | fragment off | always on (never sent) | `http://a.org/b#c` | `http://a.org/b` |
 //! | user and password off | always on (never sent) | `http://ann:pw@a.org/` | `http://a.org/` |
 //! | one trailing dot of the host off | always on (one server, one unit of politeness) | `http://a.org./` | `http://a.org/` |
 //! | escapes in upper case; letters, digits, `-._~` unescaped, nothing else, once (RFC 3986 section 6.2.2) | `normalize_escapes` | `/%7eb%2fc%2541` | `/~b%2Fc%2541` |
+//! | escapes of `[ ] { } \| \ ^` and the backtick off where browsers send these bare: in a query all, in a path `[ ] \|` | `unescape_brackets` | `?f%5Ba%5D=1` | `?f[a]=1` |
 //! | `;jsessionid=` off each path segment | `drop_sessions` | `/b;jsessionid=1F?c` | `/b?c` |
 //! | slashes in a row to one | `collapse_slashes`, off by default | `/b//c` | `/b/c` |
 //! | [tracking parameters](TRACKING_PARAMETERS) off | `drop_tracking` | `?utm_source=x&id=1` | `?id=1` |
@@ -58,6 +60,7 @@ mod key;
 mod lines;
 mod listing;
 mod parameters;
+mod punycode;
 mod rules;
 mod seed;
 mod whatwg;
@@ -70,4 +73,4 @@ pub use listing::canonicalize_lines;
 pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 pub use rules::{KEY_RULES_VERSION, KeyRules};
 pub use seed::{Seed, SeedError, SeedList};
-pub use whatwg::{AddressError, BaseUrl};
+pub use whatwg::{AddressError, BaseUrl, QueryEncoder};

@@ -1,8 +1,12 @@
 //! The door to the `url` crate: text in, the wire form out.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 
-use url::{Position, Url};
+use url::{ParseError, Position, Url};
+
+use super::punycode;
 
 /// Why a text is not the address of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,22 +28,50 @@ pub enum AddressError {
     UnsupportedScheme(String),
 }
 
-/// The URL that a page's links are resolved against.
+/// The URL that a page's links are resolved against, and the encoding that their queries are written in.
 #[derive(Clone, Debug)]
 pub struct BaseUrl {
-    url: Url,
+    parsed: Parsed,
+    query: Option<QueryEncoder>,
     max_bytes: usize,
 }
 
 impl BaseUrl {
     pub(super) fn parse(text: &str, max_bytes: usize) -> Result<Self, AddressError> {
-        resolve(None, text, max_bytes).map(|url| Self { url, max_bytes })
+        resolve(None, text, max_bytes).map(|parsed| Self { parsed, query: None, max_bytes })
     }
 
     /// Resolves `href` as a `<base href>` would be: against this base; `None` where the result cannot be a base.
     #[must_use]
     pub fn rebase(&self, href: &str) -> Option<Self> {
-        resolve(Some(&self.url), href, self.max_bytes).ok().map(|url| Self { url, max_bytes: self.max_bytes })
+        let parsed = resolve(Some(self), href, self.max_bytes).ok()?;
+        Some(Self { parsed, query: self.query.clone(), max_bytes: self.max_bytes })
+    }
+
+    /// The same base on a page that is not in UTF-8: queries of links are written in the page's encoding (URL standard,
+    /// "percent-encode after encoding"), paths never are.
+    #[must_use]
+    pub fn with_query_encoder(self, query: Option<QueryEncoder>) -> Self {
+        Self { query, ..self }
+    }
+}
+
+/// Writes a query's characters as the bytes of a page's encoding. What the encoding lacks becomes `%26%23N%3B`, N its number.
+#[derive(Clone)]
+pub struct QueryEncoder(Arc<Encode>);
+
+type Encode = dyn Fn(&str) -> Cow<'_, [u8]> + Send + Sync;
+
+impl QueryEncoder {
+    /// By a function from text to bytes; the bytes that no URL may hold are escaped behind it.
+    pub fn new(encode: impl Fn(&str) -> Cow<'_, [u8]> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(encode))
+    }
+}
+
+impl fmt::Debug for QueryEncoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QueryEncoder")
     }
 }
 
@@ -54,7 +86,7 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn parse(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
-        let url = resolve(base.map(|base| &base.url), text, max_bytes)?;
+        let Parsed { url, masked } = resolve(base, text, max_bytes)?;
         let authority = url.scheme().len() + "://".len();
         let userinfo = url[..Position::BeforeHost].len() - authority;
         let host_end = url[..Position::AfterHost].len() - userinfo;
@@ -65,24 +97,48 @@ impl Wire {
         if userinfo > 0 {
             text.drain(authority..authority + userinfo);
         }
+        if masked {
+            punycode::unmask(&mut text, authority..host_end);
+        }
         check_length(text.len(), max_bytes)?;
         Ok(Self { text, host_end, path })
     }
 }
 
+/// What the parser made of a text.
+#[derive(Clone, Debug)]
+struct Parsed {
+    url: Url,
+    /// The host's `xn--` labels are masked.
+    masked: bool,
+}
+
 /// Parses, against a base where there is one. What can be refused by its first bytes or its length is never copied.
-fn resolve(base: Option<&Url>, text: &str, max_bytes: usize) -> Result<Url, AddressError> {
+fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parsed, AddressError> {
     let text = text.trim_matches(|c| c <= ' ');
     if let Some(scheme) = unsupported_scheme(text) {
         return Err(AddressError::UnsupportedScheme(scheme));
     }
     check_length(text.len(), max_bytes)?;
-    let parsed = base.map_or_else(|| Url::parse(text), |base| base.join(&two_slashes(text)));
-    let url = parsed.map_err(|error| AddressError::Malformed(error.to_string()))?;
-    match url.scheme() {
-        "http" | "https" => Ok(url),
+    let parsed = parse(base, text).map(|url| {
+        let inherits = |base: &BaseUrl| base.parsed.masked && base.parsed.url.host_str() == url.host_str();
+        Parsed { masked: base.is_some_and(inherits), url }
+    });
+    let parsed = parsed.or_else(|error| {
+        let masked = punycode::mask(text).and_then(|text| parse(base, &text).ok());
+        masked.map(|url| Parsed { url, masked: true }).ok_or(error)
+    });
+    let parsed = parsed.map_err(|error| AddressError::Malformed(error.to_string()))?;
+    match parsed.url.scheme() {
+        "http" | "https" => Ok(parsed),
         scheme => Err(AddressError::UnsupportedScheme(scheme.chars().take(MAX_SCHEME).collect())),
     }
+}
+
+fn parse(base: Option<&BaseUrl>, text: &str) -> Result<Url, ParseError> {
+    let Some(base) = base else { return Url::parse(text) };
+    let encode = base.query.as_ref().map(|query| &*query.0 as &dyn Fn(&str) -> Cow<'_, [u8]>);
+    Url::options().base_url(Some(&base.parsed.url)).encoding_override(encode).parse(&two_slashes(text))
 }
 
 fn check_length(length: usize, limit: usize) -> Result<(), AddressError> {
@@ -115,6 +171,6 @@ fn two_slashes(href: &str) -> Cow<'_, str> {
 }
 
 /// Dropped from anywhere in a URL by the standard.
-fn is_dropped(c: char) -> bool {
+pub(super) fn is_dropped(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r')
 }
