@@ -172,7 +172,7 @@ async fn a_page_comes_with_its_head() {
 async fn redirects_are_not_followed() {
     let site = Site::saying("HTTP/1.1 302 Found\r\nLocation: /a bé\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
     let page = site.fetch(&options()).await.unwrap();
-    assert_eq!((page.status, page.location.as_deref()), (302, Some("/a bé")));
+    assert_eq!((page.status, page.location.as_deref()), (302, Some("/a b%C3%A9")));
     assert_eq!(page.retry_after, Some(Duration::from_secs(7)));
     assert_eq!(site.connections(), 1);
 
@@ -180,6 +180,31 @@ async fn redirects_are_not_followed() {
     assert_eq!(Site::saying(same).fetch(&options()).await.unwrap().location.as_deref(), Some("/a"));
     let two = same.replacen("/a", "/b", 1);
     assert_eq!(Site::saying(two).fetch(&options()).await.unwrap_err().failure, Failure::BadResponse);
+}
+
+/// Browsers ask for the bytes that a server named, in whatever encoding it was.
+#[tokio::test]
+async fn a_location_keeps_its_bytes() {
+    let site = Site::saying(b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9?q=\xca\xe8%20x\r\nContent-Length: 0\r\n\r\n");
+    let page = site.fetch(&options()).await.unwrap();
+    assert_eq!(page.location.as_deref(), Some("/caf%E9?q=%CA%E8%20x"));
+    let same = b"HTTP/1.1 302 Found\r\nLocation: /\xe9\r\nLocation: /\xe9\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(Site::saying(same).fetch(&options()).await.unwrap().location.as_deref(), Some("/%E9"));
+    let two = b"HTTP/1.1 302 Found\r\nLocation: /\xe9\r\nLocation: /\xe8\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(Site::saying(two).fetch(&options()).await.unwrap_err().failure, Failure::BadResponse);
+}
+
+/// One byte beyond ASCII does not silence a header.
+#[tokio::test]
+async fn headers_in_latin_1_are_read() {
+    let page = Site::saying(ok("Content-Type: text/html; charset=x\u{e9}\r\n", b"").as_slice()).fetch(&options()).await;
+    assert_eq!(page.unwrap().content_type.as_deref(), Some("text/html; charset=xé"));
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; title=caf\xe9\r\nX-Robots-Tag: nofollow, caf\xe9\r\n\
+        Content-Encoding: caf\xe9\r\nContent-Length: 1\r\n\r\nx";
+    let page = Site::saying(head).fetch(&options()).await.unwrap();
+    assert_eq!(page.content_type.as_deref(), Some("text/html; title=café"));
+    assert!(page.robots.nofollow);
+    assert!(page.raw, "an unknown coding is no page");
 }
 
 /// HOSTILE.md H3, H7 to H10: what a head may be.

@@ -14,6 +14,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::exit::{Exit, Failure};
 use super::progress::Screen;
+use crate::crawl::is_unsafe;
 
 /// Writes data to standard output, buffered.
 ///
@@ -118,7 +119,7 @@ pub(super) struct Safe<'a>(pub(super) &'a str);
 impl fmt::Display for Safe<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
-            if is_unsafe(c) {
+            if is_hidden(c) {
                 write!(f, "{}", c.escape_unicode())?;
             } else {
                 f.write_char(c)?;
@@ -128,9 +129,10 @@ impl fmt::Display for Safe<'_> {
     }
 }
 
-fn is_unsafe(c: char) -> bool {
-    (c.is_control() && c != '\t')
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+/// On a terminal, marks that nobody sees count too.
+fn is_hidden(c: char) -> bool {
+    let is_invisible = matches!(c, '\u{200b}'..='\u{200d}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    is_unsafe(c) && c != '\t' || is_invisible
 }
 
 #[cfg(test)]
@@ -164,7 +166,7 @@ mod tests {
         #[test]
         fn no_text_leaves_a_control_character(text: String) {
             let shown = Safe(&text).to_string();
-            prop_assert!(!shown.chars().any(is_unsafe));
+            prop_assert!(!shown.chars().any(is_hidden));
         }
     }
 }

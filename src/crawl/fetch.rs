@@ -1,5 +1,6 @@
 //! Fetches one URL: the head, then the body within its caps, by the clocks of [`FetchOptions`].
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -15,7 +16,7 @@ use super::decode::{Decoder, Stop};
 use super::dial::{self, Dial};
 use super::guard::{is_bad_port, is_global};
 use super::keep::Keeper;
-use super::response::retry_after;
+use super::response::{header_text, location_text, retry_after};
 use super::{FetchError, FetchOptions, Response, RobotsTag};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::frontier::Failure;
@@ -164,16 +165,15 @@ impl Fetcher {
         }
         let mut robots = RobotsTag::default();
         for value in texts(headers, &HeaderName::from_static("x-robots-tag")) {
-            robots.add_header(value, &self.options.agent);
+            robots.add_header(&value, &self.options.agent);
         }
-        let lossy = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         Ok(Response {
             status,
-            content_type: headers.get(header::CONTENT_TYPE).map(lossy),
-            location: location.map(lossy),
+            content_type: texts(headers, &header::CONTENT_TYPE).next().map(Cow::into_owned),
+            location: location.map(|value| location_text(value.as_bytes())),
             retry_after: texts(headers, &header::RETRY_AFTER)
                 .next()
-                .and_then(|value| retry_after(value, Timestamp::now())),
+                .and_then(|value| retry_after(&value, Timestamp::now())),
             robots,
             body: Vec::new(),
             raw: false,
@@ -208,14 +208,15 @@ impl Fetcher {
         total: Clock,
         max_bytes: usize,
     ) -> Result<(), FetchError> {
-        let transfer_codings = transfer_codings(texts(head.headers(), &header::TRANSFER_ENCODING));
+        let of = |name| texts(head.headers(), &name).collect::<Vec<_>>();
+        let (content, transfer) = (of(header::CONTENT_ENCODING), of(header::TRANSFER_ENCODING));
+        let transfer_codings = transfer_codings(transfer.iter().map(AsRef::as_ref));
         if Decoder::new(transfer_codings.iter().copied(), 0).is_raw() {
             let message = format!("the transfer coding {:?} is not known", transfer_codings.join(", "));
             let error = FetchError::new(Failure::BadResponse, message);
             return Err(FetchError { sent_at: Some(response.sent_at), ..error });
         }
-        let codings = texts(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
-        let mut decoder = Decoder::new(codings, max_bytes);
+        let mut decoder = Decoder::new(content.iter().map(AsRef::as_ref).chain(transfer_codings), max_bytes);
         let begun = Instant::now();
         let mut pieces = 0;
         let result = loop {
@@ -278,8 +279,8 @@ impl Clock {
     }
 }
 
-fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Cow<'a, str>> {
+    headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
 }
 
 /// The codings that the body has on the way beside being chunked, in the order they were applied (RFC 9112 section 6.1); the

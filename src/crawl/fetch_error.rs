@@ -5,13 +5,11 @@ use std::io;
 use std::time::Instant;
 
 use super::client::NoHead;
+use super::legible::legible;
 use super::local::is_shortage;
 use super::resolve::ResolveError;
 use super::tls;
 use crate::frontier::Failure;
-
-/// Bytes of an error's words.
-const MAX_MESSAGE: usize = 200;
 
 /// Why there is no response, or not a whole one.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +18,7 @@ const MAX_MESSAGE: usize = 200;
 pub struct FetchError {
     /// The kind, for the frontier and the record.
     pub failure: Failure,
-    /// What happened: which clock, which address, the innermost cause's own words. At most 200 bytes, no control characters.
+    /// What happened: which clock, which address, the innermost cause's own words. At most 1 kB, control characters escaped.
     pub message: String,
     /// When the request was sent; `None` where nothing was.
     pub sent_at: Option<Instant>,
@@ -31,7 +29,7 @@ pub struct FetchError {
 
 impl FetchError {
     pub(super) fn new(failure: Failure, message: impl AsRef<str>) -> Self {
-        Self { failure, message: words(message.as_ref()), sent_at: None, is_local: false, source: None }
+        Self { failure, message: legible(message.as_ref()), sent_at: None, is_local: false, source: None }
     }
 
     pub(super) fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
@@ -75,38 +73,10 @@ impl FetchError {
     }
 }
 
-/// The start of a text that may come from anywhere, for a line of ours.
-fn words(text: &str) -> String {
-    let mut words = String::new();
-    for letter in text.chars().map(|letter| if is_plain(letter) { letter } else { ' ' }) {
-        if words.len() + letter.len_utf8() > MAX_MESSAGE {
-            break;
-        }
-        words.push(letter);
-    }
-    words
-}
-
-/// Neither a control character nor one that turns the direction of a line or ends it.
-fn is_plain(letter: char) -> bool {
-    !letter.is_control() && !matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// An error, its cause, the cause's cause; an I/O error that only carries another error counts as its cause.
 pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         carried.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_short_and_plain() {
-        assert_eq!(words("a\r\n\u{1b}[31mb\u{202e}c\u{9b}"), "a   [31mb c ");
-        assert_eq!(words(&"é".repeat(1_000)).len(), MAX_MESSAGE);
-    }
 }

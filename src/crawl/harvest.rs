@@ -1,8 +1,11 @@
+//! Links, title and directives, gathered element by element.
+
 use std::collections::hash_map::Entry;
 
 use ahash::{AHashMap, RandomState};
 
 use super::charset::EncodingSource;
+use super::legible::is_unsafe;
 use super::parse::{Link, LinkKind, Page, Reading};
 use super::{ParseOptions, RobotsTag};
 
@@ -84,8 +87,8 @@ impl<'a> Harvest<'a> {
                 if !title.is_empty() && !title.ends_with(' ') {
                     title.push(' ');
                 }
-            } else if !letter.is_control() {
-                // Records may be read on a terminal: none is commanded by a title.
+            } else if !is_unsafe(letter) {
+                // Left out: a title says no less without them.
                 title.push(letter);
             }
         }

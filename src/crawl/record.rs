@@ -1,3 +1,5 @@
+//! One line of the output: what became of one URL.
+
 use serde::{Deserialize, Serialize};
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
@@ -15,7 +17,7 @@ pub struct PageRecord {
     pub depth: u32,
     /// The wire URL of the page that it was found on.
     pub referrer: Option<String>,
-    /// The Content-Type header, cut at 256 bytes.
+    /// The Content-Type header: control characters escaped as `\u{1b}`, cut at 1,024 bytes.
     pub content_type: Option<String>,
     /// Bytes of the body, decoded.
     pub bytes: u64,
@@ -25,7 +27,7 @@ pub struct PageRecord {
     pub truncated: bool,
     /// How long it took.
     pub timings: Timings,
-    /// The page's title: white space folded, cut at 512 bytes.
+    /// The page's title: white space folded, control characters off, cut at 512 bytes.
     pub title: Option<String>,
     /// What became of its links.
     pub links: LinkCounts,

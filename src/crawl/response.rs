@@ -1,8 +1,11 @@
+//! What came back for one URL, and how its headers' texts are read.
+
+use std::borrow::Cow;
+use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use jiff::fmt::strtime;
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{FetchError, RobotsTag};
@@ -13,9 +16,9 @@ use super::{FetchError, RobotsTag};
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The Content-Type header.
+    /// The Content-Type header: UTF-8, or else Latin-1.
     pub content_type: Option<String>,
-    /// The Location header as it was written, not yet resolved; invalid UTF-8 replaced.
+    /// The Location header as it was written, not yet resolved; bytes beyond ASCII escaped, as browsers do.
     pub location: Option<String>,
     /// Retry-After, as a rest from now; zero for a date that has passed. Not clamped.
     pub retry_after: Option<Duration>,
@@ -45,8 +48,31 @@ pub struct Response {
     pub remote_addr: Option<SocketAddr>,
 }
 
-/// The forms of an HTTP-date (RFC 9110 section 5.6.7): the one in use, and two obsolete ones.
-const DATE_FORMATS: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+/// A header's value as text: UTF-8, or else Latin-1 (RFC 9110 section 5.5), in which each byte is a character.
+pub(super) fn header_text(value: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.into(),
+        Err(_) => value.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
+    }
+}
+
+/// A Location's text: the bytes that the server named are asked for, in whatever encoding they are.
+pub(super) fn location_text(value: &[u8]) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value {
+        if byte.is_ascii() {
+            text.push(char::from(*byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// The forms of an HTTP-date (RFC 9110 section 5.6.7), the one in use and two obsolete ones, without their weekday, which may be
+/// wrong and says nothing more; their time zone is made a number first.
+const DATE_FORMATS: [&str; 4] =
+    ["%d %b %Y %H:%M:%S %z", "%d-%b-%y %H:%M:%S %z", "%d-%b-%Y %H:%M:%S %z", "%b %e %H:%M:%S %Y %z"];
 
 /// Retry-After (RFC 9110 section 10.2.3), seconds or a date, as a rest from `now`; `None` where it is neither.
 pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
@@ -55,9 +81,20 @@ pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
         // All digits: the parse fails by overflow alone.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let date = DATE_FORMATS.iter().find_map(|format| strtime::parse(format, value).ok()?.to_datetime().ok())?;
-    let rest = date.to_zoned(TimeZone::UTC).ok()?.timestamp().duration_since(now);
+    let rest = date(value)?.duration_since(now);
     Some(rest.max(SignedDuration::ZERO).unsigned_abs())
+}
+
+fn date(value: &str) -> Option<Timestamp> {
+    let weekday = value.find(|c: char| !c.is_alphabetic()).unwrap_or_default();
+    let date = value[weekday..].trim_start_matches([',', ' ']);
+    let (date, zone) = match date.rsplit_once(' ') {
+        Some((date, zone)) if ["GMT", "UTC"].iter().any(|known| zone.eq_ignore_ascii_case(known)) => (date, "+0000"),
+        Some((date, zone)) if zone.starts_with(['+', '-']) => (date, zone),
+        _ => (date, "+0000"),
+    };
+    let text = format!("{date} {zone}");
+    DATE_FORMATS.iter().find_map(|format| strtime::parse(format, &text).ok()?.to_timestamp().ok())
 }
 
 #[cfg(test)]
@@ -76,6 +113,18 @@ mod tests {
             ("Sun Nov  6 08:49:37 1994", Some(30)),
             ("Sun, 06 Nov 1994 08:49:00 GMT", Some(0)),
             ("Sat, 06 Nov 2004 08:49:07 GMT", Some(315_619_200)),
+            // The weekday says nothing that the date does not.
+            ("Mon, 06 Nov 1994 08:49:37 GMT", Some(30)),
+            ("Friday, 06-Nov-94 08:49:37 GMT", Some(30)),
+            ("Tue Nov  6 08:49:37 1994", Some(30)),
+            ("Sonntag, 06 Nov 1994 08:49:37 GMT", Some(30)),
+            ("06 Nov 1994 08:49:37 GMT", Some(30)),
+            ("Sun, 6 Nov 1994 08:49:37 UTC", Some(30)),
+            ("sun, 06 nov 1994 08:49:37 gmt", Some(30)),
+            ("Sun, 06 Nov 1994 08:49:37 +0000", Some(30)),
+            ("Sun, 06 Nov 1994 09:49:37 +0100", Some(30)),
+            ("Sun, 31 Feb 1994 08:49:37 GMT", None),
+            ("Sun, 06 Nov 1994", None),
             ("-5", None),
             ("1.5", None),
             ("soon", None),

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::legible::legible;
 use super::{PageRecord, ParseOptions, Response, Timings, is_html, parse};
 use crate::address::{BaseUrl, CanonicalUrl};
 use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal};
@@ -31,7 +32,7 @@ impl Visit {
     ) -> Self {
         let record = PageRecord {
             status: Some(response.status),
-            content_type: response.content_type.clone(),
+            content_type: response.content_type.as_deref().map(legible),
             bytes: response.body.len() as u64,
             wire_bytes: response.wire_bytes,
             truncated: response.truncated,

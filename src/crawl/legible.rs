@@ -1,0 +1,66 @@
+//! Texts from the web as they may stand in a record: whoever reads that, on a terminal or not, is neither commanded nor deceived.
+
+/// Bytes of such a text.
+const MAX_BYTES: usize = 1024;
+/// What stands for the rest of a longer one.
+const CUT: char = '…';
+
+/// The text with what [is no text](is_unsafe) escaped as `\u{…}`, cut at 1,024 bytes.
+pub(crate) fn legible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(MAX_BYTES));
+    let mut whole = 0;
+    for c in text.chars() {
+        if is_unsafe(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+        if shown.len() > MAX_BYTES {
+            shown.truncate(whole);
+            shown.push(CUT);
+            break;
+        }
+        if shown.len() <= MAX_BYTES - CUT.len_utf8() {
+            whole = shown.len();
+        }
+    }
+    shown
+}
+
+/// What could command a terminal or change the order of what is read: control characters (C0, DEL, C1), line and paragraph
+/// separators, and marks that turn the writing direction.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_is_escaped() {
+        for (text, shown) in [
+            ("text/html; charset=utf-8", "text/html; charset=utf-8"),
+            ("é 漢 👩‍🚀 \u{200c}", "é 漢 👩‍🚀 \u{200c}"),
+            ("a\u{1b}[31mb\u{7f}\u{9b}c\t\n", r"a\u{1b}[31mb\u{7f}\u{9b}c\u{9}\u{a}"),
+            ("\u{202e}gpj.exe\u{2066}\u{200f}\u{61c}", r"\u{202e}gpj.exe\u{2066}\u{200f}\u{61c}"),
+            ("a\u{2028}b\u{2029}", r"a\u{2028}b\u{2029}"),
+        ] {
+            assert_eq!(legible(text), shown);
+            assert_eq!(legible(shown), shown);
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut_within_its_bound() {
+        for (piece, most) in [("x", 1024), ("é", 1024), ("\u{202e}", 1024)] {
+            let long = legible(&piece.repeat(100_000));
+            assert!(long.ends_with('…') && long.len() <= most && long.len() > most - 16, "{} bytes", long.len());
+            assert!(!long[..long.len() - 3].contains('…') && !long.ends_with("{202…"));
+        }
+        let exact = "x".repeat(1024);
+        assert_eq!(legible(&exact), exact);
+        assert_eq!(legible(&(exact + "x")), "x".repeat(1021) + "…");
+    }
+}
