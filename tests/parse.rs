@@ -164,17 +164,146 @@ fn an_encoding_is_found_in_order() {
         ("text/html", utf16, "UTF-16LE", Detection),
         ("text/html", cyrillic.into(), "UTF-8", Detection),
         ("text/html", legacy.clone(), "windows-1251", Detection),
-        ("text/html", late, "windows-1251", Detection),
+        ("text/html", late, "windows-1251", Meta),
     ];
     for (content_type, body, encoding, source) in cases {
         let page = parse(&body, Some(content_type), &ParseOptions::default());
-        assert_eq!((page.encoding, page.encoding_source), (encoding, source), "{content_type} {body:?}");
+        let start = String::from_utf8_lossy(&body[..body.len().min(40)]);
+        assert_eq!((page.encoding, page.encoding_source), (encoding, source), "{content_type} {start}");
         assert_eq!(page.title.as_deref(), Some("Съешь же ещё этих мягких французских булок, да выпей чаю"));
     }
     // A declaration in ASCII cannot be of UTF-16.
     assert_eq!(parse(b"<meta charset=utf-16le><a href=/a>", None, &ParseOptions::default()).encoding, "UTF-8");
     // Invalid bytes are replaced.
     assert_eq!(hrefs(&page(b"<a href=/\xff\xfe>")), ["/\u{fffd}\u{fffd}"]);
+}
+
+/// The HTML standard: the parser "changes the encoding" where the prescan saw no declaration, or another one.
+#[test]
+fn a_late_declaration_changes_the_encoding() {
+    use EncodingSource::{Bom, Detection, Header, Meta};
+    let padding = format!("<!-- {} -->", " ".repeat(2_000));
+    let utf8 = "<title>Grüße</title><a href='/?q=Grüße'>x</a>";
+    let deep = "<p>x".repeat(30_000);
+    for (content_type, html, encoding, source, title) in [
+        // Valid UTF-8, said to be another: browsers believe what is said.
+        (None, format!("{padding}<meta charset=windows-1252>{utf8}"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
+        (None, format!("{utf8}{padding}<meta charset=latin1>"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
+        (None, format!("{utf8}{padding}<body><p><meta charset=latin1>"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
+        (
+            None,
+            format!("{padding}<meta content='text/html; charset=latin1' http-equiv=Content-Type>{utf8}"),
+            "windows-1252",
+            Meta,
+            "GrÃ¼ÃŸe",
+        ),
+        (None, format!("{utf8}{deep}<meta charset=latin1>"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
+        // The same again settles it, and so does each first one.
+        (None, format!("{padding}<meta charset=utf-8>{utf8}<meta charset=latin1>"), "UTF-8", Meta, "Grüße"),
+        (None, format!("{padding}<meta charset=utf-16>{utf8}"), "UTF-8", Meta, "Grüße"),
+        (None, format!("{padding}<meta charset=x-user-defined>{utf8}"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
+        // None at all.
+        (None, format!("{padding}<meta charset=nonsense>{utf8}"), "UTF-8", Detection, "Grüße"),
+        (None, format!("{padding}<meta name=charset content=latin1>{utf8}"), "UTF-8", Detection, "Grüße"),
+        (None, format!("{padding}<script><meta charset=latin1></script>{utf8}"), "UTF-8", Detection, "Grüße"),
+        (
+            None,
+            format!("{padding}<template><!--<meta charset=latin1>--></template>{utf8}"),
+            "UTF-8",
+            Detection,
+            "Grüße",
+        ),
+        // What the prescan took for one and the parser does not.
+        (None, format!("<script><meta charset=latin1></script><meta charset=utf-8>{utf8}"), "UTF-8", Meta, "Grüße"),
+        // Header and byte order mark are certain.
+        (Some("text/html; charset=utf-8"), format!("<meta charset=latin1>{utf8}"), "UTF-8", Header, "Grüße"),
+        (None, format!("\u{feff}{padding}<meta charset=latin1>{utf8}"), "UTF-8", Bom, "Grüße"),
+    ] {
+        let page = parse(html.as_bytes(), content_type, &ParseOptions::default());
+        let start: String = html.replace(&padding, "…").chars().take(120).collect();
+        assert_eq!(
+            (page.encoding, page.encoding_source, page.title.as_deref()),
+            (encoding, source, Some(title)),
+            "{start}"
+        );
+        let links = if title == "Grüße" { "/?q=Grüße" } else { "/?q=GrÃ¼ÃŸe" };
+        assert_eq!(hrefs(&page), [links], "{start}");
+    }
+}
+
+/// What a declaration in the first 1,024 bytes may look like (HTML standard, "prescan a byte stream").
+#[test]
+fn a_declaration_is_read_by_the_letter() {
+    // The parser would find the same a moment later: `<plaintext>` hides the declaration from it.
+    let prescan = |text: &str| {
+        let page = parse(format!("<plaintext>{text}").as_bytes(), None, &ParseOptions::default());
+        (page.encoding_source != EncodingSource::Detection).then_some(page.encoding)
+    };
+    for (text, expected) in [
+        ("<meta charset=latin2>", Some("ISO-8859-2")),
+        ("<META CHARSET = 'Latin2' >", Some("ISO-8859-2")),
+        ("<meta/charset=latin2>", Some("ISO-8859-2")),
+        ("<meta charset=\"latin2\"/>", Some("ISO-8859-2")),
+        ("<meta charset=latin2 x=y>", Some("ISO-8859-2")),
+        ("<meta x charset=latin2>", Some("ISO-8859-2")),
+        ("<meta =charset=latin2>", None),
+        ("<meta = charset=latin2>", Some("ISO-8859-2")),
+        ("<metacharset=latin2>", None),
+        ("<meta>charset=latin2>", None),
+        ("<xmeta charset=latin2>", None),
+        ("</meta charset=latin2>", None),
+        // The first of two attributes of one name counts.
+        ("<meta charset=nonsense charset=latin2>", None),
+        ("<meta charset=latin2 charset=utf-8>", Some("ISO-8859-2")),
+        ("<meta http-equiv=x http-equiv=content-type content='text/html; charset=latin2'>", None),
+        // `charset` needs no pragma, `content` does.
+        ("<meta content='charset=latin2' charset=utf-8>", Some("UTF-8")),
+        ("<meta content='charset=latin2'>", None),
+        ("<meta content='charset=latin2' http-equiv='Content-Type'>", Some("ISO-8859-2")),
+        ("<meta http-equiv=content-type content='text/html; charset=\"latin2\"'>", Some("ISO-8859-2")),
+        ("<meta http-equiv=content-type content='text/html; charset=\"latin2'>", None),
+        ("<meta http-equiv=content-type content='charset charset = latin2;x'>", Some("ISO-8859-2")),
+        ("<meta http-equiv=content-type content='text/html; charset'>", None),
+        // What is not closed within the bytes is none.
+        ("<meta charset=latin2", None),
+        ("<meta charset='latin2>", None),
+        ("<meta charset=latin2 ", None),
+        ("<meta charset='latin2'", None),
+        ("<!-- <meta charset=latin2>", None),
+        ("<!--><meta charset=latin2>", Some("ISO-8859-2")),
+        ("<!---><meta charset=latin2>", Some("ISO-8859-2")),
+        ("<!-- --><meta charset=latin2>", Some("ISO-8859-2")),
+        ("<! x='><meta charset=latin2>", Some("ISO-8859-2")),
+        ("<?x ?><meta charset=latin2>", Some("ISO-8859-2")),
+        ("</><meta charset=latin2>", Some("ISO-8859-2")),
+        ("<a x='<meta charset=latin2>'><meta charset=utf-8>", Some("UTF-8")),
+        ("<a/x='<meta charset=latin2>'><meta charset=utf-8>", Some("UTF-8")),
+        ("<1 <meta charset=latin2>", Some("ISO-8859-2")),
+        ("<meta charset=utf-16be>", Some("UTF-8")),
+        ("<meta charset=x-user-defined>", Some("windows-1252")),
+    ] {
+        assert_eq!(prescan(text), expected, "{text}");
+    }
+}
+
+/// What a page is in that begins as XML does and has no `<meta>` (HTML standard, "get an XML encoding").
+#[test]
+fn an_xml_declaration_is_read_where_nothing_else_says() {
+    for (text, expected) in [
+        ("<?xml version='1.0' encoding=\"latin2\"?><p>", Some("ISO-8859-2")),
+        ("<?xml encoding \n= 'latin2'?><p>", Some("ISO-8859-2")),
+        ("<?xml encoding='utf-16'?><p>", Some("UTF-8")),
+        ("<?xml encoding='latin2'?><meta charset=utf-8>", None),
+        (" <?xml encoding='latin2'?><p>", None),
+        ("<?xml version='1.0'?><p encoding='latin2'>", None),
+        ("<?xml encoding=latin2?><p>", None),
+        ("<?xml encoding='la tin2'?><p>", None),
+        ("<?xml encoding='latin2", None),
+    ] {
+        let page = parse(text.as_bytes(), None, &ParseOptions::default());
+        let declared = (page.encoding_source == EncodingSource::XmlDeclaration).then_some(page.encoding);
+        assert_eq!(declared, expected, "{text}");
+    }
 }
 
 fn encode(label: &str, text: &str) -> Vec<u8> {

@@ -1,15 +1,20 @@
+//! What a page is in: its encoding, where that was found, its bytes as text, and its queries as bytes again.
+
 use std::borrow::Cow;
+use std::io::Write;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
+use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-/// Bytes in which a `<meta charset>` counts (HTML standard, "prescan a byte stream").
-const PRESCAN: usize = 1024;
+use super::prescan::{Place, prescan};
+use crate::address::QueryEncoder;
+
 /// Bytes that detection looks at.
 const DETECT: usize = 64 * 1024;
 
 /// Where a page's encoding was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EncodingSource {
     /// The byte order mark.
     Bom,
@@ -17,23 +22,68 @@ pub enum EncodingSource {
     Detection,
     /// The `charset` of the Content-Type header.
     Header,
-    /// A `<meta>` in the first 1,024 bytes.
+    /// A `<meta>`: in the first 1,024 bytes, or wherever the parser met it.
     Meta,
+    /// The `encoding` of an XML declaration.
+    XmlDeclaration,
 }
 
-/// A body as text.
-pub(super) struct Decoded<'a> {
-    pub(super) text: Cow<'a, str>,
+impl EncodingSource {
+    /// Its name in records: `header`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bom => "bom",
+            Self::Detection => "detection",
+            Self::Header => "header",
+            Self::Meta => "meta",
+            Self::XmlDeclaration => "xml_declaration",
+        }
+    }
+}
+
+/// A body and what it is in, which the body itself may still change (HTML standard, "confidence").
+pub(super) struct Coding<'a> {
+    body: &'a [u8],
+    encoding: &'static Encoding,
+    source: EncodingSource,
+    certain: bool,
+}
+
+impl<'a> Coding<'a> {
+    /// In the order of the HTML standard: byte order mark, header, declarations in the first bytes, and the bytes themselves.
+    pub(super) fn find(body: &'a [u8], content_type: Option<&str>) -> Self {
+        let (encoding, source) = find(body, content_type);
+        let certain = matches!(source, EncodingSource::Bom | EncodingSource::Header);
+        Self { body, encoding, source, certain }
+    }
+
+    /// The body as text, where it is UTF-8 the same bytes; what is invalid becomes U+FFFD.
+    pub(super) fn text(&self) -> Cow<'a, str> {
+        self.encoding.decode_with_bom_removal(self.body).0
+    }
+
     /// By the Encoding standard: `UTF-8`, `windows-1252`.
-    pub(super) encoding: &'static str,
-    pub(super) source: EncodingSource,
-}
+    pub(super) fn name(&self) -> &'static str {
+        self.encoding.name()
+    }
 
-/// Decodes a body; what is invalid becomes U+FFFD. Borrows where it is UTF-8.
-pub(super) fn decode<'a>(body: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
-    let (encoding, source) = find(body, content_type);
-    let (text, _) = encoding.decode_with_bom_removal(body);
-    Decoded { text, encoding: encoding.name(), source }
+    pub(super) fn source(&self) -> EncodingSource {
+        self.source
+    }
+
+    /// Takes note of a `<meta>` that the parser has met (HTML standard, "change the encoding"); whether the text is another now.
+    /// It is so once at most: the first one settles it.
+    pub(super) fn declare(&mut self, label: &str) -> bool {
+        let Some(declared) = for_meta(label.as_bytes()).filter(|_| !self.certain) else { return false };
+        self.certain = true;
+        if self.encoding == UTF_16LE || self.encoding == UTF_16BE {
+            return false;
+        }
+        let is_same = declared == self.encoding
+            || declared.is_ascii_compatible() && self.encoding.is_ascii_compatible() && self.body.is_ascii();
+        (self.encoding, self.source) = (declared, EncodingSource::Meta);
+        !is_same
+    }
 }
 
 fn find(body: &[u8], content_type: Option<&str>) -> (&'static Encoding, EncodingSource) {
@@ -43,13 +93,23 @@ fn find(body: &[u8], content_type: Option<&str>) -> (&'static Encoding, Encoding
     if let Some(encoding) = content_type.and_then(charset).and_then(|label| Encoding::for_label(label.as_bytes())) {
         return (encoding, EncodingSource::Header);
     }
-    if let Some(encoding) = prescan(&body[..body.len().min(PRESCAN)]) {
-        return (encoding, EncodingSource::Meta);
+    match prescan(body, for_meta) {
+        Some((encoding, Place::Meta)) => (encoding, EncodingSource::Meta),
+        Some((encoding, Place::XmlDeclaration)) => (encoding, EncodingSource::XmlDeclaration),
+        None => (detect(body), EncodingSource::Detection),
     }
-    (detect(body), EncodingSource::Detection)
 }
 
-/// The `charset` of a Content-Type, or of a `<meta content>`: the first that has a value, quotes off.
+/// The encoding of a label in a page. It was read as ASCII, so it cannot be in UTF-16.
+fn for_meta(label: &[u8]) -> Option<&'static Encoding> {
+    Encoding::for_label(label).map(|encoding| match encoding {
+        encoding if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
+        encoding if encoding == X_USER_DEFINED => WINDOWS_1252,
+        encoding => encoding,
+    })
+}
+
+/// The `charset` of a Content-Type: the first that has a value, quotes off.
 fn charset(content_type: &str) -> Option<&str> {
     let mut rest = content_type;
     loop {
@@ -81,80 +141,32 @@ fn detect(body: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// The HTML standard's prescan: comments are skipped, the first `<meta>` that declares a known encoding wins.
-fn prescan(head: &[u8]) -> Option<&'static Encoding> {
-    let mut rest = head;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'<') {
-        rest = &rest[at..];
-        if rest.starts_with(b"<!--") {
-            // `<!-->` is a whole comment: its end may overlap its beginning.
-            let end = rest[2..].windows(3).position(|window| window == b"-->")?;
-            rest = &rest[2 + end + 3..];
-            continue;
-        }
-        let tag = rest.get(1..)?;
-        let is_end = tag.first() == Some(&b'/');
-        let name = if is_end { &tag[1..] } else { tag };
-        if name.first().is_some_and(u8::is_ascii_alphabetic) {
-            let length = name.iter().position(|byte| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>'))?;
-            let is_meta = !is_end && name[..length].eq_ignore_ascii_case(b"meta");
-            let (declared, behind) = attributes(&name[length..]);
-            if let Some(encoding) = declared.filter(|_| is_meta) {
-                return Some(encoding);
+/// How queries are written on a page in this encoding; `None` where that is UTF-8, as it is for UTF-16 (Encoding standard,
+/// "get an output encoding").
+pub(super) fn query_encoder(encoding: &str) -> Option<QueryEncoder> {
+    let encoding = Encoding::for_label(encoding.as_bytes())?.output_encoding();
+    (encoding != UTF_8).then(|| QueryEncoder::new(move |query| encode(encoding, query)))
+}
+
+fn encode<'q>(encoding: &'static Encoding, query: &'q str) -> Cow<'q, [u8]> {
+    if encoding.is_ascii_compatible() && query.is_ascii() {
+        return query.as_bytes().into();
+    }
+    let mut encoder = encoding.new_encoder();
+    let (mut rest, mut bytes) = (query, Vec::new());
+    loop {
+        // Of a text in memory, the worst case is a number that there is.
+        let room = encoder.max_buffer_length_from_utf8_without_replacement(rest.len());
+        bytes.reserve(room.unwrap_or(rest.len()));
+        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut bytes, true);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::InputEmpty => return bytes.into(),
+            EncoderResult::OutputFull => {}
+            // `&#N;`, as in a form, with each of its marks escaped.
+            EncoderResult::Unmappable(letter) => {
+                write!(bytes, "%26%23{}%3B", u32::from(letter)).expect("memory takes all");
             }
-            rest = behind;
-        } else if matches!(tag.first(), Some(b'!' | b'/' | b'?')) {
-            rest = &rest[rest.iter().position(|byte| *byte == b'>')?..];
-        } else {
-            rest = tag;
         }
     }
-    None
-}
-
-/// The encoding that a tag's attributes would declare, were it a `<meta>`; and what follows the tag.
-fn attributes(mut rest: &[u8]) -> (Option<&'static Encoding>, &[u8]) {
-    let mut pragma = false;
-    let mut by_charset = None;
-    let mut by_content = None;
-    while let Some((name, value, behind)) = attribute(rest) {
-        rest = behind;
-        let value = String::from_utf8_lossy(value);
-        if name.eq_ignore_ascii_case(b"http-equiv") {
-            pragma |= value.eq_ignore_ascii_case("content-type");
-        } else if name.eq_ignore_ascii_case(b"charset") && by_charset.is_none() {
-            by_charset = Some(Encoding::for_label(value.as_bytes()));
-        } else if name.eq_ignore_ascii_case(b"content") && by_content.is_none() {
-            by_content = charset(&value).and_then(|label| Encoding::for_label(label.as_bytes()));
-        }
-    }
-    let declared = by_charset.unwrap_or(by_content.filter(|_| pragma)).map(|encoding| {
-        // The declaration was read as ASCII, so it cannot be in UTF-16.
-        match encoding {
-            encoding if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
-            encoding if encoding == X_USER_DEFINED => WINDOWS_1252,
-            encoding => encoding,
-        }
-    });
-    (declared, rest)
-}
-
-/// One attribute's name and value, and what follows; `None` at the tag's end, or where the bytes end within.
-fn attribute(rest: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let skip = |bytes: &[u8], wanted: fn(&u8) -> bool| bytes.iter().take_while(|byte| wanted(byte)).count();
-    let rest = &rest[skip(rest, |byte| byte.is_ascii_whitespace() || *byte == b'/')..];
-    let length = skip(rest, |byte| !byte.is_ascii_whitespace() && !matches!(byte, b'/' | b'>' | b'='));
-    let (name, rest) = rest.split_at(length);
-    if name.is_empty() && rest.first() != Some(&b'=') {
-        return None;
-    }
-    let after_name = &rest[skip(rest, u8::is_ascii_whitespace)..];
-    let Some(value) = after_name.strip_prefix(b"=") else { return Some((name, &[], rest)) };
-    let value = &value[skip(value, u8::is_ascii_whitespace)..];
-    if let quote @ (b'"' | b'\'') = value.first()? {
-        let end = value[1..].iter().position(|byte| byte == quote)?;
-        return Some((name, &value[1..=end], &value[end + 2..]));
-    }
-    let end = skip(value, |byte| !byte.is_ascii_whitespace() && *byte != b'>');
-    Some((name, &value[..end], &value[end..]))
 }

@@ -14,6 +14,7 @@ use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{Attribute, ExpandedName, QualName, TokenizerResult, local_name, ns};
 
 use super::harvest::Harvest;
+use super::prescan::in_content;
 
 /// Bytes that are read between two looks at the limits.
 const PIECE: usize = 4 * 1024;
@@ -26,6 +27,8 @@ const MAX_COMPARISONS: u64 = 1 << 29;
 /// How far a text was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
+    /// Up to a `<meta>` by which the text is another.
+    Declared,
     /// It nests deeper than a document may, or makes too much of little: it is to be read [flat](read_flat).
     TooDeep,
     /// Up to a tag with too many attributes.
@@ -37,7 +40,15 @@ pub(super) enum End {
 /// Reads a document by the HTML standard, scripting off. html5ever looks through all open elements for most tags, and opens
 /// formatting elements anew in each block: both are bounded by stopping early, so that time stays linear. Memory is that of
 /// the elements that are open.
-pub(super) fn read(text: &str, max_nesting: usize, harvest: &mut Harvest<'_>) -> End {
+///
+/// `declares` is told the label of each encoding that the document declares; where it answers that the text is another by it,
+/// reading ends.
+pub(super) fn read(
+    text: &str,
+    max_nesting: usize,
+    harvest: &mut Harvest<'_>,
+    declares: impl FnMut(&str) -> bool,
+) -> End {
     let builder_options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(Reaper::new(harvest), builder_options);
     let too_deep = |builder: &TreeBuilder<_, Reaper<'_, '_>>, tokens: u64| {
@@ -45,19 +56,24 @@ pub(super) fn read(text: &str, max_nesting: usize, harvest: &mut Harvest<'_>) ->
         builder.trace_handles(&open);
         open.0.get() > max_nesting || builder.sink.made.get().saturating_sub(tokens) > MAX_REMADE
     };
-    let (builder, end) = drive(builder, text, too_deep);
+    let (builder, end) = drive(builder, text, too_deep, declares);
     builder.sink.finish();
     end
 }
 
-/// Reads a flat run of tags, without their order; false where a tag has too many attributes to read on.
-pub(super) fn read_flat(text: &str, harvest: &mut Harvest<'_>) -> bool {
+/// Reads a flat run of tags, without their order, which never is too deep.
+pub(super) fn read_flat(text: &str, harvest: &mut Harvest<'_>, declares: impl FnMut(&str) -> bool) -> End {
     let flat = Flat { harvest: RefCell::new(harvest), title: RefCell::default() };
-    drive(flat, text, |_, _| false).1 == End::Whole
+    drive(flat, text, |_, _| false, declares).1
 }
 
 /// Feeds a text to a sink in pieces.
-fn drive<S: TokenSink>(sink: S, text: &str, too_deep: impl Fn(&S, u64) -> bool) -> (S, End) {
+fn drive<S: TokenSink>(
+    sink: S,
+    text: &str,
+    too_deep: impl Fn(&S, u64) -> bool,
+    mut declares: impl FnMut(&str) -> bool,
+) -> (S, End) {
     let tokenizer = Tokenizer::new(Sieve { sink, tokens: Cell::new(0) }, TokenizerOpts::default());
     let queue = BufferQueue::default();
     let mut rest = text;
@@ -69,8 +85,16 @@ fn drive<S: TokenSink>(sink: S, text: &str, too_deep: impl Fn(&S, u64) -> bool) 
         rest = behind;
         let tokens = tokenizer.sink.tokens.get();
         queue.push_back(StrTendril::from_slice(piece));
-        // Scripts are not run and encodings not changed: it only ever has to be asked to go on.
-        while !matches!(tokenizer.feed(&queue), TokenizerResult::Done) {}
+        loop {
+            match tokenizer.feed(&queue) {
+                TokenizerResult::Done => break,
+                TokenizerResult::EncodingIndicator(label) if declares(&label) => {
+                    return (tokenizer.sink.sink, End::Declared);
+                }
+                // Scripts are not run: it only has to be asked to go on.
+                TokenizerResult::EncodingIndicator(_) | TokenizerResult::Script(_) => {}
+            }
+        }
         let separators =
             piece.bytes().filter(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'/' | b'"' | b'\''));
         let separators = separators.count() as u64;
@@ -111,7 +135,8 @@ impl<S: TokenSink> TokenSink for Sieve<S> {
             Token::TagToken(tag) => tag.attrs.retain(|attribute| {
                 matches!(
                     attribute.name.local,
-                    local_name!("content")
+                    local_name!("charset")
+                        | local_name!("content")
                         | local_name!("encoding")
                         | local_name!("href")
                         | local_name!("http-equiv")
@@ -313,7 +338,20 @@ impl Flat<'_, '_> {
         harvest.add_element(&tag.name, tag.attrs.iter().map(|attribute| (&*attribute.name.local, &*attribute.value)));
         match tag.name {
             local_name!("iframe") => TokenSinkResult::RawData(RawKind::Rawtext),
+            local_name!("meta") => declared(tag).map_or(TokenSinkResult::Continue, TokenSinkResult::EncodingIndicator),
             _ => TokenSinkResult::Continue,
         }
     }
+}
+
+/// The label of the encoding that a `<meta>` declares, as the tree builder finds it.
+fn declared(tag: &Tag) -> Option<StrTendril> {
+    let value =
+        |name: &str| tag.attrs.iter().find(|attribute| &*attribute.name.local == name).map(|found| &found.value);
+    if let Some(label) = value("charset") {
+        return Some(label.clone());
+    }
+    let is_pragma = value("http-equiv").is_some_and(|pragma| pragma.eq_ignore_ascii_case("content-type"));
+    let label = value("content").filter(|_| is_pragma).and_then(|content| in_content(content.as_bytes()))?;
+    std::str::from_utf8(label).ok().map(StrTendril::from_slice)
 }

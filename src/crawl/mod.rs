@@ -25,6 +25,7 @@ mod options;
 mod output;
 mod parse;
 mod politeness;
+mod prescan;
 mod record;
 mod resolve;
 mod response;

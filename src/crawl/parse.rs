@@ -1,7 +1,10 @@
-use super::charset::{self, EncodingSource};
+//! What is taken from a page: links, title, what it asks of robots, and what it is in.
+
+use super::charset::{Coding, EncodingSource, query_encoder};
 use super::document::{self, End};
 use super::harvest::Harvest;
 use super::{ParseOptions, RobotsTag};
+use crate::address::QueryEncoder;
 
 /// What was taken from one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,14 @@ pub struct Page {
     pub encoding_source: EncodingSource,
     /// How it was read.
     pub reading: Reading,
+}
+
+impl Page {
+    /// How the queries of its links are written, for [`BaseUrl::with_query_encoder`](crate::address::BaseUrl::with_query_encoder):
+    /// in the page's own encoding. `None` where that is UTF-8.
+    pub fn query_encoder(&self) -> Option<QueryEncoder> {
+        query_encoder(self.encoding)
+    }
 }
 
 /// A link as the page wrote it.
@@ -69,15 +80,34 @@ pub enum Reading {
 /// that are open at once; the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost of an ordinary
 /// page and of the worst.
 pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
-    let decoded = charset::decode(body, content_type);
-    let mut harvest = Harvest::new(options);
-    let reading = match document::read(&decoded.text, options.max_nesting, &mut harvest) {
-        End::Whole => Reading::Document,
-        End::TooManyAttributes => Reading::Partial,
-        End::TooDeep => {
-            harvest = Harvest::new(options);
-            if document::read_flat(&decoded.text, &mut harvest) { Reading::Flat } else { Reading::Partial }
+    let mut coding = Coding::find(body, content_type);
+    loop {
+        let text = coding.text();
+        let mut harvest = Harvest::new(options);
+        // Once at most, a page turns out to be in another encoding.
+        if let Some(reading) = read(&text, &mut coding, options, &mut harvest) {
+            return harvest.into_page(coding.name(), coding.source(), reading);
         }
-    };
-    harvest.into_page(decoded.encoding, decoded.source, reading)
+    }
+}
+
+/// `None` where the text is another by what it declares.
+fn read<'o>(
+    text: &str,
+    coding: &mut Coding<'_>,
+    options: &'o ParseOptions,
+    harvest: &mut Harvest<'o>,
+) -> Option<Reading> {
+    let mut declares = |label: &str| coding.declare(label);
+    let mut end = document::read(text, options.max_nesting, harvest, &mut declares);
+    let is_flat = end == End::TooDeep;
+    if is_flat {
+        *harvest = Harvest::new(options);
+        end = document::read_flat(text, harvest, declares);
+    }
+    match end {
+        End::Declared => None,
+        End::Whole => Some(if is_flat { Reading::Flat } else { Reading::Document }),
+        End::TooDeep | End::TooManyAttributes => Some(Reading::Partial),
+    }
 }

@@ -27,6 +27,10 @@ pub struct PageRecord {
     pub truncated: bool,
     /// How long it took.
     pub timings: Timings,
+    /// What the page is in, by the Encoding standard: `UTF-8`, `windows-1252`. `null` where no page was parsed.
+    pub encoding: Option<String>,
+    /// Where that was found: `bom`, `header`, `meta`, `xml_declaration`, or `detection` from the bytes themselves.
+    pub encoding_source: Option<String>,
     /// The page's title: white space folded, control characters off, cut at 512 bytes.
     pub title: Option<String>,
     /// What became of its links.

@@ -1,7 +1,9 @@
+//! One fetch, as the frontier sees it and as its record does.
+
 use std::sync::Arc;
 
 use super::legible::legible;
-use super::{PageRecord, ParseOptions, Response, Timings, is_html, parse};
+use super::{EncodingSource, PageRecord, ParseOptions, Response, Timings, is_html, parse};
 use crate::address::{BaseUrl, CanonicalUrl};
 use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal};
 
@@ -90,6 +92,8 @@ impl Visit {
             self.record.error = Some(Failure::Lost.name().to_owned());
             return;
         };
+        self.record.encoding = Some(reading.encoding.0.to_owned());
+        self.record.encoding_source = Some(reading.encoding.1.name().to_owned());
         self.record.title = reading.title;
         self.record.links.found =
             reading.refused.saturating_add(u32::try_from(reading.links.len()).unwrap_or(u32::MAX));
@@ -100,6 +104,8 @@ impl Visit {
 
 /// What is taken from a page: a synchronous step, from bytes to owned links (D13).
 struct Reading {
+    /// What the page is in, and where that was found.
+    encoding: (&'static str, EncodingSource),
     title: Option<String>,
     links: Vec<CanonicalUrl>,
     /// Links that cannot or must not be followed, counted at the gate.
@@ -109,7 +115,8 @@ struct Reading {
 impl Reading {
     fn of(response: &Response, base: &BaseUrl, gate: &Gate, options: &ParseOptions) -> Self {
         let page = parse(&response.body, response.content_type.as_deref(), options);
-        let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or_else(|| base.clone());
+        let base = base.clone().with_query_encoder(page.query_encoder());
+        let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or(base);
         let page_nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
         let mut links = Vec::with_capacity(page.links.len());
         let dropped = [(Refusal::TooLong, page.links_too_long), (Refusal::TooManyLinks, page.links_over_limit)];
@@ -128,7 +135,7 @@ impl Reading {
                 refused += 1;
             }
         }
-        Self { title: page.title, links, refused }
+        Self { encoding: (page.encoding, page.encoding_source), title: page.title, links, refused }
     }
 }
 
