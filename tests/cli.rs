@@ -392,6 +392,57 @@ fn standard_output_holds_the_data_that_was_asked_for_and_nothing_else() {
     assert_eq!(report["finish"], "drained");
 }
 
+/// Most crawlers pose as a browser first, and robots.txt calls none of them so.
+#[test]
+fn the_robots_token_is_the_crawlers_own_and_told() {
+    let desk = Desk::new();
+    let rules = "User-agent: MyBot\nDisallow: /private\n\nUser-agent: *\nDisallow: /\n";
+    let said = |arguments: &[&str]| {
+        let site = Rules::serving(rules);
+        let seed = format!("http://{}/", site.0);
+        let given =
+            [&[&*seed, "--allow-private-addresses", "--overwrite", "--max-pages=1", "--host-delay=1ms"], arguments]
+                .concat();
+        let ran = desk.run(&given);
+        let said = ran.err.lines().find(|line| line.contains("robots.txt is asked for")).map(str::to_owned);
+        (said, ran.out.contains("status 404"))
+    };
+    let posing = "-AMozilla/5.0 (compatible; MyBot/1.0; +https://example.org/bot)";
+    let note = "crawler: note: robots.txt is asked for the rules of `MyBot`, from fetch.user_agent";
+    assert_eq!(said(&[posing]), (Some(note.to_owned()), true), "its own group lets it in");
+    let warning = "crawler: warning: robots.txt is asked for the rules of `Mozilla`, a browser's name: \
+        set politeness.agent to your crawler's own";
+    assert_eq!(said(&["-AMozilla/5.0 (X11; Linux x86_64) Firefox/120.0"]), (Some(warning.to_owned()), false));
+    assert_eq!(said(&[]), (None, false));
+}
+
+/// A site that has rules for robots, and no pages.
+struct Rules(std::net::SocketAddr);
+
+impl Rules {
+    fn serving(rules: &'static str) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+                let mut line = String::new();
+                if reader.read_line(&mut line).is_err() {
+                    continue;
+                }
+                let is_robots = line.starts_with("GET /robots.txt ");
+                while reader.read_line(&mut line).is_ok_and(|length| length > 2) {}
+                let (status, body) = if is_robots { ("200 OK", rules) } else { ("404 Not Found", "") };
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+                let _ = stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice());
+            }
+        });
+        Self(address)
+    }
+}
+
 #[test]
 fn ignoring_robots_is_loud_and_recorded() {
     let ran = Desk::new().crawl("job", &["--no-robots", "-q"]);

@@ -36,6 +36,17 @@ pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
     runtime.block_on(run(layers, seeds, &screen))
 }
 
+/// Says by which name robots.txt knows this crawl, where that is not the default or plainly meant.
+fn tell_token(settings: &Settings) {
+    let token = settings.product_token();
+    if settings.is_token_a_browser() {
+        let advice = "set politeness.agent to your crawler's own";
+        output::warn(&format!("robots.txt is asked for the rules of `{token}`, a browser's name: {advice}"));
+    } else if settings.is_token_taken() {
+        output::note(&format!("robots.txt is asked for the rules of `{token}`, from fetch.user_agent"));
+    }
+}
+
 async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Failure> {
     let settings = &layers.settings;
     let mut options = settings.crawl.clone();
@@ -47,6 +58,7 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     let failed = |error| Failure::caused(Exit::Failed, "cannot write page records", &error);
     let (sink, writer) = if is_kept { crawl.sink() } else { Sink::start(io::stdout()) }.map_err(failed)?;
     tell(&job, &resumed);
+    tell_token(settings);
     seeds.plant(&crawl)?;
     // Before the settings: where they are, the job can be gone on with without its seeds.
     crawl.sync().map_err(|error| unfit(layers, &error))?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::crawl::CrawlOptions;
+use crate::crawl::{CrawlOptions, FetchOptions};
 use crate::frontier::ScopeKind;
 use crate::simulate::SimulateOptions;
 
@@ -99,6 +99,21 @@ impl Settings {
         Ok(())
     }
 
+    /// The product token in force.
+    pub(super) fn product_token(&self) -> &str {
+        &self.crawl.frontier.politeness.agent
+    }
+
+    /// Whether the product token was taken from a User-Agent header of the user's own.
+    pub(super) fn is_token_taken(&self) -> bool {
+        self.agent.is_none() && self.crawl.fetch.user_agent != FetchOptions::default().user_agent
+    }
+
+    /// Whether the product token is a browser's: no robots.txt means a crawler by it.
+    pub(super) fn is_token_a_browser(&self) -> bool {
+        is_browser(self.product_token())
+    }
+
     /// Looks for settings that are each in range and make no crawl together.
     ///
     /// # Errors
@@ -120,20 +135,77 @@ impl Settings {
     }
 }
 
-/// The name in a User-Agent header that robots.txt groups are matched with (RFC 9309 section 2.2.1), without its version.
+/// The name in a User-Agent header that robots.txt groups are matched with (RFC 9309 section 2.2.1), without its version: the
+/// first, or, where that is a browser's, as most crawlers begin, the one behind `compatible;`.
 fn product_token(user_agent: &str) -> Option<&str> {
-    let ends = user_agent.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)).unwrap_or(user_agent.len());
-    (ends > 0).then(|| &user_agent[..ends])
+    let first = token(user_agent)?;
+    if !is_browser(first) {
+        return Some(first);
+    }
+    let lower = user_agent.to_ascii_lowercase();
+    let mut behind = lower.match_indices(COMPATIBLE).map(|(at, _)| user_agent[at + COMPATIBLE.len()..].trim_start());
+    Some(behind.find_map(token).unwrap_or(first))
+}
+
+const COMPATIBLE: &str = "compatible;";
+
+/// The name that a text begins with.
+fn token(text: &str) -> Option<&str> {
+    let ends = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)).unwrap_or(text.len());
+    (ends > 0).then(|| &text[..ends])
+}
+
+/// Names that browsers, and all who pose as one, send.
+const BROWSERS: [&str; 13] = [
+    "AppleWebKit",
+    "Chrome",
+    "Chromium",
+    "Edg",
+    "Edge",
+    "Firefox",
+    "Gecko",
+    "KHTML",
+    "Mozilla",
+    "MSIE",
+    "Opera",
+    "Safari",
+    "Trident",
+];
+
+fn is_browser(token: &str) -> bool {
+    BROWSERS.iter().any(|browser| browser.eq_ignore_ascii_case(token))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::FetchOptions;
     use crate::frontier::Politeness;
 
     #[test]
     fn the_default_user_agent_and_product_token_agree() {
         assert_eq!(product_token(&FetchOptions::default().user_agent), Some(&*Politeness::default().agent));
+    }
+    #[test]
+    fn a_product_token_is_the_crawlers_own() {
+        for (user_agent, token) in [
+            ("MyBot/1.0 (+https://example.org/bot)", Some("MyBot")),
+            ("my-bot_2", Some("my-bot_2")),
+            ("Mozilla/5.0 (compatible; MyBot/1.0; +https://example.org/bot)", Some("MyBot")),
+            ("mozilla/5.0 (COMPATIBLE;MyBot)", Some("MyBot")),
+            (
+                "Mozilla/5.0 (Linux; Android 6.0.1) AppleWebKit/537.36 (compatible; MyBot/2.1) Safari/537.36",
+                Some("MyBot"),
+            ),
+            ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; MyBot/2.1) Chrome/1", Some("MyBot")),
+            ("MyBot/1.0 (compatible; Other/1.0)", Some("MyBot")),
+            ("Mozilla/5.0 (compatible; é; compatible; MyBot)", Some("MyBot")),
+            ("Mozilla/5.0 (X11; Linux x86_64) Chrome/120.0 Safari/537.36", Some("Mozilla")),
+            ("Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)", Some("MSIE")),
+            ("Mozilla/5.0 (compatible;", Some("Mozilla")),
+            (" MyBot", None),
+            ("", None),
+        ] {
+            assert_eq!(product_token(user_agent), token, "{user_agent}");
+        }
     }
 }
