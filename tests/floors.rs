@@ -57,6 +57,7 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "src/crawl/carried.rs",
             "src/crawl/sink.rs",
+            "src/crawl/skipped.rs",
             "src/report/file.rs",
             "src/cli/explain.rs",
             "src/cli/seen/compare/mod.rs",

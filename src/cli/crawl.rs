@@ -12,7 +12,7 @@ use super::settings::{Pages, Settings};
 use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use crate::address::FingerprintKey;
-use crate::crawl::{Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, Resumed, Sink};
+use crate::crawl::{Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, Resumed, Sink, SinkThread};
 use crate::frontier::{Failure as Failed, FrontierError, Refusal};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, JobError, replace};
@@ -54,9 +54,13 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let job = job(layers, &seeds, &mut options)?;
     let is_kept = settings.output.pages == Pages::Job;
-    let (crawl, resumed) = Crawl::open(&options, &job, is_kept).map_err(|error| unfit(layers, &error))?;
+    let (mut crawl, resumed) = Crawl::open(&options, &job, is_kept).map_err(|error| unfit(layers, &error))?;
     let failed = |error| Failure::caused(Exit::Failed, "cannot write page records", &error);
     let (sink, writer) = if is_kept { crawl.sink() } else { Sink::start(io::stdout()) }.map_err(failed)?;
+    let unlisted =
+        |error| Failure::caused(Exit::NotKept, &format!("cannot write {}", job.skipped_path().display()), &error);
+    let lister =
+        settings.output.skipped.then(|| crawl.list_skipped(&job.skipped_path())).transpose().map_err(unlisted)?;
     tell(&job, &resumed);
     tell_token(settings);
     seeds.plant(&crawl)?;
@@ -75,6 +79,7 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     let finished = crawl.run(sink).await;
     drop(reporter);
     let written = writer.join();
+    let skipped = lister.map_or(Ok(0), SinkThread::join);
 
     // The simulated web has seen this run only.
     let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
@@ -105,6 +110,7 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     let saved = report.save(&job.report_path());
     show(settings, &report)?;
     kept(&job, &finished, written, is_kept)?;
+    skipped.map_err(unlisted)?;
     saved.map_err(|error| {
         Failure::caused(Exit::NotKept, &format!("cannot write {}", job.report_path().display()), &error)
     })?;

@@ -53,11 +53,13 @@ pub(super) struct OutputSettings {
     pub(super) pages: Pages,
     /// Say how far the crawl is while it runs.
     pub(super) progress: bool,
+    /// List refused links in the job.
+    pub(super) skipped: bool,
 }
 
 impl Default for OutputSettings {
     fn default() -> Self {
-        Self { json: false, log: "warn".to_owned(), pages: Pages::Job, progress: true }
+        Self { json: false, log: "warn".to_owned(), pages: Pages::Job, progress: true, skipped: false }
     }
 }
 

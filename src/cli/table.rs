@@ -313,6 +313,12 @@ pub(super) static TABLE: &[Setting] = &[
         ]),
     row("output.progress", "Say how far the crawl is while it runs", &One(|s| &mut s.output.progress))
         .flags(&[switch("no-progress", &["false"]).says("Do not say how far the crawl is").rare()]),
+    row(
+        "output.skipped",
+        "List refused links, with reason and referrer, in the job's skipped.jsonl; beyond 32 MiB a sample",
+        &One(|s| &mut s.output.skipped),
+    )
+    .flags(&[switch("skipped", &["true"])]),
     row("simulate.enabled", "Crawl a simulated web, served on this machine", &One(|s| &mut s.simulate.enabled))
         .flags(&[switch("simulate", &["true"])]),
     row("simulate.seed", "The number that everything else about it follows from", &One(|s| &mut s.simulate.web.seed)),

@@ -1,5 +1,5 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
@@ -10,10 +10,11 @@ use tokio::time::sleep;
 use super::budget::Budget;
 use super::carried::Carried;
 use super::keeper::Keeper;
+use super::skipped::SkipList;
 use super::worker::{Crew, Worker, lock};
 use super::{
     CheckpointCosts, Clock, CrawlOptions, Fetcher, FetcherError, FinishReason, PolitenessWatch, SharedFrontier, Sink,
-    Stop, Tally,
+    SinkThread, Stop, Tally,
 };
 use crate::address::CanonicalUrl;
 use crate::frontier::{
@@ -29,6 +30,7 @@ use crate::job::checkpoint::CheckpointError;
 pub struct Crawl<J: Journal = Arena> {
     pub(super) crew: Arc<Crew<J>>,
     pub(super) keeper: Option<Keeper>,
+    skipped: Option<SkipList>,
     options: CrawlOptions,
 }
 
@@ -149,7 +151,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             receipts,
             warned_full: Once::new(),
         };
-        Ok(Self { crew: Arc::new(crew), keeper: None, options: options.clone() })
+        Ok(Self { crew: Arc::new(crew), keeper: None, skipped: None, options: options.clone() })
     }
 
     /// Takes a seed; where it is refused, says why.
@@ -170,6 +172,17 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     pub fn count_seeds(&self, taken: u64, refused: u64) {
         let seeds = &mut lock(&self.crew.carried).seeds;
         *seeds = (seeds.0 + taken, seeds.1 + refused);
+    }
+
+    /// Lists each link that is refused in a file, a [`SkippedLink`](super::SkippedLink) a line; beyond 32 MiB, a sample that grows
+    /// ever rarer. What is there already stays. The thread ends with the crawl.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened, or the thread cannot be started.
+    pub fn list_skipped(&mut self, path: &Path) -> io::Result<SinkThread> {
+        let (list, thread) = SkipList::open(path)?;
+        self.skipped = Some(list);
+        Ok(thread)
     }
 
     /// The gate, with its rules, its counts and its seen set.
@@ -202,9 +215,10 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         };
         let mut workers = JoinSet::new();
         for _ in 0..self.options.workers.max(1) {
-            workers.spawn(Worker { crew: Arc::clone(&self.crew), sink: sink.clone() }.work());
+            let (crew, sink, skipped) = (Arc::clone(&self.crew), sink.clone(), self.skipped.clone());
+            workers.spawn(Worker { crew, sink, skipped }.work());
         }
-        drop(sink);
+        drop((sink, self.skipped.take()));
         let deadline = self.options.max_duration.map(|longest| {
             let stop = self.stop();
             tokio::spawn(async move {

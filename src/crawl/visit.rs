@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::legible::legible;
+use super::skipped::Skips;
 use super::{EncodingSource, PageRecord, ParseOptions, Response, Timings, is_html, parse};
 use crate::address::{BaseUrl, CanonicalUrl};
 use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal};
@@ -16,13 +17,15 @@ pub(super) struct Visit {
     pub(super) outcome: Outcome,
     pub(super) found: Vec<Found>,
     pub(super) record: PageRecord,
+    /// Links refused before the gate.
+    pub(super) skips: Skips,
 }
 
 impl Visit {
     /// No response, or none that can be used.
     pub(super) fn failed(lease: &Lease, failure: Failure, gate: &Gate) -> Self {
         let record = PageRecord { error: Some(failure.name().to_owned()), ..blank_record(lease, gate) };
-        Self { outcome: Outcome::Failed(failure), found: Vec::new(), record }
+        Self { outcome: Outcome::Failed(failure), found: Vec::new(), record, skips: Skips::default() }
     }
 
     /// A response to a lease of either kind.
@@ -31,6 +34,7 @@ impl Visit {
         mut response: Response,
         gate: &Arc<Gate>,
         options: &ParseOptions,
+        skips: Skips,
     ) -> Self {
         let record = PageRecord {
             status: Some(response.status),
@@ -45,7 +49,7 @@ impl Visit {
             error: response.incomplete.as_ref().map(|error| error.failure.name().to_owned()),
             ..blank_record(lease, gate)
         };
-        let mut visit = Self { outcome: outcome_of(lease, &mut response), found: Vec::new(), record };
+        let mut visit = Self { outcome: outcome_of(lease, &mut response), found: Vec::new(), record, skips };
         let Ok(base) = gate.canonicalizer().base(lease.url()) else { return visit };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(lease, gate, &base, location);
@@ -58,9 +62,13 @@ impl Visit {
     /// A redirect is a page with one link (D12). One to the page's own key is followed without asking the seen test,
     /// which would take the page for its own duplicate.
     fn redirect(&mut self, lease: &Lease, gate: &Gate, base: &BaseUrl, location: &str) {
-        let Ok(to) = gate.join(base, location) else { return };
-        self.record.redirect = Some(to.wire().to_owned());
         let is_robots = lease.kind() == LeaseKind::Robots;
+        let to = match gate.join(base, location) {
+            Ok(to) => to,
+            Err(refusal) if is_robots => return tracing::debug!(url = lease.url(), %refusal, "leads nowhere"),
+            Err(refusal) => return self.skips.add(refusal, location, lease.depth()),
+        };
+        self.record.redirect = Some(to.wire().to_owned());
         if to.wire() == lease.url() {
             self.record.error = Some("redirect_loop".to_owned());
         } else if is_robots || to.key() == self.record.key {
@@ -85,7 +93,8 @@ impl Visit {
         }
         let (gate, options) = (Arc::clone(gate), options.clone());
         let large = response.body.len() > INLINE_BODY;
-        let read = move || Reading::of(&response, &base, &gate, &options);
+        let (skips, depth) = (std::mem::take(&mut self.skips), lease.depth().saturating_add(1));
+        let read = move || Reading::of(&response, &base, &gate, &options, (skips, depth));
         let reading = if large { tokio::task::spawn_blocking(read).await.ok() } else { Some(read()) };
         let Some(reading) = reading else {
             // The parser panicked; the page is recorded with what is known of it.
@@ -95,6 +104,7 @@ impl Visit {
         self.record.encoding = Some(reading.encoding.0.to_owned());
         self.record.encoding_source = Some(reading.encoding.1.name().to_owned());
         self.record.title = reading.title;
+        self.skips = reading.skips;
         self.record.links.found =
             reading.refused.saturating_add(u32::try_from(reading.links.len()).unwrap_or(u32::MAX));
         self.record.links.refused = reading.refused;
@@ -110,10 +120,19 @@ struct Reading {
     links: Vec<CanonicalUrl>,
     /// Links that cannot or must not be followed, counted at the gate.
     refused: u32,
+    /// Those, as far as they are listed.
+    skips: Skips,
 }
 
 impl Reading {
-    fn of(response: &Response, base: &BaseUrl, gate: &Gate, options: &ParseOptions) -> Self {
+    /// `skips`, with the depth that the page's links have.
+    fn of(
+        response: &Response,
+        base: &BaseUrl,
+        gate: &Gate,
+        options: &ParseOptions,
+        (mut skips, depth): (Skips, u32),
+    ) -> Self {
         let page = parse(&response.body, response.content_type.as_deref(), options);
         let base = base.clone().with_query_encoder(page.query_encoder());
         let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or(base);
@@ -123,19 +142,28 @@ impl Reading {
         let mut refused = 0;
         for (refusal, times) in dropped {
             (0..times).for_each(|_| gate.refuse(refusal));
+            skips.add_untold(refusal, times, depth);
             refused += times;
         }
         for link in &page.links {
             if page_nofollow || (options.nofollow && link.nofollow) {
                 gate.refuse(Refusal::Nofollow);
                 refused += 1;
-            } else if let Ok(url) = gate.join(&base, &link.href) {
-                links.push(url);
-            } else {
-                refused += 1;
+                if skips.is_kept() {
+                    let url = gate.canonicalizer().join(&base, &link.href);
+                    skips.add(Refusal::Nofollow, url.as_ref().map_or(&link.href, CanonicalUrl::wire), depth);
+                }
+                continue;
+            }
+            match gate.join(&base, &link.href) {
+                Ok(url) => links.push(url),
+                Err(refusal) => {
+                    refused += 1;
+                    skips.add(refusal, &link.href, depth);
+                }
             }
         }
-        Self { encoding: (page.encoding, page.encoding_source), title: page.title, links, refused }
+        Self { encoding: (page.encoding, page.encoding_source), title: page.title, links, refused, skips }
     }
 }
 

@@ -8,11 +8,12 @@ use futures_util::FutureExt;
 use super::budget::Budget;
 use super::carried::Carried;
 use super::sink::{Slot, line};
+use super::skipped::{SkipList, Skips};
 use super::visit::Visit;
 use super::{
     Fetcher, FinishReason, HeldLease, ParseOptions, PolitenessWatch, Progress, SharedFrontier, Sink, Stop, Tally,
 };
-use crate::frontier::{Admission, Admitted, Completion, Failure, Journal, Lease, LeaseKind, Refusal};
+use crate::frontier::{Admission, Admitted, Completion, Failure, Found, Journal, Lease, LeaseKind, Refusal};
 use crate::seen::OnFull;
 
 /// What all workers of a crawl share.
@@ -43,6 +44,8 @@ pub(super) struct Crew<J: Journal> {
 pub(super) struct Worker<J: Journal> {
     pub(super) crew: Arc<Crew<J>>,
     pub(super) sink: Sink,
+    /// Where refused links are listed, if they are.
+    pub(super) skipped: Option<SkipList>,
 }
 
 impl<J: Journal> Crew<J> {
@@ -147,7 +150,10 @@ impl<J: Journal> Worker<J> {
                 tracing::debug!(url = lease.url(), %error, "no response");
                 Visit::failed(lease, error.failure, self.crew.frontier.gate())
             }
-            Ok(response) => Visit::answered(lease, response, self.crew.frontier.gate(), &self.crew.parse).await,
+            Ok(response) => {
+                let skips = Skips::of(self.skipped.as_ref(), lease);
+                Visit::answered(lease, response, self.crew.frontier.gate(), &self.crew.parse, skips).await
+            }
         };
         visit.record.fetched_at = sent_at.unwrap_or_else(|| clock.now()).to_string();
         visit
@@ -166,25 +172,42 @@ impl<J: Journal> Worker<J> {
                 Some(slot)
             }
         };
-        let _crossing = self.crew.crossing.read().unwrap_or_else(PoisonError::into_inner);
-        let crossed = self.cross(lease, visit, slot);
-        if crossed.is_err() {
-            // Said before anybody else may pass.
-            self.crew.break_off(FinishReason::StorageFailed);
+        let crossed = {
+            let _crossing = self.crew.crossing.read().unwrap_or_else(PoisonError::into_inner);
+            let crossed = self.cross(lease, visit, slot);
+            if crossed.is_err() {
+                // Said before anybody else may pass.
+                self.crew.break_off(FinishReason::StorageFailed);
+            }
+            crossed
+        };
+        let (is_recorded, skips) = crossed?;
+        if let Some(list) = &self.skipped
+            && !list.take(skips).await
+        {
+            self.crew.break_off(FinishReason::SinkFailed);
         }
-        crossed
+        Ok(is_recorded)
     }
 
-    fn cross(&self, lease: HeldLease<J>, mut visit: Visit, slot: Option<Slot<'_>>) -> io::Result<bool> {
+    fn cross(&self, lease: HeldLease<J>, mut visit: Visit, slot: Option<Slot<'_>>) -> io::Result<(bool, Skips)> {
         let gate = self.crew.frontier.gate();
         let found = std::mem::take(&mut visit.found);
+        let named = |found: &Found| (found.url.wire().to_owned(), found.depth);
+        let mut named = if visit.skips.is_kept() { found.iter().map(named).collect() } else { Vec::new() }.into_iter();
         let mut admitted: Vec<Admitted> = Vec::with_capacity(found.len());
         let links = &mut visit.record.links;
         for admission in gate.admit_batch(found) {
+            let named = named.next();
             match admission {
                 Admission::Admitted(proof) => admitted.push(proof),
                 Admission::Refused(Refusal::Seen) => links.seen += 1,
-                Admission::Refused(_) => links.refused += 1,
+                Admission::Refused(refusal) => {
+                    links.refused += 1;
+                    if let Some((url, depth)) = named {
+                        visit.skips.add(refusal, &url, depth);
+                    }
+                }
             }
         }
         // A seen set that was chosen to lose nothing must not go on as one that does.
@@ -202,7 +225,7 @@ impl<J: Journal> Worker<J> {
             }
         };
         lock(&self.crew.tally).record(kind, completion, &visit.record);
-        Ok(completion == Completion::Done && kind == LeaseKind::Page)
+        Ok((completion == Completion::Done && kind == LeaseKind::Page, visit.skips))
     }
 }
 

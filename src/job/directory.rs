@@ -11,13 +11,15 @@ const LOCK: &str = "lock";
 const FRONTIER: &str = "frontier";
 /// The page records.
 const PAGES: &str = "pages.jsonl";
+/// The links that were refused, where they are listed.
+const SKIPPED: &str = "skipped.jsonl";
 /// The report.
 const REPORT: &str = "report.json";
 /// The settings that it was crawled with last.
 const SETTINGS: &str = "crawler.toml";
 
 /// What a job that is overwritten loses. Its lock stays (it is held), its manifest is replaced.
-const OUTPUTS: [&str; 5] = [PAGES, REPORT, "report.json.new", SETTINGS, "crawler.toml.new"];
+const OUTPUTS: [&str; 6] = [PAGES, SKIPPED, REPORT, "report.json.new", SETTINGS, "crawler.toml.new"];
 /// How the files in [`FRONTIER`] begin.
 const KEPT: [&str; 5] = ["checkpoint-", "hosts-", "idle-", "journal-", "seen-"];
 /// What a process that died while it created a job may have left.
@@ -100,6 +102,11 @@ impl Job {
     /// Where the page records are: `pages.jsonl`.
     pub fn pages_path(&self) -> PathBuf {
         self.directory.join(PAGES)
+    }
+
+    /// Where refused links are listed: `skipped.jsonl`.
+    pub fn skipped_path(&self) -> PathBuf {
+        self.directory.join(SKIPPED)
     }
 
     /// Where the settings are that it was crawled with last: `crawler.toml`.

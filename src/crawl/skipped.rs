@@ -1,0 +1,223 @@
+//! The list of links that were refused, beside the page records: each with its reason and where it stood. It is for people to
+//! read, not for the crawl: a page that is fetched again after a crash is listed again.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ahash::RandomState;
+use serde::{Deserialize, Serialize};
+
+use super::legible::legible;
+use super::sink::Line;
+use super::{Sink, SinkThread};
+use crate::frontier::{Lease, Refusal};
+
+/// Bytes that are listed at one rate. All links in the first, one in eight in the second, one in 64 in the third: so the list
+/// of a trillion links has less than 300 MiB.
+const PART: u64 = 32 << 20;
+/// How much rarer links are listed in each further part, as a power of two.
+const RARER: u32 = 3;
+/// Bytes of a line that was not written to its end, at most: two texts of 1 kB, each escaped twice.
+const MAX_LINE: u64 = 64 * 1024;
+
+/// One line of `skipped.jsonl`: a link that was found and refused. Every key is present in every line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedLink {
+    /// The wire URL, or the text of what is none; cut at 1,024 bytes. `null` where there were too many, or too long ones, to
+    /// keep their texts.
+    pub url: Option<String>,
+    /// Why, by [`Refusal::name`].
+    pub reason: String,
+    /// The wire URL of the page that it was found on, cut at 1,024 bytes.
+    pub referrer: String,
+    /// Links from a seed that it would have had.
+    pub depth: u32,
+    /// Links of that page that this line stands for; 1 where there is a URL.
+    pub links: u32,
+    /// One in so many was listed at that time, drawn at random.
+    pub of: u64,
+}
+
+/// Where refused links are listed.
+#[derive(Clone, Debug)]
+pub(super) struct SkipList {
+    lines: Sink,
+    drawn: Arc<Drawn>,
+}
+
+/// What decides whether a link is listed.
+#[derive(Debug)]
+struct Drawn {
+    /// Bytes in the file, and on their way to it.
+    bytes: AtomicU64,
+    /// Links so far.
+    links: AtomicU64,
+    dice: RandomState,
+}
+
+impl SkipList {
+    /// Appends to the file at `path`, or makes it. Half a line at its end, which a crash left, is cut off.
+    pub(super) fn open(path: &Path) -> io::Result<(Self, SinkThread)> {
+        let mut file = File::options().read(true).append(true).create(true).open(path)?;
+        let length = file.metadata()?.len();
+        let whole = whole_lines(&mut file, length)?;
+        if whole < length {
+            file.set_len(whole)?;
+        }
+        let (lines, thread) = Sink::start(file)?;
+        let drawn = Drawn { bytes: whole.into(), links: AtomicU64::new(0), dice: RandomState::new() };
+        Ok((Self { lines, drawn: Arc::new(drawn) }, thread))
+    }
+
+    /// Lists what a page has skipped; `false` where the writer has failed, and the crawl should end.
+    pub(super) async fn take(&self, skips: Skips) -> bool {
+        for skipped in skips.links {
+            let Some(slot) = self.lines.reserve().await else { return false };
+            slot.put(line(&skipped));
+        }
+        true
+    }
+}
+
+impl Drawn {
+    /// One in how many is listed now, where the next one is.
+    fn draw(&self) -> Option<u64> {
+        let rate = rate(self.bytes.load(Ordering::Relaxed));
+        let number = self.links.fetch_add(1, Ordering::Relaxed);
+        (self.dice.hash_one(number) & (rate - 1) == 0).then_some(rate)
+    }
+}
+
+/// One in how many is listed where the file has so many bytes.
+fn rate(bytes: u64) -> u64 {
+    let parts = u32::try_from(bytes / PART).unwrap_or(u32::MAX);
+    1 << parts.saturating_mul(RARER).min(60)
+}
+
+fn line(skipped: &SkippedLink) -> Line {
+    let mut line = serde_json::to_vec(skipped).expect("plain data");
+    line.push(b'\n');
+    line.into()
+}
+
+/// Where the last whole line ends.
+fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
+    let start = length.saturating_sub(MAX_LINE);
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.take(MAX_LINE).read_to_end(&mut tail)?;
+    let end = tail.iter().rposition(|byte| *byte == b'\n');
+    Ok(end.map_or(start, |end| start + end as u64 + 1))
+}
+
+/// What one page has skipped, as far as it is listed.
+#[derive(Debug, Default)]
+pub(super) struct Skips {
+    drawn: Option<Arc<Drawn>>,
+    referrer: String,
+    links: Vec<SkippedLink>,
+}
+
+impl Skips {
+    /// For the page that `lease` fetched; nothing is kept without a list.
+    pub(super) fn of(list: Option<&SkipList>, lease: &Lease) -> Self {
+        let Some(list) = list else { return Self::default() };
+        Self { drawn: Some(Arc::clone(&list.drawn)), referrer: legible(lease.url()), links: Vec::new() }
+    }
+
+    /// Whether there is a list.
+    pub(super) fn is_kept(&self) -> bool {
+        self.drawn.is_some()
+    }
+
+    /// A link that was refused; none that was only seen before.
+    pub(super) fn add(&mut self, refusal: Refusal, text: &str, depth: u32) {
+        self.put(refusal, Some(text), depth, 1);
+    }
+
+    /// Links whose texts nobody has.
+    pub(super) fn add_untold(&mut self, refusal: Refusal, links: u32, depth: u32) {
+        if links > 0 {
+            self.put(refusal, None, depth, links);
+        }
+    }
+
+    fn put(&mut self, refusal: Refusal, text: Option<&str>, depth: u32, links: u32) {
+        let Some(drawn) = self.drawn.as_deref().filter(|_| refusal != Refusal::Seen) else { return };
+        let Some(of) = drawn.draw() else { return };
+        let (url, reason, referrer) = (text.map(legible), refusal.name().to_owned(), self.referrer.clone());
+        let skipped = SkippedLink { url, reason, referrer, depth, links, of };
+        drawn.bytes.fetch_add(line(&skipped).len() as u64, Ordering::Relaxed);
+        self.links.push(skipped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skips(bytes: u64) -> Skips {
+        let drawn = Drawn { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
+        Skips { drawn: Some(Arc::new(drawn)), referrer: "http://a.org/".to_owned(), links: Vec::new() }
+    }
+
+    #[test]
+    fn a_list_grows_ever_slower() {
+        for (bytes, one_in) in
+            [(0, 1), (PART - 1, 1), (PART, 8), (2 * PART, 64), (9 * PART, 1 << 27), (u64::MAX, 1 << 60)]
+        {
+            assert_eq!(rate(bytes), one_in, "{bytes} bytes");
+        }
+        for (bytes, one_in) in [(0, 1), (PART, 8), (2 * PART, 64)] {
+            let mut skips = skips(bytes);
+            (0..64_000).for_each(|number| skips.add(Refusal::OutOfScope, &number.to_string(), 1));
+            let listed = skips.links.len() as u64;
+            assert!(skips.links.iter().all(|link| link.of == one_in));
+            // Twelve times the deviation of a binomial law.
+            assert!(
+                (listed * one_in).abs_diff(64_000) <= 12 * 2_024 * u64::from(one_in > 1),
+                "{listed} at 1 in {one_in}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_full_of_long_lines_is_sampled_too() {
+        let mut skips = skips(0);
+        let long = "\u{202e}".repeat(10_000);
+        for _ in 0..40_000 {
+            skips.add(Refusal::Malformed, &long, 1);
+        }
+        let bytes: usize = skips.links.iter().map(|link| line(link).len()).sum();
+        assert!(bytes as u64 >= PART && (bytes as u64) < PART + (PART >> 2), "{bytes} bytes");
+        assert!(line(&skips.links[0]).len() < 3 << 10);
+    }
+
+    #[test]
+    fn what_was_only_seen_before_is_not_listed() {
+        let mut skips = skips(0);
+        skips.add(Refusal::Seen, "http://a.org/", 1);
+        skips.add_untold(Refusal::TooManyLinks, 0, 1);
+        assert_eq!(skips.links, []);
+        skips.add_untold(Refusal::TooManyLinks, 7, 1);
+        let expected =
+            r#"{"url":null,"reason":"too_many_links","referrer":"http://a.org/","depth":1,"links":7,"of":1}"#;
+        assert_eq!(&*line(&skips.links[0]), format!("{expected}\n").as_bytes());
+    }
+
+    #[test]
+    fn half_a_line_is_cut_off() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("skipped.jsonl");
+        for (before, after) in [("", ""), ("a\n", "a\n"), ("a\nb", "a\n"), ("half", "")] {
+            std::fs::write(&path, before).unwrap();
+            let (list, thread) = SkipList::open(&path).unwrap();
+            drop(list);
+            thread.join().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
+        }
+    }
+}

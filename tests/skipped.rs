@@ -1,0 +1,128 @@
+//! Links that were refused, as `--skipped` lists them.
+#![cfg(feature = "cli")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crawler::crawl::SkippedLink;
+
+/// A site on loopback: a body for each path, or a status and a Location.
+fn serve(pages: &[(&'static str, &str)]) -> SocketAddr {
+    let pages: BTreeMap<String, String> = pages.iter().map(|(path, page)| ((*path).into(), (*page).into())).collect();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(&stream.unwrap(), &pages);
+        }
+    });
+    address
+}
+
+fn answer(mut stream: &TcpStream, pages: &BTreeMap<String, String>) {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    if reader.read_line(&mut line).is_err() {
+        return;
+    }
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    while reader.read_line(&mut line).is_ok_and(|length| length > 2) {}
+    let (head, body) = match pages.get(&path).map(String::as_str) {
+        None => ("404 Not Found".to_owned(), ""),
+        Some(page) => match page.strip_prefix("301 ") {
+            Some(location) => (format!("301 Moved\r\nLocation: {location}"), ""),
+            None => ("200 OK\r\nContent-Type: text/html".to_owned(), page),
+        },
+    };
+    let length = body.len();
+    let _ = write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+}
+
+fn crawl(place: &Path, arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(arguments).args(["--skipped", "--allow-private-addresses", "--host-delay=1ms"]);
+    let output = command.current_dir(place).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn listed(place: &Path) -> Vec<SkippedLink> {
+    let text = std::fs::read_to_string(place.join("crawl/skipped.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Reason, URL, referrer's path and depth, sorted.
+fn told(links: &[SkippedLink], seed: &str) -> Vec<String> {
+    let mut told: Vec<_> = links
+        .iter()
+        .map(|link| {
+            let url =
+                link.url.as_deref().map_or("-", |url| url.strip_prefix(seed.trim_end_matches('/')).unwrap_or(url));
+            let referrer = link.referrer.strip_prefix(seed).unwrap();
+            format!("{} {url} /{referrer} {} {} {}", link.reason, link.depth, link.links, link.of)
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn each_refused_link_has_its_reason_and_referrer() {
+    let long = "x".repeat(70_000);
+    let seed = format!(
+        "http://{}/",
+        serve(&[
+            (
+                "/",
+                &format!(
+                    "<a href=/a><a href=/a?utm_source=x><a href=http://other.test/b><a href=mailto:x@y.z><a href='http://['>\
+                 <a rel=nofollow href=c><a href='http://\u{202e}['><a href='/{long}'><a href=/moved><a href=/{}>",
+                    "y".repeat(9_000)
+                ),
+            ),
+            ("/a", "<a href=/d/d/d/d/d><a href=http://other.test/b>"),
+            ("/moved", "301 http://other.test/moved"),
+        ])
+    );
+    let place = tempfile::tempdir().unwrap();
+    crawl(place.path(), &[&seed]);
+    let links = listed(place.path());
+    let cut = links.iter().find(|link| link.reason == "too_long" && link.url.is_some()).unwrap();
+    assert!(cut.url.as_ref().is_some_and(|url| url.len() <= 1024 && url.starts_with("/yyy") && url.ends_with('…')));
+    let links: Vec<_> = links.iter().filter(|link| *link != cut).cloned().collect();
+    assert_eq!(
+        told(&links, &seed),
+        [
+            "malformed http://[ / 1 1 1",
+            r"malformed http://\u{202e}[ / 1 1 1",
+            "nofollow /c / 1 1 1",
+            "out_of_scope http://other.test/b / 1 1 1",
+            "out_of_scope http://other.test/b /a 2 1 1",
+            "out_of_scope http://other.test/moved /moved 1 1 1",
+            "repeated_segments /d/d/d/d/d /a 2 1 1",
+            "too_long - / 1 1 1",
+            "unsupported_scheme mailto:x@y.z / 1 1 1",
+        ]
+    );
+}
+
+#[test]
+fn the_list_goes_on_with_its_job() {
+    let seed = format!(
+        "http://{}/",
+        serve(&[("/", "<a href=/a><a href=http://other.test/1>"), ("/a", "<a href=http://other.test/2>"),])
+    );
+    let place = tempfile::tempdir().unwrap();
+    crawl(place.path(), &[&seed, "--max-pages=1"]);
+    let first = listed(place.path());
+    assert_eq!(told(&first, &seed), ["out_of_scope http://other.test/1 / 1 1 1"]);
+    // A crash leaves half a line.
+    let path = place.path().join("crawl/skipped.jsonl");
+    std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"url\":\"http").unwrap();
+    crawl(place.path(), &[&seed, "--max-pages=9"]);
+    assert_eq!(told(&listed(place.path()), &seed)[1..], ["out_of_scope http://other.test/2 /a 2 1 1"]);
+    crawl(place.path(), &[&seed, "--max-pages=1", "--overwrite"]);
+    assert_eq!(listed(place.path()), first, "another job's list is not gone on with");
+}
