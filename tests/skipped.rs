@@ -60,7 +60,7 @@ fn told(links: &[SkippedLink], seed: &str) -> Vec<String> {
         .map(|link| {
             let url =
                 link.url.as_deref().map_or("-", |url| url.strip_prefix(seed.trim_end_matches('/')).unwrap_or(url));
-            let referrer = link.referrer.strip_prefix(seed).unwrap();
+            let referrer = link.referrer.as_deref().map_or("-", |referrer| referrer.strip_prefix(seed).unwrap());
             format!("{} {url} /{referrer} {} {} {}", link.reason, link.depth, link.links, link.of)
         })
         .collect();
@@ -78,12 +78,13 @@ fn each_refused_link_has_its_reason_and_referrer() {
                 "/",
                 &format!(
                     "<a href=/a><a href=/a?utm_source=x><a href=http://other.test/b><a href=mailto:x@y.z><a href='http://['>\
-                 <a rel=nofollow href=c><a href='http://\u{202e}['><a href='/{long}'><a href=/moved><a href=/{}>",
+                 <a rel=nofollow href=c><a href='http://\u{202e}['><a href='/{long}'><a href=/moved><a href=/no/1><a href=/{}>",
                     "y".repeat(9_000)
                 ),
             ),
             ("/a", "<a href=/d/d/d/d/d><a href=http://other.test/b>"),
             ("/moved", "301 http://other.test/moved"),
+            ("/robots.txt", "User-agent: *\nDisallow: /no/"),
         ])
     );
     let place = tempfile::tempdir().unwrap();
@@ -102,6 +103,7 @@ fn each_refused_link_has_its_reason_and_referrer() {
             "out_of_scope http://other.test/b /a 2 1 1",
             "out_of_scope http://other.test/moved /moved 1 1 1",
             "repeated_segments /d/d/d/d/d /a 2 1 1",
+            "robots /no/1 / 1 1 1",
             "too_long - / 1 1 1",
             "unsupported_scheme mailto:x@y.z / 1 1 1",
         ]

@@ -181,6 +181,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// Where the file cannot be opened, or the thread cannot be started.
     pub fn list_skipped(&mut self, path: &Path) -> io::Result<SinkThread> {
         let (list, thread) = SkipList::open(path)?;
+        self.crew.frontier.with(Frontier::keep_dropped);
         self.skipped = Some(list);
         Ok(thread)
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::legible::legible;
 use super::sink::Line;
 use super::{Sink, SinkThread};
-use crate::frontier::{Lease, Refusal};
+use crate::frontier::{Dropped, Lease, Refusal};
 
 /// Bytes that are listed at one rate. All links in the first, one in eight in the second, one in 64 in the third: so the list
 /// of a trillion links has less than 300 MiB.
@@ -31,8 +31,8 @@ pub struct SkippedLink {
     pub url: Option<String>,
     /// Why, by [`Refusal::name`].
     pub reason: String,
-    /// The wire URL of the page that it was found on, cut at 1,024 bytes.
-    pub referrer: String,
+    /// The wire URL of the page that it was found on, cut at 1,024 bytes; `null` for a seed.
+    pub referrer: Option<String>,
     /// Links from a seed that it would have had.
     pub depth: u32,
     /// Links of that page that this line stands for; 1 where there is a URL.
@@ -117,7 +117,7 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
 #[derive(Debug, Default)]
 pub(super) struct Skips {
     drawn: Option<Arc<Drawn>>,
-    referrer: String,
+    referrer: Option<String>,
     links: Vec<SkippedLink>,
 }
 
@@ -125,7 +125,19 @@ impl Skips {
     /// For the page that `lease` fetched; nothing is kept without a list.
     pub(super) fn of(list: Option<&SkipList>, lease: &Lease) -> Self {
         let Some(list) = list else { return Self::default() };
-        Self { drawn: Some(Arc::clone(&list.drawn)), referrer: legible(lease.url()), links: Vec::new() }
+        Self { drawn: Some(Arc::clone(&list.drawn)), referrer: Some(legible(lease.url())), links: Vec::new() }
+    }
+
+    /// Of URLs that robots.txt turned away when their turn came, and `further` ones.
+    pub(super) fn dropped(list: &SkipList, dropped: Vec<Dropped>, further: u32) -> Self {
+        let mut skips = Self { drawn: Some(Arc::clone(&list.drawn)), ..Self::default() };
+        for Dropped { url, referrer, depth, .. } in dropped {
+            skips.referrer = referrer.as_deref().map(legible);
+            skips.add(Refusal::Robots, &url, depth);
+        }
+        skips.referrer = None;
+        skips.add_untold(Refusal::Robots, further, 0);
+        skips
     }
 
     /// Whether there is a list.
@@ -161,7 +173,7 @@ mod tests {
 
     fn skips(bytes: u64) -> Skips {
         let drawn = Drawn { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
-        Skips { drawn: Some(Arc::new(drawn)), referrer: "http://a.org/".to_owned(), links: Vec::new() }
+        Skips { drawn: Some(Arc::new(drawn)), referrer: Some("http://a.org/".to_owned()), links: Vec::new() }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::visit::Visit;
 use super::{
     Fetcher, FinishReason, HeldLease, ParseOptions, PolitenessWatch, Progress, SharedFrontier, Sink, Stop, Tally,
 };
-use crate::frontier::{Admission, Admitted, Completion, Failure, Found, Journal, Lease, LeaseKind, Refusal};
+use crate::frontier::{Admission, Admitted, Completion, Failure, Found, Frontier, Journal, Lease, LeaseKind, Refusal};
 use crate::seen::OnFull;
 
 /// What all workers of a crawl share.
@@ -120,6 +120,7 @@ impl<J: Journal> Worker<J> {
                 () = self.crew.stop.draining() => return Ok(()),
                 next = next => next?,
             };
+            self.list_dropped().await;
             let Some((lease, page)) = next else {
                 self.crew.pages.close();
                 return Ok(());
@@ -182,12 +183,23 @@ impl<J: Journal> Worker<J> {
             crossed
         };
         let (is_recorded, skips) = crossed?;
+        self.list(skips).await;
+        Ok(is_recorded)
+    }
+
+    /// Lists what robots.txt turned away while this worker waited for a lease.
+    async fn list_dropped(&self) {
+        let Some(list) = &self.skipped else { return };
+        let (dropped, further) = self.crew.frontier.with(Frontier::take_dropped);
+        self.list(Skips::dropped(list, dropped, further)).await;
+    }
+
+    async fn list(&self, skips: Skips) {
         if let Some(list) = &self.skipped
             && !list.take(skips).await
         {
             self.crew.break_off(FinishReason::SinkFailed);
         }
-        Ok(is_recorded)
     }
 
     fn cross(&self, lease: HeldLease<J>, mut visit: Visit, slot: Option<Slot<'_>>) -> io::Result<(bool, Skips)> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::agenda::Agenda;
 use super::away::Away;
 use super::back::{Back, Queued};
+use super::dropped::Drops;
 use super::front::Front;
 use super::host::{HostState, RobotsFile};
 use super::hosts::Hosts;
@@ -81,6 +82,7 @@ pub struct Frontier<J: Journal = Arena> {
     pub(super) again: BTreeMap<Position, Timestamp>,
     pub(super) clock: RulesClock,
     pub(super) count: Count,
+    pub(super) drops: Drops,
 }
 
 /// What would take a walk over all hosts to find out.
@@ -138,6 +140,7 @@ impl<J: Journal> Frontier<J> {
             again: BTreeMap::new(),
             clock: RulesClock::default(),
             count: Count::default(),
+            drops: Drops::default(),
         }
     }
 
@@ -317,6 +320,7 @@ impl<J: Journal> Frontier<J> {
             self.back.pop(&mut host.queue);
             self.count.queued -= 1;
             self.gate.withdraw(Refusal::Robots, 1);
+            self.drops.note(&mut self.journal, first.position)?;
             *drops -= 1;
         }
         if host.queue.first().is_none() {
