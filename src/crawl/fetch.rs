@@ -208,15 +208,14 @@ impl Fetcher {
         total: Clock,
         max_bytes: usize,
     ) -> Result<(), FetchError> {
-        let of = |name| texts(head.headers(), &name).collect::<Vec<_>>();
-        let (content, transfer) = (of(header::CONTENT_ENCODING), of(header::TRANSFER_ENCODING));
-        let transfer_codings = transfer_codings(transfer.iter().map(AsRef::as_ref));
+        let transfer_codings = transfer_codings(codings(head.headers(), &header::TRANSFER_ENCODING));
         if Decoder::new(transfer_codings.iter().copied(), 0).is_raw() {
             let message = format!("the transfer coding {:?} is not known", transfer_codings.join(", "));
             let error = FetchError::new(Failure::BadResponse, message);
             return Err(FetchError { sent_at: Some(response.sent_at), ..error });
         }
-        let mut decoder = Decoder::new(content.iter().map(AsRef::as_ref).chain(transfer_codings), max_bytes);
+        let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
+        let mut decoder = Decoder::new(codings, max_bytes);
         let begun = Instant::now();
         let mut pieces = 0;
         let result = loop {
@@ -283,11 +282,16 @@ fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
     headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
 }
 
+/// The codings of a header, in the order they were applied. One that is no text is one that is not known, and not none.
+fn codings<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("no text"));
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
 /// The codings that the body has on the way beside being chunked, in the order they were applied (RFC 9112 section 6.1); the
 /// client undoes the last one where that is "chunked".
-fn transfer_codings<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let codings = values.flat_map(|value| value.split(',')).map(str::trim).filter(|coding| !coding.is_empty());
-    let mut codings: Vec<_> = codings.collect();
+fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
     codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));
     codings
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::content::gzip;
 use crate::row::{Row, answer, each};
-use crate::rows;
 use crate::server::Server;
+use crate::{alone, rows};
 
 /// Floods, which must cost the crawl no more than a second of CPU.
 const FLOODS: [&str; 14] = [
@@ -28,6 +28,7 @@ const FLOODS: [&str; 14] = [
 
 #[test]
 fn a_flood_costs_less_than_a_second_of_cpu() {
+    let _alone = alone();
     let server = Server::of(&rows());
     std::thread::scope(|scope| {
         for name in FLOODS {
@@ -60,6 +61,7 @@ fn big_pages() -> Arc<Vec<Row>> {
 
 /// One of each; as many hosts of one kind as `hosts` have it at once.
 fn big_pages_at_once(hosts: usize) {
+    let _alone = alone();
     let rows = big_pages();
     let server = Server::of(&rows);
     for row in rows.iter() {

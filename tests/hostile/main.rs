@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Sink};
@@ -65,6 +65,13 @@ fn rows() -> Arc<Vec<Row>> {
     Arc::new(chapters.into_iter().flatten().collect())
 }
 
+/// Held by each test: what one measures, another would change.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Short clocks, and short rests.
 fn options(server: &Server) -> CrawlOptions {
     let mut options = CrawlOptions::default();
@@ -103,8 +110,9 @@ impl Write for Output {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn each_row_has_its_record_and_none_harms_another() {
+#[test]
+fn each_row_has_its_record_and_none_harms_another() {
+    let _alone = alone();
     let rows = rows();
     let by_name: BTreeMap<_, _> = rows.iter().map(|row| (row.name, row)).collect();
     assert!(rows.len() >= 150 && by_name.len() == rows.len(), "{} rows, {} names", rows.len(), by_name.len());
@@ -118,7 +126,7 @@ async fn each_row_has_its_record_and_none_harms_another() {
     }
     let begun = Instant::now();
     let (sink, thread) = Sink::start(output.clone()).unwrap();
-    let finished = crawl.run(sink).await;
+    let finished = tokio::runtime::Runtime::new().unwrap().block_on(crawl.run(sink));
     let written = thread.join().unwrap();
     let took = begun.elapsed();
     let lines = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
@@ -151,7 +159,8 @@ async fn each_row_has_its_record_and_none_harms_another() {
     assert!(tally.pages.truncated >= sum(|record| record.truncated.into()));
     assert_eq!(finished.reason, FinishReason::Drained);
     assert!(lines.bytes().all(|byte| byte == b'\n' || byte >= b' '), "no control character comes through");
-    assert!(took < Duration::from_secs(40), "{took:?}");
+    // Twenty seconds of clocks, on a machine that has other things to do.
+    assert!(took < Duration::from_secs(120), "{took:?}");
 }
 
 /// A record as the table has it; what a row does not ask for is as it wants it.
