@@ -7,7 +7,7 @@
 //!            ▼                                                            ▲
 //!    ┌─ address ──┐   ┌────────── gate ─────────┐   ┌─ frontier ───┐   ┌──┴─ crawl ──────┐
 //!    │ canonical  │──▶│ in scope? a trap?       │──▶│ front ▸ back │──▶│ fetch ▸ parse   │──▶ pages
-//!    │ host key   │   │ seen: shard = hash bits │   │ agenda       │   │ (async workers) │
+//!    │ host key   │   │ seen: shard = hash bits │   │ agenda       │   │ (async tasks)   │
 //!    │ fingerprint│   │ New? then Admitted      │   │ politely     │   │                 │
 //!    └────────────┘   └─────────────────────────┘   └──────┬───────┘   └──────┬──────────┘
 //!            ▲          refused: counted, by reason        │ ▲                │
@@ -35,7 +35,7 @@
 //! - **Embed it** with `default-features = false`: [`Frontier`](frontier::Frontier) has an example, and
 //!   [`Frontier::open`](frontier::Frontier::open) makes one that survives its process, and
 //!   [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again. No async runtime, HTTP client or
-//!   HTML parser is in the build then. Feature `crawl` adds [`Crawl`](crawl::Crawl) and its workers, `simulate` a
+//!   HTML parser is in the build then. Feature `crawl` adds [`Crawl`](crawl::Crawl) and its fetchers, `simulate` a
 //!   [simulated web](simulate), `cli` (the default) the command.
 //! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.
 //!

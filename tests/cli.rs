@@ -176,7 +176,7 @@ workers = { many = true }
         "crawler.toml:10:10: seen.layout = \"cuckoo\": expected one of blocked, bloom, standard, partitioned, counting, exact, verified",
         "crawler.toml:11:23: seen.false_positive_rate = inf: expected a number such as 0.0001 or 1e-4",
         "crawler.toml:13:9: crawl.seeds = [1]: expected a list of texts, such as [\"a\", \"b\"]",
-        "crawler.toml:14:11: crawl.workers = { many = true }: expected a count such as 8, 10_000 or 1M",
+        "crawler.toml:14:11: crawl.workers = { many = true }: expected a count such as 8, 10_000 or 1M, or \"auto\"",
     ]);
 }
 
@@ -205,7 +205,9 @@ fn bad_flags_and_variables_are_told_by_their_names() {
         "--host-delay: politeness.host_delay = \"5\": expected a duration with its unit, such as 250ms, 1s or \"1h 30m\"",
     ]);
     let ran: Ran = desk.command(&["config"]).env("CRAWLER_CRAWL_WORKERS", "many").output().unwrap().into();
-    ran.is_refused_with(&["CRAWLER_CRAWL_WORKERS: crawl.workers = \"many\": expected a count such as 8, 10_000 or 1M"]);
+    ran.is_refused_with(&[
+        "CRAWLER_CRAWL_WORKERS: crawl.workers = \"many\": expected a count such as 8, 10_000 or 1M, or \"auto\"",
+    ]);
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Site {
         options.fetch.resolve_all_to = Some(self.address);
         options.frontier.politeness.host_delay = Duration::ZERO;
         options.frontier.politeness.backoff = Duration::from_millis(1);
-        options.workers = 8;
+        options.workers = Some(8);
         options
     }
 }

@@ -41,7 +41,7 @@ impl Site {
         let mut options = CrawlOptions::default();
         options.fetch.resolve_all_to = Some(self.address);
         options.frontier.politeness.host_delay = Duration::ZERO;
-        options.workers = 4;
+        options.workers = Some(4);
         let crawl = Crawl::new(&options).unwrap();
         let seed = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
         assert_eq!(crawl.seed(seed).unwrap(), None);

@@ -12,7 +12,10 @@ use super::settings::{Pages, Settings};
 use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use crate::address::FingerprintKey;
-use crate::crawl::{Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, Resumed, Sink, SinkThread};
+use crate::crawl::{
+    Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, Places, Resumed, Sink, SinkThread,
+    raise_open_files,
+};
 use crate::frontier::{Failure as Failed, FrontierError, Refusal};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, JobError, replace};
@@ -28,12 +31,17 @@ pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
     if !settings.crawl.frontier.politeness.robots {
         output::warn("robots.txt is ignored, in every host: crawl so only what is yours");
     }
+    // Each fetch and each connection that is kept is an open file, of which a shell grants 1,024 on many systems.
+    raise_open_files();
     let seeds = Seeds::open(&settings.seeds)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::caused(Exit::Failed, "cannot start the runtime", &error))?;
-    runtime.block_on(run(layers, seeds, &screen))
+    let exit = runtime.block_on(run(layers, seeds, &screen));
+    // A name that is still being looked up, by the system and for seconds, is waited for by nobody.
+    runtime.shutdown_background();
+    exit
 }
 
 /// Says by which name robots.txt knows this crawl, where that is not the default or plainly meant.
@@ -63,6 +71,15 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
         settings.output.skipped.then(|| crawl.list_skipped(&job.skipped_path())).transpose().map_err(unlisted)?;
     tell(&job, &resumed);
     tell_token(settings);
+    let places = crawl.places();
+    if places.is_short() {
+        let Places { open_files, fetches, kept, wanted, .. } = places;
+        output::note(&format!(
+            "{fetches} fetches at once instead of {wanted}, and {kept} connections kept: \
+             {open_files} open files are allowed (ulimit -n), and memory is bounded (crawl.memory)"
+        ));
+    }
+    options.workers = Some(places.fetches);
     seeds.plant(&crawl)?;
     // Before the settings: where they are, the job can be gone on with without its seeds.
     crawl.sync().map_err(|error| unfit(layers, &error))?;

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first lets what is in flight finish, the second gives it up.
+//! Ctrl-C and SIGTERM: the first gives what is in flight a few seconds to end, the second gives it up.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,7 @@ impl Signals {
         let listener = tokio::spawn(async move {
             let exit = incoming.next().await;
             told.get_or_init(|| exit);
-            output::warn("stopping: what is in flight is finished; once more gives it up");
+            output::warn("stopping: what is in flight has 5 s to end; once more gives it up");
             stop.drain();
             incoming.next().await;
             stop.now();

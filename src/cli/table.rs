@@ -56,8 +56,17 @@ pub(super) static TABLE: &[Setting] = &[
         .flags(&[value("max-pages", "N")]),
     row("crawl.max_duration", "Time after which the crawl ends", &Maybe(|s| &mut s.crawl.max_duration, UNLIMITED))
         .flags(&[value("max-duration", "TIME")]),
-    row("crawl.workers", "Fetches under way at once", &One(|s| &mut s.crawl.workers))
-        .flags(&[value("workers", "N").short('j')]),
+    row(
+        "crawl.workers",
+        "Fetches under way at once; auto takes as many as open files allow, up to 2,048",
+        &Maybe(|s| &mut s.crawl.workers, "auto"),
+    )
+    .flags(&[value("workers", "N").short('j')]),
+    row(
+        "crawl.memory",
+        "Memory for bodies, texts and links of pages in flight; beyond it they wait",
+        &Bytes(|s| &mut s.crawl.memory),
+    ),
     row(
         "scope.kind",
         "How far from the seeds: page, prefix, host, domain or any",
@@ -236,6 +245,11 @@ pub(super) static TABLE: &[Setting] = &[
         "fetch.first_byte_timeout",
         "From the request sent to the response's head",
         &One(|s| &mut s.crawl.fetch.first_byte_timeout),
+    ),
+    row(
+        "fetch.first_contact_timeout",
+        "Both together, until a host has answered once",
+        &One(|s| &mut s.crawl.fetch.first_contact_timeout),
     ),
     row("fetch.idle_timeout", "Between two pieces of a body", &One(|s| &mut s.crawl.fetch.idle_timeout)),
     row(

@@ -39,7 +39,10 @@ const MAX_INTERIM: u32 = 10;
 ///
 /// It speaks HTTP/1.1: where a host is asked for one thing at a time, HTTP/2 gains nothing, and its frames could flood.
 #[derive(Clone)]
-pub(super) struct Client(legacy::Client<Watch<Connector>, Empty<Bytes>>);
+pub(super) struct Client {
+    http: legacy::Client<Watch<Connector>, Empty<Bytes>>,
+    names: Names,
+}
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,17 +51,20 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
+    /// With so many names looked up at once.
+    ///
     /// # Errors
     /// Where TLS cannot be set up.
-    pub(super) fn new(options: &FetchOptions) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let mut http = HttpConnector::new_with_resolver(Names::new(options));
+    pub(super) fn new(options: &FetchOptions, lookups: usize) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let names = Names::new(options, lookups);
+        let mut http = HttpConnector::new_with_resolver(names.clone());
         http.enforce_http(false);
         http.set_nodelay(true);
         // Shared out among a name's addresses; the whole is the connector's to bound.
         http.set_connect_timeout(Some(options.connect_timeout));
         let https = HttpsConnector::from((http, tls::config()?));
         let connector = Watch::over(Connector { https, limit: options.connect_timeout });
-        let client = legacy::Client::builder(TokioExecutor::new())
+        let http = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             // Politeness asks one thing at a time of a host.
@@ -71,7 +77,14 @@ impl Client {
             .http1_max_headers(MAX_HEADERS)
             .http1_max_buf_size(MAX_HEAD)
             .build(connector);
-        Ok(Self(client))
+        Ok(Self { http, names })
+    }
+
+    /// Waits until it is known what a name resolves to, or that it does not: the next request for it will not wait for that.
+    pub(super) async fn expect(&self, host: &str, is_first_contact: bool) {
+        if let Names::System(resolver) = &self.names {
+            resolver.expect(host, is_first_contact).await;
+        }
     }
 
     /// Sends a request without a body, and waits for the response's head. Dropped before, it drops the connection.
@@ -85,7 +98,7 @@ impl Client {
         let head = tokio::select! {
             biased;
             () = interim.beyond.notified() => return Err(NoHead::Interim),
-            head = self.0.request(request) => head?,
+            head = self.http.request(request) => head?,
         };
         // The last of them may have come together with the head.
         if interim.is_beyond() { Err(NoHead::Interim) } else { Ok(Head(head)) }
@@ -195,10 +208,10 @@ enum Names {
 }
 
 impl Names {
-    fn new(options: &FetchOptions) -> Self {
+    fn new(options: &FetchOptions, lookups: usize) -> Self {
         match options.resolve_all_to {
             Some(address) => Self::Fixed(address),
-            None => Self::System(Arc::new(Resolver::new(options.allow_private_addresses))),
+            None => Self::System(Arc::new(Resolver::new(options.allow_private_addresses, lookups))),
         }
     }
 }

@@ -10,6 +10,8 @@ const MAX_CODINGS: usize = 3;
 const STEP: usize = 32 * 1024;
 /// Output from which on the ratio counts.
 const RATIO_FROM: u64 = 1 << 20;
+/// Bytes on the wire between two looks at how much room there is.
+const PART: usize = 1024;
 /// Decoded bytes to one on the wire that only a bomb needs: deflate reaches 1,032.
 const MAX_RATIO: u64 = 1_000;
 /// Members of a body (gzip's, zstd's frames) that are read: each costs some setting up, however short it is.
@@ -55,7 +57,7 @@ impl Decoder {
         let raw = stages.is_none();
         let mut stages = stages.unwrap_or_default();
         stages.reverse();
-        Self { stages, output: Output { bytes: Vec::new(), max_bytes }, raw }
+        Self { stages, output: Output { bytes: Vec::new(), taken: 0, max_bytes, is_kept: true }, raw }
     }
 
     /// Whether the body stays as it came, in a coding that is not known.
@@ -73,6 +75,47 @@ impl Decoder {
         self.stages.iter().all(|stage| stage.state != State::Running)
     }
 
+    /// What is kept of what was decoded so far.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.output.bytes
+    }
+
+    /// Bytes that were decoded so far.
+    pub(super) fn produced(&self) -> usize {
+        self.output.taken
+    }
+
+    /// Bytes of memory that it holds, at most: what is kept, and each codec's window.
+    pub(super) fn held(&self) -> usize {
+        let produced = |stage: &Stage| usize::try_from(stage.produced).unwrap_or(usize::MAX);
+        let windows = self.stages.iter().map(|stage| stage.codec.window().min(produced(stage)));
+        self.output.bytes.len() + windows.sum::<usize>()
+    }
+
+    /// A piece in parts of which each grows to [`growth`](Self::growth) at most.
+    pub(super) fn parts<'a>(&self, piece: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let part = if self.stages.is_empty() { piece.len() } else { PART };
+        piece.chunks(part.max(1))
+    }
+
+    /// Bytes that it may hold more of when it has taken a part.
+    pub(super) fn growth(&self, part: &[u8]) -> usize {
+        if self.stages.is_empty() {
+            return if self.output.is_kept { part.len() } else { 0 };
+        }
+        let rest = self.output.max_bytes - self.output.taken;
+        // What repeats without end is as long as it likes, but for deflate.
+        let is_bounded = self.stages.iter().all(|stage| matches!(stage.codec, Codec::Deflate(_) | Codec::Gzip(_)));
+        if is_bounded && self.stages.len() == 1 { rest.min(PART * 1_032) } else { rest }
+    }
+
+    /// Keeps no more than so many bytes from here on, and counts the others.
+    pub(super) fn only_count(&mut self, kept: usize) {
+        self.output.is_kept = false;
+        self.output.bytes.truncate(kept);
+        self.output.bytes.shrink_to_fit();
+    }
+
     /// What was decoded.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.output.bytes
@@ -82,7 +125,10 @@ impl Decoder {
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,
+    /// Bytes that came, kept or not.
+    taken: usize,
     max_bytes: usize,
+    is_kept: bool,
 }
 
 impl Output {
@@ -107,8 +153,12 @@ impl Output {
     }
 
     fn take(&mut self, piece: &[u8]) -> Result<(), Stop> {
-        let room = self.max_bytes - self.bytes.len();
-        self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+        let room = self.max_bytes - self.taken;
+        let taken = &piece[..piece.len().min(room)];
+        self.taken += taken.len();
+        if self.is_kept {
+            self.bytes.extend_from_slice(taken);
+        }
         if piece.len() > room { Err(Stop::Full) } else { Ok(()) }
     }
 }
@@ -223,6 +273,15 @@ impl Codec {
             Self::Deflate(_) => "deflate",
             Self::Gzip(_) => "gzip",
             Self::Zstd(_) => "zstd",
+        }
+    }
+
+    /// Bytes of output that it may look back at.
+    fn window(&self) -> usize {
+        match self {
+            Self::Brotli(_) => 16 << 20,
+            Self::Deflate(_) | Self::Gzip(_) => 1 << ZLIB_WINDOW_BITS,
+            Self::Zstd(_) => 1 << ZSTD_WINDOW_LOG,
         }
     }
 

@@ -11,12 +11,16 @@ use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
+use super::ask::Ask;
 use super::client::{Client, Head};
+use super::deadline::{Clock, LONGEST};
 use super::decode::{Decoder, Stop};
 use super::dial::{self, Dial};
 use super::guard::{is_bad_port, is_global};
 use super::keep::Keeper;
+use super::places::Places;
 use super::response::{header_text, location_text, retry_after};
+use super::sniff::{SNIFFED, is_html};
 use super::{FetchError, FetchOptions, Response, RobotsTag};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::frontier::Failure;
@@ -29,8 +33,6 @@ const ASIDE_TIME: Duration = Duration::from_secs(1);
 const MANY_PIECES: u64 = 16 * 1024;
 /// Bytes that many pieces have each, on the average: each costs as much as a kilobyte.
 const MIN_PIECE: u64 = 32;
-/// The longest clock, so that any option can be added to any time.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The HTTP client: one GET at a time for a URL, no redirects followed, no cookies, no proxies (those of the environment
 /// neither), every limit of [`FetchOptions`] held. Cheap to clone; clones share connections and the name cache.
@@ -69,14 +71,19 @@ impl Fetcher {
     /// # Errors
     /// Where `user_agent` or `contact` cannot stand in a header, or the client cannot be set up.
     pub fn new(options: &FetchOptions) -> Result<Self, FetcherError> {
+        Self::within(options, Places::fit(None, u64::MAX))
+    }
+
+    /// With as many connections kept and names looked up at once as there are places for.
+    pub(super) fn within(options: &FetchOptions, places: Places) -> Result<Self, FetcherError> {
         let headers = request_headers(options)?;
-        let client = Client::new(options).map_err(FetcherError::Setup)?;
+        let client = Client::new(options, places.lookups).map_err(FetcherError::Setup)?;
         Ok(Self {
             client,
             headers,
             // The length of URLs is the frontier's to bound.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
-            keeper: Arc::default(),
+            keeper: Arc::new(Keeper::new(places.kept)),
             options: Arc::new(options.clone()),
         })
     }
@@ -87,20 +94,29 @@ impl Fetcher {
     /// Where there is no response, or one that is not HTTP. Once there is a head, what came of the body is kept:
     /// [`Response::incomplete`].
     pub async fn fetch(&self, url: &str) -> Result<Response, FetchError> {
-        let url = self.check(url)?;
+        self.ask(Ask::whole(url)).await
+    }
+
+    /// As [`fetch`](Self::fetch), by what is asked for.
+    pub(super) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
+        let url = self.check(ask.url)?;
+        // Before any clock runs: who waits for a turn to look a name up has no fault of the host's.
+        self.client.expect(url.host(), ask.is_first_contact).await;
         let total = Clock { name: "total", length: self.options.total_timeout, from: Instant::now() };
         let mut dial = Dial::new();
-        let mut head = self.head(&url, &dial, total).await;
+        let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
+        let contact = Clock { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
+        let mut head = self.head(&url, &dial, contact).await;
         if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Incomplete) {
             // The server closed a kept connection just as it was used again: RFC 9110 section 9.2.2 lets the request be
             // repeated, and it is, once.
             dial = Dial::new();
-            head = self.head(&url, &dial, total).await;
+            head = self.head(&url, &dial, contact).await;
         }
         let sent_at = dial.sent_at();
         let head = head.map_err(|error| FetchError { sent_at, ..error })?;
         let mut response = self.read_head(&head, sent_at.unwrap_or(total.from))?;
-        response.incomplete = self.read_body(head, &mut response, total).await.err();
+        response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
         response.total = response.sent_at.elapsed();
         Ok(response)
     }
@@ -125,7 +141,8 @@ impl Fetcher {
             // The clock runs from when the request was sent; connecting has its own, which the client keeps.
             clock.from = dial.sent_at().unwrap_or_else(Instant::now);
             if clock.sooner(total).until() <= first.until() {
-                return Err(first.ran_out());
+                let failure = if dial.sent_at().is_some() { Failure::Timeout } else { Failure::Connect };
+                return Err(FetchError { failure, ..first.ran_out() });
             }
         }
     }
@@ -176,6 +193,7 @@ impl Fetcher {
                 .and_then(|value| retry_after(&value, Timestamp::now())),
             robots,
             body: Vec::new(),
+            body_bytes: 0,
             raw: false,
             wire_bytes: 0,
             truncated: false,
@@ -189,14 +207,20 @@ impl Fetcher {
 
     /// Reads until the end, a cap, a clock or an error; the connection is dropped unless it was the end. Of a response that
     /// is no page, a redirect or an error, a little is taken, and how it ends does not matter.
-    async fn read_body(&self, head: Head, response: &mut Response, total: Clock) -> Result<(), FetchError> {
+    async fn read_body(
+        &self,
+        head: Head,
+        response: &mut Response,
+        total: Clock,
+        ask: &mut Ask<'_>,
+    ) -> Result<(), FetchError> {
         let max_bytes = self.options.max_body_bytes;
         if (200..300).contains(&response.status) {
-            return self.read_page(head, response, total, max_bytes).await;
+            return self.read_page(head, response, total, max_bytes, ask).await;
         }
         let aside = Clock { name: "aside", length: ASIDE_TIME, from: Instant::now() };
         // What came of it is all there is to say of it.
-        let _ = self.read_page(head, response, aside.sooner(total), max_bytes.min(MAX_ASIDE)).await;
+        let _ = self.read_page(head, response, aside.sooner(total), max_bytes.min(MAX_ASIDE), ask).await;
         response.truncated = false;
         Ok(())
     }
@@ -205,8 +229,9 @@ impl Fetcher {
         &self,
         mut head: Head,
         response: &mut Response,
-        total: Clock,
+        mut total: Clock,
         max_bytes: usize,
+        ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
         let transfer_codings = transfer_codings(codings(head.headers(), &header::TRANSFER_ENCODING));
         if Decoder::new(transfer_codings.iter().copied(), 0).is_raw() {
@@ -216,8 +241,9 @@ impl Fetcher {
         }
         let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
         let mut decoder = Decoder::new(codings, max_bytes);
-        let begun = Instant::now();
+        let mut begun = Instant::now();
         let mut pieces = 0;
+        let mut is_decided = !ask.only_html;
         let result = loop {
             let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
             let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
@@ -227,12 +253,30 @@ impl Fetcher {
                 Ok(Err(error)) => break Err(FetchError::caused(Failure::Incomplete, error)),
                 Err(_) => break Err(clock.ran_out()),
             };
-            response.wire_bytes += piece.len() as u64;
+            let mut pushed = Ok(());
+            for part in decoder.parts(&piece) {
+                // Who waits for room has no fault of the host's: its clocks stand still.
+                let waited = ask.make_room(decoder.held() + decoder.growth(part)).await;
+                (begun, total.from) = (begun + waited, total.from + waited);
+                response.wire_bytes += part.len() as u64;
+                pushed = decoder.push(part, response.wire_bytes);
+                if !is_decided && decoder.bytes().len() >= SNIFFED {
+                    is_decided = true;
+                    let is_page = (200..300).contains(&response.status) && !decoder.is_raw();
+                    if !is_page || !is_html(response.content_type.as_deref(), decoder.bytes()) {
+                        decoder.only_count(SNIFFED);
+                    }
+                }
+                if pushed.is_err() || response.wire_bytes > max_bytes as u64 {
+                    break;
+                }
+            }
+            ask.make_room(decoder.held()).await;
             pieces += 1;
             if pieces > MANY_PIECES && response.wire_bytes < pieces * MIN_PIECE {
                 break Err(FetchError::new(Failure::BadResponse, "the body comes in crumbs"));
             }
-            match decoder.push(&piece, response.wire_bytes) {
+            match pushed {
                 Ok(()) if response.wire_bytes <= max_bytes as u64 => {}
                 Ok(()) | Err(Stop::Full) => {
                     response.truncated = true;
@@ -242,6 +286,7 @@ impl Fetcher {
             }
         };
         response.raw = decoder.is_raw();
+        response.body_bytes = decoder.produced() as u64;
         response.body = decoder.into_bytes();
         result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }
@@ -256,23 +301,7 @@ impl Fetcher {
     }
 }
 
-/// A limit on how long something may take.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    name: &'static str,
-    length: Duration,
-    from: Instant,
-}
-
 impl Clock {
-    fn until(self) -> Instant {
-        self.from + self.length.min(LONGEST)
-    }
-
-    fn sooner(self, other: Self) -> Self {
-        if other.until() < self.until() { other } else { self }
-    }
-
     fn ran_out(self) -> FetchError {
         FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
     }

@@ -1,14 +1,17 @@
-//! There and back: async workers that lease, fetch, parse and submit.
+//! There and back: a loop that leases, and tasks that fetch, parse and submit.
 
+mod ask;
 mod budget;
 mod carried;
 mod charset;
 mod client;
 mod clock;
 mod counts;
+mod deadline;
 mod decode;
 mod dial;
 mod disk;
+mod dispatch;
 mod document;
 mod fetch;
 mod fetch_error;
@@ -21,9 +24,11 @@ mod latency;
 mod legible;
 mod local;
 mod lookup;
+mod memory;
 mod options;
 mod output;
 mod parse;
+mod places;
 mod politeness;
 mod prescan;
 mod record;
@@ -31,6 +36,7 @@ mod resolve;
 mod response;
 mod resume;
 mod robots_tag;
+mod room;
 mod run;
 mod shared;
 mod sink;
@@ -55,6 +61,7 @@ pub(crate) use legible::is_unsafe;
 pub use lookup::look_up;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 pub use parse::{Link, LinkKind, Page, Reading, parse};
+pub use places::{Places, raise_open_files};
 pub use politeness::{PolitenessWatch, Violation};
 pub use record::{LinkCounts, PageRecord, Timings};
 pub use response::Response;

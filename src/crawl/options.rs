@@ -17,8 +17,12 @@ pub struct CrawlOptions {
     pub parse: ParseOptions,
     /// How its job is kept.
     pub job: JobOptions,
-    /// Fetches under way at once.
-    pub workers: usize,
+    /// Fetches under way at once, below 65,536; `None` takes as many as fit the open files that the system allows, up to 2,048.
+    /// Fewer than are asked for where open files or memory do not suffice, see [`Places`](super::Places).
+    pub workers: Option<usize>,
+    /// Bytes that bodies, decoded texts and links of pages in flight may take together; beyond, fetches and parses wait. A page
+    /// that needs more by itself passes alone.
+    pub memory: u64,
     /// Page records after which the crawl ends.
     pub max_pages: Option<u64>,
     /// Time after which the crawl ends.
@@ -32,7 +36,8 @@ impl Default for CrawlOptions {
             fetch: FetchOptions::default(),
             parse: ParseOptions::default(),
             job: JobOptions::default(),
-            workers: 64,
+            workers: None,
+            memory: 256 << 20,
             max_pages: None,
             max_duration: None,
         }
@@ -81,6 +86,8 @@ pub struct FetchOptions {
     pub connect_timeout: Duration,
     /// From the request sent to the response's head.
     pub first_byte_timeout: Duration,
+    /// Both together, of a host that has never answered: one that accepts and says nothing costs no more than this.
+    pub first_contact_timeout: Duration,
     /// Between two pieces of a body.
     pub idle_timeout: Duration,
     /// Bytes of a body a second, on the wire, on the average; a slower one is given up (HOSTILE.md H4).
@@ -105,6 +112,7 @@ impl Default for FetchOptions {
             contact: None,
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_secs(20),
+            first_contact_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(20),
             min_bytes_per_second: 256,
             rate_grace: Duration::from_secs(10),

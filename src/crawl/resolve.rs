@@ -1,10 +1,12 @@
+//! Names to addresses.
+
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::guard::is_global;
 use super::local::{is_shortage, shortage};
@@ -25,6 +27,9 @@ const MAX_NAMES: usize = 16_384;
 #[derive(Debug)]
 pub(super) struct Resolver {
     allow_private: bool,
+    /// Turns to look a name up. Those of hosts that nobody knows have their own: thousands that hang hold up no other.
+    strangers: Arc<Semaphore>,
+    acquaintances: Arc<Semaphore>,
     names: Mutex<AHashMap<Box<str>, Arc<OnceCell<Answer>>>>,
 }
 
@@ -52,16 +57,31 @@ pub(super) enum ResolveError {
 }
 
 impl Resolver {
-    pub(super) fn new(allow_private: bool) -> Self {
-        Self { allow_private, names: Mutex::default() }
+    /// With so many names looked up at once.
+    pub(super) fn new(allow_private: bool, lookups: usize) -> Self {
+        let turns = |turns: usize| Arc::new(Semaphore::new(turns.max(1)));
+        let strangers = turns(lookups - lookups / 4);
+        Self { allow_private, strangers, acquaintances: turns(lookups / 4), names: Mutex::default() }
+    }
+
+    /// Looks a name up ahead of its use, when its turn comes; an address is none.
+    pub(super) async fn expect(&self, host: &str, is_first_contact: bool) {
+        if host.trim_matches(['[', ']']).parse::<IpAddr>().is_err() {
+            self.answer(host, if is_first_contact { &self.strangers } else { &self.acquaintances }).await;
+        }
     }
 
     /// The addresses of `name`, at most 16, port 0; unless private ones are allowed, only global ones.
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
-        let cell = self.cell(name);
-        let answer = cell.get_or_init(|| self.look_up(name)).await;
-        let addresses = answer.addresses.as_ref().map_err(Clone::clone)?;
+        let answer = self.answer(name, &self.acquaintances).await;
+        let addresses = answer.get().map_or(Err(ResolveError::TimedOut), |answer| answer.addresses.clone())?;
         Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())
+    }
+
+    async fn answer(&self, name: &str, turns: &Arc<Semaphore>) -> Arc<OnceCell<Answer>> {
+        let cell = self.cell(name);
+        cell.get_or_init(|| self.look_up(name, turns)).await;
+        cell
     }
 
     /// The place of `name`'s answer, there already or still to come.
@@ -85,10 +105,18 @@ impl Resolver {
         cell
     }
 
-    async fn look_up(&self, name: &str) -> Answer {
-        let addresses = match tokio::time::timeout(TIMEOUT, tokio::net::lookup_host((name, 0))).await {
-            Ok(Ok(found)) => self.choose(found.map(|address| address.ip())),
-            Ok(Err(error)) => Err(failed(&error)),
+    async fn look_up(&self, name: &str, turns: &Arc<Semaphore>) -> Answer {
+        let turn = Arc::clone(turns).acquire_owned().await;
+        let asked = name.to_owned();
+        let looking = tokio::task::spawn_blocking(move || {
+            // The system's resolver cannot be called back: the turn is over when it returns, whoever still waits.
+            let _turn = turn;
+            (asked.as_str(), 0).to_socket_addrs()
+        });
+        let addresses = match tokio::time::timeout(TIMEOUT, looking).await {
+            Ok(Ok(Ok(found))) => self.choose(found.map(|address| address.ip())),
+            Ok(Ok(Err(error))) => Err(failed(&error)),
+            Ok(Err(panic)) => Err(ResolveError::Local(panic.to_string().into())),
             Err(_) => Err(ResolveError::TimedOut),
         };
         let ttl = match addresses {
@@ -140,9 +168,9 @@ mod tests {
     #[test]
     fn only_global_addresses_are_chosen() {
         let mixed = addresses(&["10.0.0.1", "8.8.8.8", "::1", "2606:4700::1111", "8.8.8.8"]);
-        let strict = Resolver::new(false);
+        let strict = Resolver::new(false, 4);
         assert_eq!(*strict.choose(mixed.iter().copied()).unwrap(), *addresses(&["8.8.8.8", "2606:4700::1111"]));
-        assert_eq!(Resolver::new(true).choose(mixed.iter().copied()).unwrap().len(), 4);
+        assert_eq!(Resolver::new(true, 4).choose(mixed.iter().copied()).unwrap().len(), 4);
         let private = addresses(&["10.0.0.1", "::1"]);
         assert_eq!(strict.choose(private.iter().copied()), Err(ResolveError::Private(private[1])));
         assert_eq!(strict.choose(std::iter::empty()), Err(ResolveError::Failed("no address".into())));
@@ -151,12 +179,12 @@ mod tests {
     #[test]
     fn a_name_of_many_addresses_is_cut() {
         let many = (0..10_000_u32).map(|number| IpAddr::from((0x0808_0000 + number).to_be_bytes()));
-        assert_eq!(Resolver::new(false).choose(many).unwrap().len(), MAX_ADDRESSES);
+        assert_eq!(Resolver::new(false, 4).choose(many).unwrap().len(), MAX_ADDRESSES);
     }
 
     #[test]
     fn the_cache_is_bounded_and_forgets() {
-        let resolver = Resolver::new(false);
+        let resolver = Resolver::new(false, 4);
         for number in 0..3 * MAX_NAMES {
             let cell = resolver.cell(&format!("host{number}.example"));
             let addresses = Err(ResolveError::TimedOut);

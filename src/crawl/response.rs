@@ -27,6 +27,9 @@ pub struct Response {
     /// The body, its codings undone, up to the cap. With another status than 2xx it is no page: no more than 64 KiB or a
     /// second of it is taken.
     pub body: Vec<u8>,
+    /// Bytes of the body, its content codings undone, up to the cap. A crawl keeps no more than the start of what it will not
+    /// read: then [`body`](Self::body) has fewer.
+    pub body_bytes: u64,
     /// The body is in a content coding that is not known, and not to be parsed.
     pub raw: bool,
     /// Bytes of the body on the wire, before its codings were undone.

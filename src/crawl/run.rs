@@ -9,7 +9,10 @@ use tokio::time::sleep;
 
 use super::budget::Budget;
 use super::carried::Carried;
+use super::dispatch::Dispatcher;
 use super::keeper::Keeper;
+use super::memory::Memory;
+use super::places::{self, Places};
 use super::skipped::SkipList;
 use super::worker::{Crew, Worker, lock};
 use super::{
@@ -23,7 +26,7 @@ use crate::frontier::{
 };
 use crate::job::checkpoint::CheckpointError;
 
-/// One run from seeds to drained: a frontier, its workers, and where their records go.
+/// One run from seeds to drained: a frontier, the tasks that fetch for it, and where their records go.
 ///
 /// [`new`](Self::new) makes one in memory; [`open`](Self::open) one that is kept in a job, and can be resumed.
 #[derive(Debug)]
@@ -32,6 +35,7 @@ pub struct Crawl<J: Journal = Arena> {
     pub(super) keeper: Option<Keeper>,
     skipped: Option<SkipList>,
     options: CrawlOptions,
+    places: Places,
 }
 
 /// A crawl in numbers that change: what a progress bar shows.
@@ -137,9 +141,12 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         options: &CrawlOptions,
         receipts: bool,
     ) -> Result<Self, CrawlError> {
+        places::check(options.workers, options.memory)?;
+        let places = Places::fit(options.workers, options.memory);
         let crew = Crew {
             frontier: SharedFrontier::new(frontier, clock),
-            fetcher: Fetcher::new(&options.fetch)?,
+            fetcher: Fetcher::within(&options.fetch, places)?,
+            memory: Memory::new(options.memory),
             parse: options.parse.clone(),
             pages: Budget::new(options.max_pages),
             politeness: Mutex::default(),
@@ -151,7 +158,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             receipts,
             warned_full: Once::new(),
         };
-        Ok(Self { crew: Arc::new(crew), keeper: None, skipped: None, options: options.clone() })
+        Ok(Self { crew: Arc::new(crew), keeper: None, skipped: None, options: options.clone(), places })
     }
 
     /// Takes a seed; where it is refused, says why.
@@ -191,6 +198,11 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         self.crew.frontier.gate()
     }
 
+    /// How many fetches, connections and lookups it will have at once.
+    pub fn places(&self) -> Places {
+        self.places
+    }
+
     /// A handle that stops this crawl.
     pub fn stop(&self) -> Stop {
         self.crew.stop.clone()
@@ -214,12 +226,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 (None, Some(error))
             }
         };
-        let mut workers = JoinSet::new();
-        for _ in 0..self.options.workers.max(1) {
-            let (crew, sink, skipped) = (Arc::clone(&self.crew), sink.clone(), self.skipped.clone());
-            workers.spawn(Worker { crew, sink, skipped }.work());
-        }
-        drop((sink, self.skipped.take()));
+        let worker = Worker { crew: Arc::clone(&self.crew), sink, skipped: self.skipped.take() };
         let deadline = self.options.max_duration.map(|longest| {
             let stop = self.stop();
             tokio::spawn(async move {
@@ -227,12 +234,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 stop.drain_because(FinishReason::MaxDuration);
             })
         });
-        while let Some(worker) = workers.join_next().await {
-            match worker {
+        // On a task of its own, which a thread of the runtime's pool wakes cheaply; it ends with this future.
+        let mut dispatching = JoinSet::new();
+        dispatching.spawn(Dispatcher::new(worker, self.places.fetches).run());
+        while let Some(ended) = dispatching.join_next().await {
+            match ended {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => storage_error = storage_error.or(Some(error)),
-                // Its lease went back when it unwound; the others carry on.
-                Err(panic) => tracing::error!(%panic, "a worker ended"),
+                Err(panic) => storage_error = storage_error.or(Some(io::Error::other(panic))),
             }
         }
         if let Some(deadline) = deadline {

@@ -69,7 +69,10 @@ impl<J: Journal> SharedFrontier<J> {
             let changed = self.inner.changed.notified();
             let next = self.lock().next(self.inner.clock.now())?;
             match next {
-                Next::Fetch(lease) => return Ok(Some(HeldLease { lease: Some(lease), frontier: self.clone() })),
+                Next::Fetch(lease) => {
+                    let dropped = Outcome::Failed(Failure::Lost);
+                    return Ok(Some(HeldLease { lease: Some(lease), frontier: self.clone(), dropped }));
+                }
                 Next::Wait(until) => {
                     let due = self.inner.clock.instant(until);
                     tokio::select! { () = changed => {} () = sleep_until(due.into()) => {} }
@@ -114,9 +117,17 @@ pub struct HeldLease<J: Journal = Arena> {
     /// Taken out when it is completed.
     lease: Option<Lease>,
     frontier: SharedFrontier<J>,
+    /// What it is completed with where nobody completes it.
+    dropped: Outcome,
 }
 
 impl<J: Journal> HeldLease<J> {
+    /// The same, and dropped without a panic it goes back to the head of its queue, as if it had not been lent.
+    pub(super) fn releasing(mut self) -> Self {
+        self.dropped = Outcome::Released;
+        self
+    }
+
     /// Queues what the page brought and takes the lease back, under one lock: the frontier is never drained in between.
     ///
     /// # Errors
@@ -178,7 +189,10 @@ impl<J: Journal> Deref for HeldLease<J> {
 
 impl<J: Journal> Drop for HeldLease<J> {
     fn drop(&mut self) {
+        let lost = Outcome::Failed(Failure::Lost);
+        let dropped = std::mem::replace(&mut self.dropped, Outcome::Released);
+        let outcome = if std::thread::panicking() { lost } else { dropped };
         // A failing journal is reported by the next call that can report it.
-        let _ = self.give_back(Vec::new(), Outcome::Failed(Failure::Lost), None, || {});
+        let _ = self.give_back(Vec::new(), outcome, None, || {});
     }
 }

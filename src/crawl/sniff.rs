@@ -1,5 +1,5 @@
 /// Bytes looked at (WHATWG MIME Sniffing, "resource header").
-const HEAD: usize = 1445;
+pub(super) const SNIFFED: usize = 1445;
 
 /// What HTML starts with, behind white space; a space or `>` must follow, but for the comment.
 const HTML: [&str; 17] = [
@@ -63,7 +63,7 @@ pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     }
     let unhelpful = !essence.contains('/')
         || is(&["*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"]);
-    unhelpful && begins_as_html(&body[..body.len().min(HEAD)])
+    unhelpful && begins_as_html(&body[..body.len().min(SNIFFED)])
 }
 
 fn begins_as_html(head: &[u8]) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::legible::legible;
+use super::memory::Share;
 use super::skipped::Skips;
 use super::{EncodingSource, PageRecord, ParseOptions, Response, Timings, is_html, parse};
 use crate::address::{BaseUrl, CanonicalUrl};
@@ -10,6 +11,9 @@ use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal};
 
 /// Larger bodies are parsed off the worker's thread: at about 40 MB/s, this many bytes take some three milliseconds.
 const INLINE_BODY: usize = 128 * 1024;
+
+/// Bytes that the links of a page may take, resolved: a short link on a page with a long address is as long as that.
+const MAX_LINKS: usize = 8 << 20;
 
 /// One fetch, as the frontier sees it (how it ended, what it found) and as the output does (its record).
 #[derive(Debug)]
@@ -35,11 +39,12 @@ impl Visit {
         gate: &Arc<Gate>,
         options: &ParseOptions,
         skips: Skips,
+        share: &mut Share,
     ) -> Self {
         let record = PageRecord {
             status: Some(response.status),
             content_type: response.content_type.as_deref().map(legible),
-            bytes: response.body.len() as u64,
+            bytes: response.body_bytes,
             wire_bytes: response.wire_bytes,
             truncated: response.truncated,
             timings: Timings {
@@ -54,7 +59,7 @@ impl Visit {
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(lease, gate, &base, location);
         } else if lease.kind() == LeaseKind::Page && (200..300).contains(&response.status) {
-            visit.read(lease, response, gate, base, options).await;
+            visit.read(lease, response, gate, base, options, share).await;
         }
         visit
     }
@@ -87,20 +92,33 @@ impl Visit {
         gate: &Arc<Gate>,
         base: BaseUrl,
         options: &ParseOptions,
+        share: &mut Share,
     ) {
         if response.raw || !is_html(response.content_type.as_deref(), &response.body) {
             return;
         }
         let (gate, options) = (Arc::clone(gate), options.clone());
-        let large = response.body.len() > INLINE_BODY;
+        let body = response.body.len();
+        let large = body > INLINE_BODY;
         let (skips, depth) = (std::mem::take(&mut self.skips), lease.depth().saturating_add(1));
         let read = move || Reading::of(&response, &base, &gate, &options, (skips, depth));
-        let reading = if large { tokio::task::spawn_blocking(read).await.ok() } else { Some(read()) };
+        let reading = if large {
+            let reader = share.memory().reader(body).await;
+            let read = move || {
+                // Until all else is given back.
+                let _reader = reader;
+                read()
+            };
+            tokio::task::spawn_blocking(read).await.ok()
+        } else {
+            Some(read())
+        };
         let Some(reading) = reading else {
             // The parser panicked; the page is recorded with what is known of it.
             self.record.error = Some(Failure::Lost.name().to_owned());
             return;
         };
+        share.resize(reading.bytes as u64).await;
         self.record.encoding = Some(reading.encoding.0.to_owned());
         self.record.encoding_source = Some(reading.encoding.1.name().to_owned());
         self.record.title = reading.title;
@@ -118,6 +136,8 @@ struct Reading {
     encoding: (&'static str, EncodingSource),
     title: Option<String>,
     links: Vec<CanonicalUrl>,
+    /// Bytes that the links take, at most.
+    bytes: usize,
     /// Links that cannot or must not be followed, counted at the gate.
     refused: u32,
     /// Those, as far as they are listed.
@@ -145,7 +165,14 @@ impl Reading {
             skips.add_untold(refusal, times, depth);
             refused += times;
         }
+        let mut bytes = 0;
         for link in &page.links {
+            if bytes > MAX_LINKS {
+                gate.refuse(Refusal::TooManyLinks);
+                refused += 1;
+                skips.add(Refusal::TooManyLinks, &link.href, depth);
+                continue;
+            }
             if page_nofollow || (options.nofollow && link.nofollow) {
                 gate.refuse(Refusal::Nofollow);
                 refused += 1;
@@ -156,14 +183,17 @@ impl Reading {
                 continue;
             }
             match gate.join(&base, &link.href) {
-                Ok(url) => links.push(url),
+                Ok(url) => {
+                    bytes += size_of::<Found>() + 2 * url.wire().len();
+                    links.push(url);
+                }
                 Err(refusal) => {
                     refused += 1;
                     skips.add(refusal, &link.href, depth);
                 }
             }
         }
-        Self { encoding: (page.encoding, page.encoding_source), title: page.title, links, refused, skips }
+        Self { encoding: (page.encoding, page.encoding_source), title: page.title, links, bytes, refused, skips }
     }
 }
 

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 
 use futures_util::FutureExt;
 
+use super::ask::Ask;
 use super::budget::Budget;
 use super::carried::Carried;
+use super::memory::{Memory, Share};
 use super::sink::{Slot, line};
 use super::skipped::{SkipList, Skips};
 use super::visit::Visit;
@@ -16,11 +18,13 @@ use super::{
 use crate::frontier::{Admission, Admitted, Completion, Failure, Found, Frontier, Journal, Lease, LeaseKind, Refusal};
 use crate::seen::OnFull;
 
-/// What all workers of a crawl share.
+/// What all tasks of a crawl share.
 #[derive(Debug)]
 pub(super) struct Crew<J: Journal> {
     pub(super) frontier: SharedFrontier<J>,
     pub(super) fetcher: Fetcher,
+    /// What pages in flight may take.
+    pub(super) memory: Memory,
     pub(super) parse: ParseOptions,
     pub(super) pages: Budget,
     pub(super) politeness: Mutex<PolitenessWatch>,
@@ -39,7 +43,18 @@ pub(super) struct Crew<J: Journal> {
     pub(super) warned_full: Once,
 }
 
-/// One worker: leases, fetches, parses, submits.
+/// How a task ended that had a lease to see to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With a page record.
+    Recorded,
+    /// For want of something of this machine's: its lease went back as it was.
+    Released,
+    /// Without a page record: it was a robots.txt, or will be tried again.
+    Unrecorded,
+}
+
+/// What each task does with its lease: fetch, parse, submit.
 #[derive(Debug)]
 pub(super) struct Worker<J: Journal> {
     pub(super) crew: Arc<Crew<J>>,
@@ -100,46 +115,36 @@ impl<J: Journal> Crew<J> {
 }
 
 impl<J: Journal> Worker<J> {
-    /// Works until nothing is left, the pages are used up, or the crawl is stopped.
-    pub(super) async fn work(self) -> io::Result<()> {
-        let worked = self.keep_working().await;
-        if worked.is_err() {
-            self.crew.break_off(FinishReason::StorageFailed);
-        }
-        worked
-    }
-
-    async fn keep_working(&self) -> io::Result<()> {
-        loop {
-            let next = async {
-                let Some(page) = self.crew.pages.reserve().await else { return Ok(None) };
-                Ok::<_, io::Error>(self.crew.frontier.lease().await?.map(|lease| (lease, page)))
-            };
-            let next = tokio::select! {
-                biased;
-                () = self.crew.stop.draining() => return Ok(()),
-                next = next => next?,
-            };
-            self.list_dropped().await;
-            let Some((lease, page)) = next else {
-                self.crew.pages.close();
-                return Ok(());
-            };
-            // A panic is this page's failure, not the crawl's.
-            let visit = tokio::select! {
-                biased;
-                () = self.crew.stop.stopping() => return Ok(()),
-                visit = AssertUnwindSafe(self.visit(&lease)).catch_unwind() => visit,
-            };
-            let visit = visit.unwrap_or_else(|_| Visit::failed(&lease, Failure::Lost, self.crew.frontier.gate()));
-            if self.settle(lease, visit).await? {
-                page.spend();
-            }
+    /// Fetches what was lent, and sees to what comes of it.
+    pub(super) async fn see_to(&self, lease: HeldLease<J>) -> io::Result<Ended> {
+        // A panic is this page's failure, not the crawl's.
+        let mut share = self.crew.memory.share();
+        let visit = AssertUnwindSafe(self.visit(&lease, &mut share)).catch_unwind().await;
+        let lost = |_| Some(Visit::failed(&lease, Failure::Lost, self.crew.frontier.gate()));
+        match visit.unwrap_or_else(lost) {
+            Some(visit) => self.settle(lease, visit).await,
+            None => Ok(Ended::Released),
         }
     }
 
-    async fn visit(&self, lease: &Lease) -> Visit {
-        let fetched = self.crew.fetcher.fetch(lease.url()).await;
+    /// What came of the request; `None` where this machine lacked what it takes to ask, which is nobody's fault but its own.
+    async fn visit(&self, lease: &Lease, share: &mut Share) -> Option<Visit> {
+        let fetched = self
+            .crew
+            .fetcher
+            .ask(Ask {
+                url: lease.url(),
+                is_first_contact: is_first_contact(lease),
+                only_html: lease.kind() == LeaseKind::Page,
+                share: Some(share),
+            })
+            .await;
+        if let Err(error) = &fetched
+            && error.is_local
+        {
+            tracing::debug!(url = lease.url(), %error, "not asked");
+            return None;
+        }
         let clock = self.crew.frontier.clock();
         let sent_at = fetched.as_ref().map_or_else(|error| error.sent_at, |response| Some(response.sent_at));
         let sent_at = sent_at.map(|instant| clock.timestamp(instant));
@@ -153,22 +158,22 @@ impl<J: Journal> Worker<J> {
             }
             Ok(response) => {
                 let skips = Skips::of(self.skipped.as_ref(), lease);
-                Visit::answered(lease, response, self.crew.frontier.gate(), &self.crew.parse, skips).await
+                Visit::answered(lease, response, self.crew.frontier.gate(), &self.crew.parse, skips, share).await
             }
         };
         visit.record.fetched_at = sent_at.unwrap_or_else(|| clock.now()).to_string();
-        visit
+        Some(visit)
     }
 
-    /// Links through the gate, lease back, numbers counted, record out; whether a page record was written.
-    async fn settle(&self, lease: HeldLease<J>, visit: Visit) -> io::Result<bool> {
+    /// Links through the gate, lease back, numbers counted, record out.
+    async fn settle(&self, lease: HeldLease<J>, visit: Visit) -> io::Result<Ended> {
         // A place in the output first: from the gate on, nothing waits.
         let slot = match lease.kind() {
             LeaseKind::Robots => None,
             LeaseKind::Page => {
                 let Some(slot) = self.sink.reserve().await else {
                     self.crew.break_off(FinishReason::SinkFailed);
-                    return Ok(false);
+                    return Ok(Ended::Unrecorded);
                 };
                 Some(slot)
             }
@@ -182,13 +187,13 @@ impl<J: Journal> Worker<J> {
             }
             crossed
         };
-        let (is_recorded, skips) = crossed?;
+        let (ended, skips) = crossed?;
         self.list(skips).await;
-        Ok(is_recorded)
+        Ok(ended)
     }
 
-    /// Lists what robots.txt turned away while this worker waited for a lease.
-    async fn list_dropped(&self) {
+    /// Lists what robots.txt turned away while a lease was waited for.
+    pub(super) async fn list_dropped(&self) {
         let Some(list) = &self.skipped else { return };
         let (dropped, further) = self.crew.frontier.with(Frontier::take_dropped);
         self.list(Skips::dropped(list, dropped, further)).await;
@@ -202,7 +207,7 @@ impl<J: Journal> Worker<J> {
         }
     }
 
-    fn cross(&self, lease: HeldLease<J>, mut visit: Visit, slot: Option<Slot<'_>>) -> io::Result<(bool, Skips)> {
+    fn cross(&self, lease: HeldLease<J>, mut visit: Visit, slot: Option<Slot<'_>>) -> io::Result<(Ended, Skips)> {
         let gate = self.crew.frontier.gate();
         let found = std::mem::take(&mut visit.found);
         let named = |found: &Found| (found.url.wire().to_owned(), found.depth);
@@ -237,8 +242,14 @@ impl<J: Journal> Worker<J> {
             }
         };
         lock(&self.crew.tally).record(kind, completion, &visit.record);
-        Ok((completion == Completion::Done && kind == LeaseKind::Page, visit.skips))
+        let is_recorded = completion == Completion::Done && kind == LeaseKind::Page;
+        Ok((if is_recorded { Ended::Recorded } else { Ended::Unrecorded }, visit.skips))
     }
+}
+
+/// Whether nothing is known of the host that is asked.
+fn is_first_contact(lease: &Lease) -> bool {
+    lease.kind() == LeaseKind::Robots
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

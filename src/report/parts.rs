@@ -113,7 +113,7 @@ impl From<&CrawlOptions> for Settings {
             max_depth: frontier.scope.max_depth,
             max_pages: options.max_pages,
             max_duration_ms: options.max_duration.map(millis),
-            workers: options.workers as u64,
+            workers: options.workers.unwrap_or_default() as u64,
             host_delay_ms: millis(frontier.politeness.host_delay),
             seen_layout: frontier.seen.layout.to_string(),
             user_agent: options.fetch.user_agent.clone(),

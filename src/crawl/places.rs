@@ -1,0 +1,147 @@
+//! Open files: how many this process may have, and how a crawl shares them out.
+
+use super::CrawlError;
+use crate::frontier::FrontierError;
+
+/// Descriptors that are not for connections: journal, output, checkpoints, seen files, the runtime's own, the command's streams.
+const RESERVED: u64 = 64;
+/// Descriptors that are counted on where the system does not say.
+#[cfg(not(unix))]
+const UNKNOWN: u64 = 1024;
+/// Fetches at once where nobody says how many: thousands of hosts that do not answer hold up nobody.
+const FETCHES: u64 = 2048;
+/// Fetches at once that nobody may exceed.
+const MOST_FETCHES: usize = 65_536;
+/// Memory that each fetch is counted with: its task, its connection's buffers, the start of its body.
+const FETCH_MEMORY: u64 = 64 << 10;
+/// The least that pages in flight may take.
+const LEAST_MEMORY: u64 = 1 << 20;
+/// Idle connections that are kept at most: each has its buffers.
+const KEPT: u64 = 4096;
+/// Names that are looked up at once at most: each takes a thread, and a descriptor or two.
+const LOOKUPS: u64 = 256;
+
+/// How many fetches, idle connections and lookups a crawl has at once, by the open files that this process may have and the
+/// memory that the crawl may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Places {
+    /// Open files that the system allows.
+    pub open_files: u64,
+    /// Fetches under way at once.
+    pub fetches: usize,
+    /// Connections kept open without use.
+    pub kept: usize,
+    /// Names being looked up.
+    pub lookups: usize,
+    /// Fetches at once that were asked for, or would be the default on a machine with open files and memory enough.
+    pub wanted: usize,
+}
+
+impl Places {
+    /// For so many fetches at once as are wanted; `None` takes as many as fit.
+    pub(super) fn fit(wanted: Option<usize>, memory: u64) -> Self {
+        Self::share(open_files(), wanted, memory)
+    }
+
+    fn share(open_files: u64, wanted: Option<usize>, memory: u64) -> Self {
+        let usable = open_files.saturating_sub(RESERVED).max(8);
+        let by_memory = (memory / FETCH_MEMORY).max(1);
+        let (asked, most) = match wanted {
+            Some(wanted) => (wanted as u64, usable * 3 / 4),
+            None => (FETCHES, usable * 2 / 5),
+        };
+        let fetches = asked.min(most).min(by_memory).max(1);
+        // A host of two families of addresses is dialed twice at once, now and then.
+        let kept = usable.saturating_sub(fetches + fetches / 4).min(KEPT);
+        let lookups = (usable / 16).clamp(1, LOOKUPS);
+        let count = |places: u64| usize::try_from(places).unwrap_or(usize::MAX);
+        Self { open_files, fetches: count(fetches), kept: count(kept), lookups: count(lookups), wanted: count(asked) }
+    }
+
+    /// Whether there are fewer fetches at once than were wanted.
+    pub fn is_short(&self) -> bool {
+        self.fetches < self.wanted
+    }
+}
+
+/// Refuses what would fetch nothing, or what no machine would bear.
+pub(super) fn check(workers: Option<usize>, memory: u64) -> Result<(), CrawlError> {
+    let (option, value, reason) = match workers {
+        Some(0) => ("crawl.workers", 0, "is at least 1: nothing would be fetched"),
+        Some(workers @ MOST_FETCHES..) => {
+            ("crawl.workers", workers as u64, "is below 65,536: each fetch takes an open file, a port and memory")
+        }
+        _ if memory < LEAST_MEMORY => ("crawl.memory", memory, "is at least 1 MiB: pages would wait for each other"),
+        _ => return Ok(()),
+    };
+    Err(FrontierError::Option { option, value: value.to_string(), reason: reason.to_owned() }.into())
+}
+
+/// Raises the number of open files that the system allows this process to as many as it may ask for. What the number is then.
+pub fn raise_open_files() -> u64 {
+    raise();
+    open_files()
+}
+
+#[cfg(unix)]
+fn raise() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        // Refused by systems that have another bound than they name: then it stays as it was.
+        let _refused = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
+#[cfg(not(unix))]
+fn raise() {}
+
+#[cfg(unix)]
+fn open_files() -> u64 {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+#[cfg(not(unix))]
+fn open_files() -> u64 {
+    UNKNOWN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: u64 = 256 << 20;
+
+    #[test]
+    fn what_is_shared_out_is_there() {
+        for open_files in [0, 16, 64, 100, 256, 1024, 4096, 20_000, 1 << 20, u64::MAX] {
+            for wanted in [None, Some(1), Some(64), Some(3_000), Some(50_000)] {
+                let places = Places::share(open_files, wanted, MEMORY);
+                let taken = places.fetches + places.fetches / 4 + places.kept;
+                assert!(taken as u64 <= open_files.saturating_sub(RESERVED).max(8), "{places:?}");
+                assert!(places.fetches >= 1 && places.lookups >= 1, "{places:?}");
+                assert_eq!(places.is_short(), places.fetches < wanted.unwrap_or(2048), "{places:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_machine_of_today_has_room_for_thousands() {
+        let places = Places::share(20_000, None, MEMORY);
+        assert_eq!((places.fetches, places.kept, places.lookups), (2048, 4096, 256));
+        let places = Places::share(1024, None, MEMORY);
+        assert_eq!((places.fetches, places.kept, places.lookups), (384, 480, 60));
+        let places = Places::share(256, Some(64), MEMORY);
+        assert_eq!((places.fetches, places.kept, places.lookups), (64, 112, 12));
+        assert_eq!(Places::share(1 << 20, Some(50_000), MEMORY).fetches, 4096, "memory is a bound too");
+    }
+
+    #[test]
+    fn none_and_too_many_are_refused() {
+        let is_taken = |workers, memory| check(workers, memory).is_ok();
+        assert!(is_taken(None, MEMORY) && is_taken(Some(1), MEMORY) && is_taken(Some(MOST_FETCHES - 1), MEMORY));
+        assert!(!is_taken(Some(0), MEMORY) && !is_taken(Some(99_999_999), MEMORY) && !is_taken(None, 1000));
+    }
+}

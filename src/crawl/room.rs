@@ -1,0 +1,101 @@
+//! How many fetches may be under way at once: fewer for a while when the machine has run short.
+
+use std::time::{Duration, Instant};
+
+/// The first pause after a shortage; it doubles with each in a row.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Room for fetches. A shortage of descriptors, ports or buffers takes a quarter of what is under way, and everybody pauses;
+/// each round of fetches that end well gives an eighth back.
+#[derive(Debug)]
+pub(super) struct Room {
+    most: usize,
+    size: usize,
+    /// Fetches that ended well since the size last changed.
+    well: usize,
+    pause: Duration,
+    until: Option<Instant>,
+}
+
+impl Room {
+    pub(super) fn new(most: usize) -> Self {
+        let most = most.max(1);
+        Self { most, size: most, well: 0, pause: PAUSE, until: None }
+    }
+
+    /// Fetches at once.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Until when nothing new is to be begun, if that is later than now.
+    pub(super) fn paused(&self, now: Instant) -> Option<Instant> {
+        self.until.filter(|until| *until > now)
+    }
+
+    /// A fetch ended for want of something of the machine's, with so many others still under way. Those that fail within one
+    /// pause count as one.
+    pub(super) fn ran_short(&mut self, in_flight: usize, now: Instant) {
+        if self.paused(now).is_some() {
+            return;
+        }
+        self.size = (in_flight - in_flight / 4).clamp(1, self.size);
+        self.well = 0;
+        self.until = Some(now + self.pause);
+        tracing::warn!(at_once = self.size, "short of open files, ports or buffers: fetching less at once for a while");
+        self.pause = (self.pause * 2).min(LONGEST);
+    }
+
+    /// A fetch ended as it should, whatever came of it.
+    pub(super) fn ended_well(&mut self) {
+        if self.size == self.most {
+            return;
+        }
+        self.well += 1;
+        if self.well >= self.size {
+            self.size = (self.size + self.size.div_ceil(8)).min(self.most);
+            self.well = 0;
+            self.pause = PAUSE;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_takes_a_quarter_once_and_time_gives_it_back() {
+        let start = Instant::now();
+        let mut room = Room::new(100);
+        for _ in 0..100 {
+            room.ran_short(80, start);
+        }
+        assert_eq!((room.size(), room.paused(start)), (60, Some(start + PAUSE)));
+        let later = start + PAUSE;
+        assert_eq!(room.paused(later), None);
+        room.ran_short(0, later);
+        assert_eq!((room.size(), room.paused(later)), (1, Some(later + 2 * PAUSE)), "and never none at all");
+        let sizes: Vec<_> = (0..500)
+            .map(|_| {
+                room.ended_well();
+                room.size()
+            })
+            .collect();
+        assert!(sizes.is_sorted() && sizes[0] == 2 && sizes[499] == 100, "{sizes:?}");
+    }
+
+    #[test]
+    fn pauses_grow_and_are_bounded() {
+        let mut room = Room::new(8);
+        let mut now = Instant::now();
+        for _ in 0..20 {
+            room.ran_short(4, now);
+            now = room.paused(now).unwrap();
+        }
+        room.ran_short(4, now);
+        assert_eq!(room.paused(now), Some(now + LONGEST));
+    }
+}
