@@ -677,6 +677,8 @@ async fn all_names_can_lead_to_one_address() {
     let fetcher = Fetcher::new(&options).unwrap();
     assert_eq!(fetcher.fetch("http://a.example/").await.unwrap().body, b"a.example");
     assert_eq!(fetcher.fetch("http://b.example/").await.unwrap().body, b"b.example");
+    // No punycode, and an address all the same.
+    assert_eq!(fetcher.fetch("http://XN--a.example/").await.unwrap().body, b"xn--a.example");
     let port = site.address.port();
     let named = fetcher.fetch(&format!("http://c.example:{port}/")).await.unwrap();
     assert_eq!(named.body, format!("c.example:{port}").into_bytes());

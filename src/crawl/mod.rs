@@ -57,6 +57,7 @@ pub use finish::FinishReason;
 pub use guard::is_global;
 pub use keeper::CheckpointCosts;
 pub use latency::Latencies;
+#[cfg(feature = "cli")]
 pub(crate) use legible::is_unsafe;
 pub use lookup::look_up;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
