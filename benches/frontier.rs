@@ -137,7 +137,7 @@ impl Cycle {
             match self.frontier.next(self.now).expect("memory") {
                 Next::Fetch(lease) => return Some(lease),
                 Next::Wait(until) => self.now = until,
-                Next::Busy | Next::Drained => return None,
+                Next::GiveUp(_) | Next::Busy | Next::Drained => return None,
             }
         }
     }

@@ -44,7 +44,7 @@ fn crawl(web: SocketAddr, directory: &Path, pages: usize) -> Result<Vec<String>,
                         frontier.links(&lease, web::hrefs(&body), now())?;
                         Outcome::response(&lease, status, body.as_bytes())
                     }
-                    Err(_) => Outcome::Failed(Failure::Connect),
+                    Err(_) => Outcome::Failed(Failure::Connect.into()),
                 };
                 if lease.kind() == LeaseKind::Page {
                     fetched.push(lease.url().to_owned());
@@ -54,6 +54,10 @@ fn crawl(web: SocketAddr, directory: &Path, pages: usize) -> Result<Vec<String>,
                 frontier.flush(now())?;
             }
             Next::Wait(until) => thread::sleep(until.since(now())),
+            Next::GiveUp(lease) => {
+                eprintln!("{}: {}", lease.url(), lease.trouble().map_or_else(String::new, ToString::to_string));
+                frontier.complete(lease, Outcome::GivenUp, now())?;
+            }
             Next::Busy | Next::Drained => break,
         }
     }

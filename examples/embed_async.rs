@@ -59,7 +59,7 @@ async fn work(frontier: Shared, web: SocketAddr) -> std::io::Result<()> {
                 frontier.with(|all| all.links(&lease, web::hrefs(&body), now))?;
                 Outcome::response(&lease, status, body.as_bytes())
             }
-            Err(_) => Outcome::Failed(Failure::Connect),
+            Err(_) => Outcome::Failed(Failure::Connect.into()),
         };
         lease.complete(Vec::new(), outcome)?;
         frontier.with(|all| all.flush(now))?;

@@ -26,6 +26,8 @@ const JOB: u64 = 77;
 const KEY: FingerprintKey = FingerprintKey::from_u64(7);
 /// Pages of the web that is crawled; as many more are linked to by none, and some of them scheduled.
 const PAGES: u64 = 40;
+/// What the numbers of the dead host's pages begin at in the records: each is given up, with a record.
+const DEAD: u64 = 1000;
 static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
     let canonicalizer = Canonicalizer::new(&options().keys);
     (0..2 * PAGES).map(|page| canonicalizer.canonicalize(&url(page)).unwrap().fingerprint(KEY)).collect()
@@ -65,6 +67,7 @@ fn pages() -> BTreeSet<u64> {
     let later = found.iter().filter_map(|page| later(*page)).map(|(page, _)| page);
     let later: Vec<_> = later.filter(|page| !is_disallowed(*page)).collect();
     found.extend(later);
+    found.extend((0..3).map(|page| DEAD + page));
     found
 }
 
@@ -170,7 +173,7 @@ impl Crawl {
     /// Does the next thing; `false` where there is none.
     fn step(&mut self, output: &mut Output) -> io::Result<bool> {
         match self.frontier.next(self.now)? {
-            Next::Fetch(lease) => self.visit(lease, output)?,
+            Next::Fetch(lease) | Next::GiveUp(lease) => self.visit(lease, output)?,
             Next::Wait(until) => self.now = self.now.max(until),
             Next::Busy => panic!("nothing is lent out"),
             Next::Drained => return Ok(false),
@@ -180,12 +183,18 @@ impl Crawl {
 
     fn visit(&mut self, lease: Lease, output: &mut Output) -> io::Result<()> {
         let robots = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2";
-        self.asked.borrow_mut().ask(&lease, self.now);
+        if lease.trouble().is_none() {
+            self.asked.borrow_mut().ask(&lease, self.now);
+        }
         let path = lease.url().rsplit('/').next().unwrap_or_default();
         let page = path.split('?').next().and_then(|page| page.parse().ok());
         let mut record = None;
         let outcome = match page {
-            _ if is_dead(&lease) => Outcome::Failed(Failure::Timeout),
+            Some(page) if lease.trouble().is_some() => {
+                record = Some(format!("{}\n", DEAD + page));
+                Outcome::GivenUp
+            }
+            _ if is_dead(&lease) => Outcome::Failed(Failure::Timeout.into()),
             Some(page) if lease.kind() == LeaseKind::Page => {
                 if page % 13 == 5 && lease.attempt() == 1 {
                     Outcome::response(&lease, 503, b"")
@@ -207,12 +216,15 @@ impl Crawl {
         };
         let record = record.as_ref().map(String::as_bytes);
         let asked = (lease.host_key().to_string(), lease.kind());
+        let is_given_up = lease.trouble().is_some();
         let completion = self.frontier.complete_with(lease, outcome, record, self.now)?;
         if let (Completion::Done, Some(record)) = (completion, record) {
             output.bytes.extend_from_slice(record);
         }
         self.frontier.flush(self.now)?;
-        self.asked.borrow_mut().answer(asked, self.keep_journal, self.now);
+        if !is_given_up {
+            self.asked.borrow_mut().answer(asked, self.keep_journal, self.now);
+        }
         Ok(())
     }
 
@@ -578,7 +590,7 @@ fn every_flipped_bit_of_the_hosts_that_left_is_named_and_nothing_is_lost() {
 /// Once the journal was thinned out, it cannot do without them.
 #[test]
 fn hosts_that_left_and_cannot_be_read_are_refused_where_nothing_else_has_them() {
-    let sitting = stopped_after(&[60, 1, 1], 1, false);
+    let sitting = stopped_after(&[63, 1, 1], 1, false);
     let [newest, before] = files(&sitting);
     let number = |name: &str| name.rsplit('-').next().unwrap().parse::<u64>().ok();
     let world = sitting.storage.world().after_kill();

@@ -279,7 +279,7 @@ fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
     let desk = Desk::new();
     let (short, long) = (desk.run(&["-h"]), desk.run(&["--help"]));
     assert_eq!((short.code, long.code), (Some(0), Some(0)));
-    assert!(short.out.lines().count() <= 48, "{}", short.out);
+    assert!(short.out.lines().count() <= 50, "{}", short.out);
     for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "130  ", "143  "] {
         assert!(long.out.contains(&format!("\n  {code}")), "{code}");
     }

@@ -65,7 +65,7 @@ impl World {
             };
             let body = web.iter().find(|(url, _)| *url == lease.url()).map(|(_, body)| *body);
             let outcome = match body {
-                Some(None) => Outcome::Failed(Failure::Connect),
+                Some(None) => Outcome::Failed(Failure::Connect.into()),
                 Some(Some(body)) => {
                     if lease.kind() == LeaseKind::Page {
                         self.frontier.links(&lease, body.split_whitespace(), self.now).unwrap();
@@ -239,7 +239,8 @@ fn who_failed_waits_with_its_tries() {
     let mut world = World::of("https://example.org/");
     world.answer(&[("https://example.org/robots.txt", Some("")), ("https://example.org/", None)], 2);
     let verdict = world.verdict("https://example.org/");
-    assert!(verdict.starts_with("waiting: tried once; its host may be asked at "), "{verdict}");
+    assert!(verdict.starts_with("waiting: its host may be asked at "), "{verdict}");
+    assert!(verdict.ends_with("; it failed: connect"), "{verdict}");
     let host = world.kept("https://example.org/").host.unwrap();
     assert_eq!((host.failures, host.is_retired), (1, false));
 }
@@ -272,15 +273,27 @@ fn robots_that_are_ignored_refuse_nothing() {
 }
 
 #[test]
-fn a_retired_host_is_told_with_its_failures() {
-    let mut world = World::of("https://example.org/");
-    world.answer(&[("https://example.org/robots.txt", None)], 3);
-    let retired = "not fetched: its host is not asked any more: https://example.org failed 3 times in a row";
-    assert_eq!(world.verdict("https://example.org/"), retired);
-    // Found later, it is refused, and the journal has nothing of it.
+fn an_unreachable_host_is_told_with_its_failures() {
+    let mut world = World::new(|options| options.politeness.patience = Duration::from_secs(9999));
+    world.seed("https://example.org/");
+    world.answer(&[("https://example.org/robots.txt", None)], 8);
+    let unreachable =
+        "not fetched: https://example.org is unreachable, failed 8 times in a row: connect; a resume asks it again";
+    assert_eq!(world.verdict("https://example.org/"), unreachable);
+    // Given up, and found later.
+    let Next::GiveUp(lease) = world.frontier.next(world.now).unwrap() else { panic!("its host is retired") };
+    world.frontier.complete(lease, Outcome::GivenUp, world.now).unwrap();
+    assert_eq!(world.verdict("https://example.org/"), unreachable);
     assert_eq!(world.frontier.seed("https://example.org/late", world.now).unwrap(), None);
     world.checkpoint();
-    assert_eq!(world.verdict("https://example.org/late"), retired);
+    assert_eq!(world.verdict("https://example.org/late"), unreachable);
+    // Asked again, both wait.
+    assert_eq!(world.frontier.ask_again(world.now).unwrap(), 1);
+    let waiting = world.verdict("https://example.org/");
+    assert!(
+        waiting.starts_with("waiting: 1 more of its host go first; its host may be asked, for robots.txt first, at "),
+        "{waiting}"
+    );
 }
 
 #[test]
@@ -496,7 +509,9 @@ mod command {
             "fetched: 200".to_owned(),
             "fetched: 404".to_owned(),
             "not fetched: robots.txt disallows it: Disallow: /private/".to_owned(),
-            format!("not fetched: its host is not asked any more: http://{closed} failed 3 times in a row"),
+            format!(
+                "not fetched: http://{closed} is unreachable, failed 8 times in a row: Connection refused (os error 111); a resume asks it again"
+            ),
             "never found, or only where links are not followed".to_owned(),
             "refused: out_of_scope (scope.kind = host)".to_owned(),
             "refused: unsupported_scheme (scheme `mailto` is not crawled)".to_owned(),
@@ -514,13 +529,13 @@ mod command {
         let texts = lines.iter().map(|line| line["text"].as_str().unwrap());
         assert_eq!(texts.collect::<Vec<_>>(), verdicts);
         let refusals = lines.iter().map(|line| line["refusal"].as_str().unwrap_or("-"));
-        let expected = ["-", "-", "robots", "host_retired", "-", "out_of_scope", "unsupported_scheme"];
+        let expected = ["-", "-", "robots", "-", "-", "out_of_scope", "unsupported_scheme"];
         assert_eq!(refusals.collect::<Vec<_>>(), expected);
         assert_eq!(lines[0]["page"]["status"], 200);
         assert_eq!(lines[0]["journal"]["via"], "seed");
         assert_eq!(lines[1]["journal"]["referrer"], urls[0].as_str());
         assert_eq!(lines[2]["robots"]["rule"], "Disallow: /private/");
-        assert_eq!((&lines[3]["host"]["retired"], &lines[3]["host"]["failures"]), (&true.into(), &3.into()));
+        assert_eq!((&lines[3]["host"]["unreachable"], &lines[3]["host"]["failures"]), (&true.into(), &8.into()));
         assert_eq!((&lines[4]["seen"]["sighting"], &lines[4]["journal"]), (&"new".into(), &Value::Null));
         assert_eq!(files(desk.path()), before, "nothing is written");
     }

@@ -616,7 +616,7 @@ async fn private_addresses_are_refused() {
     }
     // Some resolvers know it, some do not.
     let error = fetcher.fetch(&format!("http://localhost.:{port}/")).await.unwrap_err();
-    assert!(matches!(error.failure, Failure::Address | Failure::Dns), "{error}");
+    assert!(matches!(error.failure, Failure::Address | Failure::Dns | Failure::NoSuchHost), "{error}");
     assert_eq!(site.connections(), 0);
     assert_eq!(site.fetch(&options()).await.unwrap().body, b"secret");
 
@@ -627,8 +627,10 @@ async fn private_addresses_are_refused() {
 #[tokio::test]
 async fn an_unknown_name_is_a_dns_failure() {
     let error = Fetcher::new(&options()).unwrap().fetch("http://name.invalid/").await.unwrap_err();
-    assert_eq!((error.failure, error.sent_at, error.is_local), (Failure::Dns, None, false), "{error}");
-    assert!(error.message.starts_with("name does not resolve: ") && error.message.len() > 30, "{error}");
+    // A resolver may be out of reach, and then says that it does not know.
+    assert!(matches!(error.failure, Failure::Dns | Failure::NoSuchHost), "{error}");
+    assert_eq!((error.sent_at, error.is_local), (None, false), "{error}");
+    assert!(error.message.starts_with("name does not ") && error.message.len() > 30, "{error}");
 }
 
 /// In a process of its own, which may open few files and has them all open.

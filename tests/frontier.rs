@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crawler::frontier::{
     Completion, Failure, ForeignLease, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Refusal, ScopeKind,
-    Timestamp,
+    Timestamp, Validators,
 };
 
 /// Pages and what they link to; what is not there is a 404.
@@ -17,6 +17,8 @@ struct Web {
 #[derive(Clone, Debug)]
 enum Page {
     Links(String),
+    /// As many tries that find no connection, then its links.
+    Late(u32, String),
     Redirect(String),
     /// Robots rules.
     Text(String),
@@ -51,9 +53,14 @@ impl Web {
         loop {
             match frontier.next(now).unwrap() {
                 Next::Fetch(lease) => {
-                    visits.push((now.as_micros() / 1_000_000, lease.url().replace("https://a.example", "")));
+                    visits.push((now.as_micros() / 1_000_000, path(lease.url())));
                     let outcome = self.answer(&mut frontier, &lease, now);
                     frontier.complete(lease, outcome, now).unwrap();
+                }
+                Next::GiveUp(lease) => {
+                    let trouble = lease.trouble().unwrap().failure.name();
+                    visits.push((now.as_micros() / 1_000_000, format!("{trouble} {}", path(lease.url()))));
+                    frontier.complete(lease, Outcome::GivenUp, now).unwrap();
                 }
                 Next::Wait(until) => now = until,
                 Next::Busy => panic!("nothing is lent out"),
@@ -74,15 +81,27 @@ impl Web {
                 Outcome::response(lease, 200, b"")
             }
             Some(Page::Redirect(location)) => frontier.redirect(lease, 301, location, now).unwrap(),
+            Some(Page::Late(times, _)) if *times > 0 => {
+                *times -= 1;
+                Outcome::Failed(Failure::Connect.into())
+            }
+            Some(Page::Late(_, links)) => {
+                frontier.links(lease, links.split_whitespace(), now).unwrap();
+                Outcome::response(lease, 200, b"")
+            }
             Some(Page::Text(text)) => Outcome::response(lease, 200, text.as_bytes()),
             Some(Page::Broken(_, 0)) => Outcome::response(lease, 200, b""),
             Some(Page::Broken(status, times)) => {
                 *times -= 1;
                 Outcome::response(lease, *status, b"")
             }
-            Some(Page::Dead(failure)) => Outcome::Failed(*failure),
+            Some(Page::Dead(failure)) => Outcome::Failed((*failure).into()),
         }
     }
+}
+
+fn path(url: &str) -> String {
+    url.replace("https://a.example", "")
 }
 
 fn absolute(path: &str) -> String {
@@ -260,49 +279,253 @@ fn ten_thousand_disallowed_urls_do_not_stop_the_other_hosts() {
 }
 
 #[test]
-fn a_broken_page_is_tried_three_times_with_growing_rests() {
-    let web = Web::of([("/", "bad good"), ("/good", "")]).with("/bad", Page::Broken(500, 9));
+fn a_broken_page_waits_for_its_next_try_and_its_host_goes_on() {
+    let web = Web::of([("/", "bad good other"), ("/good", ""), ("/other", "")]).with("/bad", Page::Broken(500, 9));
     let (frontier, seen) = web.crawl(&plain(), &["/"]);
-    assert_eq!(seen, visits(&[(0, "/"), (1, "/bad"), (11, "/bad"), (31, "/bad"), (71, "/good")]));
+    assert_eq!(
+        seen,
+        visits(&[(0, "/"), (1, "/bad"), (2, "/good"), (3, "/other"), (11, "/bad"), (31, "/bad")]),
+        "a page's next try is 10 s later, then 20 s"
+    );
     let statistics = frontier.statistics();
-    assert_eq!((statistics.retries, statistics.completed, statistics.retired_hosts), (2, 3, 0));
+    assert_eq!((statistics.retries, statistics.completed, statistics.retired_hosts), (2, 4, 0));
+    assert_eq!(frontier.top_hosts(1)[0].failures, 0);
 }
 
 #[test]
-fn eight_broken_pages_in_a_row_retire_a_host_and_seven_do_not() {
+fn a_page_that_hangs_slows_its_host_and_does_not_stop_it() {
+    let web =
+        Web::of([("/", "slow good other"), ("/good", ""), ("/other", "")]).with("/slow", Page::Dead(Failure::Timeout));
+    let (frontier, seen) = web.crawl(&plain(), &["/"]);
+    let expected = [(0, "/"), (1, "/slow"), (11, "/good"), (12, "/other"), (13, "/slow"), (23, "/slow")];
+    assert_eq!(seen, visits(&expected), "others go before its next try");
+    assert_eq!((frontier.statistics().completed, frontier.statistics().retired_hosts), (4, 0));
+}
+
+#[test]
+fn a_corner_of_broken_pages_is_no_broken_host() {
     let crawl = |pages: u32| {
         let links: Vec<String> = (0..pages).map(|page| format!("/{page}")).collect();
-        let web = Web::of([("/", &*format!("{} z", links.join(" "))), ("/z", "")]);
-        links.iter().fold(web, |web, path| web.with(path, Page::Broken(500, 9))).crawl(&plain(), &["/"]).0
+        let web = Web::of([("/", &*links.join(" "))]);
+        let mut options = plain();
+        options.politeness.attempts = 1;
+        links.iter().fold(web, |web, path| web.with(path, Page::Broken(500, 9))).crawl(&options, &["/"])
     };
-    let good = crawl(7);
-    assert_eq!((good.statistics().retired_hosts, good.statistics().completed), (0, 9));
-    let mut dead = crawl(9);
-    assert_eq!(dead.statistics().retired_hosts, 1);
-    assert_eq!(refused(&dead), [("host_retired", 2)], "the ninth, and z");
-    dead.seed("https://a.example/later", secs(0)).unwrap();
-    assert_eq!(refused(&dead), [("host_retired", 3)]);
-    assert!(matches!(dead.next(secs(1_000_000)).unwrap(), Next::Drained));
-    assert!(dead.top_hosts(1)[0].retired);
+    // Each four that follow one another count as one failure, and slow the host.
+    let (frontier, seen) = crawl(9);
+    let times: Vec<u64> = seen.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [0, 1, 2, 3, 4, 14, 15, 16, 17, 37]);
+    assert_eq!((frontier.statistics().retired_hosts, frontier.statistics().completed), (0, 10));
+    // Eight times four: then nothing of it is worth another request, and what is left has a record all the same.
+    let (mut frontier, seen) = crawl(40);
+    let given_up = seen.iter().filter(|(_, url)| url.starts_with("server_error ")).count();
+    assert_eq!((seen.len(), given_up), (41, 8));
+    assert_eq!((frontier.statistics().retired_hosts, frontier.statistics().unreachable), (1, 8));
+    assert!(frontier.top_hosts(1)[0].retired && refused(&frontier).is_empty());
+    frontier.seed("https://a.example/later", secs(0)).unwrap();
+    assert!(matches!(frontier.next(secs(1_000_000)).unwrap(), Next::GiveUp(_)), "and so has what is found later");
 }
 
 #[test]
-fn a_host_that_never_answers_is_given_up_after_three_tries() {
-    let dead = |path| Web::of([]).with(path, Page::Dead(Failure::Dns));
-    let (frontier, seen) = dead("/robots.txt").crawl(&FrontierOptions::default(), &["/", "/1"]);
-    assert_eq!(seen, visits(&[(0, "/robots.txt"), (10, "/robots.txt"), (30, "/robots.txt")]));
-    assert_eq!(refused(&frontier), [("host_retired", 2)]);
-    let (frontier, seen) = dead("/").crawl(&plain(), &["/", "/1"]);
-    assert_eq!(seen, visits(&[(0, "/"), (10, "/"), (30, "/")]));
-    assert_eq!((refused(&frontier), frontier.statistics().completed), (vec![("host_retired", 1)], 1));
+fn a_host_that_is_down_is_tried_eight_times_while_others_are_crawled() {
+    let links: Vec<String> = (0..2000).map(|page| format!("https://b.example/{page}")).collect();
+    for failure in [Failure::Connect, Failure::Dns, Failure::NoSuchHost, Failure::Tls, Failure::Timeout] {
+        let busy = Web::of([("https://b.example/", &*links.join(" "))]);
+        let web = busy.with("/robots.txt", Page::Dead(failure));
+        let (frontier, seen) = web.crawl(&FrontierOptions::default(), &["/", "/1", "https://b.example/"]);
+        let robots: Vec<u64> = seen.iter().filter(|(_, url)| url == "/robots.txt").map(|(at, _)| *at).collect();
+        assert_eq!(robots, [0, 10, 30, 70, 150, 310, 630, 1270], "first after seconds, then ever longer");
+        // The page that cannot be fetched for want of robots.txt says so, one whose host is away says that.
+        let name = if failure == Failure::Timeout { Failure::Robots } else { failure }.name();
+        let given_up: Vec<_> = seen.iter().filter(|(_, url)| url.starts_with(name)).cloned().collect();
+        assert_eq!(given_up, visits(&[(1270, &format!("{name} /")), (1270, &format!("{name} /1"))]));
+        assert_eq!(refused(&frontier), []);
+        let statistics = frontier.statistics();
+        assert_eq!((statistics.unreachable, statistics.retired_hosts, statistics.queued), (2, 1, 0));
+        assert_eq!(statistics.completed, 2003);
+    }
 }
 
 #[test]
-fn a_robots_txt_that_can_never_be_had_retires_its_host_at_once() {
+fn where_only_failing_hosts_are_left_they_are_waited_for_a_minute() {
+    let dead = |failure| Web::of([]).with("/", Page::Dead(failure));
+    let (_, seen) = dead(Failure::Connect).crawl(&plain(), &["/", "/1"]);
+    let expected = [(0, "/"), (10, "/"), (30, "/"), (30, "connect /"), (30, "connect /1")];
+    assert_eq!(seen, visits(&expected), "the next would be at 70 s");
+    // Whose name does not exist is not waited for.
+    let (_, seen) = dead(Failure::NoSuchHost).crawl(&plain(), &["/", "/1"]);
+    assert_eq!(seen, visits(&[(0, "/"), (0, "no_such_host /"), (0, "no_such_host /1")]));
+    let mut patient = plain();
+    patient.politeness.patience = Duration::from_secs(3600);
+    let (frontier, seen) = dead(Failure::Connect).crawl(&patient, &["/"]);
+    assert_eq!((seen.len(), frontier.statistics().unreachable), (9, 1), "eight tries in all");
+}
+
+#[test]
+fn a_host_that_comes_back_is_crawled_as_if_nothing_had_been() {
+    let web = Web::of([("/a", "")]).with("/", Page::Late(2, "/a".to_owned()));
+    let (frontier, seen) = web.crawl(&plain(), &["/"]);
+    assert_eq!(seen, visits(&[(0, "/"), (10, "/"), (30, "/"), (31, "/a")]));
+    let statistics = frontier.statistics();
+    assert_eq!((statistics.completed, statistics.unreachable, statistics.retired_hosts), (2, 0, 0));
+    assert_eq!(frontier.top_hosts(1)[0].failures, 0);
+}
+
+#[test]
+fn what_was_given_up_is_asked_for_again() {
+    let web = Web::of([]).with("/", Page::Dead(Failure::Connect));
+    let (mut frontier, _) = web.crawl(&plain(), &["/", "/1"]);
+    assert_eq!((frontier.statistics().unreachable, frontier.statistics().completed), (2, 2));
+    assert_eq!(frontier.seed("https://a.example/", secs(90)).unwrap(), Some(Refusal::Seen));
+    assert_eq!(frontier.ask_again(secs(100)).unwrap(), 2);
+    assert_eq!(frontier.ask_again(secs(100)).unwrap(), 0, "once");
+    let statistics = frontier.statistics();
+    assert_eq!((statistics.unreachable, statistics.queued, statistics.retired_hosts), (0, 2, 0));
+    for (at, url) in [(100, "https://a.example/"), (101, "https://a.example/1")] {
+        let page = lease(&mut frontier, secs(at));
+        assert_eq!((page.url(), page.attempt(), page.trouble()), (url, 1, None));
+        let outcome = Outcome::response(&page, 200, b"");
+        frontier.complete(page, outcome, secs(at)).unwrap();
+    }
+    assert!(matches!(frontier.next(secs(200)).unwrap(), Next::Drained));
+    assert_eq!((frontier.statistics().completed, frontier.gate().admitted()), (2, 2));
+}
+
+#[test]
+fn a_host_that_is_forbidden_is_given_up_at_once() {
     let web = Web::of([("/", "")]).with("/robots.txt", Page::Dead(Failure::Address));
     let (frontier, seen) = web.crawl(&FrontierOptions::default(), &["/"]);
-    assert_eq!(seen, visits(&[(0, "/robots.txt")]));
-    assert_eq!(refused(&frontier), [("host_retired", 1)]);
+    assert_eq!(seen, visits(&[(0, "/robots.txt"), (0, "private_address /")]));
+    assert_eq!((refused(&frontier), frontier.statistics().unreachable), (vec![], 1));
+}
+
+/// A robots.txt is had, and grows stale; then it is asked for again, and answered so.
+fn refresh(outcome: impl Fn(&Lease) -> Outcome) -> (Frontier, Timestamp) {
+    let mut options = FrontierOptions::default();
+    options.politeness.robots_ttl = Duration::from_secs(100);
+    let mut frontier = Frontier::new(&options).unwrap();
+    for page in ["/1", "/2", "/3", "/private"] {
+        frontier.seed(&absolute(page), secs(0)).unwrap();
+    }
+    let robots = lease(&mut frontier, secs(0));
+    assert_eq!(robots.validators(), None, "nothing is known yet");
+    let validators = Validators { etag: Some("\"x\"".into()), last_modified: None };
+    let body = b"User-agent: *\nDisallow: /private".to_vec();
+    let known = Outcome::Robots { status: 200, retry_after: None, body, validators: Some(Box::new(validators)) };
+    frontier.complete(robots, known, secs(0)).unwrap();
+    let page = lease(&mut frontier, secs(1));
+    let fine = Outcome::response(&page, 200, b"");
+    frontier.complete(page, fine, secs(1)).unwrap();
+    let again = lease(&mut frontier, secs(101));
+    assert_eq!((again.kind(), again.url()), (LeaseKind::Robots, "https://a.example/robots.txt"));
+    assert_eq!(again.validators().and_then(|known| known.etag.as_deref()), Some("\"x\""));
+    let outcome = outcome(&again);
+    frontier.complete(again, outcome, secs(101)).unwrap();
+    (frontier, secs(101))
+}
+
+#[test]
+fn rules_that_are_known_stay_in_force_while_no_newer_ones_are_to_be_had() {
+    let failures =
+        [Failure::BadResponse, Failure::Incomplete, Failure::Timeout].map(|failure| Outcome::Failed(failure.into()));
+    let statuses = [500, 503, 429].map(|status| Outcome::Response { status, retry_after: None });
+    for outcome in failures.into_iter().chain(statuses) {
+        let (mut frontier, now) = refresh(|_| outcome.clone());
+        for url in ["https://a.example/2", "https://a.example/3"] {
+            let now = now + Duration::from_secs(if url.ends_with('2') { 1 } else { 2 });
+            let page = lease(&mut frontier, now);
+            assert_eq!(page.url(), url, "{outcome:?}");
+            let fine = Outcome::response(&page, 200, b"");
+            frontier.complete(page, fine, now).unwrap();
+        }
+        assert!(matches!(frontier.next(now + Duration::from_secs(9)).unwrap(), Next::Drained));
+        assert_eq!(refused(&frontier), [("robots", 1)], "the old rules");
+        assert_eq!(frontier.statistics().retired_hosts, 0);
+    }
+}
+
+#[test]
+fn a_304_renews_the_rules() {
+    let (mut frontier, now) = refresh(|lease| Outcome::response(lease, 304, b""));
+    let page = lease(&mut frontier, now + Duration::from_secs(1));
+    assert_eq!(page.url(), "https://a.example/2");
+    let fine = Outcome::response(&page, 200, b"");
+    frontier.complete(page, fine, now + Duration::from_secs(1)).unwrap();
+    let page = lease(&mut frontier, now + Duration::from_secs(99));
+    assert_eq!(page.url(), "https://a.example/3", "for as long as before");
+    let fine = Outcome::response(&page, 200, b"");
+    frontier.complete(page, fine, now + Duration::from_secs(99)).unwrap();
+    frontier.seed("https://a.example/4", now).unwrap();
+    let robots = lease(&mut frontier, now + Duration::from_secs(101));
+    assert_eq!((robots.kind(), robots.validators().is_some()), (LeaseKind::Robots, true));
+}
+
+#[test]
+fn rules_on_their_way_through_a_redirect_are_not_lost_with_it() {
+    let (mut frontier, now) = refresh(|_| Outcome::Moved { to: "https://b.example/robots.txt".to_owned() });
+    let now = now + Duration::from_secs(1);
+    let hop = lease(&mut frontier, now);
+    assert_eq!((hop.url(), hop.validators().is_some()), ("https://b.example/robots.txt", true));
+    frontier.complete(hop, Outcome::Failed(Failure::BadResponse.into()), now).unwrap();
+    let page = lease(&mut frontier, now + Duration::from_secs(1));
+    assert_eq!(page.url(), "https://a.example/2");
+}
+
+#[test]
+fn rules_that_nobody_could_renew_for_thirty_days_are_forgotten() {
+    let (mut frontier, now) = refresh(|_| Outcome::Response { status: 500, retry_after: None });
+    let page = lease(&mut frontier, now + Duration::from_secs(1));
+    let fine = Outcome::response(&page, 200, b"");
+    frontier.complete(page, fine, now + Duration::from_secs(1)).unwrap();
+    let day = Duration::from_secs(86_400);
+    for days in [20, 31] {
+        let now = now + day * days;
+        let robots = lease(&mut frontier, now);
+        assert_eq!(robots.kind(), LeaseKind::Robots);
+        frontier.complete(robots, Outcome::Response { status: 500, retry_after: None }, now).unwrap();
+        let next = frontier.next(now + Duration::from_secs(1)).unwrap();
+        if days == 20 {
+            let Next::Fetch(page) = next else { panic!("by the old rules: {next:?}") };
+            let fine = Outcome::response(&page, 200, b"");
+            frontier.complete(page, fine, now + Duration::from_secs(1)).unwrap();
+            frontier.seed("https://a.example/late", now).unwrap();
+        } else {
+            assert!(matches!(next, Next::Wait(until) if until == now + Duration::from_secs(10)), "{next:?}");
+        }
+    }
+}
+
+#[test]
+fn a_304_that_nobody_asked_for_is_no_robots_txt() {
+    let mut frontier = Frontier::new(&FrontierOptions::default()).unwrap();
+    frontier.seed("https://a.example/", secs(0)).unwrap();
+    let robots = lease(&mut frontier, secs(0));
+    let outcome = Outcome::response(&robots, 304, b"");
+    assert_eq!(frontier.complete(robots, outcome, secs(0)).unwrap(), Completion::Retry(secs(10)));
+}
+
+#[test]
+fn hosts_that_never_answered_wait_for_one_another() {
+    let mut options = plain();
+    options.scope.kind = ScopeKind::Any;
+    let mut frontier = Frontier::new(&options).unwrap();
+    frontier.limit_first_contacts(2);
+    for host in ["a", "b", "c", "d"] {
+        frontier.seed(&format!("https://{host}.example/"), secs(0)).unwrap();
+    }
+    let (a, b) = (lease(&mut frontier, secs(0)), lease(&mut frontier, secs(0)));
+    assert!(a.is_first_contact() && matches!(frontier.next(secs(0)).unwrap(), Next::Busy));
+    frontier.links(&a, ["/1"], secs(0)).unwrap();
+    let outcome = Outcome::response(&a, 200, b"");
+    frontier.complete(a, outcome, secs(0)).unwrap();
+    let c = lease(&mut frontier, secs(0));
+    assert_eq!(c.url(), "https://c.example/");
+    // One that has answered needs no place among them.
+    let known = lease(&mut frontier, secs(1));
+    assert_eq!((known.url(), known.is_first_contact()), ("https://a.example/1", false));
+    assert!(matches!(frontier.next(secs(1)).unwrap(), Next::Busy));
+    frontier.complete(b, Outcome::Failed(Failure::Timeout.into()), secs(1)).unwrap();
+    assert_eq!(lease(&mut frontier, secs(1)).url(), "https://d.example/");
 }
 
 #[test]

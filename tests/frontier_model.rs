@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crawler::frontier::{
-    Admission, Completion, Failure, Found, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Refusal,
-    ScopeKind, Timestamp, Via,
+    Admission, Completion, Failure, Found, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Politeness,
+    Refusal, ScopeKind, Timestamp, Via,
 };
 use proptest::prelude::*;
 
@@ -14,6 +14,7 @@ const HOSTS: usize = 4;
 
 #[derive(Clone, Debug)]
 enum Action {
+    AskAgain,
     Submit { host: usize, depth: u32, is_disallowed: bool },
     Schedule { host: usize, ahead: u64, is_disallowed: bool },
     Next,
@@ -26,6 +27,7 @@ enum Action {
 enum End {
     Status { status: u16, retry_after: Option<u64>, crawl_delay: bool },
     Failed(Failure),
+    GivenUp,
     Moved,
     Released,
 }
@@ -33,6 +35,7 @@ enum End {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Answer {
     Fetch { url: String, attempt: u8, redirects: u8, delay: Duration },
+    GiveUp { url: String, failure: Failure },
     Wait(Timestamp),
     Busy,
     Drained,
@@ -52,8 +55,16 @@ struct Url {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RobotsFile {
     Unknown,
-    Moved { hops: u8 },
-    Known { stale_at: Timestamp, is_used: bool, is_strict: bool, crawl_delay: bool },
+    Moved { hops: u8, before: Option<Known> },
+    Known(Known),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    stale_at: Timestamp,
+    is_used: bool,
+    is_strict: bool,
+    crawl_delay: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -61,10 +72,18 @@ struct Host {
     due: Timestamp,
     robots: RobotsFile,
     failures: u32,
+    ill: Option<Ill>,
     has_answered: bool,
     /// Since when it stands in which front queue.
     stands: Option<(u32, u64)>,
     lent: Lent,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ill {
+    failure: Failure,
+    broken: u32,
+    is_patient: bool,
     is_retired: bool,
 }
 
@@ -72,26 +91,33 @@ struct Host {
 enum Lent {
     Nothing,
     Robots,
-    Page(Url),
+    Page { url: Url, is_given_up: bool },
 }
 
-/// What the end of a lease means.
-enum Meaning {
-    Fine,
-    Setback {
-        /// It counts towards the host's retirement.
-        counts: bool,
-        is_final: bool,
-        asked: Option<Duration>,
-    },
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blame {
+    Fetcher,
+    Host,
+    Load,
+    Page,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Setback {
+    blame: Blame,
+    failure: Failure,
+    asked: Option<Duration>,
 }
 
 struct Model {
     options: FrontierOptions,
     urls: Vec<Url>,
-    /// With the second, by number, at whose end it goes.
-    scheduled: Vec<(u64, usize, String)>,
+    /// With the second at whose end each goes.
+    scheduled: Vec<(u64, Url)>,
+    parked: Vec<Url>,
     hosts: Vec<Host>,
+    /// Since when all that are left fail.
+    since: Option<Timestamp>,
     /// Numbers for whatever comes first and later.
     clock: u64,
     /// By name, for hosts get their numbers in the order of their first URLs.
@@ -110,16 +136,18 @@ impl Model {
             due: Timestamp::default(),
             robots: RobotsFile::Unknown,
             failures: 0,
+            ill: None,
             has_answered: false,
             stands: None,
             lent: Lent::Nothing,
-            is_retired: false,
         };
         Self {
             options: options.clone(),
             urls: Vec::new(),
             scheduled: Vec::new(),
+            parked: Vec::new(),
             hosts: vec![host; HOSTS],
+            since: None,
             clock: 0,
             numbers: Vec::new(),
             refused: BTreeMap::new(),
@@ -136,21 +164,27 @@ impl Model {
         matches!(self.hosts[host].lent, Lent::Nothing)
     }
 
+    fn is_retired(&self, host: usize) -> bool {
+        self.hosts[host].ill.is_some_and(|ill| ill.is_retired)
+    }
+
     fn best(&self, host: usize) -> Option<usize> {
         let of_host = (0..self.urls.len()).filter(|&url| self.urls[url].host == host);
         of_host.min_by_key(|&url| (self.urls[url].priority, self.urls[url].order))
     }
 
     fn submit(&mut self, host: usize, priority: u32, text: String, now: Timestamp) {
+        self.queue(Url { host, priority, order: 0, text, attempts: 0, redirects: 0 }, now);
+    }
+
+    fn queue(&mut self, url: Url, now: Timestamp) {
+        let Url { host, priority, .. } = url;
         if !self.numbers.contains(&host) {
             self.numbers.push(host);
         }
-        if self.hosts[host].is_retired {
-            return self.refuse(Refusal::HostRetired, 1);
-        }
         let was_idle = self.best(host).is_none();
         let order = self.tick().cast_signed();
-        self.urls.push(Url { host, priority, order, text, attempts: 0, redirects: 0 });
+        self.urls.push(Url { order, ..url });
         if was_idle && self.is_home(host) {
             self.place(host, now);
         }
@@ -161,22 +195,23 @@ impl Model {
         }
     }
 
-    fn schedule(&mut self, host: usize, text: String, at: Timestamp) -> Option<Refusal> {
-        if self.hosts[host].is_retired {
-            self.refuse(Refusal::HostRetired, 1);
-            return Some(Refusal::HostRetired);
-        }
-        self.scheduled.push((at.as_micros().div_ceil(1_000_000), host, text));
+    fn schedule(&mut self, url: Url, at: Timestamp) {
+        self.scheduled.push((at.as_micros().div_ceil(1_000_000), url));
         // As they came, within a second.
         self.scheduled.sort_by_key(|(second, ..)| *second);
-        None
     }
 
     fn place(&mut self, host: usize, now: Timestamp) {
         self.hosts[host].stands = None;
-        if self.best(host).is_some() && self.hosts[host].due <= now {
+        if self.best(host).is_some() && (self.hosts[host].due <= now || self.is_retired(host)) {
             self.wake(now, Some(host));
-            self.wake(now, None);
+            self.stand(host);
+        }
+    }
+
+    fn stand(&mut self, host: usize) {
+        if let Some(best) = self.best(host) {
+            self.hosts[host].stands = Some((self.urls[best].priority, self.tick()));
         }
     }
 
@@ -186,54 +221,96 @@ impl Model {
             self.numbers.iter().enumerate().map(|(number, &host)| (self.hosts[host].due, number, host)).collect();
         due.sort();
         for (at, _, host) in due {
-            let Host { stands, is_retired, .. } = self.hosts[host];
-            if let Some(best) = self.best(host)
-                && at <= now
-                && !is_retired
-                && self.is_home(host)
-                && stands.is_none()
-                && except != Some(host)
-            {
-                self.hosts[host].stands = Some((self.urls[best].priority, self.tick()));
+            let is_resting = self.is_home(host) && self.hosts[host].stands.is_none();
+            if at <= now && is_resting && except != Some(host) {
+                self.stand(host);
             }
         }
     }
 
     fn delay(&self, host: usize) -> Duration {
         let asked = match self.hosts[host].robots {
-            RobotsFile::Known { crawl_delay: true, .. } => CRAWL_DELAY,
+            RobotsFile::Known(Known { crawl_delay: true, .. })
+            | RobotsFile::Moved { before: Some(Known { crawl_delay: true, .. }), .. } => CRAWL_DELAY,
             _ => Duration::ZERO,
         };
         self.options.politeness.host_delay.max(asked.min(self.options.politeness.max_crawl_delay))
     }
 
+    /// Until when failing hosts are waited for; `Err` where they are not any more, and are still being asked.
+    fn mind_patience(&mut self, now: Timestamp) -> Result<Option<Timestamp>, ()> {
+        let leased = (0..HOSTS).filter(|&host| !self.is_home(host)).count();
+        let active: Vec<_> = (0..HOSTS).filter(|&host| !self.is_home(host) || self.best(host).is_some()).collect();
+        let fails = |host: usize| {
+            let Host { failures, ill, has_answered, .. } = self.hosts[host];
+            let fails = |ill: &Ill| match ill.failure {
+                Failure::Server => false,
+                Failure::Timeout => !has_answered || failures >= 4,
+                _ => failures > 0,
+            };
+            ill.filter(|ill| fails(ill) && !ill.is_patient && !ill.is_retired)
+        };
+        let failing: Vec<_> = active.iter().filter_map(|&host| fails(host)).collect();
+        if failing.is_empty() || failing.len() < active.len() || !self.scheduled.is_empty() {
+            self.since = None;
+            return Ok(None);
+        }
+        let until = *self.since.get_or_insert(now) + self.options.politeness.patience;
+        let may_come = leased > 0 || active.iter().any(|&host| self.hosts[host].due <= until);
+        let is_hopeful = failing.iter().any(|ill| ill.failure != Failure::NoSuchHost);
+        if is_hopeful && now < until && may_come {
+            return Ok(Some(until));
+        }
+        if leased > 0 {
+            return Err(());
+        }
+        self.since = None;
+        for host in self.numbers.clone() {
+            if active.contains(&host) {
+                self.retire(host);
+                if self.hosts[host].stands.is_none() {
+                    self.stand(host);
+                }
+            }
+        }
+        Ok(None)
+    }
+
     fn next(&mut self, now: Timestamp) -> Answer {
         self.wake(now, None);
         let due = self.scheduled.partition_point(|(second, ..)| second * 1_000_000 <= now.as_micros());
-        for (_, host, text) in self.scheduled.drain(..due).collect::<Vec<_>>() {
-            self.submit(host, 0, text, now);
+        for (_, url) in self.scheduled.drain(..due).collect::<Vec<_>>() {
+            self.queue(url, now);
         }
+        let Ok(patience) = self.mind_patience(now) else { return Answer::Busy };
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
+            let best = self.best(host).unwrap();
+            let url = self.urls[best].clone();
+            if let Some(Ill { failure, is_retired: true, .. }) = self.hosts[host].ill {
+                self.urls.remove(best);
+                self.hosts[host].stands = None;
+                let text = url.text.clone();
+                self.hosts[host].lent = Lent::Page { url, is_given_up: true };
+                return Answer::GiveUp { url: text, failure };
+            }
             let delay = self.delay(host);
             let name = format!("http://h{host}.example");
             let is_wanted = match self.hosts[host].robots {
                 RobotsFile::Unknown | RobotsFile::Moved { .. } => true,
-                RobotsFile::Known { stale_at, is_used, .. } => is_used && stale_at <= now,
+                RobotsFile::Known(Known { stale_at, is_used, .. }) => is_used && stale_at <= now,
             };
             if self.options.politeness.robots && is_wanted {
                 self.hosts[host].stands = None;
                 self.hosts[host].lent = Lent::Robots;
                 let url = match self.hosts[host].robots {
-                    RobotsFile::Moved { hops } => format!("{name}/robots.txt?{hops}"),
+                    RobotsFile::Moved { hops, .. } => format!("{name}/robots.txt?{hops}"),
                     _ => format!("{name}/robots.txt"),
                 };
                 let attempt = u8::try_from(self.hosts[host].failures + 1).unwrap();
                 return Answer::Fetch { url, attempt, redirects: 0, delay };
             }
-            let best = self.best(host).unwrap();
-            let url = self.urls[best].clone();
             if let Some((priority, _)) = self.hosts[host].stands
                 && priority != url.priority
             {
@@ -243,7 +320,7 @@ impl Model {
             self.urls.remove(best);
             let mut is_disallowed = false;
             let is_last = self.best(host).is_none();
-            if let RobotsFile::Known { is_used, is_strict, .. } = &mut self.hosts[host].robots {
+            if let RobotsFile::Known(Known { is_used, is_strict, .. }) = &mut self.hosts[host].robots {
                 is_disallowed = *is_strict && url.text.contains("/no");
                 *is_used |= !is_disallowed || is_last;
             }
@@ -257,12 +334,12 @@ impl Model {
             let answer =
                 Answer::Fetch { url: url.text.clone(), attempt: url.attempts + 1, redirects: url.redirects, delay };
             self.hosts[host].stands = None;
-            self.hosts[host].lent = Lent::Page(url);
+            self.hosts[host].lent = Lent::Page { url, is_given_up: false };
             return answer;
         }
         let resting = (0..HOSTS).filter(|&host| self.best(host).is_some() && self.is_home(host));
         let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
-        match resting.map(|host| self.hosts[host].due).chain(scheduled).min() {
+        match resting.map(|host| self.hosts[host].due).chain(scheduled).chain(patience).min() {
             Some(due) => Answer::Wait(due),
             None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
             None => Answer::Drained,
@@ -270,152 +347,222 @@ impl Model {
     }
 
     fn complete(&mut self, host: usize, end: End, now: Timestamp) -> Completion {
-        let politeness = self.options.politeness.clone();
-        let page = match std::mem::replace(&mut self.hosts[host].lent, Lent::Nothing) {
-            Lent::Page(url) => Some(url),
-            Lent::Robots => None,
+        match std::mem::replace(&mut self.hosts[host].lent, Lent::Nothing) {
             Lent::Nothing => panic!("it was lent"),
-        };
-        let attempt = page.as_ref().map_or(1, |url| url.attempts + 1);
-        if end == End::Released {
-            return self.come_back(page, 0, now, host);
-        }
-        let meaning =
-            if page.is_some() { self.page_ends(host, attempt, end) } else { self.robots_ends(host, end, now) };
-        let delay = self.delay(host);
-        let Meaning::Setback { counts, is_final, asked } = meaning else {
-            self.hosts[host].failures = 0;
-            self.hosts[host].due = now + delay;
-            return self.end_well(host, page, end, now);
-        };
-        self.hosts[host].failures += u32::from(counts);
-        let failures = self.hosts[host].failures;
-        let doublings = failures.max(attempt.into()) - 1;
-        let backoff = (0..doublings).fold(politeness.backoff, |rest, _| rest * 2).min(politeness.max_backoff);
-        let rest = match asked {
-            _ if end == End::Failed(Failure::Lost) && page.is_some() => delay,
-            Some(asked) => asked.min(politeness.max_retry_after),
-            None => backoff,
-        };
-        self.hosts[host].due = now + rest.max(delay);
-        let mut limit = politeness.host_failures;
-        if !self.hosts[host].has_answered {
-            limit = limit.min(politeness.attempts.into());
-        }
-        if (counts && failures >= limit) || (page.is_none() && is_final) {
-            self.retire(host);
-        }
-        if page.is_some() && (is_final || attempt >= politeness.attempts || self.hosts[host].is_retired) {
-            return self.done(host, now);
-        }
-        if self.hosts[host].is_retired {
-            return Completion::Done;
-        }
-        self.come_back(page, 1, now, host)
-    }
-
-    fn page_ends(&mut self, host: usize, attempt: u8, end: End) -> Meaning {
-        let once = !self.hosts[host].has_answered || attempt == 1;
-        let answers = matches!(end, End::Status { .. } | End::Moved);
-        self.hosts[host].has_answered |= answers;
-        match end {
-            End::Status { status, retry_after, .. } if status == 429 || status >= 500 => {
-                let counts = matches!(status, 429 | 503) || attempt == 1;
-                Meaning::Setback { counts, is_final: false, asked: retry_after.map(Duration::from_secs) }
+            Lent::Robots => self.robots_ends(host, end, now),
+            Lent::Page { url, is_given_up: true } if matches!(end, End::Released | End::Failed(Failure::Lost)) => {
+                self.come_back(url, 0, now)
             }
-            End::Failed(failure) => {
-                let counts = match failure {
-                    Failure::Lost => false,
-                    Failure::BadResponse | Failure::Incomplete | Failure::Timeout => once,
-                    _ => true,
-                };
-                let is_final =
-                    matches!(failure, Failure::Address | Failure::BadResponse | Failure::Port | Failure::Tls);
-                Meaning::Setback { counts, is_final, asked: None }
+            Lent::Page { url, is_given_up: true } => {
+                self.parked.push(Url { attempts: 0, ..url });
+                self.done(host, now)
             }
-            _ => Meaning::Fine,
+            Lent::Page { url, .. } => self.page_ends(url, end, now),
         }
     }
 
-    fn robots_ends(&mut self, host: usize, end: End, now: Timestamp) -> Meaning {
-        let stale_at = now + self.options.politeness.robots_ttl;
-        let known = |is_strict, crawl_delay| RobotsFile::Known { stale_at, is_used: false, is_strict, crawl_delay };
-        let host = &mut self.hosts[host];
-        host.has_answered |= matches!(end, End::Status { .. } | End::Moved);
-        match end {
-            End::Failed(failure) => {
-                let is_final =
-                    matches!(failure, Failure::Address | Failure::BadResponse | Failure::Port | Failure::Tls);
-                return Meaning::Setback { counts: true, is_final, asked: None };
-            }
-            End::Status { status, retry_after, .. } if status == 429 || status >= 500 => {
-                let asked = retry_after.map(Duration::from_secs);
-                return Meaning::Setback { counts: true, is_final: false, asked };
-            }
-            End::Status { status: 200, crawl_delay, .. } => host.robots = known(true, crawl_delay),
-            End::Status { .. } => host.robots = known(false, false),
+    fn page_ends(&mut self, mut url: Url, end: End, now: Timestamp) -> Completion {
+        let politeness = self.options.politeness.clone();
+        let (host, attempt) = (url.host, url.attempts + 1);
+        let setback = match end {
+            End::GivenUp | End::Released => return self.come_back(url, 0, now),
             End::Moved => {
-                let hops = if let RobotsFile::Moved { hops } = host.robots { hops + 1 } else { 1 };
-                host.robots = if hops > 5 { known(false, false) } else { RobotsFile::Moved { hops } };
-            }
-            End::Released => unreachable!(),
-        }
-        Meaning::Fine
-    }
-
-    fn end_well(&mut self, host: usize, page: Option<Url>, end: End, now: Timestamp) -> Completion {
-        match page {
-            Some(mut url) if end == End::Moved && url.redirects < self.options.traps.redirects => {
+                self.fine(host, now);
+                if url.redirects >= self.options.traps.redirects {
+                    self.refuse(Refusal::TooManyRedirects, 1);
+                    return self.done(host, now);
+                }
                 url.redirects += 1;
                 url.attempts = 0;
                 url.text = respelled(&url.text);
-                self.come_back(Some(url), 0, now, host)
+                return self.come_back(url, 0, now);
             }
-            Some(_) => {
-                if end == End::Moved {
-                    self.refuse(Refusal::TooManyRedirects, 1);
-                }
-                self.done(host, now)
+            End::Failed(failure) => failed(failure),
+            End::Status { status, retry_after, .. } => {
+                self.hosts[host].has_answered = true;
+                let Some(setback) = answered(status, retry_after) else {
+                    self.fine(host, now);
+                    return self.done(host, now);
+                };
+                setback
             }
-            None => {
+        };
+        let rest = self.set_back(host, attempt, setback, now);
+        let later = match setback.blame {
+            Blame::Host => return self.come_back(url, 0, now),
+            _ if setback.failure == Failure::BadResponse || attempt >= politeness.attempts => {
+                return self.done(host, now);
+            }
+            _ if self.is_retired(host) || setback.blame == Blame::Fetcher => return self.come_back(url, 1, now),
+            Blame::Load if setback.asked.is_some() => return self.come_back(url, 1, now),
+            Blame::Load => now + rest,
+            _ => now + backoff(&politeness, attempt.into()),
+        };
+        self.schedule(Url { attempts: attempt, ..url }, later);
+        self.place(host, now);
+        Completion::Retry(later)
+    }
+
+    fn robots_ends(&mut self, host: usize, end: End, now: Timestamp) -> Completion {
+        let politeness = self.options.politeness.clone();
+        let stale_at = now + politeness.robots_ttl;
+        let known =
+            |is_strict, crawl_delay| RobotsFile::Known(Known { stale_at, is_used: false, is_strict, crawl_delay });
+        let before = match self.hosts[host].robots {
+            RobotsFile::Unknown => None,
+            RobotsFile::Moved { before, .. } => before,
+            RobotsFile::Known(known) => Some(known),
+        };
+        let answers = matches!(end, End::Status { .. } | End::Moved);
+        self.hosts[host].has_answered |= answers;
+        let file = match end {
+            End::GivenUp | End::Released => {
                 self.place(host, now);
-                match self.hosts[host].robots {
+                return Completion::Retry(self.hosts[host].due);
+            }
+            End::Failed(failure) => Err(failed(failure)),
+            End::Status { status, retry_after, crawl_delay } => match answered(status, retry_after) {
+                Some(setback) => Err(setback),
+                None if status == 200 => Ok(known(true, crawl_delay)),
+                None => Ok(known(false, false)),
+            },
+            End::Moved => {
+                let hops = if let RobotsFile::Moved { hops, .. } = self.hosts[host].robots { hops + 1 } else { 1 };
+                Ok(if hops > 5 { known(false, false) } else { RobotsFile::Moved { hops, before } })
+            }
+        };
+        match file {
+            Ok(file) => {
+                self.hosts[host].robots = file;
+                self.fine(host, now);
+                self.place(host, now);
+                match file {
                     RobotsFile::Moved { .. } => Completion::Retry(self.hosts[host].due),
                     _ => Completion::Done,
                 }
             }
+            Err(setback) => {
+                self.hosts[host].robots = before.map_or(RobotsFile::Unknown, RobotsFile::Known);
+                let is_down = matches!(setback.blame, Blame::Host | Blame::Fetcher);
+                if before.is_some() && !is_down {
+                    let asked = setback.asked.unwrap_or_default().min(politeness.max_retry_after);
+                    self.hosts[host].due = now + self.delay(host).max(asked);
+                } else if is_down {
+                    self.set_back(host, 1, setback, now);
+                } else {
+                    let setback = Setback { blame: Blame::Host, failure: Failure::Robots, ..setback };
+                    self.set_back(host, 1, setback, now);
+                }
+                if let RobotsFile::Known(known) = &mut self.hosts[host].robots {
+                    known.stale_at = now + politeness.max_backoff;
+                    known.is_used = false;
+                }
+                self.place(host, now);
+                Completion::Retry(self.hosts[host].due)
+            }
         }
+    }
+
+    fn fine(&mut self, host: usize, now: Timestamp) {
+        self.hosts[host].has_answered = true;
+        self.hosts[host].failures = 0;
+        self.hosts[host].ill = None;
+        self.hosts[host].due = now + self.delay(host);
+    }
+
+    /// Says how long the host rests.
+    fn set_back(&mut self, host: usize, attempt: u8, setback: Setback, now: Timestamp) -> Duration {
+        let politeness = self.options.politeness.clone();
+        let delay = self.delay(host);
+        let Setback { blame, failure, asked } = setback;
+        if blame == Blame::Fetcher {
+            self.hosts[host].due = now + delay;
+            return delay;
+        }
+        let is_another = blame == Blame::Page && attempt == 1;
+        let broken = self.hosts[host].ill.map_or(0, |ill| ill.broken) + u32::from(is_another);
+        let counts = matches!(blame, Blame::Host | Blame::Load) || (is_another && broken % 4 == 0);
+        self.hosts[host].failures += u32::from(counts);
+        let failures = self.hosts[host].failures;
+        let rest = match asked {
+            Some(asked) => asked.min(politeness.max_retry_after).max(delay),
+            None if counts => backoff(&politeness, failures).max(delay),
+            None => delay,
+        };
+        self.hosts[host].due = now + rest;
+        self.hosts[host].ill = Some(Ill { failure, broken, is_patient: asked.is_some(), is_retired: false });
+        let is_over = matches!(failure, Failure::Address | Failure::Port);
+        if is_over || (counts && failures >= politeness.host_failures) {
+            self.retire(host);
+        }
+        rest
     }
 
     fn retire(&mut self, host: usize) {
-        self.hosts[host].is_retired = true;
         self.hosts[host].robots = RobotsFile::Unknown;
-        let before = self.urls.len();
-        self.urls.retain(|url| url.host != host);
-        self.refuse(Refusal::HostRetired, (before - self.urls.len()) as u64);
+        if let Some(ill) = &mut self.hosts[host].ill {
+            ill.is_retired = true;
+        }
     }
 
-    fn come_back(&mut self, page: Option<Url>, attempts: u8, now: Timestamp, host: usize) -> Completion {
-        if let Some(mut url) = page {
-            url.attempts += attempts;
-            url.order = -self.tick().cast_signed();
-            self.urls.push(url);
+    fn ask_again(&mut self, now: Timestamp) -> u64 {
+        for host in self.numbers.clone() {
+            if self.is_retired(host) {
+                self.hosts[host].ill = None;
+                self.hosts[host].failures = 0;
+                if self.hosts[host].stands.is_some() {
+                    self.place(host, now);
+                }
+            }
         }
+        let parked = std::mem::take(&mut self.parked);
+        self.completed -= parked.len() as u64;
+        let asked = parked.len() as u64;
+        parked.into_iter().for_each(|url| self.queue(url, now));
+        asked
+    }
+
+    fn come_back(&mut self, mut url: Url, attempts: u8, now: Timestamp) -> Completion {
+        let host = url.host;
+        url.attempts += attempts;
+        url.order = -self.tick().cast_signed();
+        self.urls.push(url);
         self.place(host, now);
         Completion::Retry(self.hosts[host].due)
     }
 
     fn done(&mut self, host: usize, now: Timestamp) -> Completion {
         self.completed += 1;
-        if !self.hosts[host].is_retired {
-            self.place(host, now);
-        }
+        self.place(host, now);
         Completion::Done
     }
 
     fn refuse(&mut self, refusal: Refusal, urls: u64) {
         *self.refused.entry(refusal).or_default() += urls;
     }
+}
+
+fn backoff(politeness: &Politeness, nth: u32) -> Duration {
+    (1..nth).fold(politeness.backoff, |rest, _| (rest * 2).min(politeness.max_backoff)).min(politeness.max_backoff)
+}
+
+fn failed(failure: Failure) -> Setback {
+    let blame = match failure {
+        Failure::Lost => Blame::Fetcher,
+        Failure::BadResponse | Failure::Incomplete => Blame::Page,
+        Failure::Timeout => Blame::Load,
+        _ => Blame::Host,
+    };
+    Setback { blame, failure, asked: None }
+}
+
+fn answered(status: u16, retry_after: Option<u64>) -> Option<Setback> {
+    let blame = match status {
+        429 | 503 => Blame::Load,
+        500.. => Blame::Page,
+        _ => return None,
+    };
+    Some(Setback { blame, failure: Failure::Server, asked: retry_after.map(Duration::from_secs) })
 }
 
 /// The same key: an empty query is dropped from it.
@@ -431,6 +578,7 @@ fn ends() -> impl Strategy<Value = End> {
         Failure::Dns,
         Failure::Incomplete,
         Failure::Lost,
+        Failure::NoSuchHost,
         Failure::Port,
         Failure::Timeout,
         Failure::Tls,
@@ -442,6 +590,7 @@ fn ends() -> impl Strategy<Value = End> {
         3 => failure.prop_map(End::Failed),
         2 => Just(End::Moved),
         1 => Just(End::Released),
+        1 => Just(End::GivenUp),
     ]
 }
 
@@ -452,6 +601,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         2 => (0..HOSTS, 0..20_000u64, prop::bool::weighted(0.3))
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         6 => Just(Action::Next),
+        1 => Just(Action::AskAgain),
         5 => (any::<prop::sample::Index>(), ends()).prop_map(|(lease, end)| Action::Complete { lease, end }),
         2 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]).prop_map(|millis| Action::Pass { millis }),
     ];
@@ -459,8 +609,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 }
 
 fn options() -> impl Strategy<Value = FrontierOptions> {
-    (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8).prop_map(
-        |(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects)| {
+    (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8, 0..100u64).prop_map(
+        |(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects, patience)| {
             let mut options = FrontierOptions::default();
             options.scope.kind = ScopeKind::Any;
             options.traps.redirects = redirects;
@@ -472,6 +622,7 @@ fn options() -> impl Strategy<Value = FrontierOptions> {
             options.politeness.host_failures = host_failures;
             options.politeness.backoff = Duration::from_secs(backoff);
             options.politeness.max_backoff = Duration::from_secs(40);
+            options.politeness.patience = Duration::from_secs(patience);
             options.politeness.robots_ttl = Duration::from_secs(robots_ttl);
             options
         },
@@ -497,8 +648,8 @@ impl Both {
     fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
         let text = self.text(host, is_disallowed);
         let at = self.now + Duration::from_millis(ahead);
-        let refusal = self.frontier.schedule(&text, at).unwrap();
-        assert_eq!(refusal, self.model.schedule(host, text, at));
+        assert_eq!(self.frontier.schedule(&text, at).unwrap(), None);
+        self.model.schedule(Url { host, priority: 0, order: 0, text, attempts: 0, redirects: 0 }, at);
     }
 
     fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
@@ -515,6 +666,12 @@ impl Both {
             Next::Wait(until) => Answer::Wait(until),
             Next::Busy => Answer::Busy,
             Next::Drained => Answer::Drained,
+            Next::GiveUp(lease) => {
+                assert!(self.leases.iter().all(|other| other.host_key() != lease.host_key()), "one lease a host");
+                let (url, failure) = (lease.url().to_owned(), lease.trouble().unwrap().failure);
+                self.leases.push(lease);
+                Answer::GiveUp { url, failure }
+            }
             Next::Fetch(lease) => {
                 assert!(self.leases.iter().all(|other| other.host_key() != lease.host_key()), "one lease a host");
                 let (url, attempt) = (lease.url().to_owned(), lease.attempt());
@@ -532,7 +689,8 @@ impl Both {
         let host: usize = lease.host_key().as_str()["http://h".len()..][..1].parse().unwrap();
         let outcome = match end {
             End::Released => Outcome::Released,
-            End::Failed(failure) => Outcome::Failed(failure),
+            End::GivenUp => Outcome::GivenUp,
+            End::Failed(failure) => Outcome::Failed(failure.into()),
             End::Moved if lease.kind() == LeaseKind::Page => Outcome::Moved { to: respelled(lease.url()) },
             End::Moved => {
                 let (name, hops) = lease.url().split_once("robots.txt").unwrap();
@@ -556,6 +714,7 @@ impl Both {
         assert_eq!(statistics.queued, self.model.urls.len() as u64);
         assert_eq!(statistics.scheduled, self.model.scheduled.len() as u64);
         assert_eq!(statistics.leased, self.leases.len() as u64);
+        assert_eq!(statistics.unreachable, self.model.parked.len() as u64);
         assert_eq!(statistics.completed, self.model.completed);
         let there = statistics.queued + statistics.scheduled + pages;
         assert_eq!(gate.admitted(), there + statistics.completed);
@@ -579,6 +738,9 @@ proptest! {
                 Action::Submit { host, depth, is_disallowed } => both.submit(host, depth, is_disallowed),
                 Action::Schedule { host, ahead, is_disallowed } => both.schedule(host, ahead, is_disallowed),
                 Action::Next => { both.next(); }
+                Action::AskAgain => {
+                    prop_assert_eq!(both.frontier.ask_again(both.now).unwrap(), both.model.ask_again(both.now));
+                }
                 Action::Complete { lease, end } => {
                     if !both.leases.is_empty() {
                         both.complete(lease.index(both.leases.len()), end);
@@ -593,7 +755,7 @@ proptest! {
         let mut drained = 0;
         while drained == 0 {
             match both.next() {
-                Answer::Fetch { .. } => {}
+                Answer::Fetch { .. } | Answer::GiveUp { .. } => {}
                 Answer::Wait(until) => {
                     prop_assert!(until > both.now, "waiting helps");
                     both.now = until;

@@ -122,7 +122,7 @@ impl Crawl {
     /// What was lent, or until when to wait.
     fn lease(&mut self) -> Result<(String, Duration, u8, String), Option<Timestamp>> {
         match self.frontier.next(self.now).unwrap() {
-            Next::Fetch(lease) => {
+            Next::Fetch(lease) | Next::GiveUp(lease) => {
                 let referrer = lease.referrer().unwrap_or_default().to_owned();
                 let told = (lease.url().to_owned(), lease.delay(), lease.attempt(), referrer);
                 self.leases.push(lease);
@@ -137,7 +137,7 @@ impl Crawl {
         let lease = self.leases.swap_remove(which);
         let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
         let outcome = match how {
-            0 => Outcome::Failed(Failure::Timeout),
+            0 => Outcome::Failed(Failure::Timeout.into()),
             1 => status(503),
             2 => status(404),
             3 if lease.kind() == LeaseKind::Robots => {
@@ -269,6 +269,8 @@ fn a_host_comes_back_with_its_clock_its_rules_and_its_end() {
         crawl.seed(host, page);
     }
     assert_eq!(crawl.frontier.statistics().hosts_in_memory, 2);
+    assert_eq!(crawl.lease().map(|told| told.0), Ok(url(2, 3)), "given up, as ever");
+    crawl.complete(0, 4, &[]);
     assert_eq!(crawl.lease().map(|told| told.0), Err(Some(crawl.now + Duration::from_secs(2))), "its clock runs on");
     crawl.now = crawl.now + Duration::from_secs(2);
     assert_eq!(crawl.lease().map(|told| told.0), Ok(url(0, 3)), "by the rules that it had");
@@ -413,7 +415,7 @@ impl Kept {
                 self.frontier.complete(lease, outcome, self.now).unwrap();
             }
             Next::Wait(until) => self.now = self.now.max(until),
-            Next::Busy | Next::Drained => return false,
+            Next::GiveUp(_) | Next::Busy | Next::Drained => return false,
         }
         true
     }

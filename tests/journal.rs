@@ -23,6 +23,7 @@ struct Owned {
     priority: u8,
     via: Via,
     redirects: u8,
+    attempts: u8,
     referrer: Option<Position>,
     replaces: Option<Position>,
     not_before: Option<Timestamp>,
@@ -36,6 +37,7 @@ impl Owned {
             priority: 2,
             via,
             redirects: 1,
+            attempts: 0,
             referrer,
             replaces: None,
             not_before: None,
@@ -43,15 +45,15 @@ impl Owned {
     }
 
     fn entry(&self) -> Entry<'_> {
-        let Self { ref wire, depth, priority, via, redirects, referrer, replaces, not_before } = *self;
-        Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before }
+        let Self { ref wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before } = *self;
+        Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before }
     }
 }
 
 impl From<Entry<'_>> for Owned {
     fn from(entry: Entry<'_>) -> Self {
-        let Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before } = entry;
-        Self { wire: wire.to_owned(), depth, priority, via, redirects, referrer, replaces, not_before }
+        let Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before } = entry;
+        Self { wire: wire.to_owned(), depth, priority, via, redirects, attempts, referrer, replaces, not_before }
     }
 }
 
@@ -129,6 +131,7 @@ fn owned() -> impl Strategy<Value = Owned> {
             priority,
             via,
             redirects,
+            attempts: if depth % 4 == 0 { priority } else { 0 },
             referrer,
             replaces,
             not_before,
@@ -270,7 +273,7 @@ fn what_is_scheduled_again_is_written_as_ever() {
     let not_before = Some(Timestamp::from_micros(0x0102_0304));
     let page = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, None) };
     let due = Timestamp::from_micros(9);
-    let host = Standing { key: "https://example.org", due, failures: 3, has_answered: true, is_retired: false };
+    let host = Standing { key: "https://example.org", due, failures: 3, has_answered: true, ill: None };
     let (position, priority, attempts) = (Position::from_u64(0x20), 2, 1);
     let receipt = Some(Receipt { end: 500, length: 7, checksum: 8 });
     let settled = Settled { host, position, priority, attempts, done: true, receipt };
@@ -278,8 +281,8 @@ fn what_is_scheduled_again_is_written_as_ever() {
     journal.flush(NOW).unwrap();
     assert_eq!(Owned::from(journal.read(at).unwrap()), page);
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
-    let frame = b"\x5f\0\0\x07\x3a\0\
-        \x0d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\0\0\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0https://example.org\
+    let frame = b"\x5d\0\0\x07\x38\0\
+        \x0d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0https://example.org\
         \x10\x02\x01\x03\0\0\0\x04\x03\x02\x01\0\0\0\0https://example.org/";
     assert_eq!(written[36..], *frame);
     let mut found = Vec::new();
@@ -670,7 +673,7 @@ fn crawl<J: Journal>(mut frontier: Frontier<J>) -> Vec<(Timestamp, String)> {
                 frontier.flush(now).unwrap();
             }
             Next::Wait(until) => now = until,
-            Next::Busy => unreachable!("nothing is lent out"),
+            Next::GiveUp(_) | Next::Busy => unreachable!("nothing fails or is lent out"),
             Next::Drained => return visits,
         }
     }

@@ -23,6 +23,7 @@ fn entry(wire: &str) -> Entry<'_> {
         priority: 1,
         via: Via::Link,
         redirects: 0,
+        attempts: 0,
         referrer: None,
         replaces: None,
         not_before: None,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler::address::{Canonicalizer, FingerprintKey};
-use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Refusal, Timestamp};
+use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Refusal, Timestamp};
 use crawler::job::checkpoint::CheckpointError;
 use crawler::job::{Job, JobError, JobJournal, OpenError, OpenOptions, explain};
 
@@ -42,7 +42,7 @@ fn crawl(frontier: &mut Frontier<JobJournal>, pages: usize, fetched: &mut Vec<St
                 frontier.complete(lease, outcome, now).unwrap();
             }
             Next::Wait(until) => now = until,
-            Next::Busy | Next::Drained => break,
+            Next::GiveUp(_) | Next::Busy | Next::Drained => break,
         }
     }
     frontier.flush(now).unwrap();
@@ -129,6 +129,7 @@ fn a_host_that_is_idle_waits_on_disk_and_is_the_same_when_it_is_asked_for() {
                 let outcome = Outcome::response(&lease, if is_gone { 503 } else { 200 }, rules);
                 frontier.complete(lease, outcome, now).unwrap();
             }
+            Next::GiveUp(lease) => _ = frontier.complete(lease, Outcome::GivenUp, now).unwrap(),
             Next::Wait(until) => now = until,
             Next::Busy | Next::Drained => break,
         }
@@ -174,7 +175,9 @@ fn a_host_that_is_idle_waits_on_disk_and_is_the_same_when_it_is_asked_for() {
     frontier.seed("https://a.example/private/y", now).unwrap();
     frontier.seed("https://a.example/public", now).unwrap();
     frontier.seed("https://gone.example/again", now).unwrap();
-    assert_eq!(frontier.gate().refusals().of(Refusal::HostRetired), 2);
+    let Next::GiveUp(lease) = frontier.next(now).unwrap() else { panic!("its host is retired") };
+    assert_eq!((lease.url(), lease.trouble().unwrap().failure), ("https://gone.example/again", Failure::Robots));
+    frontier.complete(lease, Outcome::GivenUp, now).unwrap();
     let Next::Wait(other) = frontier.next(now).unwrap() else { panic!("they rest") };
     assert_eq!(other, now + Duration::from_secs(1));
     let Next::Fetch(_robots) = frontier.next(other).unwrap() else { panic!("the new one is due") };
@@ -212,7 +215,7 @@ fn an_output_has_each_page_once() {
                     output.extend_from_slice(record.unwrap_or_default());
                 }
                 Next::Wait(until) => now = until,
-                Next::Busy | Next::Drained => break,
+                Next::GiveUp(_) | Next::Busy | Next::Drained => break,
             }
         }
         frontier.flush(now).unwrap();

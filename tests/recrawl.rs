@@ -37,6 +37,7 @@ fn drain(frontier: &mut Frontier<impl Journal>, mut now: Timestamp) -> Vec<(Stri
                 let outcome = Outcome::response(&lease, 200, b"");
                 frontier.complete(lease, outcome, now).unwrap();
             }
+            Next::GiveUp(lease) => _ = frontier.complete(lease, Outcome::GivenUp, now).unwrap(),
             Next::Wait(until) => now = now.max(until),
             Next::Busy => panic!("nothing is lent out"),
             Next::Drained => return asked,
@@ -49,7 +50,7 @@ fn fail(frontier: &mut Frontier<impl Journal>) -> Timestamp {
     let mut now = NOW;
     while frontier.statistics().retired_hosts == 0 {
         match frontier.next(now).unwrap() {
-            Next::Fetch(lease) => _ = frontier.complete(lease, Outcome::Failed(Failure::Connect), now).unwrap(),
+            Next::Fetch(lease) => _ = frontier.complete(lease, Outcome::Failed(Failure::Connect.into()), now).unwrap(),
             Next::Wait(until) => now = until,
             next => panic!("{next:?}"),
         }
@@ -85,7 +86,8 @@ fn it_is_drained_when_nothing_is_scheduled() {
     frontier.seed("http://b.example/", NOW).unwrap();
     let Next::Fetch(lease) = frontier.next(NOW).unwrap() else { panic!("the seed") };
     assert!(matches!(frontier.next(NOW).unwrap(), Next::Wait(until) if until == NOW + DAY), "with a lease out");
-    frontier.complete(lease, Outcome::Failed(Failure::Tls), NOW).unwrap();
+    let outcome = Outcome::response(&lease, 404, b"");
+    frontier.complete(lease, outcome, NOW).unwrap();
     assert!(matches!(frontier.next(NOW).unwrap(), Next::Wait(until) if until == NOW + DAY), "with none");
     assert_eq!(drain(&mut frontier, NOW), [("http://a.example/".to_owned(), NOW + DAY)]);
 }
@@ -131,18 +133,22 @@ fn what_is_not_for_this_crawl_is_refused_and_not_remembered() {
 }
 
 #[test]
-fn a_retired_host_is_asked_nothing_more() {
+fn what_is_scheduled_for_a_retired_host_is_given_up_when_its_time_comes() {
     let mut frontier = Frontier::new(&options()).unwrap();
     frontier.seed("http://a.example/", NOW).unwrap();
     frontier.schedule("http://a.example/1", NOW + DAY).unwrap();
     let now = fail(&mut frontier);
-    assert_eq!(frontier.schedule("http://a.example/2", now).unwrap(), Some(Refusal::HostRetired));
-    assert_eq!(frontier.gate().refusals().of(Refusal::HostRetired), 1);
-    assert_eq!((frontier.statistics().scheduled, frontier.gate().admitted()), (1, 2));
-    // That one was scheduled before.
+    assert_eq!(frontier.schedule("http://a.example/2", now).unwrap(), None);
+    assert_eq!((frontier.statistics().scheduled, frontier.gate().admitted()), (2, 3));
     assert_eq!(drain(&mut frontier, now), []);
-    assert_eq!(frontier.gate().refusals().of(Refusal::HostRetired), 2);
-    assert_eq!((frontier.statistics().scheduled, frontier.gate().admitted()), (0, 1));
+    let statistics = frontier.statistics();
+    assert_eq!((statistics.scheduled, statistics.unreachable, statistics.completed), (0, 3, 3));
+    assert_eq!((frontier.gate().admitted(), frontier.gate().refusals().total()), (3, 0));
+    // Asked again, it answers.
+    assert_eq!(frontier.ask_again(now + 2 * DAY).unwrap(), 3);
+    assert_eq!(drain(&mut frontier, now + 2 * DAY).len(), 3);
+    let statistics = frontier.statistics();
+    assert_eq!((statistics.unreachable, statistics.retired_hosts, statistics.completed), (0, 0, 3));
 }
 
 #[test]
@@ -233,7 +239,7 @@ fn it_is_scheduled_again_only_where_it_is_done() {
         }
         let error = Frontier::new(&options()).unwrap().schedule_again(&lease, now).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "it is another's");
-        let outcome = Outcome::response(&lease, status, b"");
+        let outcome = Outcome::response(&lease, status, b"").retry_after(seconds(10));
         frontier.complete(lease, outcome, now).unwrap();
         let statistics = frontier.statistics();
         assert_eq!((statistics.scheduled, statistics.queued), (scheduled, 1 - scheduled));
@@ -271,7 +277,7 @@ fn a_crowd_that_is_due_at_once_stops_nobody() {
             Next::Fetch(lease) => leases.push(lease.url().to_owned()),
             Next::Wait(until) => assert!(until <= NOW, "enough was done in one call"),
             Next::Busy => assert_eq!(frontier.statistics().scheduled, 0, "no lease comes back here"),
-            Next::Drained => panic!("two are lent out"),
+            Next::GiveUp(_) | Next::Drained => panic!("two are lent out"),
         }
         assert!(before - frontier.statistics().scheduled <= 128);
         calls += 1;
@@ -346,17 +352,6 @@ fn what_is_forgotten_is_forgotten_once_however_often_it_is_opened() {
     }
 }
 
-#[test]
-fn a_retired_host_has_nothing_to_forget() {
-    let mut options = options();
-    options.seen.layout = Layout::Exact;
-    let mut frontier = Frontier::new(&options).unwrap();
-    frontier.seed("http://a.example/", NOW).unwrap();
-    let now = fail(&mut frontier);
-    assert_eq!(frontier.forget("http://a.example/").unwrap(), Removal::Kept);
-    assert_eq!(frontier.seed("http://a.example/", now).unwrap(), Some(Refusal::Seen));
-}
-
 fn open(directory: &Path, keep_journal: bool) -> Frontier<JobJournal> {
     let mut open = OpenOptions::default();
     (open.journal.segment_bytes, open.keep_journal) = (1000, keep_journal);
@@ -390,7 +385,8 @@ fn it_is_there_again_and_so_is_what_it_needs_of_the_journal() {
         let mut asked = 0;
         while let Next::Fetch(lease) = frontier.next(at(day)).unwrap() {
             asked += 1;
-            frontier.complete(lease, Outcome::Failed(Failure::Tls), at(day)).unwrap();
+            let outcome = Outcome::response(&lease, 404, b"");
+            frontier.complete(lease, outcome, at(day)).unwrap();
         }
         assert_eq!(asked, 20);
     }

@@ -126,6 +126,7 @@ impl Life {
                 self.frontier.complete(robots, outcome, self.now).unwrap();
             }
             Next::Wait(until) => self.now = self.now.max(until),
+            Next::GiveUp(lease) => panic!("{} is there", lease.url()),
             Next::Busy => {}
             Next::Drained => return false,
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
     Counts, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, Replay, ScopeKind, Slice,
-    Timestamp,
+    Timestamp, Trouble,
 };
 use crawler::job::journal::{Disk, FileJournal, JournalOptions, Record, SyncPolicy};
 use crawler::seen::{Layout, SeenSet};
@@ -33,6 +33,7 @@ enum Act {
         host: u8,
         page: u8,
     },
+    AskAgain,
     Lease,
     Complete {
         which: prop::sample::Index,
@@ -51,15 +52,18 @@ enum How {
     Fine,
     Redirect,
     Broken,
+    Slow,
+    Down,
     Busy,
+    Same,
     Gone,
     Released,
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let how = prop_oneof![
-        6 => Just(How::Fine), 1 => Just(How::Redirect), 1 => Just(How::Broken),
-        1 => Just(How::Busy), 1 => Just(How::Gone), 1 => Just(How::Released),
+        6 => Just(How::Fine), 1 => Just(How::Redirect), 1 => Just(How::Broken), 1 => Just(How::Slow),
+        1 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
     ];
     let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
     let act = prop_oneof![
@@ -67,6 +71,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0..6u8, any::<u8>(), prop_oneof![0..250u16, 0..9000u16])
             .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
         2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Forget { host, page }),
+        1 => Just(Act::AskAgain),
         6 => Just(Act::Lease),
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
@@ -81,7 +86,7 @@ fn url(host: u8, page: u8) -> String {
     format!("https://h{host}.example/{folder}{page}")
 }
 
-fn options(layout: Layout) -> FrontierOptions {
+fn options(layout: Layout, patience: Duration) -> FrontierOptions {
     let mut options = FrontierOptions::default();
     options.scope.kind = ScopeKind::Host;
     options.fingerprint_key = Some(FingerprintKey::from_u64(7));
@@ -93,6 +98,7 @@ fn options(layout: Layout) -> FrontierOptions {
         (options.seen.capacity, options.seen.shards, options.seen.bits_per_url) = (100, 2, Some(3.0));
     }
     options.politeness.host_failures = 3;
+    options.politeness.patience = patience;
     options
 }
 
@@ -139,8 +145,9 @@ impl World {
                 self.frontier.schedule(&url(*host, *page), at).unwrap();
             }
             Act::Forget { host, page } => self.forget(&url(*host, *page)),
+            Act::AskAgain => _ = self.frontier.ask_again(self.now).unwrap(),
             Act::Lease => {
-                if let Next::Fetch(lease) = self.frontier.next(self.now).unwrap() {
+                if let Next::Fetch(lease) | Next::GiveUp(lease) = self.frontier.next(self.now).unwrap() {
                     self.leases.push(lease);
                 }
             }
@@ -166,6 +173,8 @@ impl World {
     fn complete(&mut self, lease: Lease, how: How, links: &[(u8, u8)]) {
         let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
         let outcome = match how {
+            How::Released => Outcome::Released,
+            _ if lease.trouble().is_some() => Outcome::GivenUp,
             How::Fine => {
                 let hrefs: Vec<_> = links.iter().map(|&(host, page)| url(host, page)).collect();
                 self.frontier.links(&lease, hrefs.iter().map(String::as_str), self.now).unwrap();
@@ -175,10 +184,12 @@ impl World {
                 let to = if lease.url().contains('?') { "/0" } else { "?utm_source=x" };
                 self.frontier.redirect(&lease, 301, to, self.now).unwrap()
             }
-            How::Broken => Outcome::Failed(Failure::Timeout),
+            How::Broken => status(500),
+            How::Slow => Outcome::Failed(Trouble::new(Failure::Timeout, "the total clock ran out")),
+            How::Down => Outcome::Failed(Failure::Connect.into()),
             How::Busy => status(503),
+            How::Same => status(304),
             How::Gone => status(404),
-            How::Released => Outcome::Released,
         };
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
@@ -265,6 +276,11 @@ fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> BTreeMap<String, Vec<(Str
                 }
                 frontier.complete(lease, outcome, now).unwrap();
             }
+            Next::GiveUp(lease) => {
+                let of_host = asked.entry(lease.host_key().to_string()).or_default();
+                of_host.push((format!("{} {:?}", lease.url(), lease.trouble()), lease.attempt()));
+                frontier.complete(lease, Outcome::GivenUp, now).unwrap();
+            }
             Next::Wait(until) => now = now.max(until),
             Next::Busy | Next::Drained => return asked,
         }
@@ -298,11 +314,13 @@ proptest! {
 
 /// Behind `crowd` URLs that were scheduled, one a second.
 fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64) -> Result<(), TestCaseError> {
+    // What has been waited for so far, no journal has: either all failing hosts are given up at once, or none.
+    let patience = if acts.len() % 2 == 0 { Duration::ZERO } else { Duration::from_secs(1_000_000) };
     let directory = tempfile::tempdir().unwrap();
     let now = Timestamp::from_micros(1_000_000_000);
     let segment = if crowd > 0 { 1 << 20 } else { 2000 };
     let empty = journal(directory.path(), segment, Position::default(), |_, _| {});
-    let frontier = Frontier::with_journal(&options(layout), empty).unwrap();
+    let frontier = Frontier::with_journal(&options(layout, patience), empty).unwrap();
     let mut world = World { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
     for number in 0..crowd {
         let (host, at) = (number % 6, world.now + Duration::from_secs(number));
@@ -324,7 +342,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
 
     let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
     let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
-    let mut replay = Replay::new(&options(layout), seen).unwrap();
+    let mut replay = Replay::new(&options(layout, patience), seen).unwrap();
     replay.load_seen_at(if layout.forgets() { checkpoint.seen_at } else { Vec::new() });
     for (slice, position) in &checkpoint.slices {
         replay.load(slice, *position).unwrap();
@@ -342,21 +360,26 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     }
     let (was, is) = (frontier.statistics(), again.statistics());
     prop_assert_eq!((was.completed, was.retries, was.retired_hosts), (is.completed, is.retries, is.retired_hosts));
-    prop_assert_eq!((was.hosts, was.scheduled), (is.hosts, is.scheduled));
+    prop_assert_eq!((was.hosts, was.scheduled, was.unreachable), (is.hosts, is.scheduled, is.unreachable));
     for n in 0..6 {
         for page in 0..=255 {
             let url = frontier.gate().canonicalizer().canonicalize(&url(n, page)).unwrap();
             let fingerprint = url.fingerprint(FingerprintKey::from_u64(7));
             let [was, is] = [&frontier, &again].map(|frontier| frontier.gate().seen().contains(fingerprint));
-            // One whose host was retired when it was found was never queued, and is not in the journal.
-            prop_assert!(was || !is, "{}", url.key());
+            prop_assert_eq!(was, is, "{}", url.key());
         }
     }
-    if was.retired_hosts == 0 {
-        prop_assert_eq!(cells(frontier.gate().seen()), cells(again.gate().seen()), "{:?}", layout);
-    }
+    prop_assert_eq!(cells(frontier.gate().seen()), cells(again.gate().seen()), "{:?}", layout);
     let later = now + Duration::from_secs(20_000);
-    prop_assert_eq!(drain(&mut frontier, later), drain(&mut again, later));
+    let (mut was, mut is) = (drain(&mut frontier, later), drain(&mut again, later));
+    if patience.is_zero() {
+        // Whose turn comes first, and finds others that have not failed, is by clocks that a kill has moved.
+        for pages in was.values_mut().chain(is.values_mut()) {
+            pages.iter_mut().for_each(|page| *page = (page.0.split(' ').next().unwrap().to_owned(), 0));
+            pages.sort();
+        }
+    }
+    prop_assert_eq!(was, is);
     let counted = |frontier: &OnDisk| (frontier.gate().admitted(), frontier.statistics().completed);
     prop_assert_eq!(counted(&frontier), counted(&again));
     Ok(())

@@ -67,7 +67,7 @@ fn crawl(frontier: &mut Frontier<FileJournal>, now: &mut Timestamp, most: usize)
                 assert!(robots < BOUND as u64 + 2000 + HOSTS * STUB, "{robots} bytes of robots rules");
             }
             Next::Wait(until) => *now = (*now).max(until),
-            Next::Busy | Next::Drained => break,
+            Next::GiveUp(_) | Next::Busy | Next::Drained => break,
         }
     }
     frontier.flush(*now).unwrap();
@@ -125,7 +125,7 @@ fn a_journal_that_keeps_no_rules_lets_none_go() {
                 frontier.complete(lease, outcome, now).unwrap();
             }
             Next::Wait(until) => now = now.max(until),
-            Next::Busy | Next::Drained => break,
+            Next::GiveUp(_) | Next::Busy | Next::Drained => break,
         }
     }
     assert_eq!(asked, ["https://h7.example/robots.txt", "https://h7.example/open"]);

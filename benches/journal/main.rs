@@ -49,6 +49,7 @@ impl<J: Journal> Store for J {
                 priority: 3,
                 via: Via::Link,
                 redirects: 0,
+                attempts: 0,
                 referrer: None,
                 replaces: None,
                 not_before: None,

@@ -186,7 +186,7 @@ impl Crawl {
                     return Some(lease);
                 }
                 Next::Wait(until) => self.now = self.now.max(until),
-                Next::Busy | Next::Drained => return None,
+                Next::GiveUp(_) | Next::Busy | Next::Drained => return None,
             }
         }
     }

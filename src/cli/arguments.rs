@@ -31,6 +31,8 @@ pub(super) enum Request {
     Explain { urls: Vec<String>, job: PathBuf, json: bool },
     /// Go on with the crawl of this job, as it was set.
     Resume { job: PathBuf },
+    /// As `Resume`, with the pages whose last try failed.
+    Retry { job: PathBuf },
     /// Print what a robots.txt says to the URLs on standard input.
     Robots { file: PathBuf, agent: String },
     /// Work on a filter outside a crawl.
@@ -75,12 +77,13 @@ impl CommandLine {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
             "resume" => Request::Resume { job: path("job") },
+            "retry" => Request::Retry { job: path("job") },
             "seen" => Request::Seen(seen::request(own)),
             "stats" => Request::Stats { job: path("job"), json: own.get_flag("json") },
             _ => Request::Crawl,
         };
         let flags = match request {
-            Request::Resume { .. } => given(own, is_resumable),
+            Request::Resume { .. } | Request::Retry { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
             Request::Seen(SeenRequest::Build { .. }) => {
                 own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_seen))
@@ -186,16 +189,11 @@ fn command() -> Command {
         )
         .subcommand(explain())
         .subcommand(
-            Command::new("resume")
-                .about("Go on with a crawl, with the settings that it had, and those given here over them")
-                .arg(
-                    Arg::new("job")
-                        .required(true)
-                        .value_name("JOB")
-                        .value_parser(value_parser!(PathBuf))
-                        .value_hint(ValueHint::DirPath)
-                        .help("The job directory"),
-                )
+            goes_on("resume", "Go on with a crawl, with the settings that it had, and those given here over them")
+                .args(resumable()),
+        )
+        .subcommand(
+            goes_on("retry", "As resume, and ask again for pages that failed: no whole response, 429, 5xx")
                 .args(resumable()),
         )
         .subcommand(
@@ -230,6 +228,18 @@ fn command() -> Command {
                 )
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON")),
         )
+}
+
+/// A command that goes on with a job.
+fn goes_on(name: &'static str, about: &'static str) -> Command {
+    Command::new(name).about(about).arg(
+        Arg::new("job")
+            .required(true)
+            .value_name("JOB")
+            .value_parser(value_parser!(PathBuf))
+            .value_hint(ValueHint::DirPath)
+            .help("The job directory"),
+    )
 }
 
 fn explain() -> Command {
@@ -318,11 +328,12 @@ fn after_long_help() -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 7] = [
+const EXAMPLES: [(&str, &str); 8] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
     ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
+    ("crawler retry crawl/", "the pages that failed, once more"),
     ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --json", "the report of a crawl, again"),

@@ -13,17 +13,17 @@ use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use crate::address::FingerprintKey;
 use crate::crawl::{
-    Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, Places, Resumed, Sink, SinkThread,
-    raise_open_files,
+    Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, NameCounts, Places, Resumed, Sink,
+    SinkThread, Tally, raise_open_files,
 };
-use crate::frontier::{Failure as Failed, FrontierError, Refusal};
+use crate::frontier::{Failure as Failed, FrontierError};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, JobError, replace};
 use crate::report::{self, Cost, Parts, Report};
 use crate::seen::SeenError;
 
-/// Crawls, tells how far it is, and prints the report. `seeds` are wanted where no job is there yet.
-pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
+/// Crawls, tells how far it is, and prints the report; with `retry`, pages whose last try failed are asked for again.
+pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, Failure> {
     let settings = &layers.settings;
     let screen = Screen::new();
     output::start_log(&settings.output.log, &screen)
@@ -38,7 +38,7 @@ pub(super) fn crawl(layers: &Layers) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::caused(Exit::Failed, "cannot start the runtime", &error))?;
-    let exit = runtime.block_on(run(layers, seeds, &screen));
+    let exit = runtime.block_on(run(layers, seeds, retry, &screen));
     // A name that is still being looked up, by the system and for seconds, is waited for by nobody.
     runtime.shutdown_background();
     exit
@@ -55,7 +55,7 @@ fn tell_token(settings: &Settings) {
     }
 }
 
-async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Failure> {
+async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Result<Exit, Failure> {
     let settings = &layers.settings;
     let mut options = settings.crawl.clone();
     let web = if settings.simulate.enabled { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
@@ -80,10 +80,20 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
         ));
     }
     options.workers = Some(places.fetches);
+    if retry {
+        let path = job.pages_path();
+        let again = crawl.retry(&path).map_err(|error| {
+            Failure::caused(Exit::NotKept, &format!("cannot ask again for what failed in {}", path.display()), &error)
+        })?;
+        output::note(&match again {
+            1 => "1 page that failed is asked for again".to_owned(),
+            again => format!("{again} pages that failed are asked for again"),
+        });
+    }
     seeds.plant(&crawl)?;
     // Before the settings: where they are, the job can be gone on with without its seeds.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
-    if resumed.runs > 0 && crawl.watch()().queued == 0 && is_reported(&job, resumed.pages) {
+    if resumed.runs > 0 && crawl.watch()().is_drained() && is_reported(&job, resumed.pages) {
         output::note(&format!("{} is finished: nothing is left to fetch", job.directory().display()));
         return Ok(Exit::Done);
     }
@@ -131,7 +141,10 @@ async fn run(layers: &Layers, seeds: Seeds, screen: &Screen) -> Result<Exit, Fai
     saved.map_err(|error| {
         Failure::caused(Exit::NotKept, &format!("cannot write {}", job.report_path().display()), &error)
     })?;
-    let waiting = finished.frontier.queued;
+    if let Some(unreachable) = report.unreachable() {
+        output::note(&format!("{unreachable}: crawler resume {}", job.directory().display()));
+    }
+    let waiting = finished.frontier.queued + finished.frontier.scheduled;
     if waiting > 0 {
         let directory = job.directory().display();
         output::note(&format!("{waiting} URLs are waiting; to go on with them: crawler resume {directory}"));
@@ -170,13 +183,17 @@ fn is_reported(job: &Job, pages: u64) -> bool {
 
 /// What was found in the job.
 fn tell(job: &Job, resumed: &Resumed) {
-    let Resumed { runs, pages, queued, replayed, cut, damaged, .. } = resumed;
+    let Resumed { runs, pages, queued, asked_again, replayed, cut, damaged, .. } = resumed;
     for damage in damaged {
         output::warn(damage);
     }
     if *runs > 0 {
         let directory = job.directory().display();
-        output::note(&format!("{directory} goes on: {pages} pages are recorded, {queued} URLs are waiting"));
+        let again = match asked_again {
+            0 => String::new(),
+            again => format!(", {again} of them of hosts that could not be reached"),
+        };
+        output::note(&format!("{directory} goes on: {pages} pages are recorded, {queued} URLs are waiting{again}"));
     }
     tracing::info!(replayed, cut, "behind the last checkpoint");
 }
@@ -246,9 +263,12 @@ fn ended(finished: &Finished, signals: &Signals) -> Result<Exit, Failure> {
 
 /// Why no page came, by what most requests ended in.
 fn nothing_crawled(finished: &Finished) -> String {
-    let errors = [&finished.tally.pages.errors, &finished.tally.robots.errors].map(|errors| errors.most_first());
+    let Tally { pages, robots, unreachable, .. } = &finished.tally;
+    // What was given up is told by what it was given up for.
+    let errors = if unreachable.total() > 0 { [unreachable, &pages.errors] } else { [&robots.errors, &pages.errors] };
+    let errors = errors.map(NameCounts::most_first);
     let refusals = finished.gate.refusals();
-    let refused = refusals.iter().filter(|(refusal, count)| *count > 0 && *refusal != Refusal::HostRetired);
+    let refused = refusals.iter().filter(|(_, count)| *count > 0);
     let mut reasons: Vec<String> = refused.map(|(refusal, count)| format!("{count} refused: {refusal}")).collect();
     reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
     if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {

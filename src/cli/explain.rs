@@ -91,13 +91,16 @@ fn to_json(explanation: &Explanation) -> Value {
             "delay_ms": u64::try_from(host.delay.as_millis()).unwrap_or(u64::MAX),
             "failures": host.failures,
             "has_answered": host.has_answered,
-            "retired": host.is_retired,
+            "unreachable": host.is_retired,
+            "error": host.trouble.as_ref().map(|trouble| trouble.failure.name()),
+            "message": host.trouble.as_ref().map(|trouble| &trouble.words),
             "queued": host.queued,
         })),
         "journal": journal(history),
         "page": page.as_ref().map(|page| json!({
             "status": page.status,
             "error": page.error,
+            "message": page.message,
             "fetched_at": page.at,
         })),
         "limit": explanation.limit.map(|limit| limit.to_string()),
@@ -131,6 +134,7 @@ fn journal(history: &History) -> Value {
     let (place, ahead) = match remembered.place {
         Place::Done => ("done", None),
         Place::Dropped => ("dropped", None),
+        Place::GivenUp => ("given_up", None),
         Place::Queued { ahead } => ("queued", Some(ahead)),
         Place::Scheduled { .. } => ("scheduled", None),
     };

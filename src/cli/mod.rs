@@ -60,9 +60,10 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
             let layers = checked(settings(line)?)?;
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
-        Request::Crawl => return crawl::crawl(&checked(settings(line)?)?),
+        Request::Crawl => return crawl::crawl(&checked(settings(line)?)?, false),
         Request::Explain { urls, job, json } => explain::explain(&checked(of_job(line, job)?)?, urls, *json)?,
-        Request::Resume { job } => return crawl::crawl(&checked(of_job(line, job)?)?),
+        Request::Resume { job } => return crawl::crawl(&checked(of_job(line, job)?)?, false),
+        Request::Retry { job } => return crawl::crawl(&checked(of_job(line, job)?)?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
         Request::Seen(request) => seen::run(request, &settings(line)?.settings)?,
         Request::Stats { job, json } => stats(job, *json)?,

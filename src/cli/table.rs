@@ -129,7 +129,7 @@ pub(super) static TABLE: &[Setting] = &[
     row("politeness.attempts", "Tries of one URL in all", &One(|s| &mut s.crawl.frontier.politeness.attempts)),
     row(
         "politeness.backoff",
-        "Rest after a host's first failure; doubles with each in a row",
+        "Rest after the first failure, of a page or of its host; doubles with each in a row",
         &One(|s| &mut s.crawl.frontier.politeness.backoff),
     ),
     row(
@@ -139,8 +139,13 @@ pub(super) static TABLE: &[Setting] = &[
     ),
     row(
         "politeness.host_failures",
-        "Failures in a row after which a host is not asked again",
+        "Failures in a row after which a host counts as unreachable; a resume asks it again",
         &One(|s| &mut s.crawl.frontier.politeness.host_failures),
+    ),
+    row(
+        "politeness.patience",
+        "How long to wait for hosts that fail once no others are left",
+        &One(|s| &mut s.crawl.frontier.politeness.patience),
     ),
     row(
         "politeness.robots_ttl",

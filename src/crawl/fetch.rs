@@ -23,12 +23,14 @@ use super::response::{header_text, location_text, retry_after};
 use super::sniff::{SNIFFED, is_html};
 use super::{FetchError, FetchOptions, Response, RobotsTag};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
-use crate::frontier::Failure;
+use crate::frontier::{Failure, Validators};
 
 /// Bytes that are taken of a body whose status says that it is no page, so that its connection may be kept.
 const MAX_ASIDE: usize = 64 * 1024;
 /// How long such a body is waited for.
 const ASIDE_TIME: Duration = Duration::from_secs(1);
+/// Bytes of a validator that are sent back.
+const MAX_VALIDATOR: usize = 256;
 /// Pieces of a body from which on their size counts.
 const MANY_PIECES: u64 = 16 * 1024;
 /// Bytes that many pieces have each, on the average: each costs as much as a kilobyte.
@@ -106,26 +108,39 @@ impl Fetcher {
         let mut dial = Dial::new();
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Clock { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
-        let mut head = self.head(&url, &dial, contact).await;
+        let mut head = self.head(&url, ask.changed, &dial, contact).await;
         if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Incomplete) {
             // The server closed a kept connection just as it was used again: RFC 9110 section 9.2.2 lets the request be
             // repeated, and it is, once.
             dial = Dial::new();
-            head = self.head(&url, &dial, contact).await;
+            head = self.head(&url, ask.changed, &dial, contact).await;
         }
         let sent_at = dial.sent_at();
         let head = head.map_err(|error| FetchError { sent_at, ..error })?;
-        let mut response = self.read_head(&head, sent_at.unwrap_or(total.from))?;
+        let mut response = self.read_head(&head, ask.changed.is_some(), sent_at.unwrap_or(total.from))?;
         response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
         response.total = response.sent_at.elapsed();
         Ok(response)
     }
 
     /// One request, up to its response's head.
-    async fn head(&self, url: &CanonicalUrl, dial: &Arc<Dial>, total: Clock) -> Result<Head, FetchError> {
+    async fn head(
+        &self,
+        url: &CanonicalUrl,
+        changed: Option<&Validators>,
+        dial: &Arc<Dial>,
+        total: Clock,
+    ) -> Result<Head, FetchError> {
         let uri: Uri =
             url.wire().parse().map_err(|error| FetchError::new(Failure::BadResponse, format!("not sent: {error}")))?;
         let mut headers = self.headers.clone();
+        if let Some(Validators { etag, last_modified }) = changed {
+            for (name, text) in [(header::IF_NONE_MATCH, etag), (header::IF_MODIFIED_SINCE, last_modified)] {
+                if let Some(value) = text.as_deref().and_then(|text| HeaderValue::from_str(text).ok()) {
+                    headers.insert(name, value);
+                }
+            }
+        }
         if !self.keeper.keeps(url.origin(), Instant::now()) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -164,14 +179,14 @@ impl Fetcher {
         }
     }
 
-    fn read_head(&self, head: &Head, sent_at: Instant) -> Result<Response, FetchError> {
+    fn read_head(&self, head: &Head, is_conditional: bool, sent_at: Instant) -> Result<Response, FetchError> {
         let status = head.status().as_u16();
         let bad =
             |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
         match status {
             // Others of its kind are no answer, and are passed over before this; a switch was not asked for.
             ..200 => return bad("a switch of protocols that nobody asked for"),
-            304 => return bad("304 to a request without conditions"),
+            304 if !is_conditional => return bad("304 to a request without conditions"),
             _ => {}
         }
         let headers = head.headers();
@@ -192,6 +207,7 @@ impl Fetcher {
                 .next()
                 .and_then(|value| retry_after(&value, Timestamp::now())),
             robots,
+            validators: validators(headers),
             body: Vec::new(),
             body_bytes: 0,
             raw: false,
@@ -305,6 +321,16 @@ impl Clock {
     fn ran_out(self) -> FetchError {
         FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
     }
+}
+
+/// By which the response can be asked for again; texts that are longer than they need to be are passed over.
+fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
+    let text = |name: &HeaderName| {
+        let text = headers.get(name).and_then(|value| value.to_str().ok());
+        text.filter(|text| text.len() <= MAX_VALIDATOR).map(Into::into)
+    };
+    let found = Validators { etag: text(&header::ETAG), last_modified: text(&header::LAST_MODIFIED) };
+    (found != Validators::default()).then(|| Box::new(found))
 }
 
 fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Cow<'a, str>> {

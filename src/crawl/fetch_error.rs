@@ -48,6 +48,7 @@ impl FetchError {
         let is_connect = matches!(&error, NoHead::Client(error) if error.is_connect());
         let failure = match resolve {
             Some(ResolveError::Private(_)) => Failure::Address,
+            Some(ResolveError::NoSuchName(_)) => Failure::NoSuchHost,
             Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
             None if matches!(error, NoHead::Interim) => Failure::BadResponse,
             None if chain(&error).any(tls::is_tls) => Failure::Tls,

@@ -62,5 +62,5 @@ fn needle(key: &str) -> String {
 }
 
 fn brief(record: PageRecord) -> Fetched {
-    Fetched { status: record.status, error: record.error, at: record.fetched_at }
+    Fetched { status: record.status, error: record.error, message: record.message, at: record.fetched_at }
 }

@@ -35,6 +35,7 @@ mod record;
 mod resolve;
 mod response;
 mod resume;
+mod retry;
 mod robots_tag;
 mod room;
 mod run;

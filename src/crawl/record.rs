@@ -41,6 +41,10 @@ pub struct PageRecord {
     pub fetched_at: String,
     /// Why there is no whole response, by [`Failure::name`](crate::frontier::Failure::name).
     pub error: Option<String>,
+    /// The failure's own words, at most 200 bytes: which clock, which address, what the system said.
+    pub message: Option<String>,
+    /// It was not asked for: its host had failed too often. A resume asks for it again, and it has another record then.
+    pub given_up: bool,
 }
 
 /// Milliseconds of one fetch.

@@ -48,6 +48,9 @@ pub(super) enum ResolveError {
     /// The machine could not ask: it is short of something, in the system's words.
     #[error("name cannot be asked for: {0}")]
     Local(Arc<str>),
+    /// There is no such name, or it has no address: the resolver's own words.
+    #[error("name does not exist: {0}")]
+    NoSuchName(Arc<str>),
     /// All its addresses are refused; one of them.
     #[error("name resolves to {0}, which is not public")]
     Private(IpAddr),
@@ -153,8 +156,22 @@ fn failed(error: &io::Error) -> ResolveError {
     }
     match shortage() {
         Some(shortage) => ResolveError::Local(shortage.to_string().into()),
+        None if is_firm(&error.to_string()) => ResolveError::NoSuchName(error.to_string().into()),
         None => ResolveError::Failed(error.to_string().into()),
     }
+}
+
+/// Whether the system's resolver says that a name does not exist, and not that it could not find out. It has a number for that
+/// (`EAI_NONAME`, `EAI_NODATA`), of which the standard library keeps the words alone: glibc's, musl's, and those of BSD and macOS.
+fn is_firm(words: &str) -> bool {
+    const FIRM: [&str; 5] = [
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "Name has no usable address",
+        "nodename nor servname provided, or not known",
+    ];
+    FIRM.iter().any(|firm| words.contains(firm))
 }
 
 #[cfg(test)]

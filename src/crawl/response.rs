@@ -9,6 +9,7 @@ use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{FetchError, RobotsTag};
+use crate::frontier::Validators;
 
 /// What came back for one URL, whatever its status.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Response {
     pub retry_after: Option<Duration>,
     /// What all X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
+    /// By which it can be asked for again, on the condition that it has changed.
+    pub validators: Option<Box<Validators>>,
     /// The body, its codings undone, up to the cap. With another status than 2xx it is no page: no more than 64 KiB or a
     /// second of it is taken.
     pub body: Vec<u8>,

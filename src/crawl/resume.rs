@@ -1,3 +1,5 @@
+//! A crawl that is kept in a job: begun, or gone on with.
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +8,7 @@ use super::carried::Carried;
 use super::keeper::Keeper;
 use super::output::Output;
 use super::worker::lock;
-use super::{Clock, Crawl, CrawlError, CrawlOptions, Sink, SinkThread};
+use super::{Clock, Crawl, CrawlError, CrawlOptions, NameCounts, Sink, SinkThread};
 use crate::frontier::Receipt;
 use crate::job::Job;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
@@ -22,6 +24,8 @@ pub struct Resumed {
     pub pages: u64,
     /// URLs waiting.
     pub queued: u64,
+    /// Of these, those of hosts that could not be reached before, and are asked again.
+    pub asked_again: u64,
     /// Records of the journal that were replayed behind the checkpoint.
     pub replayed: u64,
     /// Bytes cut off the output: records that no outcome confirms, or half of one.
@@ -53,8 +57,10 @@ impl Crawl<KeptJournal> {
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
         let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has(receipt));
         let restored = restore(disk()?, &mut checkpoints, &options.frontier, &journal, has, clock.now())?;
-        let Restored { frontier, checkpoint, damaged, recovery, output: confirmed, counted, extra } = restored;
-        let mut resumed = Resumed { queued: frontier.statistics().queued, ..Resumed::default() };
+        let Restored { mut frontier, checkpoint, damaged, recovery, output: confirmed, counted, extra } = restored;
+        // Whatever kept a host from being asked may be gone.
+        let asked_again = frontier.ask_again(clock.now()).map_err(CrawlError::Storage)?;
+        let mut resumed = Resumed { queued: frontier.statistics().queued, asked_again, ..Resumed::default() };
         if let Some(output) = &mut output {
             resumed.cut = cut(output, confirmed)?;
         }
@@ -62,6 +68,7 @@ impl Crawl<KeptJournal> {
         let recounted = output.as_mut().map(|output| output.tally(counted).map_err(io_error("read", &output.path)));
         let mut carried = Carried::read(&extra).unwrap_or_else(|| Carried::begin(clock.now()));
         carried.tally.merge(&recounted.transpose()?.unwrap_or_default());
+        carried.tally.unreachable = NameCounts::default();
         carried.resumes += u64::from(checkpoint.is_some() || recovery.records > 0);
         resumed.runs = carried.resumes;
         resumed.pages = carried.tally.fetched + carried.tally.failed;

@@ -45,6 +45,10 @@ pub struct Progress {
     pub pages: u64,
     /// URLs waiting.
     pub queued: u64,
+    /// URLs waiting for a time: their next try, or the next visit.
+    pub scheduled: u64,
+    /// URLs of hosts that could not be reached.
+    pub unreachable: u64,
     /// URLs lent to workers.
     pub in_flight: u64,
     /// Hosts with URLs queued.
@@ -55,6 +59,13 @@ pub struct Progress {
     pub duplicates: u64,
     /// Since the crawl was made.
     pub elapsed: Duration,
+}
+
+impl Progress {
+    /// Nothing is left to do.
+    pub fn is_drained(&self) -> bool {
+        self.queued == 0 && self.scheduled == 0 && self.in_flight == 0
+    }
 }
 
 /// A crawl that has ended, in all its numbers.
@@ -121,6 +132,8 @@ pub enum CrawlError {
     Storage(#[source] io::Error),
 }
 
+/// One fetch in so many may be a first contact with its host.
+const FIRST_CONTACTS: usize = 2;
 /// Hosts in [`Finished::top_hosts`].
 const TOP_HOSTS: usize = 10;
 
@@ -136,13 +149,14 @@ impl Crawl {
 
 impl<J: Journal + Send + 'static> Crawl<J> {
     pub(super) fn over(
-        frontier: Frontier<J>,
+        mut frontier: Frontier<J>,
         clock: Clock,
         options: &CrawlOptions,
         receipts: bool,
     ) -> Result<Self, CrawlError> {
         places::check(options.workers, options.memory)?;
         let places = Places::fit(options.workers, options.memory);
+        frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
         let crew = Crew {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher: Fetcher::within(&options.fetch, places)?,
@@ -274,7 +288,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     fn reason(&self, frontier: &FrontierStatistics) -> FinishReason {
-        let is_drained = frontier.queued == 0 && frontier.leased == 0;
+        let is_drained = frontier.queued == 0 && frontier.scheduled == 0 && frontier.leased == 0;
         let end = if is_drained { FinishReason::Drained } else { FinishReason::MaxPages };
         self.crew.stop.reason().unwrap_or(end)
     }

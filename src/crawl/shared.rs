@@ -1,3 +1,5 @@
+//! One frontier for many tasks.
+
 use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,7 +59,8 @@ impl<J: Journal> SharedFrontier<J> {
         self.inner.clock
     }
 
-    /// The next URL that may be fetched, as soon as there is one; `None` once the frontier is drained.
+    /// The next URL that may be fetched, or is to be [given up](Next::GiveUp), as soon as there is one; `None` once the frontier
+    /// is drained.
     ///
     /// Cancel safe: a future dropped while it waits has leased nothing.
     ///
@@ -69,8 +72,8 @@ impl<J: Journal> SharedFrontier<J> {
             let changed = self.inner.changed.notified();
             let next = self.lock().next(self.inner.clock.now())?;
             match next {
-                Next::Fetch(lease) => {
-                    let dropped = Outcome::Failed(Failure::Lost);
+                Next::Fetch(lease) | Next::GiveUp(lease) => {
+                    let dropped = Outcome::Failed(Failure::Lost.into());
                     return Ok(Some(HeldLease { lease: Some(lease), frontier: self.clone(), dropped }));
                 }
                 Next::Wait(until) => {
@@ -189,7 +192,7 @@ impl<J: Journal> Deref for HeldLease<J> {
 
 impl<J: Journal> Drop for HeldLease<J> {
     fn drop(&mut self) {
-        let lost = Outcome::Failed(Failure::Lost);
+        let lost = Outcome::Failed(Failure::Lost.into());
         let dropped = std::mem::replace(&mut self.dropped, Outcome::Released);
         let outcome = if std::thread::panicking() { lost } else { dropped };
         // A failing journal is reported by the next call that can report it.

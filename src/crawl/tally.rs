@@ -1,3 +1,5 @@
+//! A crawl's counters.
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use crate::frontier::{Completion, LeaseKind};
 ///
 /// A hundred KiB or two, whatever the web answers: everything keyed by what it sends is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Tally {
     /// Requests for pages, and what came back.
@@ -19,14 +22,18 @@ pub struct Tally {
     pub robots: Traffic,
     /// URLs whose page came, whatever its status: records without an error.
     pub fetched: u64,
-    /// URLs given up without a whole response: records with an error.
+    /// URLs tried in vain, without a whole response: records with an error.
     pub failed: u64,
+    /// URLs given up with their hosts, by [`Failure::name`](crate::frontier::Failure::name): records with an error and without
+    /// a response. Those that were asked for again since are not among them.
+    pub unreachable: NameCounts,
     /// What became of the links on all pages.
     pub links: LinkTotals,
 }
 
 /// Requests of one kind, and what came back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Traffic {
     /// Requests, retries and those that reached no server among them.
@@ -68,8 +75,12 @@ pub struct LinkTotals {
 }
 
 impl Tally {
-    /// Counts one request by its record, be it written to the output or not.
+    /// Counts one request by its record, be it written to the output or not; or a URL that was given up without a request.
     pub fn record(&mut self, kind: LeaseKind, completion: Completion, record: &PageRecord) {
+        if record.given_up {
+            self.unreachable.add(record.error.as_deref().unwrap_or_default(), 1);
+            return;
+        }
         let done = completion == Completion::Done;
         match kind {
             LeaseKind::Robots => self.robots.record(done, record),
@@ -90,6 +101,7 @@ impl Tally {
 
     /// Counts all that another has counted.
     pub fn merge(&mut self, other: &Self) {
+        self.unreachable.merge(&other.unreachable);
         self.pages.merge(&other.pages);
         self.robots.merge(&other.robots);
         self.fetched += other.fetched;

@@ -7,7 +7,7 @@ use super::memory::Share;
 use super::skipped::Skips;
 use super::{EncodingSource, PageRecord, ParseOptions, Response, Timings, is_html, parse};
 use crate::address::{BaseUrl, CanonicalUrl};
-use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal};
+use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal, Trouble};
 
 /// Larger bodies are parsed off the worker's thread: at about 40 MB/s, this many bytes take some three milliseconds.
 const INLINE_BODY: usize = 128 * 1024;
@@ -27,9 +27,15 @@ pub(super) struct Visit {
 
 impl Visit {
     /// No response, or none that can be used.
-    pub(super) fn failed(lease: &Lease, failure: Failure, gate: &Gate) -> Self {
-        let record = PageRecord { error: Some(failure.name().to_owned()), ..blank_record(lease, gate) };
-        Self { outcome: Outcome::Failed(failure), found: Vec::new(), record, skips: Skips::default() }
+    pub(super) fn failed(lease: &Lease, trouble: Trouble, gate: &Gate) -> Self {
+        let record = record_of(lease, &trouble, gate);
+        Self { outcome: Outcome::Failed(trouble), found: Vec::new(), record, skips: Skips::default() }
+    }
+
+    /// Nothing was asked: the host is not to be had.
+    pub(super) fn given_up(lease: &Lease, trouble: &Trouble, gate: &Gate) -> Self {
+        let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, trouble, gate) };
+        Self { outcome: Outcome::GivenUp, found: Vec::new(), record, skips: Skips::default() }
     }
 
     /// A response to a lease of either kind.
@@ -52,6 +58,7 @@ impl Visit {
                 total_ms: response.total.as_secs_f64() * 1e3,
             },
             error: response.incomplete.as_ref().map(|error| error.failure.name().to_owned()),
+            message: response.incomplete.as_ref().map(|error| error.message.clone()),
             ..blank_record(lease, gate)
         };
         let mut visit = Self { outcome: outcome_of(lease, &mut response), found: Vec::new(), record, skips };
@@ -197,6 +204,11 @@ impl Reading {
     }
 }
 
+fn record_of(lease: &Lease, trouble: &Trouble, gate: &Gate) -> PageRecord {
+    let message = Some(trouble.words.to_string()).filter(|words| !words.is_empty());
+    PageRecord { error: Some(trouble.failure.name().to_owned()), message, ..blank_record(lease, gate) }
+}
+
 fn blank_record(lease: &Lease, gate: &Gate) -> PageRecord {
     let key = gate.canonicalizer().canonicalize(lease.url()).map(|url| url.key().to_owned());
     PageRecord {
@@ -212,11 +224,16 @@ fn blank_record(lease: &Lease, gate: &Gate) -> PageRecord {
 fn outcome_of(lease: &Lease, response: &mut Response) -> Outcome {
     let (status, retry_after) = (response.status, response.retry_after);
     match (&response.incomplete, lease.kind()) {
-        (Some(error), _) => Outcome::Failed(error.failure),
+        (Some(error), _) => Outcome::Failed(Trouble::new(error.failure, &error.message)),
         (None, LeaseKind::Page) => Outcome::Response { status, retry_after },
         // In a coding that is not known nobody can read rules: taken as text, they would allow everything.
-        (None, LeaseKind::Robots) if response.raw => Outcome::Failed(Failure::BadResponse),
-        (None, LeaseKind::Robots) => Outcome::Robots { status, retry_after, body: std::mem::take(&mut response.body) },
+        (None, LeaseKind::Robots) if response.raw => {
+            Outcome::Failed(Trouble::new(Failure::BadResponse, "in a content coding that is not known"))
+        }
+        (None, LeaseKind::Robots) => {
+            let (body, validators) = (std::mem::take(&mut response.body), response.validators.take());
+            Outcome::Robots { status, retry_after, body, validators }
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! The workers of a crawl.
+
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +17,9 @@ use super::visit::Visit;
 use super::{
     Fetcher, FinishReason, HeldLease, ParseOptions, PolitenessWatch, Progress, SharedFrontier, Sink, Stop, Tally,
 };
-use crate::frontier::{Admission, Admitted, Completion, Failure, Found, Frontier, Journal, Lease, LeaseKind, Refusal};
+use crate::frontier::{
+    Admission, Admitted, Completion, Failure, Found, Frontier, Journal, Lease, LeaseKind, Refusal, Trouble,
+};
 use crate::seen::OnFull;
 
 /// What all tasks of a crawl share.
@@ -74,6 +78,8 @@ impl<J: Journal> Crew<J> {
         Progress {
             pages,
             queued: frontier.queued,
+            scheduled: frontier.scheduled,
+            unreachable: frontier.unreachable,
             in_flight: frontier.leased,
             hosts: frontier.active_hosts,
             errors,
@@ -120,7 +126,7 @@ impl<J: Journal> Worker<J> {
         // A panic is this page's failure, not the crawl's.
         let mut share = self.crew.memory.share();
         let visit = AssertUnwindSafe(self.visit(&lease, &mut share)).catch_unwind().await;
-        let lost = |_| Some(Visit::failed(&lease, Failure::Lost, self.crew.frontier.gate()));
+        let lost = |_| Some(Visit::failed(&lease, Failure::Lost.into(), self.crew.frontier.gate()));
         match visit.unwrap_or_else(lost) {
             Some(visit) => self.settle(lease, visit).await,
             None => Ok(Ended::Released),
@@ -129,12 +135,19 @@ impl<J: Journal> Worker<J> {
 
     /// What came of the request; `None` where this machine lacked what it takes to ask, which is nobody's fault but its own.
     async fn visit(&self, lease: &Lease, share: &mut Share) -> Option<Visit> {
+        let clock = self.crew.frontier.clock();
+        if let Some(trouble) = lease.trouble() {
+            let mut visit = Visit::given_up(lease, trouble, self.crew.frontier.gate());
+            visit.record.fetched_at = clock.now().to_string();
+            return Some(visit);
+        }
         let fetched = self
             .crew
             .fetcher
             .ask(Ask {
                 url: lease.url(),
-                is_first_contact: is_first_contact(lease),
+                changed: lease.validators(),
+                is_first_contact: lease.is_first_contact(),
                 only_html: lease.kind() == LeaseKind::Page,
                 share: Some(share),
             })
@@ -145,7 +158,6 @@ impl<J: Journal> Worker<J> {
             tracing::debug!(url = lease.url(), %error, "not asked");
             return None;
         }
-        let clock = self.crew.frontier.clock();
         let sent_at = fetched.as_ref().map_or_else(|error| error.sent_at, |response| Some(response.sent_at));
         let sent_at = sent_at.map(|instant| clock.timestamp(instant));
         if let Some(sent_at) = sent_at {
@@ -154,7 +166,7 @@ impl<J: Journal> Worker<J> {
         let mut visit = match fetched {
             Err(error) => {
                 tracing::debug!(url = lease.url(), %error, "no response");
-                Visit::failed(lease, error.failure, self.crew.frontier.gate())
+                Visit::failed(lease, Trouble::new(error.failure, &error.message), self.crew.frontier.gate())
             }
             Ok(response) => {
                 let skips = Skips::of(self.skipped.as_ref(), lease);
@@ -231,7 +243,7 @@ impl<J: Journal> Worker<J> {
         gate.seen().check().map_err(io::Error::other)?;
         self.crew.heed_fill();
         links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
-        let kind = lease.kind();
+        let (kind, is_given_up) = (lease.kind(), lease.trouble().is_some());
         let completion = match slot {
             None => lease.complete(admitted, visit.outcome)?,
             Some(slot) => {
@@ -242,14 +254,9 @@ impl<J: Journal> Worker<J> {
             }
         };
         lock(&self.crew.tally).record(kind, completion, &visit.record);
-        let is_recorded = completion == Completion::Done && kind == LeaseKind::Page;
+        let is_recorded = completion == Completion::Done && kind == LeaseKind::Page && !is_given_up;
         Ok((if is_recorded { Ended::Recorded } else { Ended::Unrecorded }, visit.skips))
     }
-}
-
-/// Whether nothing is known of the host that is asked.
-fn is_first_contact(lease: &Lease) -> bool {
-    lease.kind() == LeaseKind::Robots
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

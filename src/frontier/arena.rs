@@ -1,3 +1,5 @@
+//! The journal in memory.
+
 use std::hint::black_box;
 use std::io;
 
@@ -7,18 +9,20 @@ use super::{Entry, Journal, Position, Timestamp, Via};
 /// Bytes in a chunk; growing allocates one of them and copies nothing.
 const CHUNK: usize = 1 << 20;
 /// Bytes of an entry before its URL, at most.
-const HEADER: usize = 3 + 5 * varint::MAX_BYTES;
+const HEADER: usize = 3 + 6 * varint::MAX_BYTES;
 
 /// Flags: a referrer follows, an entry that is replaced follows, a time to wait for follows.
 const REFERRER: u8 = 1 << 2;
 const REPLACES: u8 = 1 << 3;
 const NOT_BEFORE: u8 = 1 << 4;
+/// Tries that were used up follow.
+const ATTEMPTS: u8 = 1 << 5;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
 /// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer, one that it
-/// replaces, and a time before which it waits), the priority, the redirects; as numbers of variable length the depth, the ways
-/// back to these two, the time, and the URL's length; then the URL. None straddles two chunks; one too long for a chunk has its
+/// replaces, a time before which it waits, and tries that were used up), the priority, the redirects; as numbers of variable
+/// length the depth, the ways back to these two, the time, the tries, and the URL's length; then the URL. None straddles two chunks; one too long for a chunk has its
 /// own.
 #[derive(Debug, Default)]
 pub struct Arena {
@@ -47,6 +51,7 @@ impl Journal for Arena {
         let flags = [REFERRER, REPLACES].iter().zip(before).filter(|(_, there)| there.is_some());
         let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
         let flags = flags | if entry.not_before.is_some() { NOT_BEFORE } else { 0 };
+        let flags = flags | if entry.attempts > 0 { ATTEMPTS } else { 0 };
         chunk.extend([flags, entry.priority, entry.redirects]);
         put(chunk, u64::from(entry.depth));
         for before in before.into_iter().flatten() {
@@ -54,6 +59,9 @@ impl Journal for Arena {
         }
         if let Some(at) = entry.not_before {
             put(chunk, at.as_micros());
+        }
+        if entry.attempts > 0 {
+            put(chunk, entry.attempts.into());
         }
         put(chunk, entry.wire.len() as u64);
         chunk.extend_from_slice(entry.wire.as_bytes());
@@ -99,9 +107,10 @@ impl Arena {
         };
         let (referrer, replaces) = (before(REFERRER)?, before(REPLACES)?);
         let not_before = if flags & NOT_BEFORE == 0 { None } else { Some(Timestamp::from_micros(number()?)) };
+        let attempts = if flags & ATTEMPTS == 0 { 0 } else { u8::try_from(number()?).ok()? };
         let length = usize::try_from(number()?).ok()?;
         let wire = str::from_utf8(rest.as_slice().get(..length)?).ok()?;
-        Some(Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before })
+        Some(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before })
     }
 }
 
@@ -125,16 +134,18 @@ mod tests {
             let [priority, redirects, ..] = number.to_le_bytes();
             let depth = number.wrapping_mul(number);
             let not_before = (number % 5 == 2).then_some(Timestamp::from_micros(u64::from(number) << 40));
-            let entry = Entry { wire: &wire, depth, priority, via, redirects, referrer, replaces, not_before };
+            let attempts = if number % 7 == 3 { priority } else { 0 };
+            let entry =
+                Entry { wire: &wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before };
             let position = arena.append(entry).unwrap();
             assert!(written.last().is_none_or(|&(before, _)| before < position));
             bytes += wire.len();
-            written.push((position, (wire, depth, priority, via, redirects, referrer, replaces, not_before)));
+            written.push((position, (wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before)));
         }
-        for (position, (wire, depth, priority, via, redirects, referrer, replaces, not_before)) in &written {
+        for (position, (wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before)) in &written {
             let entry = arena.read(*position).unwrap();
             assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
-            assert_eq!((entry.via, entry.redirects), (*via, *redirects));
+            assert_eq!((entry.via, entry.redirects, entry.attempts), (*via, *redirects, *attempts));
             assert_eq!((entry.referrer, entry.replaces, entry.not_before), (*referrer, *replaces, *not_before));
         }
         // The end of a chunk is lost to each of the three long ones, and the last chunk is not full yet.

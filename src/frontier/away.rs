@@ -1,7 +1,7 @@
 //! Hosts that are idle need no place in memory (D14): they leave once a journal's owner has them safe, and come back with
 //! their clock, their failures and their robots.txt.
 //!
-//! A host leaves as the bytes that a slice has it as, its *image*, and only while it is exactly that: idle or retired, with
+//! A host leaves as the bytes that a slice has it as, its *image*, and only while it is exactly that: idle, with
 //! nothing queued or lent. Away, nothing happens to it. Whatever is to happen brings it back first, by
 //! [`Journal::host`]. So the newest image of a host that is away is the host.
 
@@ -10,7 +10,7 @@ use std::io;
 use std::time::Duration;
 
 use super::back::Back;
-use super::host::{Host, HostState};
+use super::host::Host;
 use super::schedule::MARK;
 use super::statistics::in_numbers;
 use super::{BadSlice, Frontier, HostSpread, HostStatistics, Journal, Politeness, Replay, Timestamp, image};
@@ -46,7 +46,7 @@ impl Away {
 
     fn came(&mut self, host: &Host) {
         self.hosts -= 1;
-        self.spread.remove(host.requests);
+        self.spread.remove(host.requests.into());
         self.top.retain(|row| row.host != host.key);
     }
 
@@ -75,7 +75,7 @@ pub struct IdleHost<'a> {
     pub image: &'a [u8],
 }
 
-/// The hosts of a [slice](Frontier::save) that are idle or retired, or all of a list of images. Ends where there is no host.
+/// The hosts of a [slice](Frontier::save) that are idle, or all of a list of images. Ends where there is no host.
 pub fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
     if slice.first() == Some(&MARK) {
         slice = &[];
@@ -131,15 +131,6 @@ impl<J: Journal> Frontier<J> {
         };
         Ok(self.hosts.put(host).expect("it was not there"))
     }
-
-    /// Whether a host is not asked again; one that is away stays there.
-    pub(super) fn is_retired(&mut self, origin: &str) -> io::Result<bool> {
-        let state = match self.hosts.find(origin) {
-            Some(number) => Some(self.hosts[number].state),
-            None => self.journal.host(origin)?.map(|image| read(image, origin)).transpose()?.map(|host| host.state),
-        };
-        Ok(state == Some(HostState::Retired))
-    }
 }
 
 impl Replay {
@@ -151,7 +142,7 @@ impl Replay {
         let idle = idle_hosts(image).next().ok_or(BadSlice)?;
         if self.hosts.find(idle.key).is_none() {
             let host = read(image, idle.key).map_err(|_| BadSlice)?;
-            self.count.retired_hosts += u64::from(host.state == HostState::Retired);
+            self.count.retired_hosts += u64::from(host.is_retired());
             self.away.left(in_numbers(&host, &self.options.politeness));
         }
         Ok(())

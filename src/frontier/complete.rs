@@ -1,17 +1,19 @@
+//! Leases come back: what became of a page, and how that leaves its host.
+
 use std::io;
 use std::time::Duration;
 
 use super::back::Queued;
-use super::host::{Detour, HostState, RobotsFile, Rules};
+use super::host::{HostState, Illness, Prospect};
 use super::outcome::Blame;
-use super::robots::{self, Robots};
 use super::{
     Completion, Entry, Failure, Frontier, HostRecord, Journal, Lease, Outcome, Position, Receipt, Record, Refusal,
-    RobotsRecord, Settled, Timestamp,
+    RobotsRecord, Settled, Timestamp, Trouble,
 };
 
-/// Redirects of a robots.txt that are followed (RFC 9309 section 2.3.1.2).
-const ROBOTS_HOPS: u8 = 5;
+/// Different pages of a host that break one after another, and count as one failure of the host: a site may have a corner that
+/// is broken, and a host that is broken has nothing else.
+const BROKEN_PAGES: u16 = 4;
 
 /// The lease was lent by another frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,26 +21,32 @@ const ROBOTS_HOPS: u8 = 5;
 pub struct ForeignLease;
 
 /// A try that came to nothing.
-struct Setback {
-    blame: Blame,
-    /// Another try would end the same.
-    is_final: bool,
+#[derive(Debug)]
+pub(super) struct Setback {
+    pub(super) blame: Blame,
+    pub(super) trouble: Trouble,
     /// The rest that the host asked for.
-    retry_after: Option<Duration>,
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back. O(log hosts).
     ///
-    /// A response below 500, other than 429, is final. After others, and after transient failures, a page is tried again,
-    /// [`attempts`](super::Politeness::attempts) times in all. Its host then rests for as long as its Retry-After says, else
-    /// for a backoff that doubles with each failure in a row, and is retired after
-    /// [`host_failures`](super::Politeness::host_failures) of them, or after `attempts` if it never answered.
-    /// A good host has broken pages: the tries of one page that time out, break off or end in a 5xx other than 503 count
-    /// once, however many. [`Failure::Lost`] is the fetcher's, and counts nothing.
+    /// A response below 500, other than 429, is final. Everything else is somebody's failure:
     ///
-    /// A robots.txt is tried again until its host is retired; one that can never be had, by a final failure, retires it at
-    /// once.
+    /// - The *host's*, where there is no connection ([`Connect`](Failure::Connect), [`Dns`](Failure::Dns),
+    ///   [`Tls`](Failure::Tls)) or no robots.txt. It rests for a [backoff](super::Politeness::backoff) that doubles with each
+    ///   failure in a row, and the page keeps its tries. After [`host_failures`](super::Politeness::host_failures) in a row the
+    ///   host is retired: its URLs are [given up](super::Next::GiveUp) as their turn comes, until it is
+    ///   [asked again](Self::ask_again).
+    /// - The *host's and the page's*, where the host may have too much to do: a timeout, 429, 503. It rests as above, or for as
+    ///   long as its Retry-After says, and the page has one of its [`attempts`](super::Politeness::attempts) less.
+    /// - The *page's*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Only where
+    ///   four different pages in a row break does it count as one failure of the host.
+    /// - The *fetcher's*, of [`Lost`](Failure::Lost): the page has one try less.
+    ///
+    /// A robots.txt is tried again in the same way. Rules that were known before stay in force while it is not to be had, up
+    /// to 30 days (RFC 9309 section 2.3.1.4).
     ///
     /// # Errors
     /// Where the journal's storage fails: a page is queued as it was, and what a robots.txt says is known until a
@@ -64,6 +72,7 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Completion> {
         self.check_is_out(&lease)?;
         self.count.leased -= 1;
+        self.count.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
         match lease.position {
             Some(position) => self.complete_page(&lease, position, outcome, record, now),
             None => self.complete_robots(&lease, outcome, now),
@@ -89,43 +98,62 @@ impl<J: Journal> Frontier<J> {
         record: Option<&[u8]>,
         now: Timestamp,
     ) -> io::Result<Completion> {
-        let same = Queued { position, priority: lease.priority, attempts: lease.attempt - 1 };
+        let same = Queued { position, priority: lease.priority, attempts: lease.attempt - 1 - lease.earlier };
         // Of no use where it is tried again: then its next lease is asked.
         let again = self.again.remove(&position);
+        if lease.trouble.is_some() {
+            // Nothing was asked, whatever came of that.
+            return match outcome {
+                Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => {
+                    Ok(self.requeue(lease.host, same, now))
+                }
+                _ => self.settle(lease, same, After::Parked, record, now),
+            };
+        }
         let setback = match outcome {
-            Outcome::Released => return Ok(self.requeue(lease.host, same, now)),
+            Outcome::Released | Outcome::GivenUp => return Ok(self.requeue(lease.host, same, now)),
             Outcome::Moved { to } => return self.follow(lease, same, &to, again, record, now),
-            Outcome::Failed(failure) => Some(Setback::failed(failure)),
+            Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
                 self.answer(lease.host, status, retry_after)
             }
         };
-        let is_done = setback.as_ref().is_none_or(|setback| {
-            self.set_back(lease, setback, now);
-            let is_last = setback.is_final || lease.attempt >= self.politeness.attempts;
-            is_last || self.hosts[lease.host].state == HostState::Retired
-        });
-        if setback.is_none() {
+        let done = again.map_or(After::Done, After::Again);
+        let Some(setback) = setback else {
             self.rest(lease.host, self.hosts[lease.host].delay(&self.politeness), now);
-        }
-        self.settle(lease, same, is_done, again, record, now)
+            return self.settle(lease, same, done, record, now);
+        };
+        let rest = self.set_back(lease, &setback, now);
+        let is_last = setback.trouble.failure.is_final() || lease.attempt >= self.politeness.attempts;
+        let after = match setback.blame {
+            Blame::Host => After::Untried,
+            _ if is_last => done,
+            // Given up with the others of its host.
+            _ if self.hosts[lease.host].is_retired() => After::Tried,
+            Blame::Fetcher => After::Tried,
+            // The host is asked nothing else before.
+            Blame::Load if setback.retry_after.is_some() => After::Tried,
+            Blame::Load => After::Later(now + rest),
+            Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
+        };
+        self.settle(lease, same, after, record, now)
     }
 
-    /// The page leaves the queue, or is queued again with one try less, and the journal has it.
+    /// The page leaves the queue, or waits for its next try, and the journal has it.
     fn settle(
         &mut self,
         lease: &Lease,
         same: Queued,
-        done: bool,
-        again: Option<Timestamp>,
+        after: After,
         record: Option<&[u8]>,
         now: Timestamp,
     ) -> io::Result<Completion> {
         let number = lease.host;
-        let entry = again.filter(|_| done).map_or(Ok(None), |at| self.entry_again(lease, at));
         let Queued { position, priority, attempts } = same;
-        let attempts = attempts.saturating_add(1);
+        let done = after.is_done();
+        let attempts = attempts.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
         let receipt = record.filter(|_| done).map(|record| Receipt::of(record, self.count.output));
+        let entry = self.entry_after(lease, after);
         let host = self.hosts[number].standing();
         let settled = Settled { host, position, priority, attempts, done, receipt };
         let noted = match entry {
@@ -138,15 +166,47 @@ impl<J: Journal> Frontier<J> {
             return Err(error);
         }
         self.count.output = receipt.map_or(self.count.output, |receipt| receipt.end);
-        if !done {
-            self.count.retries += 1;
-            return Ok(self.requeue(number, Queued { attempts, ..same }, now));
-        }
-        self.count.completed += 1;
-        if self.hosts[number].state != HostState::Retired {
+        if done {
+            self.count.completed += 1;
             self.place(number, now);
+            return Ok(Completion::Done);
         }
-        Ok(Completion::Done)
+        self.count.retries += 1;
+        match after {
+            After::Later(at) => {
+                self.place(number, now);
+                Ok(Completion::Retry(at))
+            }
+            _ => Ok(self.requeue(number, Queued { attempts, ..same }, now)),
+        }
+    }
+
+    /// The entry by which the page waits for a time, if it does.
+    fn entry_after<'a>(&mut self, lease: &'a Lease, after: After) -> io::Result<Option<Entry<'a>>> {
+        let not_before = match after {
+            After::Done | After::Tried | After::Untried => return Ok(None),
+            After::Again(at) | After::Later(at) => at,
+            After::Parked => Entry::NEVER,
+        };
+        let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
+        let Lease { depth, priority, via, redirects, attempt, position, .. } = *lease;
+        let blank = Entry {
+            wire: lease.url(),
+            depth,
+            priority,
+            via,
+            redirects,
+            attempts: 0,
+            referrer,
+            replaces: position,
+            not_before: Some(not_before),
+        };
+        Ok(Some(match after {
+            After::Later(_) => Entry { attempts: attempt, ..blank },
+            // The way to it begins anew: a page that is reached by a redirect each time would be refused after some.
+            After::Again(_) => Entry { redirects: 0, replaces: None, ..blank },
+            _ => blank,
+        }))
     }
 
     /// The page is asked for at another spelling of its key: a new entry, at the head like any that comes back.
@@ -170,10 +230,10 @@ impl<J: Journal> Frontier<J> {
         };
         if let Some(refusal) = refusal {
             self.gate.refuse(refusal);
-            return self.settle(lease, same, true, again, record, now);
+            return self.settle(lease, same, again.map_or(After::Done, After::Again), record, now);
         }
         // The entry last: once the journal has it, it is what is queued.
-        let moved = self.note_host(lease.host, None).and_then(|_| {
+        let moved = self.note_host(lease.host, None, true).and_then(|_| {
             let position = self.append_moved(lease, same.position, to)?;
             Ok(Queued { position, attempts: 0, ..same })
         });
@@ -191,6 +251,7 @@ impl<J: Journal> Frontier<J> {
             priority,
             via,
             redirects: redirects + 1,
+            attempts: 0,
             referrer,
             replaces,
             not_before: None,
@@ -198,153 +259,62 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Tells the journal how a host stands, and what was learned of its robots.txt.
-    fn note_host(&mut self, number: u32, robots: Option<RobotsRecord<'_>>) -> io::Result<Option<Position>> {
-        let host = self.hosts[number].standing();
-        self.journal.note(&Record::Host(HostRecord { host, robots }))
-    }
-
-    fn complete_robots(&mut self, lease: &Lease, outcome: Outcome, now: Timestamp) -> io::Result<Completion> {
-        let number = lease.host;
-        let mut lines = Vec::new();
-        let setback = match outcome {
-            Outcome::Released => {
-                self.place(number, now);
-                return Ok(Completion::Retry(self.hosts[number].due));
-            }
-            Outcome::Moved { to } => {
-                self.answer(number, 302, None);
-                let file = self.detour(number, &to).map_or_else(|| self.known(None, now), RobotsFile::Moved);
-                self.learn(number, file);
-                None
-            }
-            // However it was lost, the file is still needed: somebody must count.
-            Outcome::Failed(failure) => Some(Setback { blame: Blame::Host, ..Setback::failed(failure) }),
-            // A file whose body was left out must not be taken for an empty one.
-            Outcome::Response { status: 200..300, .. } => Some(Setback::failed(Failure::Incomplete)),
-            Outcome::Response { status, retry_after } => self.learn_answer(number, status, retry_after, &lines, now),
-            Outcome::Robots { status, retry_after, body } => {
-                lines = robots::relevant(&body, &self.politeness.agent);
-                self.learn_answer(number, status, retry_after, &lines, now)
-            }
-        };
-        let Some(setback) = setback else {
-            self.rest(number, self.hosts[number].delay(&self.politeness), now);
-            let noted = self.note_robots(number, &lines);
-            self.place(number, now);
-            return noted.map(|()| match self.hosts[number].robots {
-                RobotsFile::Known { .. } => Completion::Done,
-                RobotsFile::Moved(_) | RobotsFile::Unknown => Completion::Retry(self.hosts[number].due),
-            });
-        };
-        self.set_back(lease, &setback, now);
-        if setback.is_final {
-            self.retire(number);
-        }
-        let noted = self.note_host(number, None);
-        if self.hosts[number].state != HostState::Retired {
-            self.count.retries += 1;
-            self.place(number, now);
-            return noted.map(|_| Completion::Retry(self.hosts[number].due));
-        }
-        noted.map(|_| Completion::Done)
-    }
-
-    /// Tells the journal what robots.txt is from here on; `lines` are those of its text that concern us.
-    fn note_robots(&mut self, number: u32, lines: &[u8]) -> io::Result<()> {
-        let host = &self.hosts[number];
-        let record = match &host.robots {
-            RobotsFile::Unknown => None,
-            RobotsFile::Moved(detour) => Some(RobotsRecord::Moved { hops: detour.hops, url: &detour.url }),
-            RobotsFile::Known { stale_at, rules, .. } => {
-                Some(RobotsRecord::Known { stale_at: *stale_at, rules: rules.is_some().then_some(lines) })
-            }
-        };
-        let kept_at = self.journal.note(&Record::Host(HostRecord { host: host.standing(), robots: record }))?;
-        self.keep_rules(number, kept_at);
-        Ok(())
-    }
-
-    /// What a response says about robots.txt (RFC 9309 section 2.3.1).
-    fn learn_answer(
+    pub(super) fn note_host(
         &mut self,
         number: u32,
-        status: u16,
-        retry_after: Option<Duration>,
-        lines: &[u8],
-        now: Timestamp,
-    ) -> Option<Setback> {
-        let setback = self.answer(number, status, retry_after);
-        if setback.is_none() {
-            let is_there = (200..300).contains(&status);
-            let rules = is_there.then(|| Rules::new(Robots::parse(lines, &self.politeness.agent), None));
-            self.learn(number, self.known(rules, now));
-        }
-        // A file that is there and cannot be had now disallows everything, whatever its status says about pages.
-        setback.map(|setback| Setback { blame: Blame::Host, ..setback })
-    }
-
-    fn known(&self, rules: Option<Rules>, now: Timestamp) -> RobotsFile {
-        RobotsFile::Known { stale_at: now + self.politeness.robots_ttl, is_used: false, rules: rules.map(Box::new) }
-    }
-
-    /// The next hop of a robots.txt; `None` where it leads nowhere, or too far: then it is as good as missing.
-    fn detour(&self, number: u32, to: &str) -> Option<Box<Detour>> {
-        let hops = match &self.hosts[number].robots {
-            RobotsFile::Moved(detour) => detour.hops + 1,
-            _ => 1,
-        };
-        let url = self.gate.canonicalizer().canonicalize(to).ok().filter(|_| hops <= ROBOTS_HOPS)?;
-        Some(Box::new(Detour { hops, url: url.wire().into() }))
+        robots: Option<RobotsRecord<'_>>,
+        was_asked: bool,
+    ) -> io::Result<Option<Position>> {
+        let host = self.hosts[number].standing();
+        self.journal.note(&Record::Host(HostRecord { host, robots, was_asked, is_retry: false }))
     }
 
     /// The host speaks: that is a failure only where it says "not now".
-    fn answer(&mut self, number: u32, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
-        let host = &mut self.hosts[number];
-        host.has_answered = true;
-        let setback = Blame::of_status(status).map(|blame| Setback { blame, is_final: false, retry_after });
-        if setback.is_none() {
-            host.failures = 0;
-        }
-        setback
+    pub(super) fn answer(&mut self, number: u32, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
+        self.hosts[number].has_answered = true;
+        let Some(blame) = Blame::of_status(status) else {
+            self.recover(number);
+            return None;
+        };
+        Some(Setback { blame, trouble: Trouble::new(Failure::Server, &format!("status {status}")), retry_after })
     }
 
-    /// Counts a failure against a host, and lets it rest or retires it.
-    fn set_back(&mut self, lease: &Lease, setback: &Setback, now: Timestamp) {
+    /// Counts a failure against a host, and lets it rest or retires it; says how long it rests.
+    pub(super) fn set_back(&mut self, lease: &Lease, setback: &Setback, now: Timestamp) -> Duration {
+        let Setback { blame, trouble, retry_after } = setback;
         let host = &mut self.hosts[lease.host];
-        let counts = match setback.blame {
+        if *blame == Blame::Fetcher {
+            let rest = host.delay(&self.politeness);
+            self.rest(lease.host, rest, now);
+            return rest;
+        }
+        let (broken, counted) = host.ill.as_deref().map_or((0, Prospect::Good), |ill| (ill.broken, ill.counted));
+        // All tries of one page are one page that breaks.
+        let is_another = *blame == Blame::Page && lease.attempt == 1;
+        let broken = broken.saturating_add(is_another.into());
+        let counts = match blame {
             Blame::Fetcher => false,
-            Blame::Host => true,
-            Blame::Url => !host.has_answered || lease.attempt == 1,
+            Blame::Host | Blame::Load => true,
+            Blame::Page => is_another && broken.is_multiple_of(BROKEN_PAGES),
         };
         host.failures = host.failures.saturating_add(counts.into());
-        let delay = host.delay(&self.politeness);
-        let rest = match (setback.blame, setback.retry_after) {
-            (Blame::Fetcher, _) => delay,
-            (_, Some(asked)) => delay.max(asked.min(self.politeness.max_retry_after)),
-            (_, None) => host.backoff(&self.politeness, host.failures.max(lease.attempt.into())),
+        let rest = match retry_after {
+            Some(asked) => host.delay(&self.politeness).max((*asked).min(self.politeness.max_retry_after)),
+            None if counts => host.backoff(&self.politeness, host.failures.into()),
+            None => host.delay(&self.politeness),
         };
-        let is_hopeless = counts && host.is_hopeless(&self.politeness);
+        let is_retired = trouble.failure.ends_host() || (counts && host.has_failed_too_often(&self.politeness));
+        let (trouble, is_patient) = (trouble.clone(), retry_after.is_some());
+        host.ill = Some(Box::new(Illness { trouble, broken, is_patient, is_retired: false, counted }));
         self.rest(lease.host, rest, now);
-        if is_hopeless {
+        if is_retired {
             self.retire(lease.host);
         }
+        rest
     }
 
-    fn rest(&mut self, number: u32, rest: Duration, now: Timestamp) {
+    pub(super) fn rest(&mut self, number: u32, rest: Duration, now: Timestamp) {
         self.hosts[number].due = now + rest;
-    }
-
-    /// The host is not asked again; what was queued for it is refused.
-    fn retire(&mut self, number: u32) {
-        if self.hosts[number].state != HostState::Retired {
-            self.learn(number, RobotsFile::Unknown);
-            let host = &mut self.hosts[number];
-            host.state = HostState::Retired;
-            let urls = self.back.clear(&mut host.queue);
-            self.count.queued -= urls;
-            self.count.retired_hosts += 1;
-            self.gate.withdraw(Refusal::HostRetired, urls);
-        }
     }
 
     /// A page goes back to the head of its queue.
@@ -356,8 +326,32 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
+/// What becomes of a page whose lease came back.
+#[derive(Clone, Copy, Debug)]
+enum After {
+    /// Its record is its last.
+    Done,
+    /// As before, and it is to be fetched again then.
+    Again(Timestamp),
+    /// Its next try comes not before this time; others of its host go first.
+    Later(Timestamp),
+    /// Given up: it has a record, and waits for somebody to ask for it again.
+    Parked,
+    /// It goes next of its host, with one try less.
+    Tried,
+    /// It goes next of its host.
+    Untried,
+}
+
+impl After {
+    /// The page leaves the queue with a record.
+    const fn is_done(self) -> bool {
+        matches!(self, Self::Done | Self::Again(_) | Self::Parked)
+    }
+}
+
 impl Setback {
-    fn failed(failure: Failure) -> Self {
-        Self { blame: Blame::of_failure(failure), is_final: !failure.is_transient(), retry_after: None }
+    pub(super) fn failed(trouble: Trouble) -> Self {
+        Self { blame: Blame::of_failure(trouble.failure), trouble, retry_after: None }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::machine::read_wire;
+use super::lend::read_wire;
 use super::{Frontier, Journal, Position};
 
 /// URLs that wait to be taken, at most; further ones are only counted.

@@ -5,11 +5,11 @@ use std::io;
 use super::back::Back;
 use super::host::{Host, HostState, RobotsFile};
 use super::hosts::Hosts;
-use super::machine::read_wire;
+use super::lend::read_wire;
 use super::robots::{Robots, Ruling};
 use super::schedule::Schedule;
 use super::{
-    Explanation, Found, Frontier, Gate, History, HostAccount, Journal, Place, Politeness, Remembered, Replay,
+    Entry, Explanation, Found, Frontier, Gate, History, HostAccount, Journal, Place, Politeness, Remembered, Replay,
     RobotsAnswer, Timestamp, Via, away,
 };
 use crate::address::CanonicalUrl;
@@ -98,7 +98,7 @@ impl Known<'_> {
             } else if let Some(at) = remembered.not_before
                 && self.schedule.holds(at, remembered.position)
             {
-                remembered.place = Place::Scheduled { at };
+                remembered.place = if at == Entry::NEVER { Place::GivenUp } else { Place::Scheduled { at } };
             }
         }
         let (scope, trap) = self.gate.look(&found);
@@ -167,9 +167,10 @@ impl Known<'_> {
             key: host.key.to_string(),
             due: host.due,
             delay: host.delay(self.politeness),
-            failures: host.failures,
+            failures: host.failures.into(),
             has_answered: host.has_answered,
-            is_retired: host.state == HostState::Retired,
+            trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
+            is_retired: host.is_retired(),
             is_leased: matches!(host.state, HostState::Leased { .. } | HostState::LeasedRobots),
             queued: host.queue.len().into(),
         }

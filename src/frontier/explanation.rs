@@ -1,7 +1,9 @@
+//! All that is known of one URL.
+
 use std::fmt;
 use std::time::Duration;
 
-use super::{Entry, Limit, Position, Receipt, Refusal, Settled, Timestamp, Verdict, Via};
+use super::{Entry, Limit, Position, Receipt, Refusal, Settled, Timestamp, Trouble, Verdict, Via};
 use crate::address::Fingerprint;
 use crate::seen::Sighting;
 
@@ -98,7 +100,9 @@ pub struct HostAccount {
     pub failures: u32,
     /// It has answered at least once.
     pub has_answered: bool,
-    /// It is not asked again in this crawl.
+    /// What is wrong with it: its last failure.
+    pub trouble: Option<Trouble>,
+    /// It is not asked again in this run.
     pub is_retired: bool,
     /// One of its URLs, or its robots.txt, is lent out.
     pub is_leased: bool,
@@ -155,8 +159,10 @@ pub struct Remembered {
 pub enum Place {
     /// Its last try came back.
     Done,
-    /// Not queued any more, and never fetched: robots.txt disallowed it when its turn came, or its host was retired.
+    /// Not queued any more, and never fetched: robots.txt disallowed it when its turn came.
     Dropped,
+    /// Given up, with its host; the next run asks for it again.
+    GivenUp,
     /// Queued, or lent out just now.
     Queued {
         /// URLs of its host that go first.
@@ -176,6 +182,8 @@ pub struct Fetched {
     pub status: Option<u16>,
     /// Why there is no whole response.
     pub error: Option<String>,
+    /// The failure's own words.
+    pub message: Option<String>,
     /// RFC 3339, UTC, milliseconds.
     pub at: String,
 }
@@ -199,7 +207,7 @@ impl Remembered {
             not_before: entry.not_before,
             referrer: entry.referrer,
             referrer_url: None,
-            attempts: 0,
+            attempts: entry.attempts,
             receipt: None,
             place: Place::Dropped,
         }
@@ -210,6 +218,11 @@ impl Remembered {
         self.attempts = settled.attempts;
         self.receipt = settled.receipt;
         self.place = if settled.done { Place::Done } else { Place::Dropped };
+    }
+
+    /// Nothing more becomes of it in this run.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.place, Place::Done | Place::Dropped)
     }
 
     /// Its record was lost, so that it was queued again.
@@ -280,9 +293,11 @@ impl fmt::Display for RobotsAnswer {
 
 impl fmt::Display for HostAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, due, delay, failures, has_answered, is_retired, is_leased, queued } = self;
-        let due = if *is_retired { "retired".to_owned() } else { format!("due {due}") };
+        let Self { key, due, delay, failures, has_answered, trouble, is_retired, is_leased, queued } = self;
+        let due =
+            if *is_retired { "unreachable, and not asked again in this run".to_owned() } else { format!("due {due}") };
         write!(f, "{key}: {due}, delay {delay:?}, {queued} queued, {failures} failures in a row")?;
+        trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })
     }
@@ -300,6 +315,7 @@ impl fmt::Display for Remembered {
         match self.place {
             Place::Done => write!(f, "; done, tried {}", times(self.attempts.into())),
             Place::Dropped => write!(f, "; dropped, tried {}", times(self.attempts.into())),
+            Place::GivenUp => write!(f, "; given up with its host, tried {}", times(self.attempts.into())),
             Place::Queued { ahead } => write!(f, "; queued behind {ahead}, tried {}", times(self.attempts.into())),
             Place::Scheduled { at } => write!(f, "; scheduled, not before {at}"),
         }

@@ -1,10 +1,15 @@
+//! One host, as the frontier has it.
+
 use std::time::Duration;
 
 use super::back::Queue;
 use super::front::Link;
 use super::robots::Robots;
-use super::{Politeness, Position, Standing, Timestamp};
+use super::{Failure, Ill, Politeness, Position, Standing, Timestamp, Trouble, Validators};
 use crate::address::HostKey;
+
+/// Timeouts in a row from which on a host that has answered before counts as one that fails.
+const HANGING_PAGES: u16 = 4;
 
 /// One host: its queue, its clock, its robots.txt and how it has behaved. 128 bytes and the key's text.
 ///
@@ -20,10 +25,12 @@ pub(super) struct Host {
     /// Not asked before.
     pub(super) due: Timestamp,
     pub(super) robots: RobotsFile,
-    /// Leases handed out.
-    pub(super) requests: u64,
-    /// Failures in a row.
-    pub(super) failures: u32,
+    /// What is wrong with it; `None` since it last answered well.
+    pub(super) ill: Option<Box<Illness>>,
+    /// Leases handed out, but for those that are given up.
+    pub(super) requests: u32,
+    /// Failures in a row that count against it.
+    pub(super) failures: u16,
     pub(super) state: HostState,
     /// It has answered at least once.
     pub(super) has_answered: bool,
@@ -42,12 +49,39 @@ pub(super) enum HostState {
     Snoozed,
     /// In the front queue of this priority.
     Due(u8),
+    /// As if due, with this priority: it has never answered, and as many of its kind are lent out as may be.
+    Held(u8),
     /// This page is lent out, with so many tries used up before.
     Leased { position: Position, priority: u8, attempts: u8 },
     /// Its robots.txt is lent out.
     LeasedRobots,
-    /// Not asked again in this crawl.
-    Retired,
+}
+
+/// What is wrong with a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Illness {
+    /// The last failure.
+    pub(super) trouble: Trouble,
+    /// Different pages in a row that broke, and that the host may not be to blame for.
+    pub(super) broken: u16,
+    /// It said itself when it may be asked again.
+    pub(super) is_patient: bool,
+    /// It is not asked again in this run: its URLs are given up as their turn comes.
+    pub(super) is_retired: bool,
+    /// As what it is counted among the hosts with URLs queued.
+    pub(super) counted: Prospect,
+}
+
+/// What is to be expected of a host with URLs queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Prospect {
+    /// Like any other; a host without URLs has none other either.
+    #[default]
+    Good,
+    /// It fails, and may come back: worth a wait.
+    Struggling,
+    /// It does not exist.
+    Hopeless,
 }
 
 /// What is known of a host's robots.txt.
@@ -76,6 +110,10 @@ pub(super) struct Rules {
     pub(super) crawl_delay: Duration,
     /// Where the journal has them, if it does.
     pub(super) kept_at: Option<Position>,
+    /// How long they hold where no newer ones are to be had (RFC 9309 section 2.3.1.4).
+    pub(super) good_until: Timestamp,
+    /// By which they are asked for again, if they have changed.
+    pub(super) validators: Option<Box<Validators>>,
     /// `None` where they are to be read from there first.
     pub(super) parsed: Option<Box<Robots>>,
     /// A page was lent by them since the clock's hand last passed.
@@ -87,6 +125,8 @@ pub(super) struct Rules {
 pub(super) struct Detour {
     pub(super) hops: u8,
     pub(super) url: Box<str>,
+    /// What was known before, and holds until the way is gone to its end.
+    pub(super) before: Option<Box<RobotsFile>>,
 }
 
 impl Host {
@@ -97,6 +137,7 @@ impl Host {
             link: Link::default(),
             due: Timestamp::default(),
             robots: RobotsFile::Unknown,
+            ill: None,
             requests: 0,
             failures: 0,
             state: HostState::Idle,
@@ -113,7 +154,7 @@ impl Host {
     /// Nothing is queued or lent, and what is known of it can be had again from its image.
     pub(super) fn may_leave(&self) -> bool {
         let is_kept = self.robots.rules().is_none_or(|rules| rules.kept_at.is_some());
-        is_kept && matches!(self.state, HostState::Idle | HostState::Retired)
+        is_kept && self.state == HostState::Idle
     }
 
     /// How it stands, for the journal.
@@ -123,7 +164,13 @@ impl Host {
             due: self.due,
             failures: self.failures,
             has_answered: self.has_answered,
-            is_retired: self.state == HostState::Retired,
+            ill: self.ill.as_deref().map(|ill| Ill {
+                failure: ill.trouble.failure,
+                words: &ill.trouble.words,
+                broken: ill.broken,
+                is_patient: ill.is_patient,
+                is_retired: ill.is_retired,
+            }),
         }
     }
 
@@ -135,17 +182,52 @@ impl Host {
 
     /// The rest after a failure, the `nth` in a row: it doubles with each, and is never shorter than the delay.
     pub(super) fn backoff(&self, politeness: &Politeness, nth: u32) -> Duration {
-        let factor = 1u32.checked_shl(nth.saturating_sub(1)).unwrap_or(u32::MAX);
-        let rest = politeness.backoff.saturating_mul(factor).min(politeness.max_backoff);
-        rest.max(self.delay(politeness))
+        politeness.backoff_of(nth).max(self.delay(politeness))
     }
 
-    /// Whether it failed too often in a row. One that has never answered is given as many tries as a URL: names that do not
-    /// resolve and machines that are off are a tenth of a wide crawl's hosts.
-    pub(super) fn is_hopeless(&self, politeness: &Politeness) -> bool {
-        let limit = politeness.host_failures;
-        let limit = if self.has_answered { limit } else { limit.min(politeness.attempts.into()) };
-        self.failures >= limit
+    /// Whether it failed too often in a row.
+    pub(super) fn has_failed_too_often(&self, politeness: &Politeness) -> bool {
+        u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into())
+    }
+
+    /// Its URLs are given up.
+    pub(super) fn is_retired(&self) -> bool {
+        self.ill.as_deref().is_some_and(|ill| ill.is_retired)
+    }
+
+    /// How it may be counted.
+    pub(super) fn prospect(&self) -> Prospect {
+        let Some(ill) = self.ill.as_deref() else { return Prospect::Good };
+        if self.failures == 0 || ill.is_patient || ill.is_retired || self.state == HostState::Idle {
+            return Prospect::Good;
+        }
+        match ill.trouble.failure {
+            Failure::NoSuchHost => Prospect::Hopeless,
+            // It answers, if badly.
+            Failure::Server => Prospect::Good,
+            // A page may hang by itself.
+            Failure::Timeout if self.has_answered && self.failures < HANGING_PAGES => Prospect::Good,
+            _ => Prospect::Struggling,
+        }
+    }
+
+    /// As a journal or a checkpoint has it.
+    pub(super) fn stands(&mut self, standing: &Standing<'_>) {
+        let Standing { due, failures, has_answered, ill, .. } = *standing;
+        (self.due, self.failures, self.has_answered) = (due, failures, has_answered);
+        self.ill = ill.map(|ill| {
+            let Ill { failure, words, broken, is_patient, is_retired } = ill;
+            let trouble = Trouble::new(failure, words);
+            Box::new(Illness { trouble, broken, is_patient, is_retired, counted: Prospect::Good })
+        });
+    }
+}
+
+impl Politeness {
+    /// The rest after the `nth` failure in a row: it doubles with each.
+    pub(super) fn backoff_of(&self, nth: u32) -> Duration {
+        let factor = 1u32.checked_shl(nth.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.backoff.saturating_mul(factor).min(self.max_backoff)
     }
 }
 
@@ -167,6 +249,16 @@ impl RobotsFile {
     /// Where its rules must be read from before they can decide.
     pub(super) fn unread(&self) -> Option<Position> {
         self.rules().filter(|rules| rules.parsed.is_none()).and_then(|rules| rules.kept_at)
+    }
+
+    /// What is known holds on.
+    pub(super) fn renew(&mut self, stale: Timestamp, good: Timestamp) {
+        if let Self::Known { stale_at, is_used, rules } = self {
+            (*stale_at, *is_used) = (stale, false);
+            if let Some(rules) = rules {
+                rules.good_until = good;
+            }
+        }
     }
 
     /// It has served its purpose: once stale, it is fetched again.
@@ -202,38 +294,54 @@ impl RobotsFile {
     /// Bytes of memory held beside the host's own.
     pub(super) fn memory(&self) -> usize {
         match self {
-            Self::Moved(detour) => size_of::<Detour>() + detour.url.len(),
+            Self::Moved(detour) => {
+                let before = detour.before.as_deref();
+                size_of::<Detour>() + detour.url.len() + before.map_or(0, |before| size_of::<Self>() + before.memory())
+            }
             _ => self.rules().map_or(0, Rules::memory),
         }
     }
 
+    /// Those in force.
     pub(super) fn rules(&self) -> Option<&Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref(),
-            Self::Unknown | Self::Moved(_) => None,
+            Self::Moved(detour) => detour.before.as_deref().and_then(Self::rules),
+            Self::Unknown => None,
+        }
+    }
+
+    /// What is known, but for the way to what is not.
+    pub(super) fn into_known(self) -> Option<Self> {
+        match self {
+            Self::Known { .. } => Some(self),
+            Self::Moved(detour) => detour.before.map(|before| *before),
+            Self::Unknown => None,
         }
     }
 
     fn rules_mut(&mut self) -> Option<&mut Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref_mut(),
-            Self::Unknown | Self::Moved(_) => None,
+            Self::Moved(detour) => detour.before.as_deref_mut().and_then(Self::rules_mut),
+            Self::Unknown => None,
         }
     }
 }
 
 impl Rules {
-    pub(super) fn new(robots: Robots, kept_at: Option<Position>) -> Self {
+    pub(super) fn new(robots: Robots, good_until: Timestamp, validators: Option<Box<Validators>>) -> Self {
         let crawl_delay = robots.crawl_delay().unwrap_or_default();
-        Self { crawl_delay, kept_at, parsed: Some(Box::new(robots)), has_lent: false }
+        Self { crawl_delay, kept_at: None, good_until, validators, parsed: Some(Box::new(robots)), has_lent: false }
     }
 
     /// That the journal has, still to be read from there.
-    pub(super) fn kept(at: Position, crawl_delay: Duration) -> Self {
-        Self { crawl_delay, kept_at: Some(at), parsed: None, has_lent: false }
+    pub(super) fn kept(at: Position, crawl_delay: Duration, good_until: Timestamp) -> Self {
+        Self { crawl_delay, kept_at: Some(at), good_until, validators: None, parsed: None, has_lent: false }
     }
 
     fn memory(&self) -> usize {
-        size_of::<Self>() + self.parsed.as_deref().map_or(0, Robots::memory)
+        let validators = self.validators.as_deref().map_or(0, Validators::memory);
+        size_of::<Self>() + validators + self.parsed.as_deref().map_or(0, Robots::memory)
     }
 }

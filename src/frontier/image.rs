@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! host:   key       text
-//!         flags     1 byte: bit 0 it has answered, bit 1 it is retired, bit 2 a page was lent by its robots.txt; bits 4 and 5
-//!                   robots.txt: 0 unknown, 1 elsewhere, 2 there is none, 3 there are rules
+//!         flags     1 byte: bit 0 it has answered, bit 1 it is retired, bit 2 a page was lent by its robots.txt, bit 3 it said
+//!                   itself when to ask again; bits 4 and 5 robots.txt: 0 unknown, 1 elsewhere, 2 there is none, 3 there are rules
 //!         due, requests, failures
-//!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms
+//!         illness   the code of the last failure, 0 for none; else pages in a row that broke, text of the failure's words
+//!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms, until
+//!                   when they hold
 //!         lent      1 and a URL for a page that is lent out, else 0
 //!         levels    how many; for each its first URL, and for each other the step to its position; 0 ends them
 //! URL:    position, priority, attempts
@@ -20,17 +22,23 @@ use super::back::{Back, Queue, Queued};
 use super::host::{Detour, Host, HostState, RobotsFile, Rules};
 use super::schedule::{self, MARK};
 use super::varint::{self, number, put};
-use super::{BadSlice, IdleHost, Position, Timestamp};
+use super::{BadSlice, Failure, IdleHost, Ill, Position, Standing, Timestamp};
 use crate::address::HostKey;
 
 const HAS_ANSWERED: u64 = 1;
 const IS_RETIRED: u64 = 2;
 const IS_USED: u64 = 4;
+const IS_PATIENT: u64 = 8;
 const ROBOTS: u32 = 4;
 
 /// Appends a host and its queue.
 pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
-    let robots = match &host.robots {
+    // Of one that is elsewhere, what was known before: it is asked for from the first hop on, next time.
+    let file = match &host.robots {
+        RobotsFile::Moved(detour) => detour.before.as_deref().unwrap_or(&host.robots),
+        file => file,
+    };
+    let robots = match file {
         RobotsFile::Unknown => 0,
         RobotsFile::Moved(_) => 1,
         RobotsFile::Known { rules: None, .. } => 2,
@@ -43,15 +51,22 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
             }
         }
     };
+    let ill = host.standing().ill;
     put_text(to, host.key.as_str());
     let answered = if host.has_answered { HAS_ANSWERED } else { 0 };
-    let retired = if host.state == HostState::Retired { IS_RETIRED } else { 0 };
-    let is_used = robots > 0 && matches!(host.robots, RobotsFile::Known { is_used: true, .. });
-    put(to, answered | retired | if is_used { IS_USED } else { 0 } | robots << ROBOTS);
+    let retired = if host.is_retired() { IS_RETIRED } else { 0 };
+    let patient = if ill.is_some_and(|ill| ill.is_patient) { IS_PATIENT } else { 0 };
+    let is_used = robots > 0 && matches!(file, RobotsFile::Known { is_used: true, .. });
+    put(to, answered | retired | patient | if is_used { IS_USED } else { 0 } | robots << ROBOTS);
     put(to, host.due.as_micros());
-    put(to, host.requests);
+    put(to, host.requests.into());
     put(to, host.failures.into());
-    match &host.robots {
+    put(to, ill.map_or(0, |ill| ill.failure.code().into()));
+    if let Some(ill) = ill {
+        put(to, ill.broken.into());
+        put_text(to, ill.words);
+    }
+    match file {
         RobotsFile::Moved(detour) => {
             put(to, detour.hops.into());
             put_text(to, &detour.url);
@@ -61,6 +76,7 @@ pub(super) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
             if let Some((rules, at)) = rules.as_ref().and_then(|rules| Some((rules, rules.kept_at?))) {
                 put(to, at.to_u64());
                 put(to, u64::try_from(rules.crawl_delay.as_millis()).unwrap_or(u64::MAX));
+                put(to, rules.good_until.as_micros());
             }
         }
         RobotsFile::Unknown | RobotsFile::Known { .. } => {}
@@ -112,26 +128,37 @@ enum End {
 
 /// Takes a host off the front of the bytes, and shows how its queue is made.
 fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
-    let mut host = Host::new(HostKey::of_origin(text(bytes)?));
+    let key = HostKey::of_origin(text(bytes)?);
     let flags = number(bytes)?;
-    host.has_answered = flags & HAS_ANSWERED != 0;
-    if flags & IS_RETIRED != 0 {
-        host.state = HostState::Retired;
-    }
-    host.due = Timestamp::from_micros(number(bytes)?);
-    host.requests = number(bytes)?;
-    host.failures = u32::try_from(number(bytes)?).ok()?;
+    let due = Timestamp::from_micros(number(bytes)?);
+    let requests = u32::try_from(number(bytes)?).ok()?;
+    let failures = u16::try_from(number(bytes)?).ok()?;
+    let ill = match u8::try_from(number(bytes)?).ok()? {
+        0 => None,
+        code => Some(Ill {
+            failure: Failure::of_code(code)?,
+            broken: u16::try_from(number(bytes)?).ok()?,
+            words: text(bytes)?,
+            is_patient: flags & IS_PATIENT != 0,
+            is_retired: flags & IS_RETIRED != 0,
+        }),
+    };
+    let has_answered = flags & HAS_ANSWERED != 0;
+    let mut host = Host { requests, ..Host::new(key) };
+    host.stands(&Standing { key: "", due, failures, has_answered, ill });
     host.robots = match flags >> ROBOTS {
         0 => RobotsFile::Unknown,
         1 => {
             let hops = u8::try_from(number(bytes)?).ok()?;
-            RobotsFile::Moved(Box::new(Detour { hops, url: text(bytes)?.into() }))
+            RobotsFile::Moved(Box::new(Detour { hops, url: text(bytes)?.into(), before: None }))
         }
         is_there @ 2..=3 => {
             let stale_at = Timestamp::from_micros(number(bytes)?);
             let rules = if is_there == 3 {
                 let kept_at = Position::from_u64(number(bytes)?);
-                Some(Box::new(Rules::kept(kept_at, Duration::from_millis(number(bytes)?))))
+                let crawl_delay = Duration::from_millis(number(bytes)?);
+                let good_until = Timestamp::from_micros(number(bytes)?);
+                Some(Box::new(Rules::kept(kept_at, crawl_delay, good_until)))
             } else {
                 None
             };
@@ -158,7 +185,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
     Some(host)
 }
 
-/// Takes a host off the front of the bytes, and says whether it is idle or retired, with nothing queued or lent.
+/// Takes a host off the front of the bytes, and says whether it is idle, with nothing queued or lent.
 pub(super) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
     let begin = *bytes;
     let mut is_idle = true;

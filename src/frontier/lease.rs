@@ -1,6 +1,8 @@
+//! A URL that is lent to a fetcher.
+
 use std::time::Duration;
 
-use super::{Position, Via};
+use super::{Position, Trouble, Validators, Via};
 use crate::address::HostKey;
 
 /// What a lease is for.
@@ -30,6 +32,11 @@ pub struct Lease {
     pub(super) redirects: u8,
     pub(super) attempt: u8,
     pub(super) delay: Duration,
+    /// Of `attempt`, those that stand in its entry.
+    pub(super) earlier: u8,
+    pub(super) is_first_contact: bool,
+    pub(super) trouble: Option<Box<Trouble>>,
+    pub(super) validators: Option<Box<Validators>>,
 }
 
 impl Lease {
@@ -76,6 +83,21 @@ impl Lease {
     /// 1 for the first try; of a robots.txt, the host's failures in a row and one.
     pub fn attempt(&self) -> u8 {
         self.attempt
+    }
+
+    /// Its host has never answered.
+    pub fn is_first_contact(&self) -> bool {
+        self.is_first_contact
+    }
+
+    /// Why it is given up; of a lease from [`Next::GiveUp`](super::Next::GiveUp) alone.
+    pub fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_deref()
+    }
+
+    /// Of a robots.txt that is known and may have changed: ask for it by these, and complete with a 304 if it has not.
+    pub fn validators(&self) -> Option<&Validators> {
+        self.validators.as_deref()
     }
 
     /// The rest that its host is given between requests.

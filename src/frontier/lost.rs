@@ -1,8 +1,7 @@
 //! Pages that were done, and whose records are lost: they are queued again.
 
 use super::back::Queued;
-use super::host::HostState;
-use super::{Position, Refusal, Replay, Timestamp};
+use super::{Position, Replay, Timestamp};
 
 /// A page that is done.
 #[derive(Debug)]
@@ -12,19 +11,33 @@ pub(super) struct Done {
     /// As [`lost`](Replay::lost) would have it.
     pub(super) number: u32,
     pub(super) queued: Queued,
-    /// When it is asked for again, and the entry that says so.
-    pub(super) again: Option<(Timestamp, Position)>,
+    /// The entry by which it is asked for again.
+    pub(super) again: Option<Again>,
+}
+
+/// That a page which is done is asked for again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Again {
+    pub(super) at: Timestamp,
+    pub(super) position: Position,
+    /// It was given up.
+    pub(super) is_parked: bool,
 }
 
 impl Replay {
     /// The output was cut to so many bytes. What is there now may be what was there before, or look like it.
     pub(super) fn resumed(&mut self, output: u64) {
         while let Some(Done { number, queued, again, .. }) = self.done.pop_if(|done| done.end > output) {
+            match again {
+                // Given up, and asked for again since: it is queued by that.
+                Some(Again { at, position, is_parked: true }) if !self.schedule.remove(at, position) => continue,
+                Some(Again { at, position, is_parked: false }) if self.schedule.remove(at, position) => {
+                    self.gate.retract(1);
+                }
+                _ => {}
+            }
             self.lost.insert(queued.position, (number, queued));
             self.count.completed -= 1;
-            if again.is_some_and(|(at, position)| self.schedule.remove(at, position)) {
-                self.gate.retract(1);
-            }
         }
         self.count.output = self.count.output.min(output);
     }
@@ -32,11 +45,7 @@ impl Replay {
     /// Queues what was lost, in its order and before all else.
     pub(super) fn queue_lost(&mut self) {
         for (_, (number, queued)) in std::mem::take(&mut self.lost).into_iter().rev() {
-            if self.hosts[number].state == HostState::Retired {
-                self.gate.withdraw(Refusal::HostRetired, 1);
-            } else {
-                self.queue_first(number, queued);
-            }
+            self.queue_first(number, queued);
         }
     }
 

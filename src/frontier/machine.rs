@@ -1,6 +1,7 @@
+//! What to do now: the frontier as a machine.
+
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::hint::black_box;
 use std::io;
 use std::sync::Arc;
 
@@ -9,13 +10,13 @@ use super::away::Away;
 use super::back::{Back, Queued};
 use super::dropped::Drops;
 use super::front::Front;
-use super::host::{HostState, RobotsFile};
+use super::host::HostState;
 use super::hosts::Hosts;
+use super::illness::{Patience, Struggle};
 use super::rules::RulesClock;
 use super::schedule::Schedule;
 use super::{
-    Admitted, Arena, Entry, FrontierError, FrontierOptions, Gate, Journal, Lease, LeaseKind, Politeness, Position,
-    Refusal, Timestamp, Via,
+    Admitted, Arena, Entry, FrontierError, FrontierOptions, Gate, Journal, Lease, Politeness, Position, Timestamp,
 };
 
 /// What to do now.
@@ -24,12 +25,15 @@ use super::{
 pub enum Next {
     /// Fetch this, then complete it.
     Fetch(Lease),
+    /// Its host is not to be had: do not fetch it, record [why](Lease::trouble), and complete it with
+    /// [`Outcome::GivenUp`](super::Outcome::GivenUp). It waits from then on to be [asked for again](Frontier::ask_again).
+    GiveUp(Lease),
     /// No host and nothing scheduled is due before this time; a completion, submission or schedule may bring it forward. Where
     /// it is not after `now`, enough was done in one call: call again.
     Wait(Timestamp),
     /// All that is queued waits for leases that are out; what is lent out may bring more.
     Busy,
-    /// Nothing is queued, scheduled or lent out: the crawl is over.
+    /// Nothing is queued, scheduled or lent out: the crawl is over. What was given up may wait to be asked for again.
     Drained,
 }
 
@@ -57,6 +61,7 @@ pub enum Next {
 ///             let outcome = Outcome::response(&lease, status, body.as_bytes());
 ///             frontier.complete(lease, outcome, now)?;
 ///         }
+///         Next::GiveUp(lease) => _ = frontier.complete(lease, Outcome::GivenUp, now)?,
 ///         Next::Wait(until) => now = until, // In earnest, sleep: the host rests for a second.
 ///         Next::Busy | Next::Drained => break,
 ///     }
@@ -76,6 +81,11 @@ pub struct Frontier<J: Journal = Arena> {
     pub(super) away: Away,
     pub(super) back: Back,
     pub(super) front: Front,
+    /// Hosts that never answered, and are due: too many of their kind are lent out.
+    pub(super) held: Front,
+    /// Of these, as many as may be lent out at once.
+    first_contacts: u64,
+    pub(super) struggle: Struggle,
     pub(super) agenda: Agenda,
     pub(super) schedule: Schedule,
     /// Pages that are lent out and, once they are done, scheduled again: when.
@@ -90,6 +100,8 @@ pub struct Frontier<J: Journal = Arena> {
 pub(super) struct Count {
     pub(super) queued: u64,
     pub(super) leased: u64,
+    /// Of these, first contacts with their hosts.
+    pub(super) first_contacts: u64,
     pub(super) completed: u64,
     pub(super) retries: u64,
     pub(super) retired_hosts: u64,
@@ -135,6 +147,9 @@ impl<J: Journal> Frontier<J> {
             away: Away::default(),
             back: Back::default(),
             front: Front::default(),
+            held: Front::default(),
+            first_contacts: u64::MAX,
+            struggle: Struggle::default(),
             agenda: Agenda::default(),
             schedule: Schedule::default(),
             again: BTreeMap::new(),
@@ -149,6 +164,12 @@ impl<J: Journal> Frontier<J> {
         &self.gate
     }
 
+    /// Lends out so many hosts at once, at most, that never answered, and one at least; the others wait. So hosts that never do
+    /// answer hold up those alone which nobody knows either.
+    pub fn limit_first_contacts(&mut self, most: usize) {
+        self.first_contacts = most.max(1) as u64;
+    }
+
     /// The journal.
     pub fn journal(&self) -> &J {
         &self.journal
@@ -159,24 +180,21 @@ impl<J: Journal> Frontier<J> {
         &mut self.journal
     }
 
-    /// Queues an admitted URL. O(log hosts). One for a host that was retired meanwhile is counted as
-    /// [`Refusal::HostRetired`].
+    /// Queues an admitted URL. O(log hosts). One of a host that is not asked any more is [given up](Next::GiveUp) when its turn
+    /// comes.
     ///
     /// # Errors
     /// Where the journal's storage fails; the URL is lost then.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> io::Result<()> {
         let Admitted { found, priority, .. } = admitted;
         let number = self.host_of(&found.url, now)?;
-        if self.hosts[number].state == HostState::Retired {
-            self.gate.withdraw(Refusal::HostRetired, 1);
-            return Ok(());
-        }
         let position = self.journal.append(Entry {
             wire: found.url.wire(),
             depth: found.depth,
             priority,
             via: found.via,
             redirects: found.redirects,
+            attempts: 0,
             referrer: found.referrer,
             replaces: None,
             not_before: None,
@@ -192,14 +210,25 @@ impl<J: Journal> Frontier<J> {
     pub fn next(&mut self, now: Timestamp) -> io::Result<Next> {
         self.wake(now);
         self.release(now)?;
+        self.let_go();
+        let patience = match self.mind_patience(now)? {
+            Patience::Over => return Ok(Next::Busy),
+            Patience::Unasked => None,
+            Patience::Until(until) => Some(until),
+        };
         let mut drops = DROPS;
         while drops > 0
             && let Some((number, priority)) = self.front.pop(&mut self.hosts)
         {
+            if self.is_to_be_held(number) {
+                self.held.push(&mut self.hosts, number, priority);
+                self.hosts[number].state = HostState::Held(priority);
+                continue;
+            }
             match self.lend(number, priority, now, &mut drops) {
                 Ok(Some(lease)) => {
                     self.look_ahead();
-                    return Ok(Next::Fetch(lease));
+                    return Ok(if lease.trouble.is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
                 }
                 Ok(None) => self.place(number, now),
                 Err(error) => {
@@ -208,7 +237,7 @@ impl<J: Journal> Frontier<J> {
                 }
             }
         }
-        Ok(match self.agenda.earliest().into_iter().chain(self.schedule.due()).min() {
+        Ok(match self.agenda.earliest().into_iter().chain(self.schedule.due()).chain(patience).min() {
             _ if self.front.len() > 0 => Next::Wait(now),
             Some(due) => Next::Wait(due),
             None if self.count.leased > 0 => Next::Busy,
@@ -224,12 +253,9 @@ impl<J: Journal> Frontier<J> {
         self.journal.flush(now)
     }
 
-    /// Queues a URL at its host; `false` where that was retired.
-    pub(super) fn queue(&mut self, number: u32, priority: u8, position: Position, now: Timestamp) -> bool {
+    /// Queues a URL at its host.
+    pub(super) fn queue(&mut self, number: u32, priority: u8, position: Position, now: Timestamp) {
         let host = &mut self.hosts[number];
-        if host.state == HostState::Retired {
-            return false;
-        }
         self.back.push(&mut host.queue, priority, position);
         self.count.queued += 1;
         match host.state {
@@ -239,16 +265,21 @@ impl<J: Journal> Frontier<J> {
                 self.front.remove(&mut self.hosts, number, worse);
                 self.front.push(&mut self.hosts, number, priority);
             }
+            HostState::Held(worse) if priority < worse => {
+                host.state = HostState::Held(priority);
+                self.held.remove(&mut self.hosts, number, worse);
+                self.held.push(&mut self.hosts, number, priority);
+            }
             _ => {}
         }
-        true
     }
 
     /// Puts a host, that is nowhere, where it belongs by its queue and its clock.
     pub(super) fn place(&mut self, number: u32, now: Timestamp) {
         let (due, best) = {
             let host = &self.hosts[number];
-            (host.due, host.queue.first())
+            // Whom nobody asks need not rest.
+            (if host.is_retired() { now } else { host.due }, host.queue.first())
         };
         self.hosts[number].state = match best {
             None => HostState::Idle,
@@ -263,6 +294,27 @@ impl<J: Journal> Frontier<J> {
                 HostState::Due(priority)
             }
         };
+        self.count_prospect(number);
+    }
+
+    /// Hosts with URLs queued that are not lent out.
+    pub(super) fn active_hosts(&self) -> usize {
+        self.agenda.len() + self.front.len() + self.held.len()
+    }
+
+    /// Whether a host that is due must wait until one that nobody knew either has come back.
+    fn is_to_be_held(&self, number: u32) -> bool {
+        let host = &self.hosts[number];
+        !host.has_answered && !host.is_retired() && self.count.first_contacts >= self.first_contacts
+    }
+
+    /// Hosts that nobody knows, as many as may be asked now: their turn.
+    fn let_go(&mut self) {
+        for _ in self.count.first_contacts..self.first_contacts {
+            let Some((number, priority)) = self.held.pop(&mut self.hosts) else { break };
+            self.front.push(&mut self.hosts, number, priority);
+            self.hosts[number].state = HostState::Due(priority);
+        }
     }
 
     /// Moves hosts that have become due from the agenda to the front, in the order of their times.
@@ -274,123 +326,4 @@ impl<J: Journal> Frontier<J> {
             self.front.push(&mut self.hosts, number, best.priority);
         }
     }
-
-    /// A lease of a host that was taken from the front queue of this priority. `None` where robots.txt disallows its URLs up
-    /// to one of another priority, or up to the bound: it must queue again.
-    fn lend(&mut self, number: u32, priority: u8, now: Timestamp, drops: &mut u32) -> io::Result<Option<Lease>> {
-        let host = &mut self.hosts[number];
-        if self.politeness.robots && host.robots.is_wanted(now) {
-            let wire = match &host.robots {
-                RobotsFile::Moved(detour) => detour.url.clone(),
-                _ => host.key.robots_url().into(),
-            };
-            let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
-            let robots = Lease { wire, priority, attempt, ..self.blank_lease(number) };
-            return Ok(Some(self.lent(robots, HostState::LeasedRobots)));
-        }
-        if let Some(position) = host.robots.unread()
-            && !self.read_rules(number, position)?
-        {
-            return Ok(None);
-        }
-        let host = &mut self.hosts[number];
-        while *drops > 0
-            && let Some(first) = host.queue.first()
-            && first.priority == priority
-        {
-            let entry = self.journal.read(first.position)?;
-            if host.robots.allows(path_and_query(entry.wire)) {
-                let Entry { depth, via, redirects, referrer, .. } = entry;
-                let wire = entry.wire.into();
-                let referrer = match referrer {
-                    Some(position) => read_wire(&mut self.journal, position)?,
-                    None => None,
-                };
-                self.back.pop(&mut host.queue);
-                host.robots.mark_used();
-                self.count.queued -= 1;
-                let attempt = first.attempts.saturating_add(1);
-                let position = Some(first.position);
-                let kind = LeaseKind::Page;
-                let blank = self.blank_lease(number);
-                let page = Lease { kind, position, wire, referrer, depth, priority, via, redirects, attempt, ..blank };
-                let Queued { position, priority, attempts } = first;
-                return Ok(Some(self.lent(page, HostState::Leased { position, priority, attempts })));
-            }
-            self.back.pop(&mut host.queue);
-            self.count.queued -= 1;
-            self.gate.withdraw(Refusal::Robots, 1);
-            self.drops.note(&mut self.journal, first.position)?;
-            *drops -= 1;
-        }
-        if host.queue.first().is_none() {
-            host.robots.mark_used();
-        }
-        Ok(None)
-    }
-
-    /// With a million hosts, a lease reads from half a dozen places that are in no cache, some known only from another. So
-    /// with each lease the next host's are read, and the state of the one behind it, and nobody waits for them.
-    fn look_ahead(&mut self) {
-        let mut resting = self.agenda.first_three();
-        let (next, second, third) = match self.front.first() {
-            Some(next) => (next, self.hosts[next].link.behind(), None),
-            None => match resting.next() {
-                Some(next) => (next, resting.next(), resting.next()),
-                None => return,
-            },
-        };
-        let host = &self.hosts[next];
-        if let Some(queued) = host.queue.first() {
-            self.journal.expect(queued.position);
-            self.back.expect(&host.queue);
-        }
-        black_box(host.key.as_str().as_bytes().first().copied());
-        for later in [second, third].into_iter().flatten() {
-            black_box(self.hosts[later].due);
-        }
-    }
-
-    fn blank_lease(&self, number: u32) -> Lease {
-        let host = &self.hosts[number];
-        Lease {
-            frontier: self.id,
-            host: number,
-            host_key: host.key.clone(),
-            kind: LeaseKind::Robots,
-            position: None,
-            wire: Box::default(),
-            referrer: None,
-            depth: 0,
-            priority: 0,
-            via: Via::Seed,
-            redirects: 0,
-            attempt: 1,
-            delay: host.delay(&self.politeness),
-        }
-    }
-
-    fn lent(&mut self, lease: Lease, state: HostState) -> Lease {
-        let host = &mut self.hosts[lease.host];
-        host.state = state;
-        host.requests += 1;
-        self.count.leased += 1;
-        self.hosts.expect(lease.host);
-        lease
-    }
-}
-
-/// The wire URL of an entry; `None` where there is none: a [`Found`](super::Found) says what its maker pleases.
-pub(super) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
-    match journal.read(position) {
-        Ok(entry) => Ok(Some(entry.wire.into())),
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// `/a?b` of the wire URL `https://example.org/a?b`.
-fn path_and_query(wire: &str) -> &str {
-    let host = wire.find("://").map_or(0, |at| at + 3);
-    wire[host..].find('/').map_or("/", |path| &wire[host + path..])
 }

@@ -1,3 +1,5 @@
+//! What a frontier is made from.
+
 use std::fmt;
 use std::time::Duration;
 
@@ -138,12 +140,14 @@ pub struct Politeness {
     pub max_retry_after: Duration,
     /// Tries of one URL in all.
     pub attempts: u8,
-    /// First rest after a failure; doubles with each in a row.
+    /// First rest of a page or a host after a failure; doubles with each in a row.
     pub backoff: Duration,
     /// Longest rest that failures lead to.
     pub max_backoff: Duration,
-    /// Failures in a row after which a host is retired.
+    /// Failures in a row after which a host is not asked again in this run.
     pub host_failures: u32,
+    /// How long to wait for hosts that fail once no others are left; a host whose name does not exist is not waited for.
+    pub patience: Duration,
     /// How long a robots.txt is good for.
     pub robots_ttl: Duration,
     /// Bytes of parsed robots rules that stay in memory; beyond, those not used for longest are dropped, and read from the
@@ -164,6 +168,7 @@ impl Default for Politeness {
             backoff: Duration::from_secs(10),
             max_backoff: Duration::from_secs(3600),
             host_failures: 8,
+            patience: Duration::from_secs(60),
             robots_ttl: Duration::from_secs(24 * 3600),
             robots_memory: 64 << 20,
         }

@@ -1,3 +1,6 @@
+//! How a lease ended, and what that says of the page and of its host.
+
+use std::fmt;
 use std::time::Duration;
 
 use super::{Lease, LeaseKind, Timestamp, robots};
@@ -7,7 +10,9 @@ use super::{Lease, LeaseKind, Timestamp, robots};
 #[non_exhaustive]
 pub enum Outcome {
     /// No response, or not a whole one.
-    Failed(Failure),
+    Failed(Trouble),
+    /// The page of a lease from [`Next::GiveUp`](super::Next::GiveUp) has its record.
+    GivenUp,
     /// The response points elsewhere. A page: to the same key under another spelling, so that it is fetched there and the seen
     /// test is not asked again. A robots.txt: anywhere; it is fetched there (RFC 9309 section 2.3.1.2), as this host's.
     Moved {
@@ -29,32 +34,58 @@ pub enum Outcome {
         status: u16,
         /// Its Retry-After, as a rest from now.
         retry_after: Option<Duration>,
-        /// The body, cut at [`robots::MAX_BYTES`] or later.
+        /// The body, cut at [`robots::MAX_BYTES`] or later; none of a 304.
         body: Vec<u8>,
+        /// By which it can be asked for again, if it has changed.
+        validators: Option<Box<Validators>>,
     },
+}
+
+/// A failure, and its own words: which clock, which address, the innermost cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The kind.
+    pub failure: Failure,
+    /// At most [`Trouble::WORDS`] bytes; may be empty.
+    pub words: Box<str>,
+}
+
+/// By which a response can be asked for again on the condition that it has changed (RFC 9110 section 8.8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// The `ETag` header, for `If-None-Match`.
+    pub etag: Option<Box<str>>,
+    /// The `Last-Modified` header, for `If-Modified-Since`.
+    pub last_modified: Option<Box<str>>,
 }
 
 /// Why there was no response, or not a whole one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The address is private and not allowed; final.
+    /// The address is private and not allowed: its host is not asked again in this run.
     Address,
-    /// Not HTTP, or beyond its limits; final.
+    /// Not HTTP, or beyond its limits; final for a page.
     BadResponse,
-    /// Refused, reset, unreachable.
+    /// No connection: refused, reset, unreachable, too slow.
     Connect,
-    /// The name does not resolve.
+    /// The name is not resolved just now.
     Dns,
-    /// The connection closed mid-body.
+    /// The connection closed before the response's end.
     Incomplete,
     /// The fetcher panicked or vanished.
     Lost,
-    /// The port belongs to another protocol and is never asked; final.
+    /// There is no such name: an answer, and a firm one.
+    NoSuchHost,
+    /// The port belongs to another protocol and is never asked.
     Port,
+    /// The host's robots.txt is not to be had, so nothing of the host may be (RFC 9309 section 2.3.1.4).
+    Robots,
+    /// The host answers, and what it says is that it cannot: 429 or 5xx, page after page.
+    Server,
     /// A clock ran out.
     Timeout,
-    /// The TLS handshake or certificate; final.
+    /// The TLS handshake or certificate.
     Tls,
 }
 
@@ -66,7 +97,7 @@ impl Outcome {
             LeaseKind::Page => Self::Response { status, retry_after: None },
             LeaseKind::Robots => {
                 let body = body[..body.len().min(robots::MAX_BYTES + 1)].to_vec();
-                Self::Robots { status, retry_after: None, body }
+                Self::Robots { status, retry_after: None, body, validators: None }
             }
         }
     }
@@ -86,10 +117,12 @@ impl Outcome {
 pub(super) enum Blame {
     /// Nobody outside: the host is neither spared nor counted against.
     Fetcher,
-    /// The host: every such try counts towards its retirement.
+    /// The host: nothing was asked of it, so the page still has all its tries.
     Host,
-    /// The URL, perhaps: all its tries count once, so that three broken pages in a row are not taken for a dead host.
-    Url,
+    /// The host may have too much to do: it rests, and the page has one try less.
+    Load,
+    /// The page: it waits for its next try, and the host goes on.
+    Page,
 }
 
 impl Blame {
@@ -97,8 +130,8 @@ impl Blame {
     pub(super) const fn of_status(status: u16) -> Option<Self> {
         match status {
             // "Not now", whatever was asked for.
-            429 | 503 => Some(Self::Host),
-            500.. => Some(Self::Url),
+            429 | 503 => Some(Self::Load),
+            500.. => Some(Self::Page),
             _ => None,
         }
     }
@@ -106,9 +139,48 @@ impl Blame {
     pub(super) const fn of_failure(failure: Failure) -> Self {
         match failure {
             Failure::Lost => Self::Fetcher,
-            Failure::Address | Failure::Connect | Failure::Dns | Failure::Port | Failure::Tls => Self::Host,
-            Failure::BadResponse | Failure::Incomplete | Failure::Timeout => Self::Url,
+            Failure::Address
+            | Failure::Connect
+            | Failure::Dns
+            | Failure::NoSuchHost
+            | Failure::Port
+            | Failure::Robots
+            | Failure::Server
+            | Failure::Tls => Self::Host,
+            Failure::Timeout => Self::Load,
+            Failure::BadResponse | Failure::Incomplete => Self::Page,
         }
+    }
+}
+
+impl Trouble {
+    /// Bytes of words that are kept.
+    pub const WORDS: usize = 200;
+
+    /// Words that are too long are cut.
+    pub fn new(failure: Failure, words: &str) -> Self {
+        let end = (0..=words.len().min(Self::WORDS)).rev().find(|end| words.is_char_boundary(*end));
+        Self { failure, words: words[..end.unwrap_or_default()].into() }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.words.is_empty() { self.failure.name() } else { &self.words })
+    }
+}
+
+impl Validators {
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        let texts = [&self.etag, &self.last_modified].into_iter().flatten();
+        size_of::<Self>() + texts.map(|text| text.len()).sum::<usize>()
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self { failure, words: Box::default() }
     }
 }
 
@@ -122,16 +194,63 @@ impl Failure {
             Self::Dns => "dns",
             Self::Incomplete => "incomplete",
             Self::Lost => "lost",
+            Self::NoSuchHost => "no_such_host",
             Self::Port => "blocked_port",
+            Self::Robots => "robots_unreachable",
+            Self::Server => "server_error",
             Self::Timeout => "timeout",
             Self::Tls => "tls",
         }
     }
 
-    /// Whether another try may end otherwise.
-    pub const fn is_transient(self) -> bool {
-        !matches!(self, Self::Address | Self::BadResponse | Self::Port | Self::Tls)
+    /// Its number on disk: never changed, never given again.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Address => 1,
+            Self::BadResponse => 2,
+            Self::Connect => 3,
+            Self::Dns => 4,
+            Self::Incomplete => 5,
+            Self::Lost => 6,
+            Self::NoSuchHost => 7,
+            Self::Robots => 8,
+            Self::Server => 9,
+            Self::Timeout => 10,
+            Self::Tls => 11,
+            Self::Port => 12,
+        }
     }
+
+    /// The failure of a [`code`](Self::code).
+    pub fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|failure| failure.code() == code)
+    }
+
+    /// Whether the same page would fail the same way again.
+    pub(super) const fn is_final(self) -> bool {
+        matches!(self, Self::BadResponse)
+    }
+
+    /// Whether the same host would fail the same way again, for as long as this run's options stand.
+    pub(super) const fn ends_host(self) -> bool {
+        matches!(self, Self::Address | Self::Port)
+    }
+
+    /// Each of them.
+    pub const ALL: [Self; 12] = [
+        Self::Address,
+        Self::BadResponse,
+        Self::Connect,
+        Self::Dns,
+        Self::Incomplete,
+        Self::Lost,
+        Self::NoSuchHost,
+        Self::Port,
+        Self::Robots,
+        Self::Server,
+        Self::Timeout,
+        Self::Tls,
+    ];
 }
 
 /// What became of a completed lease.

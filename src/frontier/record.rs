@@ -1,7 +1,9 @@
+//! What a journal keeps of a crawl.
+
 use std::fmt;
 use std::time::Duration;
 
-use super::{Position, Timestamp, Via};
+use super::{Failure, Position, Timestamp, Via};
 use crate::address::{Fingerprint, FingerprintKey};
 
 /// What a journal keeps, in the order in which it happened: enough to make a frontier again.
@@ -10,7 +12,8 @@ use crate::address::{Fingerprint, FingerprintKey};
 pub enum Record<'a> {
     /// A URL passed the gate and was queued, or scheduled.
     Admitted(Entry<'a>),
-    /// A page's lease came back, and the page was scheduled again.
+    /// A page's lease came back, and the page waits for a time: it was scheduled again, or its next try is to come later, or it
+    /// was given up and waits to be asked for in another run.
     Again {
         /// How it came back.
         settled: Settled<'a>,
@@ -74,12 +77,24 @@ pub struct Entry<'a> {
     pub via: Via,
     /// Redirects in a row that led here.
     pub redirects: u8,
+    /// Tries that were used up before.
+    pub attempts: u8,
     /// The entry of the page it was found on.
     pub referrer: Option<Position>,
     /// The entry whose place in the queue it takes: the same page, asked for at another spelling.
     pub replaces: Option<Position>,
     /// It waits in the schedule, and is queued after this time; `None` for at once.
     pub not_before: Option<Timestamp>,
+}
+
+impl Entry<'_> {
+    /// The time before which a page is not fetched that was given up: never, or until somebody asks for it again.
+    pub const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
+
+    /// Whether it is a page that was given up.
+    pub fn is_parked(&self) -> bool {
+        self.replaces.is_some() && self.not_before == Some(Self::NEVER)
+    }
 }
 
 /// A URL that went from the schedule to its host's queue.
@@ -143,6 +158,10 @@ pub struct HostRecord<'a> {
     pub host: Standing<'a>,
     /// Of its robots.txt; `None` where nothing was.
     pub robots: Option<RobotsRecord<'a>>,
+    /// It was asked; else the frontier came to this by itself.
+    pub was_asked: bool,
+    /// It will be asked for its robots.txt again.
+    pub is_retry: bool,
 }
 
 /// How a host stands: its clock, and how it has behaved.
@@ -153,10 +172,25 @@ pub struct Standing<'a> {
     /// Not asked before.
     pub due: Timestamp,
     /// Failures in a row.
-    pub failures: u32,
+    pub failures: u16,
     /// It has answered at least once.
     pub has_answered: bool,
-    /// It is not asked again in this crawl.
+    /// What is wrong with it, if anything is.
+    pub ill: Option<Ill<'a>>,
+}
+
+/// What is wrong with a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ill<'a> {
+    /// Its last failure.
+    pub failure: Failure,
+    /// The failure's own words.
+    pub words: &'a str,
+    /// Different pages in a row that broke.
+    pub broken: u16,
+    /// It said itself when it may be asked again.
+    pub is_patient: bool,
+    /// It is not asked again in this run.
     pub is_retired: bool,
 }
 
@@ -176,5 +210,12 @@ pub enum RobotsRecord<'a> {
         stale_at: Timestamp,
         /// The lines that concern us; `None` allows everything.
         rules: Option<&'a [u8]>,
+    },
+    /// It is as it was: it has not changed, or is not to be had just now.
+    Renewed {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// How long it holds where it is not to be had.
+        good_until: Timestamp,
     },
 }

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::host::HostState;
-use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, Position, Record, Refusal, Timestamp};
+use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, Position, Record, Refusal, Timestamp, Via};
 use crate::address::Canonicalizer;
 use crate::seen::Removal;
 
@@ -18,7 +17,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// It goes to its host's queue within a second of its time, at the next call of [`next`](Self::next), and behind what
     /// waits there; robots.txt and politeness are asked then as for any other. Whoever schedules a URL twice has it fetched
-    /// twice. Where its host was retired meanwhile, it is counted as [`Refusal::HostRetired`].
+    /// twice.
     ///
     /// Works with every [layout](crate::seen::Layout) of the seen set, and costs, beside the journal's entry, two to four bytes
     /// of memory a URL, or about a hundred where no other has the same second. Where the journal is durable, so is this; the
@@ -44,7 +43,7 @@ impl<J: Journal> Frontier<J> {
     ///             frontier.complete(lease, outcome, now)?;
     ///         }
     ///         Next::Wait(until) => now = until,
-    ///         Next::Busy | Next::Drained => unreachable!("it never ends"),
+    ///         Next::GiveUp(_) | Next::Busy | Next::Drained => unreachable!("it never ends"),
     ///     }
     /// }
     /// assert_eq!(visits, [0, 24, 48]);
@@ -58,6 +57,17 @@ impl<J: Journal> Frontier<J> {
         let url = self.gate.canonicalizer().canonicalize(text);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         self.schedule_found(&Found::seed(url), at)
+    }
+
+    /// As [`schedule`](Self::schedule) for now, of a page that was found this deep before, and whose last try failed.
+    ///
+    /// # Errors
+    /// As [`schedule`](Self::schedule).
+    pub fn retry(&mut self, text: &str, depth: u32, now: Timestamp) -> io::Result<Option<Refusal>> {
+        let url = self.gate.canonicalizer().canonicalize(text);
+        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let via = if depth == 0 { Via::Seed } else { Via::Link };
+        self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)
     }
 
     /// As [`schedule`](Self::schedule), of the page that `lease` is for, as it was found: at its depth, so that no page comes
@@ -82,29 +92,20 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// The entry by which a page that is done is scheduled again; `None` where its host was retired.
-    pub(super) fn entry_again<'a>(&mut self, lease: &'a Lease, at: Timestamp) -> io::Result<Option<Entry<'a>>> {
-        if self.hosts[lease.host].state == HostState::Retired {
-            self.gate.refuse(Refusal::HostRetired);
-            return Ok(None);
-        }
-        let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
-        // The way to it begins anew: a page that is reached by a redirect each time would be refused after some.
-        let (wire, depth, via, priority) = (lease.url(), lease.depth(), lease.via(), lease.priority);
-        let not_before = Some(at);
-        Ok(Some(Entry { wire, depth, priority, via, redirects: 0, referrer, replaces: None, not_before }))
-    }
-
     /// The journal has it.
     pub(super) fn scheduled_again(&mut self, entry: &Entry<'_>, position: Position) {
-        if let (Ok(url), Some(at)) = (self.gate.canonicalizer().canonicalize(entry.wire), entry.not_before) {
+        let Some(at) = entry.not_before else { return };
+        // What takes another's place was told of before.
+        if entry.replaces.is_none()
+            && let Ok(url) = self.gate.canonicalizer().canonicalize(entry.wire)
+        {
             self.gate.remember(&url, entry, |_| false, true);
-            self.schedule.push(at, position);
         }
+        self.schedule.push(at, position);
     }
 
-    /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled or lent out, it stays
-    /// so. One of a retired host is [kept](Removal::Kept): it would be refused as well.
+    /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled, given up or lent out, it
+    /// stays so.
     ///
     /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. To forget what was never found may, in
     /// the counting layout and at its rate, make another URL new. Where the journal is durable, so is this, and each is
@@ -134,19 +135,13 @@ impl<J: Journal> Frontier<J> {
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let fingerprint = url.fingerprint(self.gate.fingerprint_key());
         if self.gate.seen().options().layout.forgets() {
-            // What was found since its host was retired is in the seen set, and not in the journal.
-            if self.is_retired(url.origin())? {
-                return Ok(Removal::Kept);
-            }
             self.journal.note(&Record::Forgotten { fingerprint })?;
         }
         self.gate.seen().remove(fingerprint).map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
     }
 
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
-        let is_retired = self.is_retired(found.url.origin())?;
-        let verdict = self.gate.pass(found).and((!is_retired).then_some(()).ok_or(Refusal::HostRetired));
-        if let Err(refusal) = verdict {
+        if let Err(refusal) = self.gate.pass(found) {
             self.gate.refuse(refusal);
             return Ok(Some(refusal));
         }
@@ -156,6 +151,7 @@ impl<J: Journal> Frontier<J> {
             priority: found.priority(),
             via: found.via,
             redirects: found.redirects,
+            attempts: 0,
             referrer: found.referrer,
             replaces: None,
             not_before: Some(at),
@@ -187,9 +183,7 @@ impl<J: Journal> Frontier<J> {
         let number = self.host_of(&url, now)?;
         self.journal.note(&Record::Due(DueRecord { host: url.origin(), position, priority }))?;
         self.schedule.pop();
-        if !self.queue(number, priority, position, now) {
-            self.gate.withdraw(Refusal::HostRetired, 1);
-        }
+        self.queue(number, priority, position, now);
         Ok(())
     }
 }

@@ -1,3 +1,5 @@
+//! Why URLs are refused, and how many.
+
 use std::fmt;
 
 use crate::address::AddressError;
@@ -8,8 +10,6 @@ use crate::address::AddressError;
 pub enum Refusal {
     /// `--exclude` matches.
     Excluded,
-    /// Its host was retired with URLs still queued.
-    HostRetired,
     /// Not a URL.
     Malformed,
     /// The page or the link says nofollow.
@@ -40,9 +40,8 @@ pub enum Refusal {
 
 impl Refusal {
     /// Each reason, in the order of the report.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 14] = [
         Self::Excluded,
-        Self::HostRetired,
         Self::Malformed,
         Self::Nofollow,
         Self::NotIncluded,
@@ -62,7 +61,6 @@ impl Refusal {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Excluded => "excluded",
-            Self::HostRetired => "host_retired",
             Self::Malformed => "malformed",
             Self::Nofollow => "nofollow",
             Self::NotIncluded => "not_included",

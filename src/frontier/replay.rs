@@ -1,17 +1,17 @@
+//! A frontier on its way back, from a checkpoint and the journal behind it.
+
 use std::collections::BTreeMap;
 use std::io;
 
 use super::away::Away;
 use super::back::{Back, Queued};
-use super::host::{Detour, HostState, RobotsFile, Rules};
 use super::hosts::Hosts;
-use super::lost::Done;
+use super::lost::{Again, Done};
 use super::machine::Count;
-use super::robots::Robots;
 use super::schedule::{MARK, Schedule, second};
 use super::{
-    Counts, DueRecord, Entry, Frontier, FrontierError, FrontierOptions, Gate, HostRecord, Journal, Position, Receipt,
-    Record, Refusal, RobotsRecord, Settled, Standing, Timestamp, image,
+    Counts, DueRecord, Entry, Frontier, FrontierError, FrontierOptions, Gate, Journal, Position, Receipt, Record,
+    Refusal, Settled, Standing, Timestamp, image,
 };
 use crate::address::{CanonicalUrl, Canonicalizer, Fingerprint};
 use crate::seen::SeenSet;
@@ -39,7 +39,7 @@ pub struct Replay {
     /// Where each shard of the seen set was saved; none where what it remembers stays remembered.
     seen_at: Vec<Position>,
     /// Records from here on are not in the counts yet.
-    counted_to: Position,
+    pub(super) counted_to: Position,
     records: u64,
     rests: bool,
     /// Pages of hosts that were done, and whose records are lost. They are queued in the end: what came off their queue later
@@ -94,7 +94,7 @@ impl Replay {
         while !slice.is_empty() {
             let host = image::load(&mut slice, &mut self.back).ok_or(BadSlice)?;
             self.count.queued += u64::from(host.queue.len());
-            self.count.retired_hosts += u64::from(host.state == HostState::Retired);
+            self.count.retired_hosts += u64::from(host.is_retired());
             self.count.rules += host.robots.memory();
             self.hosts.put(host).ok_or(BadSlice)?;
         }
@@ -187,9 +187,7 @@ impl Replay {
         (frontier.back, frontier.count) = (self.back, self.count);
         frontier.schedule = self.schedule;
         for number in 0..hosts {
-            if frontier.hosts[number].state != HostState::Retired {
-                frontier.place(number, now);
-            }
+            frontier.place(number, now);
         }
         frontier
     }
@@ -238,14 +236,17 @@ impl Replay {
         }
         self.gate.remember(&url, entry, |fingerprint| self.has_shard(fingerprint, position), is_new);
         if !is_saved {
-            self.queue_last(number, entry.priority, position, is_new);
+            self.queue_last(number, entry.priority, position);
         }
         Ok(())
     }
 
     fn scheduled(&mut self, position: Position, url: &CanonicalUrl, entry: &Entry<'_>, at: Timestamp) {
-        let is_new = position >= self.counted_to;
-        self.gate.remember(url, entry, |fingerprint| self.has_shard(fingerprint, position), is_new);
+        // What takes another's place was told of before.
+        if entry.replaces.is_none() {
+            let is_new = position >= self.counted_to;
+            self.gate.remember(url, entry, |fingerprint| self.has_shard(fingerprint, position), is_new);
+        }
         if !self.was_scheduled(at, position) {
             self.schedule.push(at, position);
         }
@@ -259,18 +260,22 @@ impl Replay {
         due: &DueRecord<'_>,
         host: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
-        if self.schedule.first() != Some(due.position) {
+        if self.schedule.first() == Some(due.position) {
+            self.schedule.pop();
+        } else if self.schedule.first_parked() == Some(due.position) {
+            self.schedule.pop_parked();
+            self.count.completed -= u64::from(at >= self.counted_to);
+        } else {
             return Ok(());
         }
-        self.schedule.pop();
         let number = self.recall_or_add(due.host, host)?;
         if !self.is_saved(number, at) {
-            self.queue_last(number, due.priority, due.position, at >= self.counted_to);
+            self.queue_last(number, due.priority, due.position);
         }
         Ok(())
     }
 
-    /// `again` is what the page was scheduled by again. Where its record is lost it is asked for once more, and was not.
+    /// `again` is the entry by which the page waits. Where its record is lost it is asked for once more, and waits for nothing.
     fn settled(
         &mut self,
         position: Position,
@@ -282,7 +287,8 @@ impl Replay {
         let is_new = position >= self.counted_to;
         let is_there = !is_new || settled.receipt.as_ref().is_none_or(has);
         self.recall(settled.host.key, host)?;
-        if let Some((entry, at)) = again.and_then(|entry| Some((entry, entry.not_before?)))
+        let waits = again.and_then(|entry| Some((entry, entry.not_before?)));
+        if let Some((entry, at)) = waits
             && is_there
             && let Ok(url) = self.canonicalizer.canonicalize(entry.wire)
         {
@@ -301,44 +307,23 @@ impl Replay {
         let queued = Queued { position: page, priority, attempts };
         let before = Queued { attempts: attempts.saturating_sub(1), ..queued };
         if !is_again && !settled.done {
-            self.queue_first(number, queued);
+            if waits.is_none() {
+                self.queue_first(number, queued);
+            }
         } else if !is_again && !done {
             self.lost.insert(page, (number, before));
         } else if let Some(receipt) = settled.receipt.filter(|_| is_new && !is_again) {
             self.count.output = receipt.end;
-            let again = again.and_then(|entry| Some((entry.not_before?, position)));
+            let again = waits.map(|(entry, at)| Again { at, position, is_parked: entry.is_parked() });
             self.done.push(Done { end: receipt.end, number, queued: before, again });
         }
-        self.stands(number, &settled.host, is_new);
+        let was_asked = !again.is_some_and(Entry::is_parked);
+        self.stands(number, &settled.host, was_asked);
         Ok(())
     }
 
-    fn host(&mut self, position: Position, record: &HostRecord<'_>) {
-        let Some(number) = self.known(&record.host, position) else { return };
-        let file = match record.robots {
-            None => None,
-            Some(RobotsRecord::Moved { hops, url }) => {
-                Some(RobotsFile::Moved(Box::new(Detour { hops, url: url.into() })))
-            }
-            Some(RobotsRecord::Known { stale_at, rules }) => {
-                // They are read again when a lease needs them; here only the host's rest does.
-                let delay = |lines| Robots::parse(lines, &self.options.politeness.agent).crawl_delay();
-                let rules = rules.map(|lines| Box::new(Rules::kept(position, delay(lines).unwrap_or_default())));
-                Some(RobotsFile::Known { stale_at, is_used: false, rules })
-            }
-        };
-        if let Some(file) = file {
-            self.learn(number, file);
-        }
-        let is_new = position >= self.counted_to;
-        // A robots.txt that is not to be had, and is asked for again.
-        let is_retry = record.robots.is_none() && record.host.failures > 0 && !record.host.is_retired;
-        self.count.retries += u64::from(is_new && is_retry);
-        self.stands(number, &record.host, is_new);
-    }
-
     /// The number of a host that was admitted to before, where this record is not in its slice.
-    fn known(&self, host: &Standing<'_>, position: Position) -> Option<u32> {
+    pub(super) fn known(&self, host: &Standing<'_>, position: Position) -> Option<u32> {
         self.hosts.find(host.key).filter(|&number| !self.is_saved(number, position))
     }
 
@@ -355,35 +340,8 @@ impl Replay {
         dropped.is_some()
     }
 
-    fn queue_last(&mut self, number: u32, priority: u8, position: Position, is_new: bool) {
-        let host = &mut self.hosts[number];
-        if host.state == HostState::Retired {
-            self.gate.withdraw(Refusal::HostRetired, is_new.into());
-            return;
-        }
-        self.back.push(&mut host.queue, priority, position);
+    fn queue_last(&mut self, number: u32, priority: u8, position: Position) {
+        self.back.push(&mut self.hosts[number].queue, priority, position);
         self.count.queued += 1;
-    }
-
-    fn stands(&mut self, number: u32, standing: &Standing<'_>, is_new: bool) {
-        let host = &mut self.hosts[number];
-        let Standing { due, failures, has_answered, is_retired, .. } = *standing;
-        (host.due, host.failures, host.has_answered) = (due, failures, has_answered);
-        host.requests += 1;
-        if is_retired && host.state != HostState::Retired {
-            host.state = HostState::Retired;
-            let urls = self.back.clear(&mut host.queue);
-            self.count.queued -= urls;
-            self.count.retired_hosts += 1;
-            self.gate.withdraw(Refusal::HostRetired, if is_new { urls } else { 0 });
-            self.learn(number, RobotsFile::Unknown);
-        }
-    }
-
-    fn learn(&mut self, number: u32, file: RobotsFile) {
-        let host = &mut self.hosts[number];
-        self.count.rules -= host.robots.memory();
-        self.count.rules += file.memory();
-        host.robots = file;
     }
 }

@@ -1,3 +1,5 @@
+//! Robots rules in memory, as many as may be.
+
 use std::collections::VecDeque;
 use std::io;
 
@@ -39,6 +41,14 @@ impl<J: Journal> Frontier<J> {
         self.note_spare(number);
     }
 
+    /// What was known of the host's robots.txt, which nobody knows from here on.
+    pub(super) fn unlearn(&mut self, number: u32) -> RobotsFile {
+        let robots = &mut self.hosts[number].robots;
+        self.count.rules -= robots.memory();
+        self.clock.bytes -= robots.spare();
+        std::mem::replace(robots, RobotsFile::Unknown)
+    }
+
     /// The journal has the rules that were learned last, or keeps none.
     pub(super) fn keep_rules(&mut self, number: u32, at: Option<Position>) {
         if let RobotsFile::Known { rules: Some(rules), .. } = &mut self.hosts[number].robots {
@@ -55,11 +65,14 @@ impl<J: Journal> Frontier<J> {
         let robots = self.journal.rules(position)?.map(|text| Robots::parse(text, &self.politeness.agent));
         let is_there = robots.is_some();
         let file = match (&self.hosts[number].robots, robots) {
-            (RobotsFile::Known { stale_at, is_used, .. }, Some(robots)) => RobotsFile::Known {
-                stale_at: *stale_at,
-                is_used: *is_used,
-                rules: Some(Box::new(Rules::new(robots, Some(position)))),
-            },
+            (RobotsFile::Known { stale_at, is_used, rules: Some(rules) }, Some(robots)) => {
+                let read = Rules::new(robots, rules.good_until, rules.validators.clone());
+                RobotsFile::Known {
+                    stale_at: *stale_at,
+                    is_used: *is_used,
+                    rules: Some(Box::new(Rules { kept_at: Some(position), ..read })),
+                }
+            }
             _ => RobotsFile::Unknown,
         };
         self.learn(number, file);

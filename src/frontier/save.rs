@@ -1,3 +1,5 @@
+//! A frontier in slices, for a checkpoint.
+
 use super::{Frontier, Journal, Position, Refusal, image};
 
 /// Numbers of hosts in one slice.
@@ -48,7 +50,7 @@ impl<J: Journal> Frontier<J> {
     /// the last.
     pub fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
         let number = match slice.0 {
-            Part::Schedule(from) if self.schedule.len() > 0 => {
+            Part::Schedule(from) if self.schedule.len() + self.schedule.parked() > 0 => {
                 let next = self.schedule.save(from, to);
                 return Some(Slice(next.map_or(Part::Hosts(0), Part::Schedule)));
             }

@@ -1,13 +1,17 @@
+//! URLs that wait for a time.
+
 use std::collections::BTreeMap;
 
 use super::back::{Back, Queue, Queued};
 use super::varint::{self, number, put};
-use super::{Position, Timestamp};
+use super::{Entry, Position, Timestamp};
 
 /// URLs that are not to be fetched before a time, by the second at whose end that lies; first come, first served within one.
 ///
 /// So none goes early, and none a second late; and the URLs of a day are in 86,400 queues at most, like those of the hosts:
 /// positions in the journal, two to four bytes each where many share a second, and about a hundred where one has it alone.
+///
+/// Those that are *parked* wait behind all seconds, until they are asked for.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     /// By the number of the second, counted by their ends from the Unix epoch; none is empty.
@@ -25,9 +29,12 @@ const PIECE: usize = 16 << 10;
 /// What a piece begins with: no host has a key of no bytes.
 pub(super) const MARK: u8 = 0;
 
+/// Behind all time.
+const PARKED: u64 = u64::MAX;
+
 /// The first second that is over at this time.
 pub(super) fn second(at: Timestamp) -> u64 {
-    at.as_micros().div_ceil(SECOND)
+    if at == Entry::NEVER { PARKED } else { at.as_micros().div_ceil(SECOND) }
 }
 
 impl Schedule {
@@ -38,12 +45,29 @@ impl Schedule {
 
     /// When the first of them may go.
     pub(super) fn due(&self) -> Option<Timestamp> {
-        self.seconds.keys().next().map(|&second| Timestamp::from_micros(second.saturating_mul(SECOND)))
+        let first = self.seconds.keys().next().filter(|&&second| second < PARKED);
+        first.map(|&second| Timestamp::from_micros(second.saturating_mul(SECOND)))
     }
 
     /// The one that goes first.
     pub(super) fn first(&self) -> Option<Position> {
+        self.due()?;
         self.seconds.values().next()?.first().map(|first| first.position)
+    }
+
+    /// Of those that are parked, the one that was parked first.
+    pub(super) fn first_parked(&self) -> Option<Position> {
+        self.seconds.get(&PARKED)?.first().map(|first| first.position)
+    }
+
+    /// Takes away the one that was parked first.
+    pub(super) fn pop_parked(&mut self) -> Option<Position> {
+        self.pop_of(PARKED)
+    }
+
+    /// How many are parked.
+    pub(super) fn parked(&self) -> u64 {
+        self.seconds.get(&PARKED).map_or(0, |queue| queue.len().into())
     }
 
     /// The one that goes first, if it may go now.
@@ -53,12 +77,17 @@ impl Schedule {
 
     /// Takes away the one that goes first.
     pub(super) fn pop(&mut self) -> Option<Position> {
-        let mut second = self.seconds.first_entry()?;
-        let Queued { position, .. } = self.back.pop(second.get_mut())?;
-        if second.get().first().is_none() {
-            second.remove();
+        let first = *self.seconds.keys().next()?;
+        if first == PARKED { None } else { self.pop_of(first) }
+    }
+
+    fn pop_of(&mut self, second: u64) -> Option<Position> {
+        let queue = self.seconds.get_mut(&second)?;
+        let Queued { position, .. } = self.back.pop(queue)?;
+        if queue.first().is_none() {
+            self.seconds.remove(&second);
         }
-        self.len -= 1;
+        self.len -= u64::from(second < PARKED);
         Some(position)
     }
 
@@ -69,7 +98,8 @@ impl Schedule {
         }
         let mut queue = self.seconds.remove(&second(at)).expect("it holds one");
         let others: Vec<_> = self.positions(&queue).filter(|other| *other != position).collect();
-        self.len -= self.back.clear(&mut queue);
+        let removed = self.back.clear(&mut queue);
+        self.len -= if second(at) < PARKED { removed } else { 0 };
         for other in others {
             self.put(second(at), other);
         }
@@ -82,6 +112,7 @@ impl Schedule {
         queue.is_some_and(|queue| self.positions(queue).any(|other| other == position))
     }
 
+    /// Those that wait for a time.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
@@ -126,7 +157,7 @@ impl Schedule {
     fn put(&mut self, second: u64, position: Position) {
         // Which of them goes first is for their hosts' queues to say: all are of one priority here.
         self.back.push(self.seconds.entry(second).or_default(), 0, position);
-        self.len += 1;
+        self.len += u64::from(second < PARKED);
     }
 
     fn positions<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = Position> {

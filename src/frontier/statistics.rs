@@ -1,7 +1,9 @@
+//! The frontier in numbers.
+
 use std::time::Duration;
 
 use super::away::most_first;
-use super::host::{Host, HostState};
+use super::host::Host;
 use super::{Frontier, HostSpread, Journal, Politeness};
 use crate::address::HostKey;
 
@@ -25,8 +27,10 @@ pub struct FrontierStatistics {
     pub hosts_in_memory: u64,
     /// Hosts with URLs queued, resting or due.
     pub active_hosts: u64,
-    /// Hosts not asked again in this crawl.
+    /// Hosts that are not asked again in this run.
     pub retired_hosts: u64,
+    /// URLs that were [given up](super::Next::GiveUp), and wait to be [asked for again](Frontier::ask_again).
+    pub unreachable: u64,
     /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
     pub memory: u64,
     /// Of these, in the back queues and the schedule: what the URLs waiting cost beside the journal.
@@ -51,7 +55,7 @@ pub struct HostStatistics {
     pub failures: u32,
     /// The rest in force.
     pub delay: Duration,
-    /// Not asked again in this crawl.
+    /// Not asked again in this run.
     pub retired: bool,
 }
 
@@ -68,8 +72,9 @@ impl<J: Journal> Frontier<J> {
             retries: self.count.retries,
             hosts: self.hosts.len() as u64 + self.away.hosts,
             hosts_in_memory: self.hosts.len() as u64,
-            active_hosts: (self.agenda.len() + self.front.len()) as u64,
+            active_hosts: self.active_hosts() as u64,
             retired_hosts: self.count.retired_hosts,
+            unreachable: self.schedule.parked(),
             memory: (hosts + queues + journal) as u64,
             queue_memory: queues as u64,
             journal_memory: journal as u64,
@@ -96,7 +101,7 @@ impl<J: Journal> Frontier<J> {
     /// How many hosts have had how many requests, those that left memory among them. O(hosts in memory).
     pub fn hosts_by_requests(&self) -> HostSpread {
         let mut spread = self.away.spread.clone();
-        self.hosts.iter().for_each(|host| spread.add(host.requests));
+        self.hosts.iter().for_each(|host| spread.add(host.requests.into()));
         spread
     }
 }
@@ -104,10 +109,10 @@ impl<J: Journal> Frontier<J> {
 pub(super) fn in_numbers(host: &Host, politeness: &Politeness) -> HostStatistics {
     HostStatistics {
         host: host.key.clone(),
-        requests: host.requests,
+        requests: host.requests.into(),
         queued: host.queue.len().into(),
-        failures: host.failures,
+        failures: host.failures.into(),
         delay: host.delay(politeness),
-        retired: host.state == HostState::Retired,
+        retired: host.is_retired(),
     }
 }

@@ -1,7 +1,9 @@
+//! Why a URL was not fetched, or that it was.
+
 use std::fmt;
 
 use super::explanation::{Chance, times};
-use super::{Explanation, Fetched, History, HostAccount, Place, Refusal, Remembered, RobotsAnswer, Timestamp};
+use super::{Explanation, Fetched, History, HostAccount, Place, Refusal, Remembered, RobotsAnswer, Timestamp, Trouble};
 use crate::seen::Sighting;
 
 /// Why a URL was not fetched, or that it was. Displayed in plain words, on a line.
@@ -45,6 +47,15 @@ pub enum Verdict {
         /// The journal was asked.
         is_asked: bool,
     },
+    /// Its host is not to be had, and is not asked again in this run.
+    Unreachable {
+        /// The host's key.
+        host: String,
+        /// Its failures in a row.
+        failures: u32,
+        /// The last of them.
+        trouble: Option<Trouble>,
+    },
     /// It is queued.
     Waiting {
         /// Tries so far.
@@ -55,12 +66,14 @@ pub enum Verdict {
         due: Option<Timestamp>,
         /// The host's robots.txt goes first.
         is_robots_first: bool,
+        /// Why the host's last request failed, if it did.
+        trouble: Option<Trouble>,
     },
 }
 
 impl Verdict {
     /// The verdict's name for programs: `fetched`, `no_record`, `not_found`, `refused`, `scheduled`, `seen`,
-    /// `waiting`.
+    /// `unreachable`, `waiting`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Fetched(_) => "fetched",
@@ -69,17 +82,18 @@ impl Verdict {
             Self::Refused { .. } => "refused",
             Self::Scheduled { .. } => "scheduled",
             Self::Seen { .. } => "seen",
+            Self::Unreachable { .. } => "unreachable",
             Self::Waiting { .. } => "waiting",
         }
     }
 
     pub(super) fn of(of: &Explanation) -> Self {
-        if let Some(page) = &of.page {
-            return Self::Fetched(page.clone());
-        }
-        match &of.history {
-            History::Admitted(remembered) => Self::of_admitted(of, remembered),
-            History::None { .. } | History::Unasked => Self::of_others(of),
+        match (&of.history, &of.page) {
+            // A record that it has is of a time when it was given up.
+            (History::Admitted(remembered), _) if !remembered.is_over() => Self::of_admitted(of, remembered),
+            (_, Some(page)) => Self::Fetched(page.clone()),
+            (History::Admitted(remembered), None) => Self::of_admitted(of, remembered),
+            (History::None { .. } | History::Unasked, None) => Self::of_others(of),
         }
     }
 
@@ -90,7 +104,11 @@ impl Verdict {
         }
         // What robots.txt will say when its time comes, nobody knows.
         let is_scheduled = matches!(remembered.place, Place::Scheduled { .. });
-        if let Some(refused) = retired(of).or_else(|| disallowed(of).filter(|_| !is_scheduled)) {
+        let is_given_up = remembered.place == Place::GivenUp;
+        if let Some(unreachable) = unreachable(of, is_given_up) {
+            return unreachable;
+        }
+        if let Some(refused) = disallowed(of).filter(|_| !is_scheduled) {
             return refused;
         }
         match remembered.place {
@@ -100,8 +118,9 @@ impl Verdict {
                 ahead,
                 due: of.host.as_ref().map(|host| host.due).filter(|due| *due > of.now),
                 is_robots_first: matches!(of.robots, RobotsAnswer::Unknown | RobotsAnswer::Moved { .. }),
+                trouble: of.host.as_ref().and_then(|host| host.trouble.clone()),
             },
-            Place::Done | Place::Dropped => {
+            Place::Done | Place::Dropped | Place::GivenUp => {
                 Self::Refused { refusal: Refusal::Robots, rule: "as it was when the URL's turn came".to_owned() }
             }
         }
@@ -112,30 +131,22 @@ impl Verdict {
         if let Some((refusal, rule)) = ruled {
             return Self::Refused { refusal, rule: rule.unwrap_or_default() };
         }
-        let hindrance = retired(of).or_else(|| disallowed(of));
         if of.sighting == Sighting::New {
-            let unless = hindrance.map(|hindrance| hindrance.to_string());
+            let unless = disallowed(of).map(|hindrance| hindrance.to_string());
             return Self::NotFound { max_depth: of.max_depth, unless };
         }
-        // What is found for a retired host is refused without an entry in the journal. A frontier in use cannot say whether a URL
-        // was fetched before its host was retired, or before robots.txt disallowed it.
-        match hindrance {
-            Some(Self::Refused { refusal: Refusal::HostRetired, rule }) if of.history != History::Unasked => {
-                Self::Refused { refusal: Refusal::HostRetired, rule }
-            }
-            _ => Self::Seen {
-                chance: of.false_positive_rate,
-                is_cut: of.history == History::None { is_cut: true },
-                is_asked: of.history != History::Unasked,
-            },
+        Self::Seen {
+            chance: of.false_positive_rate,
+            is_cut: of.history == History::None { is_cut: true },
+            is_asked: of.history != History::Unasked,
         }
     }
 }
 
-fn retired(of: &Explanation) -> Option<Verdict> {
-    let HostAccount { key, failures, .. } = of.host.as_ref().filter(|host| host.is_retired)?;
-    let rule = format!("{key} failed {} in a row", times((*failures).into()));
-    Some(Verdict::Refused { refusal: Refusal::HostRetired, rule })
+/// That its host is not to be had, by the host or by what became of the URL.
+fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
+    let HostAccount { key, failures, trouble, .. } = of.host.as_ref().filter(|host| host.is_retired || is_given_up)?;
+    Some(Verdict::Unreachable { host: key.clone(), failures: *failures, trouble: trouble.clone() })
 }
 
 fn disallowed(of: &Explanation) -> Option<Verdict> {
@@ -169,9 +180,6 @@ impl fmt::Display for Verdict {
                 unless.iter().try_for_each(|unless| write!(f, "; it would be {unless}"))
             }
             Self::Refused { refusal: Refusal::Robots, rule } => write!(f, "not fetched: robots.txt disallows it: {rule}"),
-            Self::Refused { refusal: Refusal::HostRetired, rule } => {
-                write!(f, "not fetched: its host is not asked any more: {rule}")
-            }
             Self::Refused { refusal, rule } => write!(f, "refused: {refusal} ({rule})"),
             Self::Scheduled { at } => write!(f, "scheduled: not before {at}"),
             Self::Seen { chance, is_cut, is_asked } => {
@@ -183,7 +191,15 @@ impl fmt::Display for Verdict {
                     (None, _) => Ok(()),
                 }
             }
-            Self::Waiting { attempts, ahead, due, is_robots_first } => {
+            Self::Unreachable { host, failures, trouble } => {
+                write!(f, "not fetched: {host} is unreachable")?;
+                if *failures > 0 {
+                    write!(f, ", failed {} in a row", times((*failures).into()))?;
+                }
+                trouble.iter().try_for_each(|trouble| write!(f, ": {trouble}"))?;
+                f.write_str("; a resume asks it again")
+            }
+            Self::Waiting { attempts, ahead, due, is_robots_first, trouble } => {
                 f.write_str("waiting: ")?;
                 if *attempts > 0 {
                     write!(f, "tried {}; ", times((*attempts).into()))?;
@@ -193,9 +209,10 @@ impl fmt::Display for Verdict {
                 }
                 let what = if *is_robots_first { "its host may be asked, for robots.txt first," } else { "its host may be asked" };
                 match due {
-                    Some(due) => write!(f, "{what} at {due}"),
-                    None => write!(f, "{what} now"),
+                    Some(due) => write!(f, "{what} at {due}")?,
+                    None => write!(f, "{what} now")?,
                 }
+                trouble.iter().try_for_each(|trouble| write!(f, "; it failed: {trouble}"))
             }
         }
     }

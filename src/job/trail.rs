@@ -1,3 +1,5 @@
+//! What a journal says of one URL.
+
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{History, Position, Receipt, Record, Remembered};
 
@@ -21,7 +23,12 @@ impl<'a> Trail<'a> {
         match record {
             Record::Admitted(entry) | Record::Again { entry, .. } if entry.wire.starts_with(self.prefix) => {
                 if canonicalizer.canonicalize(entry.wire).is_ok_and(|url| url.key() == self.url.key()) {
-                    self.remembered = Some(Remembered::new(position, entry));
+                    // One that is given up has its record already.
+                    let receipt = match record {
+                        Record::Again { settled, entry } if entry.is_parked() => settled.receipt,
+                        _ => None,
+                    };
+                    self.remembered = Some(Remembered { receipt, ..Remembered::new(position, entry) });
                 }
             }
             Record::Settled(settled) => {

@@ -1,3 +1,5 @@
+//! The report's format: what `report.json` holds.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -119,8 +121,10 @@ pub struct Urls {
     pub admitted: u64,
     /// Answered, whatever the status.
     pub fetched: u64,
-    /// Given up without a whole response.
+    /// Tried in vain, without a whole response.
     pub failed: u64,
+    /// Given up with their hosts, which could not be reached, by the kind of error. A resume asks for them again.
+    pub unreachable: BTreeMap<String, u64>,
     /// Waiting or in flight when the crawl ended.
     pub queued: u64,
 }
@@ -180,8 +184,8 @@ pub struct Hosts {
     pub in_memory: u64,
     /// Hosts with URLs waiting when the crawl ended.
     pub active: u64,
-    /// Hosts given up.
-    pub retired: u64,
+    /// Hosts that could not be reached, and were not asked any more.
+    pub unreachable: u64,
     /// Those with the most requests, most first.
     pub top: Vec<HostRow>,
     /// How many have had how many requests, fewest first.
@@ -214,8 +218,8 @@ pub struct HostRow {
     pub failures: u32,
     /// The rest in force when the crawl ended.
     pub delay_ms: u64,
-    /// Given up.
-    pub retired: bool,
+    /// It could not be reached, and was not asked any more.
+    pub unreachable: bool,
 }
 
 /// Whether hosts got the rest they were due, judged from the times at which requests were really sent.

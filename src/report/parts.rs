@@ -78,7 +78,8 @@ impl Report {
                 admitted: parts.admitted,
                 fetched: tally.fetched,
                 failed: tally.failed,
-                queued: frontier.queued + frontier.leased,
+                unreachable: by_name(&tally.unreachable),
+                queued: frontier.queued + frontier.scheduled + frontier.leased,
             },
             pages: Requests::from(&tally.pages),
             robots: Requests::from(&tally.robots),
@@ -86,7 +87,7 @@ impl Report {
                 known: frontier.hosts,
                 in_memory: frontier.hosts_in_memory,
                 active: frontier.active_hosts,
-                retired: frontier.retired_hosts,
+                unreachable: frontier.retired_hosts,
                 top: parts.top_hosts.iter().map(HostRow::from).collect(),
                 by_requests: parts.hosts_by_requests.buckets().map(HostBucket::from).collect(),
             },
@@ -172,7 +173,7 @@ impl From<&HostStatistics> for HostRow {
             queued: host.queued,
             failures: host.failures,
             delay_ms: millis(host.delay),
-            retired: host.retired,
+            unreachable: host.retired,
         }
     }
 }
@@ -284,9 +285,9 @@ mod tests {
             queued: 3,
             failures: 1,
             delay_ms: 1500,
-            retired: true,
+            unreachable: true,
         };
-        assert_eq!((report.hosts.known, report.hosts.retired, report.hosts.top), (5, 1, vec![row]));
+        assert_eq!((report.hosts.known, report.hosts.unreachable, report.hosts.top), (5, 1, vec![row]));
         let worst = TooEarly { host: "http://a.test".to_owned(), waited_us: 250, delay_us: 1000 };
         assert_eq!((report.politeness.violations, report.politeness.worst), (1, Some(worst)));
     }

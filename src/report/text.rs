@@ -37,7 +37,8 @@ impl Report {
     fn finish(&self, page: &mut Page) {
         page.heading(match self.finish {
             FinishReason::DiskLow => "Stopped: the disk is nearly full",
-            FinishReason::Drained => "Drained: nothing in scope is left to fetch",
+            FinishReason::Drained if self.urls.unreachable.is_empty() => "Drained: nothing in scope is left to fetch",
+            FinishReason::Drained => "Drained: all that is left is on hosts that cannot be reached",
             FinishReason::MaxDuration => "Ended: the time allowed is over",
             FinishReason::MaxPages => "Ended: the pages allowed are fetched",
             FinishReason::SeenFull => "Ended: the seen filter is full",
@@ -49,6 +50,9 @@ impl Report {
         let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
         let pages = format!("{} pages in {}, {rate:.1} a second", thousands(self.urls.fetched), duration(took));
         page.line(&pages);
+        if let Some(unreachable) = self.unreachable() {
+            page.line(&unreachable);
+        }
         page.line(&format!("{} to {}", self.started, self.finished));
         match self.resumes {
             0 => {}
@@ -74,6 +78,15 @@ impl Report {
         }
     }
 
+    /// What could not be reached, in a line; `None` where everything could.
+    pub fn unreachable(&self) -> Option<String> {
+        let urls: u64 = self.urls.unreachable.values().sum();
+        let of =
+            |count: u64, one: &str, many: &str| format!("{} {}", thousands(count), if count == 1 { one } else { many });
+        let (hosts, pages) = (of(self.hosts.unreachable, "host", "hosts"), of(urls, "URL", "URLs"));
+        (urls > 0).then(|| format!("unreachable: {hosts}, {pages}; a resume asks them again"))
+    }
+
     fn lost(&self, page: &mut Page) {
         page.heading("Was anything lost?");
         let filter = &self.seen.merged;
@@ -86,7 +99,16 @@ impl Report {
             page.fact("", &expected(audit.lost), &interval);
         }
         let retries = format!("after {} retries", thousands(self.pages.retries));
-        page.fact("URLs given up without a response", &thousands(self.urls.failed), &retries);
+        page.fact("URLs tried in vain, without a response", &thousands(self.urls.failed), &retries);
+        let kinds = self.urls.unreachable.iter().map(|(error, count)| format!("{error} {}", thousands(*count)));
+        let hosts = format!("on {} hosts", thousands(self.hosts.unreachable));
+        let kinds: Vec<_> = std::iter::once(hosts).chain(kinds).collect();
+        let urls = thousands(self.urls.unreachable.values().sum());
+        page.fact(
+            "URLs of unreachable hosts",
+            &urls,
+            if urls == "0" { String::new() } else { kinds.join(", ") }.as_str(),
+        );
         page.fact("URLs still queued", &thousands(self.urls.queued), "");
         page.fact("pages cut at the size limit", &thousands(self.pages.truncated), "");
         if let Some(truth) = &self.simulated {
@@ -199,20 +221,20 @@ impl Report {
     }
 
     fn hosts(&self, page: &mut Page) {
-        let Hosts { known, in_memory, active, retired, ref top, ref by_requests } = self.hosts;
-        let [all, in_memory, active, retired] = [known, in_memory, active, retired].map(thousands);
+        let Hosts { known, in_memory, active, unreachable, ref top, ref by_requests } = self.hosts;
+        let [all, in_memory, active, unreachable] = [known, in_memory, active, unreachable].map(thousands);
         page.heading(&format!(
-            "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {retired} given up"
+            "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {unreachable} unreachable"
         ));
         let mut rows = vec![["most requests", "requests", "queued", "failures", "delay", ""].map(str::to_owned)];
-        for HostRow { host, requests, queued, failures, delay_ms, retired } in top {
+        for HostRow { host, requests, queued, failures, delay_ms, unreachable } in top {
             rows.push([
                 host.clone(),
                 thousands(*requests),
                 thousands(*queued),
                 thousands(u64::from(*failures)),
                 duration(Duration::from_millis(*delay_ms)),
-                if *retired { "given up" } else { "" }.to_owned(),
+                if *unreachable { "unreachable" } else { "" }.to_owned(),
             ]);
         }
         page.table(&rows);

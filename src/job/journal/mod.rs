@@ -23,36 +23,40 @@
 //!
 //! kind 1, admitted:
 //!           0  flags     u8: bits 0 and 1 how it was found (0 seed, 1 link, 2 redirect), bit 2 there is a referrer,
-//!                        bit 3 there is one that it replaces, bit 4 it was scheduled
+//!                        bit 3 there is one that it replaces, bit 4 it was scheduled, bit 5 it was tried before
 //!           1  priority  u8
 //!           2  redirects u8
 //!           3  depth     u32
 //!           7  referrer  u64, a position; only where there is one
 //!              replaced  u64, a position; only where there is one
 //!              time      u64, before which it waits: microseconds since the Unix epoch; only where it was scheduled
+//!              attempts  u8, used up before; only where it was tried
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
-//!           0  flags     u8: bit 0 the host has answered, bit 1 it is retired, bit 2 the page is done, bit 3 there is a receipt
+//!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there is a receipt
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
 //!          11  due       u64, when the host may be asked again: microseconds since the Unix epoch
-//!          19  failures  u32, of the host in a row
-//!          23  receipt   only where there is one: the end of the page's record in the output, u64; its length, u32;
+//!          19  failures  u16, of the host in a row
+//!          21  illness   only where it is ill: u8, bit 0 it is retired, bit 1 it said itself when to ask again; u8, the last
+//!                        failure's code; u16, pages in a row that broke; u8, length of the failure's words; these
+//!              receipt   only where there is one: the end of the page's record in the output, u64; its length, u32;
 //!                        its checksum, u32
 //!              host      the rest, UTF-8: scheme, name, port
 //!
 //! kind 3, something was learned of a host:
-//!           0  flags     u8, as above
-//!           1  robots    u8: 0 nothing new, 1 robots.txt is elsewhere, 2 there is none, 3 there are rules
+//!           0  flags     u8, bits 0 and 1 as above, bit 2 it was asked, bit 3 it is asked for robots.txt again
+//!           1  robots    u8: 0 nothing new, 1 robots.txt is elsewhere, 2 there is none, 3 there are rules, 4 it is as it was
 //!           2  hops      u8, redirects of robots.txt so far
 //!           3  due       u64, as above
-//!          11  failures  u32, as above
-//!          15  stale at  u64, when robots.txt should be fetched again
-//!          23  length    u16, of the host
-//!          25  host      as above
-//!              rest      where robots.txt is, or its rules
+//!          11  failures  u16, as above
+//!          13  illness   as above
+//!              stale at  u64, when robots.txt should be fetched again
+//!              length    u16, of the host
+//!              host      as above
+//!              rest      where robots.txt is, or its rules; as it was: u64, how long it holds where it is not to be had
 //!
 //! kind 4, the journal was opened again:
 //!           0  output    u64, bytes that were left of the output
@@ -65,7 +69,8 @@
 //! kind 6, a URL was taken from the seen set:
 //!           0  fingerprint, u64
 //!
-//! kind 7, a page's lease came back, and the page was scheduled again:
+//! kind 7, a page's lease came back, and the page waits for a time: one that replaces the page's entry is its next try, or,
+//! where the time is the last of all, a page that was given up:
 //!           0  length    u16, of how it came back
 //!           2  settled   as kind 2
 //!              entry     as kind 1

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::address::Fingerprint;
 use crate::frontier::{
-    DueRecord, Entry, HostRecord, Limit, Position, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp, Via,
+    DueRecord, Entry, Failure, HostRecord, Ill, Limit, Position, Receipt, Record, RobotsRecord, Settled, Standing,
+    Timestamp, Via,
 };
 use crate::job::fields::Fields;
 
@@ -12,9 +13,16 @@ use crate::job::fields::Fields;
 const HAS_REFERRER: u8 = 1 << 2;
 const HAS_REPLACED: u8 = 1 << 3;
 const HAS_NOT_BEFORE: u8 = 1 << 4;
+const HAS_ATTEMPTS: u8 = 1 << 5;
 /// The flags of a host's standing.
 const HAS_ANSWERED: u8 = 1 << 0;
-const IS_RETIRED: u8 = 1 << 1;
+const IS_ILL: u8 = 1 << 1;
+/// Of one that is ill.
+const IS_RETIRED: u8 = 1 << 0;
+const IS_PATIENT: u8 = 1 << 1;
+/// The flags of what was learned of a host.
+const WAS_ASKED: u8 = 1 << 2;
+const IS_RETRY: u8 = 1 << 3;
 /// The flags of a lease that came back.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPT: u8 = 1 << 3;
@@ -28,6 +36,7 @@ const SAME: u8 = 0;
 const MOVED: u8 = 1;
 const MISSING: u8 = 2;
 const RULES: u8 = 3;
+const RENEWED: u8 = 4;
 
 /// Why a payload is no record.
 #[derive(Clone, Copy)]
@@ -89,6 +98,7 @@ fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
     };
     let flags = flag(entry.referrer.is_some(), HAS_REFERRER) | flag(entry.replaces.is_some(), HAS_REPLACED);
     let flags = flags | flag(entry.not_before.is_some(), HAS_NOT_BEFORE);
+    let flags = flags | flag(entry.attempts > 0, HAS_ATTEMPTS);
     to.extend([via | flags, entry.priority, entry.redirects]);
     to.extend(entry.depth.to_le_bytes());
     for before in [entry.referrer, entry.replaces].into_iter().flatten() {
@@ -97,13 +107,16 @@ fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
     if let Some(at) = entry.not_before {
         to.extend(at.as_micros().to_le_bytes());
     }
+    if entry.attempts > 0 {
+        to.push(entry.attempts);
+    }
     to.extend_from_slice(entry.wire.as_bytes());
 }
 
 fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
     let (flags, priority, redirects) = (fields.u8()?, fields.u8()?, fields.u8()?);
     let depth = fields.u32()?;
-    let via = match flags & !(HAS_REFERRER | HAS_REPLACED | HAS_NOT_BEFORE) {
+    let via = match flags & !(HAS_REFERRER | HAS_REPLACED | HAS_NOT_BEFORE | HAS_ATTEMPTS) {
         0 => Via::Seed,
         1 => Via::Link,
         2 => Via::Redirect,
@@ -112,8 +125,9 @@ fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
     let mut before = |is_there| (flags & is_there != 0).then(|| fields.u64().map(Position::from_u64)).transpose();
     let (referrer, replaces) = (before(HAS_REFERRER)?, before(HAS_REPLACED)?);
     let not_before = (flags & HAS_NOT_BEFORE != 0).then(|| fields.u64().map(Timestamp::from_micros)).transpose()?;
+    let attempts = if flags & HAS_ATTEMPTS == 0 { 0 } else { fields.u8()? };
     let wire = fields.rest()?;
-    Ok(Entry { wire, depth, priority, via, redirects, referrer, replaces, not_before })
+    Ok(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before })
 }
 
 fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
@@ -142,7 +156,7 @@ fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
 
 fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str> {
     let (flags, priority, attempts) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_RETIRED | IS_DONE | HAS_RECEIPT) != 0 {
+    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPT) != 0 {
         return Err("unknown flags");
     }
     let position = Position::from_u64(fields.u64()?);
@@ -173,13 +187,19 @@ fn read_again<'a>(fields: &mut Fields<'a>) -> Result<Record<'a>, &'static str> {
 }
 
 fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
+    let good_until;
     let (robots, hops, stale_at, rest) = match record.robots {
         None => (SAME, 0, Timestamp::default(), &[][..]),
+        Some(RobotsRecord::Renewed { stale_at, good_until: until }) => {
+            good_until = until.as_micros().to_le_bytes();
+            (RENEWED, 0, stale_at, &good_until[..])
+        }
         Some(RobotsRecord::Moved { hops, url }) => (MOVED, hops, Timestamp::default(), url.as_bytes()),
         Some(RobotsRecord::Known { stale_at, rules: None }) => (MISSING, 0, stale_at, &[][..]),
         Some(RobotsRecord::Known { stale_at, rules: Some(rules) }) => (RULES, 0, stale_at, rules),
     };
-    to.extend([flags_of(&record.host), robots, hops]);
+    let flags = flag(record.was_asked, WAS_ASKED) | flag(record.is_retry, IS_RETRY);
+    to.extend([flags_of(&record.host) | flags, robots, hops]);
     write_clock(&record.host, to);
     to.extend(stale_at.as_micros().to_le_bytes());
     // A host's name has at most 253 bytes; a longer one would be cut, and be no host's.
@@ -192,7 +212,7 @@ fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
 
 fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str> {
     let (flags, robots, hops) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_RETIRED) != 0 {
+    if flags & !(HAS_ANSWERED | IS_ILL | WAS_ASKED | IS_RETRY) != 0 {
         return Err("unknown flags");
     }
     let mut host = read_clock(flags, fields)?;
@@ -204,9 +224,10 @@ fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str
         MOVED => Some(RobotsRecord::Moved { hops, url: fields.rest()? }),
         MISSING => Some(RobotsRecord::Known { stale_at, rules: None }),
         RULES => Some(RobotsRecord::Known { stale_at, rules: Some(fields.bytes()) }),
+        RENEWED => Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(fields.u64()?) }),
         _ => return Err("an unknown word on robots.txt"),
     };
-    Ok(HostRecord { host, robots })
+    Ok(HostRecord { host, robots, was_asked: flags & WAS_ASKED != 0, is_retry: flags & IS_RETRY != 0 })
 }
 
 fn write_limit(limit: Limit, to: &mut Vec<u8>) {
@@ -231,23 +252,39 @@ fn flag(is_set: bool, bit: u8) -> u8 {
 }
 
 fn flags_of(host: &Standing<'_>) -> u8 {
-    flag(host.has_answered, HAS_ANSWERED) | flag(host.is_retired, IS_RETIRED)
+    flag(host.has_answered, HAS_ANSWERED) | flag(host.ill.is_some(), IS_ILL)
 }
 
 fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
     to.extend(host.due.as_micros().to_le_bytes());
     to.extend(host.failures.to_le_bytes());
+    if let Some(ill) = &host.ill {
+        to.extend([flag(ill.is_retired, IS_RETIRED) | flag(ill.is_patient, IS_PATIENT), ill.failure.code()]);
+        to.extend(ill.broken.to_le_bytes());
+        // A failure's words are kept up to 200 bytes.
+        let length = u8::try_from(ill.words.len()).unwrap_or(u8::MAX);
+        to.push(length);
+        to.extend_from_slice(&ill.words.as_bytes()[..length.into()]);
+    }
 }
 
 /// A standing, its key still to come.
-fn read_clock(flags: u8, fields: &mut Fields<'_>) -> Result<Standing<'static>, &'static str> {
-    Ok(Standing {
-        key: "",
-        due: Timestamp::from_micros(fields.u64()?),
-        failures: fields.u32()?,
-        has_answered: flags & HAS_ANSWERED != 0,
-        is_retired: flags & IS_RETIRED != 0,
-    })
+fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<Standing<'a>, &'static str> {
+    let (due, failures) = (Timestamp::from_micros(fields.u64()?), u16::from_le_bytes(fields.take()?));
+    let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;
+    Ok(Standing { key: "", due, failures, has_answered: flags & HAS_ANSWERED != 0, ill })
+}
+
+fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Ill<'a>, &'static str> {
+    let flags = fields.u8()?;
+    let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
+    let broken = u16::from_le_bytes(fields.take()?);
+    let length = fields.u8()?;
+    let words = fields.text(length.into())?;
+    if flags & !(IS_RETIRED | IS_PATIENT) != 0 {
+        return Err("unknown flags");
+    }
+    Ok(Ill { failure, words, broken, is_patient: flags & IS_PATIENT != 0, is_retired: flags & IS_RETIRED != 0 })
 }
 
 #[cfg(test)]
@@ -263,6 +300,7 @@ mod tests {
             priority: 2,
             via: Via::Redirect,
             redirects: 3,
+            attempts: 2,
             referrer: Some(Position::from_u64(32)),
             replaces: None,
             not_before: None,
@@ -272,19 +310,23 @@ mod tests {
             due: Timestamp::from_micros(1 << 50),
             failures: 7,
             has_answered: true,
-            is_retired: false,
+            ill: None,
         };
         let receipt = Receipt { end: 1 << 40, length: 500, checksum: 0xdead_beef };
         let settled = Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipt: Some(receipt) };
-        let retired = Standing { has_answered: false, is_retired: true, ..host };
+        let ill = Ill { failure: Failure::Dns, words: "no answer", broken: 3, is_patient: false, is_retired: true };
+        let retired = Standing { has_answered: false, ill: Some(ill), ..host };
         let stale_at = Timestamp::from_micros(99);
         let robots = [
             None,
             Some(RobotsRecord::Moved { hops: 3, url: "http://b/robots.txt" }),
             Some(RobotsRecord::Known { stale_at, rules: None }),
             Some(RobotsRecord::Known { stale_at, rules: Some(b"Disallow: /\xff\n") }),
+            Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(100) }),
         ];
-        let hosts = robots.map(|robots| Record::Host(HostRecord { host: retired, robots }));
+        let hosts = robots.map(|robots| {
+            Record::Host(HostRecord { host: retired, robots, was_asked: true, is_retry: robots.is_none() })
+        });
         let mut records = vec![
             Record::Admitted(entry),
             Record::Admitted(Entry { replaces: Some(HERE), ..entry }),
@@ -321,7 +363,7 @@ mod tests {
         };
         assert_eq!(reason(9, &[]), "kind");
         assert_eq!(reason(8, &[3, 0, 0, 0, 0, 0, 0, 0, 0]), "an unknown limit");
-        for (at, fields) in [(0, 15), (3, 23 + 16), (6, 23 + 2 + 8), (12, 23), (13, 2 + 47 + 23)] {
+        for (at, fields) in [(0, 16), (3, 21 + 16), (6, 13 + 14 + 8 + 2 + 8), (13, 24), (14, 2 + 45 + 24)] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             let kind = kind(&records()[at]);
@@ -335,7 +377,7 @@ mod tests {
             payload[if kind == 7 { LENGTH } else { 0 }] |= 0x80;
             assert_eq!(reason(kind, &payload), "unknown flags");
         }
-        for at in [0, 3, 7, 10, 13] {
+        for at in [0, 3, 7, 11, 14] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             payload.push(0xff);
