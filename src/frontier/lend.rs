@@ -31,7 +31,8 @@ impl<J: Journal> Frontier<J> {
             let robots = Lease { wire, priority, attempt, validators, ..self.blank_lease(number) };
             return Ok(Some(self.lent(robots, HostState::LeasedRobots)));
         }
-        if let Some(position) = host.robots.unread()
+        // Rules that are known from a run that honored them count no more.
+        if let Some(position) = host.robots.unread().filter(|_| self.politeness.robots)
             && !self.read_rules(number, position)?
         {
             return Ok(None);
@@ -62,7 +63,7 @@ impl<J: Journal> Frontier<J> {
         let Queued { position, priority, attempts } = first;
         let Entry { wire, depth, via, redirects, referrer, attempts: earlier, .. } = self.journal.read(position)?;
         let host = &mut self.hosts[number];
-        if trouble.is_none() && !host.robots.allows(path_and_query(wire)) {
+        if trouble.is_none() && self.politeness.robots && !host.robots.allows(path_and_query(wire)) {
             return Ok(None);
         }
         let wire = wire.into();
