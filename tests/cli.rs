@@ -379,7 +379,7 @@ fn a_crawl_ends_with_a_report_that_can_be_read_again() {
     assert_eq!(std::fs::read_to_string(desk.path().join("job/report.json")).unwrap(), json);
 
     let none = desk.run(&["stats", "."]);
-    assert_eq!(none.code, Some(1));
+    assert_eq!(none.code, Some(5));
     assert!(none.err.contains("holds no job"), "{}", none.err);
 }
 

@@ -574,7 +574,7 @@ mod command {
             let verdict = json["verdict"].as_str().unwrap().to_owned();
             (verdict, json["limit"].as_str().map(ToOwned::to_owned), text.contains("ended at its limit"))
         };
-        for (limit, said) in [(["--max-pages", "1"], "1 page"), (["--max-duration", "0s"], "0ns")] {
+        for (limit, said) in [(["--max-pages", "1"], "1 page"), (["--max-duration", "1ms"], "1ms")] {
             assert_eq!(told(&limit), ("waiting".to_owned(), Some(said.to_owned()), true));
         }
         // The next one has no limit, and fetches it.
@@ -585,7 +585,7 @@ mod command {
     fn no_job_and_no_url_are_refused() {
         let desk = tempfile::tempdir().unwrap();
         let none = run(desk.path(), &["explain", "https://example.org/"]);
-        assert_eq!(none.status.code(), Some(1));
+        assert_eq!(none.status.code(), Some(5));
         assert!(String::from_utf8_lossy(&none.stderr).contains("holds no job"));
         assert_eq!(run(desk.path(), &["explain", "--job", "job"]).status.code(), Some(2));
     }

@@ -126,7 +126,8 @@ fn a_finished_crawl_says_so_and_takes_new_seeds() {
     desk.resume(&[]).says(0, "job is finished: nothing is left to fetch");
     desk.crawl(&[]).says(0, "job is finished");
     assert_eq!((desk.pages(), desk.report()), (pages.clone(), report));
-    desk.crawl(&["http://www.simulated.test/not-there-before"]).says(0, "job goes on");
+    desk.crawl(&["http://www.simulated.test/not-there-before"]).says(5, "not among its seeds");
+    desk.crawl(&["http://www.simulated.test/not-there-before", "--add"]).says(0, "job goes on");
     assert_eq!(desk.pages().len(), pages.len() + 1);
 
     desk.crawl(&["--overwrite"]).says(0, "");
@@ -190,7 +191,7 @@ fn what_no_outcome_confirms_is_cut_off_the_output() {
 #[test]
 fn a_job_that_is_not_to_be_had_is_told_why() {
     let desk = Desk::new();
-    desk.resume(&[]).says(1, "holds no job");
+    desk.resume(&[]).says(5, "holds no job");
 
     let desk = Desk::stopped();
     let lock = fs::File::options().write(true).open(desk.job().join("lock")).unwrap();

@@ -63,6 +63,7 @@ mod parameters;
 mod punycode;
 mod rules;
 mod seed;
+mod userinfo;
 mod whatwg;
 
 pub use canonical::CanonicalUrl;
@@ -73,4 +74,5 @@ pub use listing::canonicalize_lines;
 pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 pub use rules::{KEY_RULES_VERSION, KeyRules};
 pub use seed::{Seed, SeedError, SeedList};
+pub use userinfo::{has_userinfo, without_userinfo};
 pub use whatwg::{AddressError, BaseUrl, QueryEncoder};

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::io::BufRead;
 
 use super::lines::{Line, Lines};
-use super::{AddressError, CanonicalUrl, Canonicalizer};
+use super::{AddressError, CanonicalUrl, Canonicalizer, without_userinfo};
 
 /// A URL the user starts from, with its place in the list.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct Seed {
     pub line: u64,
     /// The scheme was missing and taken as https.
     pub assumed_https: bool,
+    /// There were a user name or a password, which are left out.
+    pub had_userinfo: bool,
 }
 
 /// A line of a seed list that could not be taken.
@@ -103,9 +105,12 @@ impl<R: BufRead> std::iter::FusedIterator for SeedList<'_, R> {}
 
 fn seed(line: Line<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, AddressError> {
     let text = line.text()?;
+    let clean = without_userinfo(text);
+    let had_userinfo = clean.is_some();
+    let text = clean.as_deref().unwrap_or(text);
     let assumed_https = lacks_scheme(text);
     let text = if assumed_https { Cow::Owned(format!("https://{text}")) } else { Cow::Borrowed(text) };
-    Ok(Seed { url: canonicalizer.canonicalize(&text)?, line: line.number, assumed_https })
+    Ok(Seed { url: canonicalizer.canonicalize(&text)?, line: line.number, assumed_https, had_userinfo })
 }
 
 /// Does the text start with a host? `example.org:8080` and `localhost:3000` do, though each could be scheme and path, and
@@ -130,6 +135,7 @@ const SHOWN: usize = 80;
 fn shown(line: &[u8]) -> String {
     // Four bytes are the most that a character has.
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN)]);
+    let text = without_userinfo(&text).map_or(text, Cow::Owned);
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into_owned(),

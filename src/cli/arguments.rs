@@ -1,14 +1,16 @@
 //! The command line: the one door to clap. Flags come from the table of settings; what they were given goes to the layers.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 
-use super::exit::Exit;
+use super::exit::{Exit, Failure};
 use super::layers::untyped;
+use super::output;
 use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
 use super::settings::Settings;
@@ -58,9 +60,16 @@ impl CommandLine {
     /// How to exit when there is nothing left to do.
     pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Exit> {
         let matches = command().try_get_matches_from(arguments).map_err(|error| {
-            // Where even this cannot be written, the exit code still says it.
-            let _ = error.print();
-            if error.use_stderr() { Exit::Usage } else { Exit::Done }
+            match error.print() {
+                Err(unwritten) if !error.use_stderr() && unwritten.kind() != io::ErrorKind::BrokenPipe => {
+                    let failure = Failure::caused(Exit::Failed, "cannot print the help", &unwritten);
+                    output::complain(&failure);
+                    failure.exit
+                }
+                // Where even this cannot be written, the exit code still says it.
+                _ if error.use_stderr() => Exit::Usage,
+                _ => Exit::Done,
+            }
         })?;
         let (name, own) = matches.subcommand().unwrap_or(("", &matches));
         let path = |id| own.get_one::<PathBuf>(id).cloned().unwrap_or_default();
@@ -101,7 +110,7 @@ fn is_seen(setting: &Setting) -> bool {
 
 /// The settings that a crawl which goes on may be given anew: it has its seeds and its directory.
 fn is_resumable(setting: &Setting) -> bool {
-    !["crawl.seeds", "crawl.urls", "job.dir", "job.overwrite"].contains(&setting.key)
+    !["crawl.seeds", "crawl.urls", "job.add", "job.dir", "job.overwrite"].contains(&setting.key)
 }
 
 /// What the flags of some of the table's settings were given.
@@ -109,17 +118,20 @@ fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'s
     let mut given = Vec::new();
     for (row, setting) in TABLE.iter().enumerate().filter(|(_, setting)| of(setting)) {
         for flag in setting.flags {
-            let texts: Vec<String> = match flag.takes {
+            let texts: Vec<OsString> = match flag.takes {
                 Takes::Nothing(texts) => {
                     let times = if texts.len() > 1 {
                         usize::from(matches.get_count(flag.long)).min(texts.len())
                     } else {
                         usize::from(matches.get_flag(flag.long))
                     };
-                    texts[..times].last().map(|text| (*text).to_owned()).into_iter().collect()
+                    texts[..times].last().map(OsString::from).into_iter().collect()
+                }
+                Takes::Value(_) if setting.field.words().is_empty() => {
+                    matches.get_many(flag.long).into_iter().flatten().cloned().collect()
                 }
                 Takes::Positional(_) | Takes::Value(_) => {
-                    matches.get_many(flag.long).into_iter().flatten().cloned().collect()
+                    matches.get_many::<String>(flag.long).into_iter().flatten().map(OsString::from).collect()
                 }
             };
             if !texts.is_empty() {
@@ -285,9 +297,9 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
                 "FILE" => ValueHint::FilePath,
                 _ => ValueHint::Other,
             };
-            let arg = arg.long(flag.long).value_name(name).action(action).value_hint(hint);
+            let arg = arg.long(flag.long).value_name(name).action(action).value_hint(hint).allow_negative_numbers(true);
             match setting.field.words() {
-                none if none.is_empty() => arg,
+                none if none.is_empty() => arg.value_parser(value_parser!(OsString)),
                 words => arg.value_parser(PossibleValuesParser::new(words)).hide_possible_values(true),
             }
         }
@@ -304,6 +316,9 @@ fn seed_url(text: &str) -> Result<String, String> {
     let names = || command.get_subcommands().map(Command::get_name);
     if names().any(|name| name == text) {
         return Err("a command stands alone: crawler COMMAND --help".to_owned());
+    }
+    if text == "-" {
+        return Err("seeds from standard input are given as: --seeds -".to_owned());
     }
     if Path::new(text).is_file() {
         return Err(format!("a file of seeds is given as: --seeds {text}"));

@@ -7,10 +7,11 @@ use super::exit::{Exit, Failure};
 use super::layers::Layers;
 use super::output::{self, print};
 use super::progress::{Reporter, Screen};
-use super::seeds::Seeds;
+use super::seeds::{self, Seeds};
 use super::settings::{Pages, Settings};
 use super::signals::Signals;
 use super::simulated::SimulatedWeb;
+use super::surroundings;
 use crate::address::FingerprintKey;
 use crate::crawl::{
     Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, NameCounts, Places, Resumed, Sink,
@@ -33,6 +34,11 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, Failure> {
     }
     // Each fetch and each connection that is kept is an open file, of which a shell grants 1,024 on many systems.
     raise_open_files();
+    if !settings.simulate.enabled {
+        for warning in surroundings::warnings(|name| std::env::var_os(name)) {
+            output::warn(&warning);
+        }
+    }
     let seeds = Seeds::open(&settings.seeds)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -60,7 +66,7 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
     let mut options = settings.crawl.clone();
     let web = if settings.simulate.enabled { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
-    let job = job(layers, &seeds, &mut options)?;
+    let (job, seeds) = job(layers, seeds, &mut options)?;
     let is_kept = settings.output.pages == Pages::Job;
     let (mut crawl, resumed) = Crawl::open(&options, &job, is_kept).map_err(|error| unfit(layers, &error))?;
     let failed = |error| Failure::caused(Exit::Failed, "cannot write page records", &error);
@@ -90,11 +96,19 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
             again => format!("{again} pages that failed are asked for again"),
         });
     }
-    seeds.plant(&crawl)?;
+    seeds.plant(&crawl, &job)?;
     // Before the settings: where they are, the job can be gone on with without its seeds.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
-    if resumed.runs > 0 && crawl.watch()().is_drained() && is_reported(&job, resumed.pages) {
-        output::note(&format!("{} is finished: nothing is left to fetch", job.directory().display()));
+    let progress = crawl.watch()();
+    let is_drained = resumed.runs > 0 && progress.is_drained();
+    let asked_again = if is_drained { seeds::ask_again(&crawl, &job, &options)? } else { 0 };
+    if is_drained && asked_again == 0 && is_reported(&job, resumed.pages) {
+        let directory = job.directory().display();
+        if progress.pages == progress.errors {
+            let message = format!("nothing was crawled into {directory}, and nothing is left to fetch");
+            return Err(Failure::new(Exit::NothingCrawled, message));
+        }
+        output::note(&format!("{directory} is finished: nothing is left to fetch"));
         return Ok(Exit::Done);
     }
     let text = config::effective(layers);
@@ -103,38 +117,24 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
 
     let signals = Signals::listen(crawl.stop());
     let reporter = settings.output.progress.then(|| Reporter::start(screen, options.max_pages, crawl.watch()));
-    let finished = crawl.run(sink).await;
+    let mut finished = crawl.run(sink).await;
     drop(reporter);
     let written = writer.join();
     let skipped = lister.map_or(Ok(0), SinkThread::join);
+    // Whoever read the records has left, as `head` does: the end of the crawl, and no fault.
+    let is_unread = !is_kept && matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
 
+    if is_unread {
+        finished.reason = FinishReason::ReaderLeft;
+    }
     // The simulated web has seen this run only.
     let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
-    let refusals = finished.gate.refusals();
-    let (taken, refused) = finished.seeds;
-    let report = Report::new(Parts {
-        finish: finished.reason,
-        started: finished.started,
-        ended: finished.ended,
-        elapsed: finished.elapsed,
-        resumes: finished.resumes,
-        options: &options,
-        seeds: report::Seeds { taken, refused },
-        found: finished.gate.found(),
-        admitted: finished.gate.admitted(),
-        refused: &refusals,
-        tally: &finished.tally,
-        frontier: finished.frontier,
-        top_hosts: &finished.top_hosts,
-        hosts_by_requests: &finished.hosts_by_requests,
-        politeness: &finished.politeness,
-        judged: finished.judged,
-        seen: finished.gate.seen().statistics(),
-        checkpoints: finished.checkpoints,
-        cost: Cost::of_this_process(),
-        simulated,
-    });
+    let report = report_of(&finished, &options, Cost::of_this_process(), simulated);
     let saved = report.save(&job.report_path());
+    if is_unread {
+        waiting(&job, &finished);
+        return Err(Failure::quiet());
+    }
     show(settings, &report)?;
     kept(&job, &finished, written, is_kept)?;
     skipped.map_err(unlisted)?;
@@ -144,21 +144,60 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
     if let Some(unreachable) = report.unreachable() {
         output::note(&format!("{unreachable}: crawler resume {}", job.directory().display()));
     }
+    waiting(&job, &finished);
+    ended(&finished, &signals)
+}
+
+/// A crawl in numbers.
+pub(super) fn report_of(
+    finished: &Finished,
+    options: &CrawlOptions,
+    cost: Cost,
+    simulated: Option<report::Simulated>,
+) -> Report {
+    let (taken, refused) = finished.seeds;
+    Report::new(Parts {
+        finish: finished.reason,
+        started: finished.started,
+        ended: finished.ended,
+        elapsed: finished.elapsed,
+        resumes: finished.resumes,
+        options,
+        seeds: report::Seeds { taken, refused },
+        found: finished.gate.found(),
+        admitted: finished.gate.admitted(),
+        refused: &finished.gate.refusals(),
+        tally: &finished.tally,
+        frontier: finished.frontier,
+        top_hosts: &finished.top_hosts,
+        hosts_by_requests: &finished.hosts_by_requests,
+        politeness: &finished.politeness,
+        judged: finished.judged,
+        seen: finished.gate.seen().statistics(),
+        checkpoints: finished.checkpoints,
+        cost,
+        simulated,
+    })
+}
+
+fn waiting(job: &Job, finished: &Finished) {
     let waiting = finished.frontier.queued + finished.frontier.scheduled;
     if waiting > 0 {
         let directory = job.directory().display();
         output::note(&format!("{waiting} URLs are waiting; to go on with them: crawler resume {directory}"));
     }
-    ended(&finished, &signals)
 }
 
-/// The job that the directory holds, or a new one.
-fn job(layers: &Layers, seeds: &Seeds, options: &mut CrawlOptions) -> Result<Job, Failure> {
+/// The job that the directory holds, or a new one; and the seeds that it does not have yet.
+fn job(layers: &Layers, seeds: Seeds, options: &mut CrawlOptions) -> Result<(Job, Seeds), Failure> {
     let settings = &layers.settings.job;
     let found = if settings.overwrite { None } else { Some(Job::resume(&settings.dir)) };
     let asked = options.frontier.fingerprint_key;
     match found {
-        Some(Ok(job)) if asked.is_none_or(|asked| asked == job.manifest().fingerprint_key) => return Ok(job),
+        Some(Ok(job)) if asked.is_none_or(|asked| asked == job.manifest().fingerprint_key) => {
+            let seeds = seeds.for_job(&job, settings.add)?;
+            return Ok((job, seeds));
+        }
         Some(Ok(_)) => {
             return Err(Failure::new(Exit::Usage, layers.refusal("seen.fingerprint_key", "the job has another")));
         }
@@ -172,7 +211,8 @@ fn job(layers: &Layers, seeds: &Seeds, options: &mut CrawlOptions) -> Result<Job
     options.frontier.fingerprint_key = Some(key);
     options.frontier.seen.directory = Some(settings.dir.clone());
     Crawl::new(options).map_err(|error| unfit(layers, &error))?;
-    Job::create(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))
+    let job = Job::create(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))?;
+    Ok((job, seeds))
 }
 
 /// Whether there is a report of a crawl that was drained with so many pages. One that was killed at its very end has none.
@@ -216,16 +256,21 @@ fn kept(job: &Job, finished: &Finished, written: io::Result<u64>, is_kept: bool)
 
 /// A setting that a floor below refuses, told with the place where it was given.
 pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
-    let (key, reason) = match error {
-        CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
-        CrawlError::Frontier(FrontierError::Option { option, reason, .. }) => (*option, reason.as_str()),
-        CrawlError::Frontier(FrontierError::Seen(SeenError::Option { option, reason, .. })) => {
+    match of_frontier(error) {
+        Some(FrontierError::Option { option, reason, .. }) => {
+            return Failure::new(Exit::Usage, layers.refusal(option, reason));
+        }
+        Some(FrontierError::Seen(SeenError::Option { option, reason, .. })) => {
             return Failure::new(Exit::Usage, layers.refusal(&format!("seen.{option}"), reason));
         }
-        CrawlError::Frontier(FrontierError::Seen(SeenError::Memory { bytes, .. })) => {
+        Some(FrontierError::Seen(SeenError::Memory { bytes, .. })) => {
             let reason = format!("takes {bytes} bytes, more than this machine gives");
             return Failure::new(Exit::Usage, layers.refusal("seen.capacity", &reason));
         }
+        _ => {}
+    }
+    let (key, reason) = match error {
+        CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
         CrawlError::Checkpoint(CheckpointError::Changed { option }) => {
             let reason = "cannot be changed in a crawl that is under way; --overwrite starts afresh";
             return Failure::new(Exit::Usage, layers.refusal(option, reason));
@@ -238,6 +283,14 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
         error => return Failure::caused(Exit::Failed, "cannot start the crawl", error),
     };
     Failure::new(Exit::Usage, layers.refusal(key, reason))
+}
+
+/// The frontier's own error, wherever it was found: a setting is as wrong in a job that goes on as in a new one.
+fn of_frontier(error: &CrawlError) -> Option<&FrontierError> {
+    match error {
+        CrawlError::Frontier(error) | CrawlError::Checkpoint(CheckpointError::Frontier(error)) => Some(error),
+        _ => None,
+    }
 }
 
 /// The report: standard output's, unless the page records have taken that.
@@ -275,14 +328,25 @@ fn nothing_crawled(finished: &Finished) -> String {
         reasons.push("private addresses are asked only with --allow-private-addresses".to_owned());
     }
     if reasons.is_empty() {
-        reasons.push("there was no seed".to_owned());
+        reasons.push(match (finished.seeds, finished.reason) {
+            ((0, 0), _) => "there was no seed".to_owned(),
+            ((0, refused), _) => format!("{refused} seeds refused"),
+            (_, FinishReason::MaxDuration) => "the time was over before a page came".to_owned(),
+            _ => "no page came before the end".to_owned(),
+        });
     }
     format!("nothing was crawled: {}", reasons.join("; "))
 }
 
 pub(super) fn refused(error: &JobError) -> Failure {
-    let exit = if error.is_conflict() { Exit::ForeignJob } else { Exit::Failed };
-    Failure::caused(exit, "job", error)
+    let is_file = |source: &io::Error| source.kind() == io::ErrorKind::NotADirectory;
+    match error {
+        JobError::NoJob { .. } => Failure::caused(Exit::ForeignJob, "job", error)
+            .and("a job is made by a crawl: crawler https://example.org/ --job DIR".to_owned()),
+        JobError::Io { source, .. } if is_file(source) => Failure::caused(Exit::ForeignJob, "job", error),
+        error if error.is_conflict() => Failure::caused(Exit::ForeignJob, "job", error),
+        error => Failure::caused(Exit::Failed, "job", error),
+    }
 }
 
 /// A reader of standard output that has gone ended the crawl, and is no fault of ours.

@@ -1,5 +1,7 @@
 //! Where a setting's value lives, and how it gets there from what was given.
 
+use std::ffi::OsStr;
+
 use super::quantity::SIZE;
 use super::settings::Settings;
 use super::toml_file::quote;
@@ -34,8 +36,8 @@ pub(super) struct One<T>(pub(super) Place<T>);
 /// A value, or the word for none.
 pub(super) struct Maybe<T: 'static>(pub(super) Place<Option<T>>, pub(super) &'static str);
 
-/// Texts. Given at all, they replace those of a lower layer.
-pub(super) struct Many(pub(super) Place<Vec<String>>);
+/// Several values. Given at all, they replace those of a lower layer.
+pub(super) struct Many<T: 'static>(pub(super) Place<Vec<T>>);
 
 /// A number of bytes.
 pub(super) struct Bytes<T: 'static>(pub(super) Place<T>);
@@ -52,7 +54,7 @@ pub(super) struct Choice<T: 'static>(pub(super) Place<T>, pub(super) &'static [(
 
 impl<T: Value> Field for One<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        *(self.0)(settings) = one(given, T::KINDS).and_then(T::parse).ok_or_else(|| T::EXPECTED.to_owned())?;
+        *(self.0)(settings) = one(given, T::KINDS).and_then(T::of).ok_or_else(|| T::EXPECTED.to_owned())?;
         Ok(())
     }
 
@@ -63,10 +65,10 @@ impl<T: Value> Field for One<T> {
 
 impl<T: Value> Field for Maybe<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        *(self.0)(settings) = if one(given, &[Kind::String]) == Some(self.1) {
+        *(self.0)(settings) = if one(given, &[Kind::String]).is_some_and(|text| text == self.1) {
             None
         } else {
-            let value = one(given, T::KINDS).and_then(T::parse);
+            let value = one(given, T::KINDS).and_then(T::of);
             Some(value.ok_or_else(|| format!("{}, or {:?}", T::EXPECTED, self.1))?)
         };
         Ok(())
@@ -77,17 +79,18 @@ impl<T: Value> Field for Maybe<T> {
     }
 }
 
-impl Field for Many {
+impl<T: Value> Field for Many<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
         if !matches!(given.kind, Kind::Array | Kind::Untyped) {
             return Err("a list of texts, such as [\"a\", \"b\"]".to_owned());
         }
-        (self.0)(settings).clone_from(&given.texts);
+        let values = given.texts.iter().map(|text| T::of(text)).collect::<Option<_>>();
+        *(self.0)(settings) = values.ok_or_else(|| format!("a list, each {}", T::EXPECTED))?;
         Ok(())
     }
 
     fn literal(&self, settings: &mut Settings) -> String {
-        let texts: Vec<_> = (self.0)(settings).iter().map(|text| quote(text)).collect();
+        let texts: Vec<_> = (self.0)(settings).iter().map(T::literal).collect();
         format!("[{}]", texts.join(", "))
     }
 
@@ -98,7 +101,7 @@ impl Field for Many {
 
 impl<T: Copy + TryFrom<u64> + TryInto<u64> + Sync> Field for Bytes<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        let bytes = one(given, &[Kind::String, Kind::Integer]).and_then(|text| SIZE.parse(text)?.try_into().ok());
+        let bytes = text(given, &[Kind::String, Kind::Integer]).and_then(|text| SIZE.parse(text)?.try_into().ok());
         *(self.0)(settings) = bytes.ok_or("a size such as 10MiB, 64kB or 8192 (bytes)")?;
         Ok(())
     }
@@ -111,7 +114,7 @@ impl<T: Copy + TryFrom<u64> + TryInto<u64> + Sync> Field for Bytes<T> {
 impl Field for Capacity {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
         let seen = &mut settings.crawl.frontier.seen;
-        seen.open_ended = one(given, &[Kind::String]) == Some(Self::UNKNOWN);
+        seen.open_ended = text(given, &[Kind::String]) == Some(Self::UNKNOWN);
         let known = if seen.open_ended { Some(SeenOptions::default().capacity) } else { count(given) };
         seen.capacity = known.ok_or_else(|| format!("{}, or {:?}", u64::EXPECTED, Self::UNKNOWN))?;
         Ok(())
@@ -125,7 +128,7 @@ impl Field for Capacity {
 
 impl<T: Copy + PartialEq + Sync> Field for Choice<T> {
     fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        let word = one(given, &[Kind::String]);
+        let word = text(given, &[Kind::String]);
         let found = self.1.iter().find(|(name, _)| Some(*name) == word);
         *(self.0)(settings) =
             found.map(|(_, value)| *value).ok_or_else(|| format!("one of {}", self.words().join(", ")))?;
@@ -143,13 +146,18 @@ impl<T: Copy + PartialEq + Sync> Field for Choice<T> {
 }
 
 fn count(given: &Given) -> Option<u64> {
-    one(given, u64::KINDS).and_then(u64::parse)
+    text(given, u64::KINDS).and_then(u64::parse)
 }
 
 /// The one text that was given, where its type is right.
-fn one<'a>(given: &'a Given, kinds: &[Kind]) -> Option<&'a str> {
+fn one<'a>(given: &'a Given, kinds: &[Kind]) -> Option<&'a OsStr> {
     match given.texts.as_slice() {
         [text] if given.kind == Kind::Untyped || kinds.contains(&given.kind) => Some(text),
         _ => None,
     }
+}
+
+/// The same, where it is a text.
+fn text<'a>(given: &'a Given, kinds: &[Kind]) -> Option<&'a str> {
+    one(given, kinds).and_then(OsStr::to_str)
 }

@@ -76,6 +76,8 @@ impl Layers {
             // Which layer says so is known only once all are there; its preset lies below some of them.
             layers = Self::stack(inputs, true);
         }
+        let stripped = layers.settings.strip_userinfo();
+        layers.warnings.extend(stripped.iter().map(|url| format!("{url}: {NO_USERINFO}")));
         let finished = layers.settings.finish();
         layers.reject(finished);
         layers.into_result()
@@ -98,7 +100,7 @@ impl Layers {
         }
         for (key, text) in SIMULATE.iter().filter(|_| simulate) {
             let row = row_of(key).expect("a test finds each preset in the table");
-            layers.take(row, &untyped(vec![(*text).to_owned()]), Source::Simulate);
+            layers.take(row, &untyped(vec![text.into()]), Source::Simulate);
         }
         for (name, text) in &inputs.environment {
             layers.take_variable(name, text);
@@ -128,13 +130,11 @@ impl Layers {
             self.warnings.push(format!("unknown environment variable `{name}`{}", hint(meant.as_deref())));
             return;
         };
-        match text.to_str() {
-            Some(text) if TABLE[row].field.is_list() => {
-                self.take(row, &untyped(text.lines().map(str::to_owned).collect()), source);
-            }
-            Some(text) => self.take(row, &untyped(vec![text.to_owned()]), source),
-            None => self.error(&source, "not UTF-8"),
-        }
+        let texts = match text.to_str() {
+            Some(text) if TABLE[row].field.is_list() => text.lines().map(OsString::from).collect(),
+            _ => vec![text.clone()],
+        };
+        self.take(row, &untyped(texts), source);
     }
 
     fn take(&mut self, row: usize, given: &Given, source: Source) {
@@ -173,6 +173,9 @@ impl Layers {
     }
 }
 
+/// What to say of a seed with a user name or a password.
+pub(super) const NO_USERINFO: &str = "the user name and password are left out: they are never sent";
+
 /// How environment variables of ours start.
 const VARIABLES: &str = "CRAWLER_";
 
@@ -182,8 +185,8 @@ fn variable(key: &str) -> String {
 }
 
 /// What a flag or variable holds.
-pub(super) fn untyped(texts: Vec<String>) -> Given {
-    let spelled = texts.iter().map(|text| toml_file::quote(text)).collect::<Vec<_>>().join(", ");
+pub(super) fn untyped(texts: Vec<OsString>) -> Given {
+    let spelled = texts.iter().map(|text| toml_file::quote(&text.to_string_lossy())).collect::<Vec<_>>().join(", ");
     Given { kind: Kind::Untyped, texts, spelled }
 }
 

@@ -17,7 +17,9 @@ mod setting;
 mod settings;
 mod signals;
 mod simulated;
+mod stats;
 mod suggest;
+mod surroundings;
 mod table;
 mod toml_file;
 mod value;
@@ -34,11 +36,11 @@ use settings::{JobSettings, SeedSettings};
 use toml_file::Entry;
 
 use crate::job::Job;
-use crate::report;
 
 /// Runs the command with this process's arguments, environment and streams.
 #[must_use]
 pub fn main() -> ExitCode {
+    signals::outlive_file_limits();
     let exit = CommandLine::parse(std::env::args_os()).map_or_else(
         |exit| exit,
         |line| {
@@ -65,17 +67,13 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
         Request::Resume { job } => return crawl::crawl(&checked(of_job(line, job)?)?, false),
         Request::Retry { job } => return crawl::crawl(&checked(of_job(line, job)?)?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
-        Request::Seen(request) => seen::run(request, &settings(line)?.settings)?,
-        Request::Stats { job, json } => stats(job, *json)?,
+        Request::Seen(request) => {
+            let layers = request.job().map_or_else(|| settings(line), |job| of_job_kept(line, job, true))?;
+            seen::run(request, &layers.settings)?;
+        }
+        Request::Stats { job, json } => stats::stats(line, job, *json)?,
     }
     Ok(Exit::Done)
-}
-
-/// Prints the report of a job again.
-fn stats(directory: &Path, json: bool) -> Result<(), Failure> {
-    let job = Job::open_for_reading(directory).map_err(|error| Failure::caused(Exit::Failed, "job", &error))?;
-    let report = report::read(&job.report_path()).map_err(|error| Failure::caused(Exit::Failed, "report", &error))?;
-    print(|out| if json { report.write_json(out) } else { write!(out, "{report}") })
 }
 
 fn checked(layers: Layers) -> Result<Layers, Failure> {
@@ -92,12 +90,16 @@ fn settings(line: &CommandLine) -> Result<Layers, Failure> {
 /// The settings that a job was crawled with last, and over them those given now.
 fn of_job(line: &CommandLine, directory: &Path) -> Result<Layers, Failure> {
     Job::open_for_reading(directory).map_err(|error| crawl::refused(&error))?;
-    let file = entries(&Job::settings_in(directory), false)?;
+    of_job_kept(line, directory, false)
+}
+
+fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: bool) -> Result<Layers, Failure> {
+    let file = entries(&Job::settings_in(directory), may_be_missing)?;
     let inputs = Inputs { file, is_whole: true, environment: layers::environment(), flags: line.flags.clone() };
     let mut layers = merge(&inputs)?;
     let settings = &mut layers.settings;
     settings.seeds = SeedSettings::default();
-    settings.job = JobSettings { dir: directory.to_owned(), overwrite: false };
+    settings.job = JobSettings { dir: directory.to_owned(), ..JobSettings::default() };
     Ok(layers)
 }
 

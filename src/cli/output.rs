@@ -23,7 +23,7 @@ use crate::crawl::is_unsafe;
 pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure { exit: Exit::Done, messages: Vec::new() },
+        io::ErrorKind::BrokenPipe => Failure::quiet(),
         _ => Failure::caused(Exit::Failed, "standard input or output failed", &error),
     })
 }

@@ -1,10 +1,15 @@
 //! Everything that can be set, as plain data: what the floors below take, and what only the command knows.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::address::without_userinfo;
 use crate::crawl::{CrawlOptions, FetchOptions};
 use crate::frontier::ScopeKind;
 use crate::simulate::SimulateOptions;
+
+/// No time at all.
+const NONE: Duration = Duration::ZERO;
 
 /// Every setting's value. A field is found by name through [`TABLE`](super::table::TABLE).
 #[derive(Clone, Debug, Default)]
@@ -22,7 +27,7 @@ pub(super) struct Settings {
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeedSettings {
     /// Seed lists: paths, or `-` for standard input.
-    pub(super) files: Vec<String>,
+    pub(super) files: Vec<PathBuf>,
     /// URLs given one by one.
     pub(super) urls: Vec<String>,
 }
@@ -32,13 +37,15 @@ pub(super) struct SeedSettings {
 pub(super) struct JobSettings {
     /// The job directory.
     pub(super) dir: PathBuf,
+    /// Seeds that are new to a job join it.
+    pub(super) add: bool,
     /// Empty a job directory that another crawl has filled.
     pub(super) overwrite: bool,
 }
 
 impl Default for JobSettings {
     fn default() -> Self {
-        Self { dir: "crawl".into(), overwrite: false }
+        Self { add: false, dir: "crawl".into(), overwrite: false }
     }
 }
 
@@ -82,6 +89,19 @@ pub(super) struct SimulateSettings {
 }
 
 impl Settings {
+    /// Takes user names and passwords out of the URLs given one by one: the settings are shown, and kept in the job. The URLs
+    /// that had them.
+    pub(super) fn strip_userinfo(&mut self) -> Vec<String> {
+        let mut stripped = Vec::new();
+        for url in &mut self.seeds.urls {
+            if let Some(clean) = without_userinfo(url) {
+                url.clone_from(&clean);
+                stripped.push(clean);
+            }
+        }
+        stripped
+    }
+
     /// Fills in what follows from other settings.
     ///
     /// # Errors
@@ -127,10 +147,31 @@ impl Settings {
         if scope.kind == ScopeKind::Any && !limited && !self.simulate.enabled {
             return Err(("scope.kind", "the whole web needs a limit: --depth, --max-pages or --max-duration"));
         }
+        let fetch = &crawl.fetch;
+        for (key, is_zero, reason) in [
+            ("crawl.max_pages", crawl.max_pages == Some(0), "no page would be fetched; for no limit, leave it out"),
+            (
+                "crawl.max_duration",
+                crawl.max_duration == Some(NONE),
+                "no time would be left; for no limit, leave it out",
+            ),
+            ("fetch.max_body_bytes", fetch.max_body_bytes == 0, "nothing of any page would be read"),
+            ("fetch.connect_timeout", fetch.connect_timeout == NONE, "every connection would be given up at once"),
+            ("fetch.first_byte_timeout", fetch.first_byte_timeout == NONE, "every request would be given up at once"),
+            ("fetch.idle_timeout", fetch.idle_timeout == NONE, "every body would be given up at once"),
+            ("fetch.total_timeout", fetch.total_timeout == NONE, "every fetch would be given up at once"),
+        ] {
+            if is_zero {
+                return Err((key, reason));
+            }
+        }
+        if self.job.add && self.job.overwrite {
+            return Err(("job.add", "there is nothing to join where the job starts afresh"));
+        }
         if self.output.json && self.output.pages == Pages::StandardOutput {
             return Err(("output.json", "standard output takes the page records already"));
         }
-        if self.seeds.files.iter().filter(|file| *file == "-").count() > 1 {
+        if self.seeds.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             return Err(("crawl.seeds", "standard input ends only once"));
         }
         Ok(())

@@ -8,6 +8,21 @@ use super::exit::Exit;
 use super::output;
 use crate::crawl::Stop;
 
+/// Has a write beyond the largest file allowed fail, and not end the process: the failure is told as that of a full disk is.
+#[cfg(unix)]
+pub(super) fn outlive_file_limits() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // What listens once for a signal has the system's own way with it changed for as long as the process lives.
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
+        let _guard = runtime.enter();
+        let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+    }
+}
+
+/// Only Unix ends a process for it.
+#[cfg(not(unix))]
+pub(super) fn outlive_file_limits() {}
+
 /// Listens until it is dropped.
 #[derive(Debug)]
 pub(super) struct Signals {

@@ -289,6 +289,12 @@ pub(super) static TABLE: &[Setting] = &[
     ),
     row("job.dir", "Directory of the crawl; one that is there goes on", &One(|s| &mut s.job.dir))
         .flags(&[value("job", "DIR")]),
+    row(
+        "job.add",
+        "Seeds that a job in the directory does not have yet join it; else they are refused",
+        &One(|s| &mut s.job.add),
+    )
+    .flags(&[switch("add", &["true"]).rare()]),
     row("job.overwrite", "Start afresh: what the directory holds of a crawl is lost", &One(|s| &mut s.job.overwrite))
         .flags(&[switch("overwrite", &["true"])]),
     row(
@@ -418,7 +424,7 @@ mod tests {
             let was = setting.field.literal(&mut after);
             let candidates = ["true", "false", "page", "stop", "exact", "never", "-", "7", "7s", "0.5", "127.0.0.1:7"];
             let changed = candidates.iter().any(|text| {
-                let taken = setting.field.set(&mut after, &untyped(vec![(*text).to_owned()]));
+                let taken = setting.field.set(&mut after, &untyped(vec![text.into()]));
                 taken.is_ok() && setting.field.literal(&mut after) != was
             });
             assert!(changed, "{} takes none of the candidates", setting.key);

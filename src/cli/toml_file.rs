@@ -1,5 +1,6 @@
 //! `crawler.toml`: the one door to the TOML parser. Keys and values come out with the place they stand at.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,17 +94,17 @@ impl Places<'_> {
 fn given(value: &DeValue<'_>, spelled: &str) -> Given {
     let (kind, texts) = match value {
         DeValue::Array(items) => {
-            let texts: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect();
+            let texts: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str().map(OsString::from)).collect();
             (if texts.is_some() { Kind::Array } else { Kind::Other }, texts.unwrap_or_default())
         }
-        DeValue::Boolean(truth) => (Kind::Boolean, vec![truth.to_string()]),
+        DeValue::Boolean(truth) => (Kind::Boolean, vec![truth.to_string().into()]),
         DeValue::Datetime(_) | DeValue::Table(_) => (Kind::Other, Vec::new()),
-        DeValue::Float(number) => (Kind::Float, vec![number.as_str().to_owned()]),
+        DeValue::Float(number) => (Kind::Float, vec![number.as_str().into()]),
         DeValue::Integer(number) => {
             let decimal = u64::from_str_radix(number.as_str(), number.radix()).map(|number| number.to_string());
-            (Kind::Integer, vec![decimal.unwrap_or_else(|_| number.to_string())])
+            (Kind::Integer, vec![decimal.unwrap_or_else(|_| number.to_string()).into()])
         }
-        DeValue::String(text) => (Kind::String, vec![text.to_string()]),
+        DeValue::String(text) => (Kind::String, vec![text.to_string().into()]),
     };
     Given { kind, texts, spelled: spelled.lines().next().unwrap_or_default().to_owned() }
 }

@@ -1,5 +1,6 @@
 //! How a setting's value is read from a text and written as TOML, for each type that a setting has.
 
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,8 +14,8 @@ use crate::address::FingerprintKey;
 pub(super) struct Given {
     /// What it was in the place it stood.
     pub(super) kind: Kind,
-    /// Its text or texts, without quotes.
-    pub(super) texts: Vec<String>,
+    /// Its text or texts, without quotes; a path need not be UTF-8.
+    pub(super) texts: Vec<OsString>,
     /// As it was spelled there, for messages.
     pub(super) spelled: String,
 }
@@ -42,6 +43,11 @@ pub(super) trait Value: Sized + 'static {
 
     /// From its text.
     fn parse(text: &str) -> Option<Self>;
+
+    /// From what stood on a command line or in the environment.
+    fn of(text: &OsStr) -> Option<Self> {
+        Self::parse(text.to_str()?)
+    }
 
     /// As it stands in a TOML file.
     fn literal(&self) -> String;
@@ -105,6 +111,10 @@ impl Value for PathBuf {
     const KINDS: &'static [Kind] = &[Kind::String];
 
     fn parse(text: &str) -> Option<Self> {
+        Self::of(text.as_ref())
+    }
+
+    fn of(text: &OsStr) -> Option<Self> {
         (!text.is_empty()).then(|| text.into())
     }
 

@@ -63,7 +63,7 @@ mod tests {
                 content_type: Some(format!("a/{}", i % 300)),
                 // Each time is counted more than once.
                 timings: Timings { first_byte_ms: f64::from(i % 100), total_ms: f64::from(i % 100) * 2.5 },
-                links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0 },
+                links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0, userinfo: 1 },
                 ..PageRecord::default()
             };
             carried.tally.record(LeaseKind::Page, Completion::Done, &record);

@@ -13,6 +13,8 @@ pub enum FinishReason {
     MaxDuration,
     /// [`CrawlOptions::max_pages`](super::CrawlOptions::max_pages) were recorded.
     MaxPages,
+    /// Records went to a pipe, and nobody reads it any more.
+    ReaderLeft,
     /// The seen filter is at its capacity, and is told to stop there: [`OnFull::Stop`](crate::seen::OnFull::Stop).
     SeenFull,
     /// Records could not be written any more.
@@ -21,4 +23,6 @@ pub enum FinishReason {
     Stopped,
     /// The frontier's storage failed: what is found could not be kept.
     StorageFailed,
+    /// It has not ended: another process is at it, or one was killed. See [`look`](super::look).
+    Unfinished,
 }

@@ -23,6 +23,7 @@ mod keeper;
 mod latency;
 mod legible;
 mod local;
+mod look;
 mod lookup;
 mod memory;
 mod options;
@@ -60,6 +61,7 @@ pub use keeper::CheckpointCosts;
 pub use latency::Latencies;
 #[cfg(feature = "cli")]
 pub(crate) use legible::is_unsafe;
+pub use look::{Underway, has_gone_on, look};
 pub use lookup::look_up;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 pub use parse::{Link, LinkKind, Page, Reading, parse};

@@ -67,4 +67,12 @@ pub struct LinkCounts {
     pub seen: u32,
     /// Refused for other reasons.
     pub refused: u32,
+    /// Of all these, with a user name or a password, which are never sent. Left out of a record where there are none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub userinfo: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }

@@ -135,7 +135,7 @@ pub enum CrawlError {
 /// One fetch in so many may be a first contact with its host.
 const FIRST_CONTACTS: usize = 2;
 /// Hosts in [`Finished::top_hosts`].
-const TOP_HOSTS: usize = 10;
+pub(super) const TOP_HOSTS: usize = 10;
 
 impl Crawl {
     /// A crawl in memory. Checks the options and prepares everything; nothing is sent before [`run`](Self::run).
@@ -187,6 +187,36 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 Ok(None)
             }
         }
+    }
+
+    /// Takes a seed that may have been refused in an earlier run; where it still is, or was taken then, says so. Counted is only
+    /// what is taken.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails.
+    pub fn seed_again(&self, url: CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
+        let gate = self.gate();
+        if gate.seen().contains(url.fingerprint(gate.fingerprint_key())) {
+            return Ok(Some(Refusal::Seen));
+        }
+        match gate.check(&Found::seed(url.clone())) {
+            Err(refusal) => Ok(Some(refusal)),
+            Ok(()) => self.seed(url),
+        }
+    }
+
+    /// Has a URL fetched that was admitted before, and dropped; where it is refused, says why.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails.
+    pub fn ask_again(&self, url: &CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
+        let now = self.now();
+        self.crew.frontier.with(|frontier| frontier.schedule(url.wire(), now)).map_err(CrawlError::Storage)
+    }
+
+    /// The crawl's time.
+    pub fn now(&self) -> Timestamp {
+        self.crew.frontier.clock().now()
     }
 
     /// Tells how many seeds were taken and refused, for the report.

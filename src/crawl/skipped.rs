@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::legible::legible;
 use super::sink::Line;
 use super::{Sink, SinkThread};
+use crate::address::without_userinfo;
 use crate::frontier::{Dropped, Lease, Refusal};
 
 /// Bytes that are listed at one rate. All links in the first, one in eight in the second, one in 64 in the third: so the list
@@ -147,7 +148,8 @@ impl Skips {
 
     /// A link that was refused; none that was only seen before.
     pub(super) fn add(&mut self, refusal: Refusal, text: &str, depth: u32) {
-        self.put(refusal, Some(text), depth, 1);
+        let clean = without_userinfo(text);
+        self.put(refusal, Some(clean.as_deref().unwrap_or(text)), depth, 1);
     }
 
     /// Links whose texts nobody has.

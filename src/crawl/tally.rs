@@ -72,6 +72,8 @@ pub struct LinkTotals {
     pub seen: u64,
     /// Refused for other reasons.
     pub refused: u64,
+    /// Of all these, with a user name or a password, which are never sent.
+    pub userinfo: u64,
 }
 
 impl Tally {
@@ -90,6 +92,7 @@ impl Tally {
                 self.links.admitted += u64::from(record.links.admitted);
                 self.links.seen += u64::from(record.links.seen);
                 self.links.refused += u64::from(record.links.refused);
+                self.links.userinfo += u64::from(record.links.userinfo);
                 match record.error {
                     None if done => self.fetched += 1,
                     Some(_) if done => self.failed += 1,
@@ -110,6 +113,7 @@ impl Tally {
         self.links.admitted += other.links.admitted;
         self.links.seen += other.links.seen;
         self.links.refused += other.links.refused;
+        self.links.userinfo += other.links.userinfo;
     }
 }
 
@@ -187,7 +191,7 @@ mod tests {
             bytes: 1000,
             wire_bytes: 300,
             timings: Timings { first_byte_ms: 12.0, total_ms: 20.0 },
-            links: LinkCounts { found: 7, admitted: 2, seen: 4, refused: 1 },
+            links: LinkCounts { found: 7, admitted: 2, seen: 4, refused: 1, userinfo: 3 },
             ..PageRecord::default()
         }
     }
@@ -215,7 +219,7 @@ mod tests {
         assert_eq!(tally.pages.content_types.most_first(), [("text/html", 2)]);
         assert_eq!((tally.pages.wire_bytes, tally.pages.decoded_bytes), (600, 2000));
         assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (2, 2));
-        assert_eq!(tally.links, LinkTotals { found: 14, admitted: 4, seen: 8, refused: 2 });
+        assert_eq!(tally.links, LinkTotals { found: 14, admitted: 4, seen: 8, refused: 2, userinfo: 6 });
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::legible::legible;
 use super::memory::Share;
 use super::skipped::Skips;
 use super::{EncodingSource, PageRecord, ParseOptions, Response, Timings, is_html, parse};
-use crate::address::{BaseUrl, CanonicalUrl};
+use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal, Trouble};
 
 /// Larger bodies are parsed off the worker's thread: at about 40 MB/s, this many bytes take some three milliseconds.
@@ -81,6 +81,7 @@ impl Visit {
             Err(refusal) => return self.skips.add(refusal, location, lease.depth()),
         };
         self.record.redirect = Some(to.wire().to_owned());
+        self.record.links.userinfo = has_userinfo(location).into();
         if to.wire() == lease.url() {
             self.record.error = Some("redirect_loop".to_owned());
         } else if is_robots || to.key() == self.record.key {
@@ -133,6 +134,7 @@ impl Visit {
         self.record.links.found =
             reading.refused.saturating_add(u32::try_from(reading.links.len()).unwrap_or(u32::MAX));
         self.record.links.refused = reading.refused;
+        self.record.links.userinfo = reading.userinfo;
         self.found = reading.links.into_iter().map(|url| Found::link(url, lease)).collect();
     }
 }
@@ -149,6 +151,8 @@ struct Reading {
     refused: u32,
     /// Those, as far as they are listed.
     skips: Skips,
+    /// Links with a user name or a password.
+    userinfo: u32,
 }
 
 impl Reading {
@@ -166,7 +170,7 @@ impl Reading {
         let page_nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
         let mut links = Vec::with_capacity(page.links.len());
         let dropped = [(Refusal::TooLong, page.links_too_long), (Refusal::TooManyLinks, page.links_over_limit)];
-        let mut refused = 0;
+        let (mut refused, mut userinfo) = (0, 0);
         for (refusal, times) in dropped {
             (0..times).for_each(|_| gate.refuse(refusal));
             skips.add_untold(refusal, times, depth);
@@ -174,6 +178,7 @@ impl Reading {
         }
         let mut bytes = 0;
         for link in &page.links {
+            userinfo += u32::from(has_userinfo(&link.href));
             if bytes > MAX_LINKS {
                 gate.refuse(Refusal::TooManyLinks);
                 refused += 1;
@@ -200,7 +205,15 @@ impl Reading {
                 }
             }
         }
-        Self { encoding: (page.encoding, page.encoding_source), title: page.title, links, bytes, refused, skips }
+        Self {
+            encoding: (page.encoding, page.encoding_source),
+            title: page.title,
+            links,
+            bytes,
+            refused,
+            userinfo,
+            skips,
+        }
     }
 }
 

@@ -71,6 +71,15 @@ impl Gate {
         }
     }
 
+    /// Why a URL would be refused, but for the seen test; nothing is counted or remembered. A seed widens the scope first, as when
+    /// it is [admitted](Self::admit).
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn check(&self, found: &Found) -> Result<(), Refusal> {
+        self.pass(found).map(drop)
+    }
+
     /// Decides as [`admit`](Self::admit) does, but for the seen test; nothing is counted or remembered.
     pub(super) fn pass(&self, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.widen(std::slice::from_ref(found));

@@ -17,9 +17,12 @@ const SKIPPED: &str = "skipped.jsonl";
 const REPORT: &str = "report.json";
 /// The settings that it was crawled with last.
 const SETTINGS: &str = "crawler.toml";
+/// Every seed that it was given.
+const SEEDS: &str = "seeds.txt";
 
 /// What a job that is overwritten loses. Its lock stays (it is held), its manifest is replaced.
-const OUTPUTS: [&str; 6] = [PAGES, SKIPPED, REPORT, "report.json.new", SETTINGS, "crawler.toml.new"];
+const OUTPUTS: [&str; 8] =
+    [PAGES, SKIPPED, REPORT, "report.json.new", SETTINGS, "crawler.toml.new", SEEDS, "seeds.txt.new"];
 /// How the files in [`FRONTIER`] begin.
 const KEPT: [&str; 5] = ["checkpoint-", "hosts-", "idle-", "journal-", "seen-"];
 /// What a process that died while it created a job may have left.
@@ -117,6 +120,11 @@ impl Job {
     /// Where the settings of the job in a directory are.
     pub fn settings_in(directory: &Path) -> PathBuf {
         directory.join(SETTINGS)
+    }
+
+    /// Where every seed is that the job was given, refused or not, a URL a line: `seeds.txt`.
+    pub fn seeds_path(&self) -> PathBuf {
+        self.directory.join(SEEDS)
     }
 
     /// Where the report is: `report.json`.

@@ -10,6 +10,7 @@
 //! | `pages.jsonl` | a record a line for each page |
 //! | `report.json` | the crawl in numbers, written at its end |
 //! | `crawler.toml` | the settings that it was crawled with last |
+//! | `seeds.txt` | every seed that it was given, refused or not |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
 //! Files that are replaced are written beside, as `NAME.new`, and renamed into place.
@@ -20,6 +21,7 @@ mod error;
 mod explain;
 mod fields;
 pub mod journal;
+mod look;
 mod manifest;
 mod open;
 mod replace;
@@ -28,6 +30,7 @@ mod trail;
 pub use directory::Job;
 pub use error::JobError;
 pub use explain::{Explained, explain};
+pub use look::{Looked, look, newest_extra, newest_seen};
 pub use manifest::Manifest;
 pub use open::{HOSTS_IN_MEMORY, JobJournal, OpenError, OpenOptions, Opening};
 pub use replace::{replace, replace_with};

@@ -127,6 +127,14 @@ pub struct Urls {
     pub unreachable: BTreeMap<String, u64>,
     /// Waiting or in flight when the crawl ended.
     pub queued: u64,
+    /// Links with a user name or a password: asked without.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub userinfo: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Requests of one kind, and what came back.

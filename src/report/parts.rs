@@ -80,6 +80,7 @@ impl Report {
                 failed: tally.failed,
                 unreachable: by_name(&tally.unreachable),
                 queued: frontier.queued + frontier.scheduled + frontier.leased,
+                userinfo: tally.links.userinfo,
             },
             pages: Requests::from(&tally.pages),
             robots: Requests::from(&tally.robots),

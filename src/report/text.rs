@@ -41,10 +41,12 @@ impl Report {
             FinishReason::Drained => "Drained: all that is left is on hosts that cannot be reached",
             FinishReason::MaxDuration => "Ended: the time allowed is over",
             FinishReason::MaxPages => "Ended: the pages allowed are fetched",
+            FinishReason::ReaderLeft => "Ended: whoever read the records has left",
             FinishReason::SeenFull => "Ended: the seen filter is full",
             FinishReason::SinkFailed => "FAILED: records could not be written",
             FinishReason::Stopped => "Stopped on request",
             FinishReason::StorageFailed => "FAILED: what was found could not be kept",
+            FinishReason::Unfinished => "Not finished: under way, or cut off",
         });
         let took = Duration::from_millis(self.elapsed_ms);
         let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
@@ -176,6 +178,9 @@ impl Report {
         for (reason, &count) in refused {
             let share = format!("{} of the found", percent(count as f64, self.urls.found as f64));
             page.fact(&format!("refused: {reason}"), &thousands(count), &share);
+        }
+        if self.urls.userinfo > 0 {
+            page.fact("with a user or password", &thousands(self.urls.userinfo), "links; they are never sent");
         }
         page.fact("admitted", &thousands(self.urls.admitted), "");
         page.fact("fetched", &thousands(self.urls.fetched), "");

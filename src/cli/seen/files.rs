@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::super::crawl::refused;
 use super::super::exit::{Exit, Failure};
 use super::super::lines::next_line;
 use super::super::output::{Safe, print, warn};
 use crate::address::{AddressError, Canonicalizer, Fingerprint, FingerprintKey};
+use crate::job::{Job, newest_seen};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
-use crate::seen::{Removal, SeenOptions, SeenSet, Sighting};
+use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
 
 /// Lines that are shown to a filter together.
 const BATCH: usize = 4096;
@@ -106,6 +108,10 @@ pub(super) fn query(file: &Path, reading: &Reading, count: bool) -> Result<(), F
 
 /// `crawler seen remove`: takes the lines of standard input out again.
 pub(super) fn remove(file: &Path, reading: &Reading) -> Result<(), Failure> {
+    if file.is_dir() {
+        let message = format!("{} is a directory: a job's filter is only read", file.display());
+        return Err(Failure::new(Exit::Usage, message));
+    }
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
     let mut refused = None;
@@ -136,14 +142,45 @@ pub(super) fn remove(file: &Path, reading: &Reading) -> Result<(), Failure> {
 pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Result<(), Failure> {
     refuse_to_overwrite(to, overwrite)?;
     let Some((first, others)) = from.split_first() else { return Err(Failure::new(Exit::Usage, "nothing to merge")) };
-    let mut union = load(first.as_ref())?;
+    let first = first.as_ref();
+    let mut union = load(first)?;
     for other in others {
         let other = other.as_ref();
-        union = union
-            .merge(BufReader::new(open(other)?))
-            .map_err(|error| Failure::caused(Exit::Failed, &other.display().to_string(), &error))?;
+        let of_job = if other.is_dir() { Some(of_job(other)?) } else { None };
+        let ours = union.options().clone();
+        union =
+            union.merge(BufReader::new(open(of_job.as_deref().unwrap_or(other))?)).map_err(|error| match error {
+                SnapshotError::Geometry(_) | SnapshotError::Key => unlike(first, &ours, other, &error),
+                error => Failure::caused(Exit::Failed, &other.display().to_string(), &error),
+            })?;
     }
     save(&union, to)
+}
+
+/// Two filters that cannot be one: what each is, and what to do about it.
+fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError) -> Failure {
+    let failure = Failure::caused(Exit::Usage, &format!("{} with {}", other.display(), first.display()), error);
+    let theirs = match load(other) {
+        Ok(theirs) => theirs.options().clone(),
+        Err(failure) => return failure,
+    };
+    let is = |path: &Path, options: &SeenOptions| {
+        let SeenOptions { layout, capacity, false_positive_rate, shards, audit, .. } = options;
+        let capacity = thousands(*capacity);
+        let rate = chance(*false_positive_rate);
+        let path = path.display();
+        format!("{path}: layout {layout}, capacity {capacity} at a rate of {rate}, {shards} shards, audit 1 in {audit}")
+    };
+    let advice = if ours.key != theirs.key {
+        "their fingerprints are keyed apart: build both again from their URLs, with one seen.fingerprint_key".to_owned()
+    } else if ours.layout == Layout::Exact && theirs.layout == Layout::Exact && theirs.shards != ours.shards {
+        let (many, few) = if ours.shards > theirs.shards { (first, theirs.shards) } else { (other, ours.shards) };
+        format!("give both as many: crawler seen reshard NEW {} --shards {few}", many.display())
+    } else {
+        "build both again from their URLs with the same settings, the larger capacity for both: crawler seen build"
+            .to_owned()
+    };
+    failure.and(is(first, ours)).and(is(other, &theirs)).and(advice)
 }
 
 /// `crawler seen reshard`: the same filter in another number of shards.
@@ -210,11 +247,25 @@ fn beside(file: &Path) -> PathBuf {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
+fn of_job(directory: &Path) -> Result<PathBuf, Failure> {
+    let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
+    let newest = newest_seen(&job).map_err(|error| Failure::caused(Exit::Failed, "job", &error))?;
+    newest.ok_or_else(|| {
+        Failure::new(
+            Exit::Failed,
+            format!("{} has no filter yet: its first checkpoint is to come", directory.display()),
+        )
+    })
+}
+
 fn open(file: &Path) -> Result<File, Failure> {
     File::open(file).map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))
 }
 
-fn load(file: &Path) -> Result<SeenSet, Failure> {
+/// The filter in a file; of a job's directory, that of its newest checkpoint.
+fn load(path: &Path) -> Result<SeenSet, Failure> {
+    let of_job = if path.is_dir() { Some(of_job(path)?) } else { None };
+    let file = of_job.as_deref().unwrap_or(path);
     SeenSet::load_in(BufReader::new(open(file)?), None, Some(&beside(file)))
         .map_err(|error| Failure::caused(Exit::Failed, &file.display().to_string(), &error))
 }

@@ -5,7 +5,7 @@ mod compare;
 mod files;
 mod plan;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) use arguments::{command, request};
 use compare::CompareRequest;
@@ -34,6 +34,16 @@ pub(super) enum SeenRequest {
     Remove { file: PathBuf, raw: bool },
     /// Write a filter again, in another number of shards.
     Reshard { to: PathBuf, from: PathBuf, shards: usize, overwrite: bool },
+}
+
+impl SeenRequest {
+    /// The job by whose settings URLs get their keys, where its filter is asked for some.
+    pub(super) fn job(&self) -> Option<&Path> {
+        match self {
+            Self::Query { file, .. } if file.is_dir() => Some(file),
+            _ => None,
+        }
+    }
 }
 
 /// Does it. A filter is built by the settings of `[seen]`, and URLs get their keys by those of `[keys]`, as in a crawl; but its fingerprints

@@ -134,6 +134,17 @@ impl<S: Storage> Checkpoints<S> {
         Ok(None)
     }
 
+    /// What the newest one says of itself that can be read, and its number; the rest of it is not looked at.
+    pub(in crate::job) fn newest_summary(&mut self) -> Option<(u64, Summary)> {
+        let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
+        numbers.into_iter().find_map(|number| Some((number, self.summary(number).ok()?)))
+    }
+
+    /// The file that a checkpoint's seen set is in.
+    pub(in crate::job) fn seen_name(number: u64) -> String {
+        name(FILES[1], number)
+    }
+
     pub(super) fn summary(&mut self, number: u64) -> Result<Summary, CheckpointError> {
         let mut frames = self.frames(FILES[2], SUMMARY, number)?;
         let (payload, position) = frames.next()?;

@@ -9,7 +9,7 @@ pub(in crate::job) struct Summary {
     /// The journal's replay begins where they do.
     pub(in crate::job) needs: Needs,
     pub(super) slices: u32,
-    pub(super) has_seen: bool,
+    pub(in crate::job) has_seen: bool,
     /// Where each of its shards was saved; none for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
     pub(super) keys: KeyRules,
@@ -17,7 +17,7 @@ pub(in crate::job) struct Summary {
     /// Where the hosts are that left memory, the newest last.
     pub(super) runs: Vec<u64>,
     /// The owner's.
-    pub(super) extra: Vec<u8>,
+    pub(in crate::job) extra: Vec<u8>,
 }
 
 impl Summary {

@@ -1,0 +1,76 @@
+//! User names and passwords in URLs: found, so that it can be said that they are left out; and never shown.
+
+use std::ops::Range;
+
+/// Whether a URL, or a link to one, names a user or a password. They are [never sent](super).
+///
+/// ```
+/// # use crawler::address::has_userinfo;
+/// assert!(has_userinfo("https://ann:pw@example.org/") && has_userinfo("//ann@example.org/"));
+/// assert!(!has_userinfo("https://example.org/@ann") && !has_userinfo("mailto:ann@example.org"));
+/// ```
+pub fn has_userinfo(text: &str) -> bool {
+    authority(text).is_some_and(|authority| text[authority].contains('@'))
+}
+
+/// The text without user and password, where it has them: also where the scheme is left out, and there is a password.
+pub fn without_userinfo(text: &str) -> Option<String> {
+    let authority = authority(text).or_else(|| bare(text))?;
+    let end = authority.start + text[authority.clone()].rfind('@')? + 1;
+    Some(format!("{}{}", &text[..authority.start], &text[end..]))
+}
+
+/// Where the authority stands: behind `//`, with a scheme before it or none.
+fn authority(text: &str) -> Option<Range<usize>> {
+    let is_slash = |c| matches!(c, '/' | '\\');
+    let scheme = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(text.len());
+    let behind = if text[scheme..].starts_with(':') { scheme + 1 } else { 0 };
+    let start = text.len() - text[behind..].trim_start_matches(is_slash).len();
+    (start >= behind + 2).then(|| start..end(text, start))
+}
+
+/// As `ann:pw@example.org`, and not as the addresses of people that begin with a scheme.
+fn bare(text: &str) -> Option<Range<usize>> {
+    let authority = 0..end(text, 0);
+    let user = text[authority.clone()].rsplit_once('@')?.0;
+    let (scheme, _) = user.split_once(':')?;
+    let is_person =
+        ["acct", "mailto", "sip", "sips", "tel", "xmpp"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    (!is_person).then_some(authority)
+}
+
+fn end(text: &str, start: usize) -> usize {
+    text[start..].find(['/', '\\', '?', '#']).map_or(text.len(), |at| start + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_and_passwords_are_taken_out_of_authorities_only() {
+        for (text, clean) in [
+            ("http://ann:pw@a.org/b", "http://a.org/b"),
+            ("HTTPS://ann@a.org", "HTTPS://a.org"),
+            (r"http:\\ann:p@w@a.org\b", r"http:\\a.org\b"),
+            ("//ann:pw@a.org?b", "//a.org?b"),
+            ("ann:pw@a.org:8080/b", "a.org:8080/b"),
+        ] {
+            assert_eq!(without_userinfo(text).as_deref(), Some(clean), "{text}");
+        }
+        for text in [
+            "http://a.org/@ann",
+            "http://a.org?to=http://ann:pw@b.org/",
+            "mailto:ann@a.org",
+            "ann@a.org",
+            "/b?c=//ann:pw@d",
+            "a.org",
+            "",
+            "http:",
+            "é//ann@b",
+        ] {
+            assert_eq!(without_userinfo(text), None, "{text}");
+            assert!(!has_userinfo(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `crawler stats`: the report of a job that has ended, or the numbers so far of one that has not.
+
+use std::path::Path;
+
+use super::crawl::{refused, report_of, unfit};
+use super::exit::{Exit, Failure};
+use super::output::{self, print};
+use super::{CommandLine, of_job_kept};
+use crate::crawl::{Underway, has_gone_on, look};
+use crate::job::Job;
+use crate::report::{self, Cost, Report, ReportError};
+
+/// Prints the report of a job again; of one that is crawled just now, or was killed, what its files say so far.
+pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<(), Failure> {
+    let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
+    let report = match report::read(&job.report_path()) {
+        Ok(report) => {
+            let has_gone_on = has_gone_on(&job, report.resumes);
+            let has_gone_on = has_gone_on.map_err(|error| Failure::caused(Exit::Failed, "job", &error))?;
+            if has_gone_on { so_far(line, &job)? } else { report }
+        }
+        Err(error) if is_missing(&error) => so_far(line, &job)?,
+        Err(error) => return Err(Failure::caused(Exit::Failed, "report", &error)),
+    };
+    print(|out| if json { report.write_json(out) } else { write!(out, "{report}") })
+}
+
+fn so_far(line: &CommandLine, job: &Job) -> Result<Report, Failure> {
+    let layers = of_job_kept(line, job.directory(), true)?;
+    let options = &layers.settings.crawl;
+    let Underway { finished, checkpoint, records, damaged, .. } =
+        look(job, options).map_err(|error| unfit(&layers, &error))?;
+    for damage in &damaged {
+        output::warn(damage);
+    }
+    let directory = job.directory().display();
+    let checkpoint = checkpoint.map_or("no checkpoint".to_owned(), |number| format!("checkpoint {number}"));
+    output::note(&format!(
+        "{directory} is being crawled, or was cut off: as of {}, by {checkpoint} and {records} records behind it",
+        finished.ended
+    ));
+    Ok(report_of(&finished, options, Cost::default(), None))
+}
+
+fn is_missing(error: &ReportError) -> bool {
+    matches!(error, ReportError::Missing { .. })
+}

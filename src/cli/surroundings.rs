@@ -1,0 +1,34 @@
+//! What stands in the environment and does not count here, though other programs heed it: said, never dropped in silence.
+
+use std::ffi::OsString;
+
+/// Variables by which other clients are sent through a proxy; curl and its kin read them in both cases.
+const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
+/// What to say of them. Never their values: there are passwords in some.
+pub(super) fn warnings(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
+    let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
+    let set: Vec<&str> = PROXIES.iter().copied().filter(set).collect();
+    if set.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("{} ignored: no proxy is used, each host is asked directly", set.join(", "))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_named_and_their_values_are_not() {
+        let variable = |name: &str| match name {
+            "http_proxy" => Some("http://ann:secret@proxy:3128".into()),
+            "HTTPS_PROXY" => Some("http://proxy".into()),
+            "all_proxy" => Some("".into()),
+            _ => None,
+        };
+        let said = warnings(variable);
+        assert_eq!(said, ["http_proxy, HTTPS_PROXY ignored: no proxy is used, each host is asked directly"]);
+        assert!(warnings(|_| None).is_empty());
+    }
+}
