@@ -301,6 +301,17 @@ fn a_seed_is_asked_again_once_the_reason_of_its_refusal_is_gone() {
     }
 }
 
+/// The advice that a refusal gives is to be followed in the same directory.
+#[test]
+fn the_advice_of_a_refusal_can_be_followed() {
+    let (desk, site) = (Desk::new(), Site::new());
+    let url = site.url();
+    desk.run([&*url, "-q"]).says(3, &["private_address", "--allow-private-addresses"]);
+    assert!(site.asked().is_empty());
+    desk.run(quick(&[&url])).says(0, &["goes on"]);
+    assert_eq!(desk.report("crawl")["urls"]["fetched"], 10);
+}
+
 #[test]
 fn a_seed_that_robots_refused_is_asked_again() {
     for opening in [false, true] {
