@@ -1,7 +1,8 @@
 //! Killed at any moment, a crawl goes on as if nothing had been: the real command, the real `SIGKILL`, and a simulated web
 //! that outlives it and has seen everything.
 //!
-//! `CRASH_ROUNDS=1000 cargo test --release --test crash -- --nocapture` kills so often; every tenth time twice.
+//! `CRASH_ROUNDS=1000 cargo test --release --test crash -- --nocapture` kills so often; every tenth time twice. `EARLY_ROUNDS` is
+//! for the kills in a job's first moments.
 #![cfg(all(feature = "cli", unix))]
 
 mod outputs;
@@ -169,4 +170,48 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
         fetched_again += verdict.fetched_twice;
     }
     println!("{kills} kills in {seed} crawls: 0 pages lost, 0 there twice; {fetched_again} were asked for again");
+}
+
+/// A job that is not begun as a whole is begun again by the same command, and `resume` says so; one that is goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_in_its_first_moments_a_job_can_be_resumed_or_begun_again() {
+    let rounds: u64 = std::env::var("EARLY_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let mut random = Random(0x0a71_2b3c_4d5e_6f01);
+    let web = Web::serve(2).await;
+    let few = ["http://www.simulated.test/", "--depth", "1"];
+    let undisturbed = {
+        let directory = TempDir::new().unwrap();
+        let status = web.crawl(directory.path(), &few).wait().unwrap();
+        assert!(status.success());
+        pages(&directory.path().join("job"))
+    };
+    let (mut resumed, mut not_begun, mut finished, mut without_directory) = (0, 0, 0, 0);
+    for round in 0..rounds {
+        let directory = TempDir::new().unwrap();
+        let (job, told) = (directory.path().join("job"), directory.path().join("stderr"));
+        // Half of them are begun, or go on, once more, and are killed again.
+        for _ in 0..=round % 2 {
+            let after = Duration::from_micros(random.below(50_000));
+            finished += u64::from(killed(web.crawl(directory.path(), &few), after));
+            without_directory += u64::from(!job.exists());
+        }
+        fs::write(&told, "").unwrap();
+        let ran = web.crawl(directory.path(), &["resume", "job"]).wait().unwrap();
+        let says = fs::read_to_string(&told).unwrap();
+        if ran.success() {
+            resumed += 1;
+        } else {
+            let is_told = says.contains("give the command that began it once more") || says.contains("holds no job");
+            assert!(matches!(ran.code(), Some(1 | 5)) && is_told, "round {round}: {ran} {says}");
+            not_begun += 1;
+            let again = web.crawl(directory.path(), &few).wait().unwrap();
+            assert!(again.success(), "round {round}: {}", fs::read_to_string(&told).unwrap());
+        }
+        let pages = pages(&job);
+        assert_eq!(pages.keys().collect::<Vec<_>>(), undisturbed.keys().collect::<Vec<_>>(), "round {round}");
+    }
+    println!(
+        "{rounds} jobs killed in their first 50 ms: {resumed} resumed, {not_begun} begun again by the same command \
+         ({without_directory} had no directory yet, {finished} had ended); 0 pages lost, 0 there twice"
+    );
 }

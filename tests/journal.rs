@@ -454,11 +454,12 @@ fn a_replay_begins_nowhere_else() {
         }
         let error = open_from(directory.path(), &small(), from).expect_err("it is refused");
         let expected = if from.to_u64() > end {
-            format!("the journal ends at {end}, before {}", from.to_u64())
+            format!("the journal ends at {end}, before {}: files journal-* are gone or cut short", from.to_u64())
         } else {
             format!("no journal entry at {}", from.to_u64())
         };
-        assert_eq!(error.to_string(), expected);
+        let text = error.to_string();
+        assert!(text.ends_with(&expected), "{text}");
     }
     let after: Vec<_> = segments(directory.path()).iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(before == after, "a journal that is refused is left as it was");
@@ -484,7 +485,12 @@ fn a_replay_may_begin_at_what_a_crash_tore() {
     drop(journal);
     let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
     let end = positions[58].to_u64();
-    assert_eq!(error.to_string(), format!("the journal ends at {end}, before {}", positions[59].to_u64()));
+    let (end, from) = (Position::from_u64(end), positions[59]);
+    assert!(
+        matches!(&error, JournalError::Beyond { path, position, end: found } if path.starts_with(directory.path())
+            && *position == from && *found == end),
+        "{error}"
+    );
 }
 
 #[test]

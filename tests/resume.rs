@@ -24,7 +24,7 @@ impl Desk {
         let desk = Self::new();
         let ran = desk.crawl(&["--max-pages", "10"]);
         assert_eq!((ran.code, desk.pages().len()), (Some(0), 10), "{}", ran.err);
-        assert!(ran.err.ends_with("URLs are waiting; to go on with them: crawler resume job\n"), "{}", ran.err);
+        assert!(ran.err.ends_with("to go on with more: crawler resume job --max-pages 20\n"), "{}", ran.err);
         desk
     }
 
@@ -73,12 +73,14 @@ fn name(path: &Path) -> &str {
 /// What a run of the command left behind.
 struct Ran {
     code: Option<i32>,
+    out: String,
     err: String,
 }
 
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
-        Self { code: output.status.code(), err: String::from_utf8(output.stderr).unwrap() }
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 }
 
@@ -101,7 +103,7 @@ fn a_stopped_crawl_goes_on_and_its_report_is_of_both_runs() {
     let everything = everything();
     for goes_on in [Desk::resume as fn(&Desk, &[&str]) -> Ran, Desk::crawl] {
         let desk = Desk::stopped();
-        goes_on(&desk, &["--max-pages", "7"]).says(0, "job goes on: 10 pages are recorded");
+        goes_on(&desk, &["--max-pages", "17"]).says(0, "job goes on: 10 pages are recorded");
         assert_eq!(desk.pages().len(), 17);
         let ran = goes_on(&desk, &["--max-pages", "100000"]);
         ran.says(0, "17 pages are recorded");
@@ -116,6 +118,26 @@ fn a_stopped_crawl_goes_on_and_its_report_is_of_both_runs() {
         assert_eq!(urls["found"].as_u64().unwrap(), urls["admitted"].as_u64().unwrap() + refused);
         assert_eq!(report["seeds"]["taken"], 1);
     }
+}
+
+#[test]
+fn max_pages_is_of_the_job_and_max_duration_of_a_run() {
+    let desk = Desk::stopped();
+    let before = desk.pages();
+    // The job has its pages: with the settings that it has, there is nothing to do.
+    for _ in 0..2 {
+        let ran = desk.resume(&[]);
+        ran.says(0, "the job has its 10 pages (--max-pages is of all runs together)");
+        assert_eq!(desk.pages(), before);
+    }
+    desk.crawl(&["--max-pages", "3"]).says(0, "the job has its 10 pages");
+    assert_eq!(desk.pages(), before);
+    desk.resume(&["--max-pages", "12"]).says(0, "the job has its 12 pages");
+    assert_eq!((desk.pages().len(), &desk.report()["finish"]), (12, &"max_pages".into()));
+    // A run's time is its own: the same again goes on.
+    desk.resume(&["--max-pages", "unlimited", "--max-duration", "0s"]).says(0, "the time of this run was over");
+    let ran = desk.run(&["--help"]);
+    assert!(ran.out.contains("all its runs together") && ran.out.contains("the next one has it anew"), "{}", ran.out);
 }
 
 #[test]
@@ -151,7 +173,7 @@ fn a_setting_that_would_break_the_job_is_refused_by_name_and_others_are_kept() {
     desk.crawl(&["-c", "other.toml"]).says(2, "keys.sort_query");
     assert_eq!(desk.pages(), before, "what was refused has changed nothing");
 
-    desk.resume(&["--depth", "50", "--max-pages", "1"]).says(0, "");
+    desk.resume(&["--depth", "50", "--max-pages", "11"]).says(0, "");
     let settings = fs::read_to_string(desk.job().join("crawler.toml")).unwrap();
     assert!(settings.contains("max_depth = 50 # --depth"), "{settings}");
 }
@@ -180,12 +202,12 @@ fn what_no_outcome_confirms_is_cut_off_the_output() {
     let path = desk.job().join("pages.jsonl");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole[..], b"{\"url\": \"http://half"].concat()).unwrap();
-    desk.resume(&["--max-pages", "1"]).says(0, "10 pages are recorded");
+    desk.resume(&["--max-pages", "11"]).says(0, "10 pages are recorded");
     assert_eq!(desk.pages().len(), 11);
     assert!(desk.pages().is_superset(&before));
 
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    desk.resume(&[]).says(1, "without its output it cannot go on");
+    desk.resume(&[]).says(4, "without its output it cannot go on");
 }
 
 #[test]

@@ -97,7 +97,7 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
         });
     }
     seeds.plant(&crawl, &job)?;
-    // Before the settings: where they are, the job can be gone on with without its seeds.
+    // Before the job is begun: where it is, it can be gone on with without its seeds.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
     let is_drained = resumed.runs > 0 && progress.is_drained();
@@ -114,6 +114,7 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
     let text = config::effective(layers);
     replace(&job.settings_path(), text.as_bytes())
         .map_err(|error| Failure::caused(Exit::NotKept, "cannot keep the settings", &error))?;
+    job.begin().map_err(|error| Failure::caused(Exit::NotKept, "cannot begin the job", &error))?;
 
     let signals = Signals::listen(crawl.stop());
     let reporter = settings.output.progress.then(|| Reporter::start(screen, options.max_pages, crawl.watch()));
@@ -181,10 +182,28 @@ pub(super) fn report_of(
 }
 
 fn waiting(job: &Job, finished: &Finished) {
+    if finished.frontier.queued + finished.frontier.scheduled > 0 {
+        output::note(&how_to_go_on(job, finished));
+    }
+}
+
+/// What waits, and how it is fetched: a limit on the job's pages must be raised, one on a run's time is met anew.
+fn how_to_go_on(job: &Job, finished: &Finished) -> String {
     let waiting = finished.frontier.queued + finished.frontier.scheduled;
-    if waiting > 0 {
-        let directory = job.directory().display();
-        output::note(&format!("{waiting} URLs are waiting; to go on with them: crawler resume {directory}"));
+    let directory = job.directory().display();
+    let pages = finished.tally.fetched + finished.tally.failed;
+    let resume = format!("crawler resume {directory}");
+    match finished.reason {
+        FinishReason::MaxPages => format!(
+            "{waiting} URLs are waiting; the job has its {pages} pages (--max-pages is of all runs together), to go on with \
+             more: {resume} --max-pages {}",
+            pages.max(1).saturating_mul(2)
+        ),
+        FinishReason::MaxDuration => format!(
+            "{waiting} URLs are waiting; the time of this run was over (--max-duration is of each run), to go on for as long \
+             again: {resume}"
+        ),
+        _ => format!("{waiting} URLs are waiting; to go on with them: {resume}"),
     }
 }
 
@@ -201,7 +220,7 @@ fn job(layers: &Layers, seeds: Seeds, options: &mut CrawlOptions) -> Result<(Job
         Some(Ok(_)) => {
             return Err(Failure::new(Exit::Usage, layers.refusal("seen.fingerprint_key", "the job has another")));
         }
-        None | Some(Err(JobError::NoJob { .. })) => {}
+        None | Some(Err(JobError::NoJob { .. } | JobError::Draft { .. })) => {}
         Some(Err(error)) => return Err(refused(&error)),
     }
     if seeds.is_empty() {
@@ -211,7 +230,7 @@ fn job(layers: &Layers, seeds: Seeds, options: &mut CrawlOptions) -> Result<(Job
     options.frontier.fingerprint_key = Some(key);
     options.frontier.seen.directory = Some(settings.dir.clone());
     Crawl::new(options).map_err(|error| unfit(layers, &error))?;
-    let job = Job::create(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))?;
+    let job = Job::draft(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))?;
     Ok((job, seeds))
 }
 
@@ -234,6 +253,14 @@ fn tell(job: &Job, resumed: &Resumed) {
             again => format!(", {again} of them of hosts that could not be reached"),
         };
         output::note(&format!("{directory} goes on: {pages} pages are recorded, {queued} URLs are waiting{again}"));
+    }
+    if *cut > 0 {
+        let path = job.pages_path();
+        let path = path.display();
+        output::note(&format!(
+            "{cut} bytes behind the last page that is confirmed are cut off {path}, and kept in {path}.cut; those pages are \
+             asked for again"
+        ));
     }
     tracing::info!(replayed, cut, "behind the last checkpoint");
 }
@@ -278,8 +305,14 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
         CrawlError::Checkpoint(error @ (CheckpointError::Newer { .. } | CheckpointError::Foreign { .. })) => {
             return Failure::caused(Exit::ForeignJob, "job", error);
         }
-        CrawlError::Checkpoint(error) => return Failure::caused(Exit::NotKept, "job", error),
-        CrawlError::Output { .. } => return Failure::caused(Exit::Failed, "job", error),
+        CrawlError::Checkpoint(cause) => {
+            let failure = Failure::caused(Exit::NotKept, "job", error);
+            return if cause.is_loss() { failure.and(how_to_mend(layers)) } else { failure };
+        }
+        CrawlError::Output { .. } | CrawlError::Record { .. } => {
+            return Failure::caused(Exit::NotKept, "job", error).and(how_to_mend(layers));
+        }
+        CrawlError::Job(_) | CrawlError::Unknown { .. } => return Failure::caused(Exit::NotKept, "job", error),
         error => return Failure::caused(Exit::Failed, "cannot start the crawl", error),
     };
     Failure::new(Exit::Usage, layers.refusal(key, reason))
@@ -291,6 +324,12 @@ fn of_frontier(error: &CrawlError) -> Option<&FrontierError> {
         CrawlError::Frontier(error) | CrawlError::Checkpoint(CheckpointError::Frontier(error)) => Some(error),
         _ => None,
     }
+}
+
+/// What to do about a file that is not what was written.
+fn how_to_mend(layers: &Layers) -> String {
+    let directory = layers.settings.job.dir.display();
+    format!("put back a copy of what was there, or see what can be had without: crawler repair {directory}")
 }
 
 /// The report: standard output's, unless the page records have taken that.

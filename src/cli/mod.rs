@@ -35,7 +35,7 @@ use output::print;
 use settings::{JobSettings, SeedSettings};
 use toml_file::Entry;
 
-use crate::job::Job;
+use crate::job::{Job, own};
 
 /// Runs the command with this process's arguments, environment and streams.
 #[must_use]
@@ -94,7 +94,15 @@ fn of_job(line: &CommandLine, directory: &Path) -> Result<Layers, Failure> {
 }
 
 fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: bool) -> Result<Layers, Failure> {
-    let file = entries(&Job::settings_in(directory), may_be_missing)?;
+    let path = Job::settings_in(directory);
+    let file = match own::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => None,
+        file => Some(file.map_err(|error| unread(&path, &error))?),
+    };
+    let file = match file {
+        Some(file) => whole_settings(&path, file)?,
+        None => Vec::new(),
+    };
     let inputs = Inputs { file, is_whole: true, environment: layers::environment(), flags: line.flags.clone() };
     let mut layers = merge(&inputs)?;
     let settings = &mut layers.settings;
@@ -103,13 +111,28 @@ fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: bool) -> Re
     Ok(layers)
 }
 
+/// The settings of a job's own file, which has all of them: what is missing would be its default, another scope or another web.
+fn whole_settings(path: &Path, bytes: Vec<u8>) -> Result<Vec<Entry>, Failure> {
+    let text = String::from_utf8(bytes).map_err(|error| unread(path, &io::Error::other(error)))?;
+    let path = path.display().to_string();
+    let file = toml_file::entries(&path, &text).map_err(Failure::refused)?;
+    let Some(key) = table::missing(&file) else { return Ok(file) };
+    let message = format!("{path} lacks {key}: it is not the whole of what the job was crawled with");
+    let advice = format!("see what is in force, mend it, and put it there: crawler config -c {path} > whole.toml");
+    Err(Failure::new(Exit::Usage, message).and(advice))
+}
+
 fn entries(path: &Path, may_be_missing: bool) -> Result<Vec<Entry>, Failure> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => toml_file::entries(&name, &text).map_err(Failure::refused),
         Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => Ok(Vec::new()),
-        Err(error) => Err(Failure::caused(Exit::Usage, &format!("cannot read {name}"), &error)),
+        Err(error) => Err(unread(path, &error)),
     }
+}
+
+fn unread(path: &Path, error: &io::Error) -> Failure {
+    Failure::caused(Exit::Usage, &format!("cannot read {}", path.display()), error)
 }
 
 fn merge(inputs: &Inputs) -> Result<Layers, Failure> {

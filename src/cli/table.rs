@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::field::{Bytes, Capacity, Choice, Many, Maybe, One};
 use super::setting::{Setting, positional, row, switch, value};
 use super::settings::Pages;
+use super::toml_file::Entry;
 use crate::frontier::ScopeKind;
 use crate::job::journal::SyncPolicy;
 use crate::seen::{Layout, OnFull};
@@ -52,10 +53,18 @@ pub(super) static TABLE: &[Setting] = &[
     row("crawl.seeds", "Lists of seeds, one URL a line; - is standard input", &Many(|s| &mut s.seeds.files))
         .flags(&[value("seeds", "FILE").short('s')]),
     row("crawl.urls", "Seeds given one by one", &Many(|s| &mut s.seeds.urls)).flags(&[positional("urls", "URL")]),
-    row("crawl.max_pages", "Pages after which the crawl ends", &Maybe(|s| &mut s.crawl.max_pages, UNLIMITED))
-        .flags(&[value("max-pages", "N")]),
-    row("crawl.max_duration", "Time after which the crawl ends", &Maybe(|s| &mut s.crawl.max_duration, UNLIMITED))
-        .flags(&[value("max-duration", "TIME")]),
+    row(
+        "crawl.max_pages",
+        "Pages of a job after which it ends, all its runs together",
+        &Maybe(|s| &mut s.crawl.max_pages, UNLIMITED),
+    )
+    .flags(&[value("max-pages", "N")]),
+    row(
+        "crawl.max_duration",
+        "Time after which a run ends; the next one has it anew",
+        &Maybe(|s| &mut s.crawl.max_duration, UNLIMITED),
+    )
+    .flags(&[value("max-duration", "TIME")]),
     row(
         "crawl.workers",
         "Fetches under way at once; auto takes as many as open files allow, up to 2,048",
@@ -381,6 +390,11 @@ pub(super) static TABLE: &[Setting] = &[
 /// Where a key's row is.
 pub(super) fn row_of(key: &str) -> Option<usize> {
     TABLE.iter().position(|setting| setting.key == key)
+}
+
+/// A key that a file lacks which should have all of them.
+pub(super) fn missing(file: &[Entry]) -> Option<&'static str> {
+    TABLE.iter().map(|setting| setting.key).find(|key| file.iter().all(|entry| entry.key != *key))
 }
 
 #[cfg(test)]

@@ -17,8 +17,10 @@ struct Pages {
 }
 
 impl Budget {
-    pub(super) fn new(max_pages: Option<u64>) -> Self {
-        Self(Mutex::new(Pages { left: max_pages, reserved: 0 }))
+    /// `before` are the pages of the job's runs before this one.
+    pub(super) fn new(max_pages: Option<u64>, before: u64) -> Self {
+        let left = max_pages.map(|pages| pages.saturating_sub(before));
+        Self(Mutex::new(Pages { left, reserved: 0 }))
     }
 
     /// Whether one more may be reserved now.

@@ -1,3 +1,5 @@
+//! What a crawl carries over from one run of its job to the next.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,11 @@ impl Carried {
 
     pub(super) fn started(&self) -> Timestamp {
         Timestamp::from_micros(self.started_us)
+    }
+
+    /// Page records of all runs.
+    pub(super) fn pages(&self) -> u64 {
+        self.tally.fetched + self.tally.failed
     }
 
     pub(super) fn elapsed(&self) -> Duration {

@@ -1,3 +1,5 @@
+//! Who looks after a crawl's job while it runs.
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -13,6 +15,7 @@ use super::worker::Crew;
 use super::{FinishReason, JobOptions};
 use crate::frontier::Counts;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal};
+use crate::job::{Job, Lock};
 
 /// How often it looks.
 const TICK: Duration = Duration::from_secs(1);
@@ -27,8 +30,11 @@ pub(super) struct Keeper {
     options: JobOptions,
     /// The job's directory, whose disk must not run full.
     directory: PathBuf,
+    lock: Option<Arc<Lock>>,
     /// `None` where records go elsewhere.
     output: Option<Output>,
+    /// What has become of the output, where that is why the crawl ends.
+    disturbed: Option<CheckpointError>,
     /// How far this run's records have come.
     written: Written,
     costs: CheckpointCosts,
@@ -96,15 +102,17 @@ impl Keeper {
         crew: Arc<Crew<KeptJournal>>,
         checkpoints: Checkpoints,
         options: JobOptions,
-        directory: &Path,
+        job: &Job,
         output: Option<Output>,
     ) -> Self {
         Self {
             crew,
             checkpoints,
             options,
-            directory: directory.to_owned(),
+            directory: job.frontier_directory(),
+            lock: job.lock().cloned(),
             output,
+            disturbed: None,
             written: Written::default(),
             costs: CheckpointCosts::default(),
         }
@@ -146,15 +154,58 @@ impl Keeper {
             let flushed = self.crew.frontier.with(|frontier| frontier.flush(now));
             flushed.map_err(|source| io_error("write", &self.directory, source))?;
             self.mind_the_disk()?;
+            self.mind_the_files()?;
             if last.elapsed() >= self.options.checkpoint_interval.max(self.costs.last * SHARE) {
                 self.checkpoint()?;
                 last = Instant::now();
             }
         }
         if !self.crew.broken.load(Ordering::Acquire) {
+            self.save_the_output()?;
             self.checkpoint()?;
         }
-        Ok(self.costs)
+        self.disturbed.map_or(Ok(self.costs), Err)
+    }
+
+    /// Whether the job is ours alone, and its output the file that we write to.
+    fn mind_the_files(&mut self) -> Result<(), CheckpointError> {
+        if let Some(lock) = &self.lock {
+            lock.check()?;
+        }
+        if let Some(output) = self.output.as_mut().filter(|_| self.disturbed.is_none()) {
+            let written = output.length() + self.written.bytes();
+            let problem = output.problem(written).map_err(|source| io_error("look at", &output.path, source))?;
+            if let Some(problem) = problem {
+                self.disturbed =
+                    Some(CheckpointError::Disturbed { path: output.path.clone(), problem: problem.to_owned() });
+                self.crew.stop.drain_because(FinishReason::StorageFailed);
+            }
+        }
+        Ok(())
+    }
+
+    /// At the end, when all records are written: those in a file that has lost its name get one again.
+    fn save_the_output(&mut self) -> Result<(), CheckpointError> {
+        let counts = self.crew.moment().counts;
+        let Some(output) = &mut self.output else { return Ok(()) };
+        if !self.written.wait_for(counts.output - output.length()) {
+            return Ok(());
+        }
+        let problem = output.problem(counts.output).map_err(|source| io_error("look at", &output.path, source))?;
+        let Some(problem) = problem else { return Ok(()) };
+        let path = output.path.clone();
+        let disturbed =
+            |done: &str| CheckpointError::Disturbed { path: path.clone(), problem: format!("{problem}{done}") };
+        if !output.is_elsewhere().map_err(|source| io_error("look at", &path, source))? {
+            // What was confirmed is gone, or stands elsewhere than the receipts say: no checkpoint must say that it is there.
+            return Err(disturbed(""));
+        }
+        let saved = output.save().map_err(|source| io_error("save", &path, source))?;
+        if saved != path {
+            return Err(disturbed(&format!("; what the crawl wrote is in {}: put it in its place", saved.display())));
+        }
+        self.disturbed = Some(disturbed("; it is written again"));
+        Ok(())
     }
 
     /// A disk that is full fails in the middle of something; one that is nearly full is left in good order.
@@ -169,6 +220,7 @@ impl Keeper {
     /// Writes one. The frontier is locked for a slice of its hosts at a time; the gate, at the end, for the counts.
     fn checkpoint(&mut self) -> Result<(), CheckpointError> {
         let began = Instant::now();
+        self.mind_the_files()?;
         let crew = Arc::clone(&self.crew);
         let gate = crew.frontier.gate();
         let mut pause = Duration::ZERO;
@@ -201,9 +253,14 @@ impl Keeper {
         let began_sync = Instant::now();
         crew.frontier.with(|frontier| frontier.journal_mut().sync())?;
         pause = pause.max(began_sync.elapsed());
-        if let Some(output) = &self.output {
+        if let Some(output) = &mut self.output {
             // A writer that has failed has told so itself.
             if !self.written.wait_for(moment.counts.output - output.length()) {
+                return Ok(());
+            }
+            // What the checkpoint would say of it must be so. At the crawl's end it is seen to.
+            let problem = output.problem(moment.counts.output);
+            if problem.map_err(|source| io_error("look at", &output.path, source))?.is_some() {
                 return Ok(());
             }
             output.sync().map_err(|source| io_error("sync", &output.path, source))?;

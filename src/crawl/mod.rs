@@ -1,5 +1,6 @@
 //! There and back: a loop that leases, and tasks that fetch, parse and submit.
 
+mod accord;
 mod ask;
 mod budget;
 mod carried;

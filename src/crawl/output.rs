@@ -1,26 +1,45 @@
+//! The file of page records of a job that goes on: what is in it, what is cut off it, whether it is still ours.
+
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::Tally;
 use super::sink::record;
 use crate::frontier::{Completion, LeaseKind, Receipt};
+use crate::job::own::{self, Inode, Named};
 
 /// The file of page records of a job that goes on.
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) path: PathBuf,
     file: File,
+    inode: Inode,
     length: u64,
     buffer: Vec<u8>,
 }
 
+/// Who else had his hands on a file.
+const OTHERS: &str = "another program has cut it or written to it while the crawl did";
+
 impl Output {
-    /// Opens the file, or makes it.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::options().read(true).append(true).create(true).open(path)?;
-        let length = file.metadata()?.len();
-        Ok(Self { path: path.to_owned(), file, length, buffer: Vec::new() })
+    /// Opens the file, if it is there.
+    pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
+        match own::open(path, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            file => Self::of(path, file?).map(Some),
+        }
+    }
+
+    /// Makes the file.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        Self::of(path, own::create(path)?)
+    }
+
+    fn of(path: &Path, file: File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let (inode, length) = (Inode::of(&metadata), metadata.len());
+        Ok(Self { path: path.to_owned(), file, inode, length, buffer: Vec::new() })
     }
 
     /// Bytes in the file when it was opened, or cut.
@@ -47,15 +66,65 @@ impl Output {
         Ok(tally)
     }
 
-    /// Cuts off what is not confirmed; how many bytes that was.
+    /// Cuts off what is not confirmed, and keeps it beside, as `NAME.cut`, behind what was cut off before; how many bytes that
+    /// was.
     pub(super) fn cut(&mut self, length: u64) -> io::Result<u64> {
         let cut = self.length - length;
         if cut > 0 {
+            let mut kept = own::open_or_create(&beside(&self.path, "cut"))?;
+            self.file.seek(SeekFrom::Start(length))?;
+            io::copy(&mut (&self.file).take(cut), &mut kept)?;
+            // Half a record ends its line, so that the next one begins its own.
+            if !self.ends_line(self.length) {
+                kept.write_all(b"\n")?;
+            }
+            kept.sync_all()?;
             self.file.set_len(length)?;
             self.file.sync_all()?;
             self.length = length;
         }
         Ok(cut)
+    }
+
+    /// Says what is wrong with the file while records are written to it, of which so many bytes are there.
+    pub(super) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
+        let named = self.inode.at(&self.path)?;
+        let is_ours = self.file.metadata()?.len() >= written && self.ends_line(written);
+        Ok(match named {
+            Named::Nothing => Some("was removed while the crawl wrote to it"),
+            Named::Another => Some("was replaced while the crawl wrote to it"),
+            Named::This => (!is_ours).then_some(OTHERS),
+        })
+    }
+
+    /// Whether the name leads nowhere, or to another file: what was written is whole then.
+    pub(super) fn is_elsewhere(&mut self) -> io::Result<bool> {
+        Ok(self.inode.at(&self.path)? != Named::This)
+    }
+
+    /// Writes the records, which are in a file without a name now, to one with theirs; where that is taken, beside, as
+    /// `NAME.saved`. Where they went.
+    pub(super) fn save(&mut self) -> io::Result<PathBuf> {
+        let mut path = self.path.clone();
+        let mut file = own::create(&path);
+        if file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+            path = beside(&self.path, "saved");
+            file = own::create(&path);
+        }
+        let mut file = file?;
+        self.file.seek(SeekFrom::Start(0))?;
+        io::copy(&mut &self.file, &mut file)?;
+        file.sync_all()?;
+        if path == self.path {
+            (self.inode, self.file) = (Inode::of(&file.metadata()?), file);
+        }
+        Ok(path)
+    }
+
+    /// Whether a record ends there, or none is before it.
+    fn ends_line(&mut self, end: u64) -> bool {
+        let Some(last) = end.checked_sub(1) else { return true };
+        self.read(last, 1).is_some_and(|last| last == b"\n")
     }
 
     /// Returns once a power cut cannot take what was written.
@@ -74,4 +143,12 @@ impl Output {
         self.file.read_exact(&mut self.buffer).ok()?;
         Some(&self.buffer)
     }
+}
+
+/// `NAME.KIND`.
+fn beside(path: &Path, kind: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".");
+    beside.push(kind);
+    beside.into()
 }

@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::accord::Accord;
 use super::carried::Carried;
 use super::keeper::Keeper;
 use super::output::Output;
-use super::worker::lock;
 use super::{Clock, Crawl, CrawlError, CrawlOptions, NameCounts, Sink, SinkThread};
 use crate::frontier::Receipt;
 use crate::job::Job;
@@ -28,7 +28,7 @@ pub struct Resumed {
     pub asked_again: u64,
     /// Records of the journal that were replayed behind the checkpoint.
     pub replayed: u64,
-    /// Bytes cut off the output: records that no outcome confirms, or half of one.
+    /// Bytes cut off the output, and kept beside: records that no outcome confirms, or half of one.
     pub cut: u64,
     /// What was damaged, and how that was got over.
     pub damaged: Vec<String>,
@@ -42,14 +42,19 @@ impl Crawl<KeptJournal> {
     ///
     /// # Errors
     /// Where an option is out of its range, or is one on which the job's files depend and another than before; where the HTTP
-    /// client cannot be made; where the job's files are damaged, or the file system refuses.
+    /// client cannot be made; where the job's files are damaged or do not belong together, and then nothing was changed; where the
+    /// file system refuses.
     pub fn open(options: &CrawlOptions, job: &Job, output: bool) -> Result<(Self, Resumed), CrawlError> {
         let clock = Clock::start();
         let directory = job.frontier_directory();
-        let disk = || Disk::at(&directory).map_err(io_error("create", &directory));
         let path = job.pages_path();
-        let output = output.then(|| Output::open(&path).map_err(io_error("open", &path)));
-        let mut output = output.transpose()?;
+        let mut found = if output { Output::find(&path).map_err(io_error("open", &path))? } else { None };
+        let accord = Accord::of(job, output, found.as_mut())?;
+        if output && found.is_none() {
+            found = Some(Output::create(&path).map_err(io_error("create", &path))?);
+        }
+        let mut output = found;
+        let disk = || Disk::at(&directory).map_err(io_error("create", &directory));
         let mut options = options.clone();
         options.frontier.fingerprint_key = Some(job.manifest().fingerprint_key);
         options.frontier.seen.directory = Some(directory.clone());
@@ -62,7 +67,10 @@ impl Crawl<KeptJournal> {
         let asked_again = frontier.ask_again(clock.now()).map_err(CrawlError::Storage)?;
         let mut resumed = Resumed { queued: frontier.statistics().queued, asked_again, ..Resumed::default() };
         if let Some(output) = &mut output {
-            resumed.cut = cut(output, confirmed)?;
+            if confirmed < accord.confirmed {
+                return Err(CrawlError::Record { path, offset: confirmed });
+            }
+            resumed.cut = output.cut(confirmed).map_err(io_error("cut", &path))?;
         }
         // What came after the checkpoint is not in its counts.
         let recounted = output.as_mut().map(|output| output.tally(counted).map_err(io_error("read", &output.path)));
@@ -71,15 +79,15 @@ impl Crawl<KeptJournal> {
         carried.tally.unreachable = NameCounts::default();
         carried.resumes += u64::from(checkpoint.is_some() || recovery.records > 0);
         resumed.runs = carried.resumes;
-        resumed.pages = carried.tally.fetched + carried.tally.failed;
+        resumed.pages = carried.pages();
         resumed.replayed = recovery.records;
         resumed.damaged = damaged.iter().map(ToString::to_string).collect();
         resumed.damaged.extend(recovery.cut.map(|cut| {
             format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
         }));
-        let mut crawl = Self::over(frontier, clock, &options, output.is_some())?;
-        *lock(&crawl.crew.carried) = carried;
-        crawl.keeper = Some(Keeper::new(Arc::clone(&crawl.crew), checkpoints, options.job, &directory, output));
+        let mut crawl = Self::over(frontier, clock, &options, output.is_some(), Some(carried))?;
+        let crew = Arc::clone(&crawl.crew);
+        crawl.keeper = Some(Keeper::new(crew, checkpoints, options.job, job, output));
         Ok((crawl, resumed))
     }
 
@@ -100,14 +108,6 @@ impl Crawl<KeptJournal> {
         let output = self.keeper.as_ref().and_then(Keeper::output);
         Sink::start(output.ok_or(io::ErrorKind::Unsupported)?.handle()?)
     }
-}
-
-/// Cuts off what is not confirmed. An output that has lost what is confirmed is not this job's any more.
-fn cut(output: &mut Output, confirmed: u64) -> Result<u64, CrawlError> {
-    if output.length() < confirmed {
-        return Err(CrawlError::Output { path: output.path.clone(), found: output.length(), expected: confirmed });
-    }
-    output.cut(confirmed).map_err(io_error("cut", &output.path)).map_err(Into::into)
 }
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CheckpointError {

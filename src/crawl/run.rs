@@ -1,3 +1,5 @@
+//! One run of a crawl, from seeds to drained.
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -24,6 +26,7 @@ use crate::frontier::{
     Admission, Arena, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostSpread, HostStatistics, Journal,
     Limit, Record, Refusal, Timestamp,
 };
+use crate::job::JobError;
 use crate::job::checkpoint::CheckpointError;
 
 /// One run from seeds to drained: a frontier, the tasks that fetch for it, and where their records go.
@@ -117,6 +120,9 @@ pub enum CrawlError {
     /// The HTTP client cannot be made.
     #[error(transparent)]
     Fetcher(#[from] FetcherError),
+    /// The directory of its job.
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// The output is not what the job wrote.
     #[error("{} has {found} bytes, and the job wrote {expected}: without its output it cannot go on", path.display())]
     Output {
@@ -126,6 +132,29 @@ pub enum CrawlError {
         found: u64,
         /// Bytes that are confirmed.
         expected: u64,
+    },
+    /// A record of the output is not what the job wrote, and no checkpoint says that it was never safe on disk.
+    #[error("{} is damaged at byte {offset}: the record is not the one that the job wrote", path.display())]
+    Record {
+        /// The file of page records.
+        path: PathBuf,
+        /// Where the record begins.
+        offset: u64,
+    },
+    /// The output has records, and the job has no journal of them.
+    #[error(
+        "{} has {found} bytes of records, and {} has neither journal nor checkpoints of them: put back what was there, or move \
+         the records away and start afresh with --overwrite",
+        path.display(),
+        journal.display()
+    )]
+    Unknown {
+        /// The file of page records.
+        path: PathBuf,
+        /// Bytes that it has.
+        found: u64,
+        /// Where journal and checkpoints should be.
+        journal: PathBuf,
     },
     /// The journal's storage failed.
     #[error("the frontier's storage failed")]
@@ -143,7 +172,7 @@ impl Crawl {
     /// # Errors
     /// Where an option is out of its range, or the HTTP client cannot be made.
     pub fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
-        Self::over(Frontier::new(&options.frontier)?, Clock::start(), options, false)
+        Self::over(Frontier::new(&options.frontier)?, Clock::start(), options, false, None)
     }
 }
 
@@ -153,20 +182,22 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         clock: Clock,
         options: &CrawlOptions,
         receipts: bool,
+        carried: Option<Carried>,
     ) -> Result<Self, CrawlError> {
         places::check(options.workers, options.memory)?;
         let places = Places::fit(options.workers, options.memory);
         frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
+        let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
         let crew = Crew {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher: Fetcher::within(&options.fetch, places)?,
             memory: Memory::new(options.memory),
             parse: options.parse.clone(),
-            pages: Budget::new(options.max_pages),
+            pages: Budget::new(options.max_pages, carried.pages()),
             politeness: Mutex::default(),
             stop: Stop::new(),
             tally: Mutex::default(),
-            carried: Mutex::new(Carried::begin(clock.now())),
+            carried: Mutex::new(carried),
             crossing: RwLock::default(),
             broken: AtomicBool::new(false),
             receipts,

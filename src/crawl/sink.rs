@@ -93,6 +93,11 @@ impl Written {
         waited.unwrap_or_else(PoisonError::into_inner).bytes >= bytes
     }
 
+    /// How many they are now.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+
     fn tell(&self, bytes: u64, ended: bool) {
         let (handed, changed) = &*self.0;
         *handed.lock().unwrap_or_else(PoisonError::into_inner) = Handed { bytes, ended };

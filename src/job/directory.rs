@@ -1,12 +1,14 @@
-use std::fs::{self, File, TryLockError};
+//! A job's directory: made, begun, held, read.
+
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{JobError, Manifest};
+use super::{JobError, LOCK, Lock, Manifest, own};
 use crate::address::FingerprintKey;
 
-/// Empty, and locked while a process crawls into the directory.
-const LOCK: &str = "lock";
 /// The journal and the checkpoints.
 const FRONTIER: &str = "frontier";
 /// The page records.
@@ -21,20 +23,32 @@ const SETTINGS: &str = "crawler.toml";
 const SEEDS: &str = "seeds.txt";
 
 /// What a job that is overwritten loses. Its lock stays (it is held), its manifest is replaced.
-const OUTPUTS: [&str; 8] =
-    [PAGES, SKIPPED, REPORT, "report.json.new", SETTINGS, "crawler.toml.new", SEEDS, "seeds.txt.new"];
+const OUTPUTS: [&str; 9] = [
+    PAGES,
+    "pages.jsonl.cut",
+    SKIPPED,
+    REPORT,
+    "report.json.new",
+    SETTINGS,
+    "crawler.toml.new",
+    SEEDS,
+    "seeds.txt.new",
+];
 /// How the files in [`FRONTIER`] begin.
 const KEPT: [&str; 5] = ["checkpoint-", "hosts-", "idle-", "journal-", "seen-"];
 /// What a process that died while it created a job may have left.
-const LEFTOVERS: [&str; 2] = [LOCK, "manifest.new"];
+const LEFTOVERS: [&str; 3] = [LOCK, "manifest.new", "manifest.new.new"];
 
 /// A crawl's directory, held by this process until it is dropped, or only read.
 #[derive(Debug)]
 pub struct Job {
     directory: PathBuf,
     manifest: Manifest,
-    /// The operating system releases it with the file, at a crash too. `None` where the job is only read.
-    _lock: Option<File>,
+    /// `None` where the job is only read.
+    lock: Option<Arc<Lock>>,
+    /// It was made here, and not found.
+    is_new: bool,
+    is_begun: AtomicBool,
 }
 
 impl Job {
@@ -42,40 +56,82 @@ impl Job {
     /// was made with.
     ///
     /// A job that is there already is refused, or, with `overwrite`, loses its output: files that a job owns by name.
-    /// Nothing else in the directory is ever deleted.
+    /// Nothing else in the directory is ever deleted. What was [drafted](Self::draft) and not begun is no obstacle.
     ///
     /// # Errors
     /// Where another job, another process or other files are there ([`JobError::is_conflict`]), and where the file
     /// system refuses.
     pub fn create(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
+        let job = Self::draft(directory, overwrite, key)?;
+        job.begin()?;
+        Ok(job)
+    }
+
+    /// As [`create`](Self::create), for a job that needs more than a manifest to go on with, such as its seeds: it is there as
+    /// a whole once it is [begun](Self::begin). Until then a process that dies leaves what the next one removes.
+    ///
+    /// # Errors
+    /// As `create`.
+    pub fn draft(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
         fs::create_dir_all(directory).map_err(JobError::io("create", directory))?;
         // Asked twice: not even a lock is put between somebody else's files, and another process may have come first.
-        holds_job(directory)?;
-        let lock = lock(&directory.join(LOCK))?;
-        if holds_job(directory)? {
-            if !overwrite {
-                return Err(JobError::Exists { path: Manifest::path(directory) });
-            }
+        find(directory)?;
+        let lock = Lock::take(directory)?;
+        let found = find(directory)?;
+        let records = directory.join(PAGES);
+        let in_the_way = match found {
+            Found::Nothing => None,
+            Found::Job => Some(Manifest::path(directory)),
+            // Of the job that was to be overwritten, by somebody who said so.
+            Found::Draft => fs::metadata(&records).is_ok_and(|records| records.len() > 0).then_some(records),
+        };
+        if let Some(path) = in_the_way.filter(|_| !overwrite) {
+            return Err(JobError::Exists { path });
+        }
+        let manifest = Manifest::draw(key);
+        manifest.write_draft(directory)?;
+        if found != Found::Nothing {
+            // First: what has no manifest, but the draft of one, is nobody's.
+            remove(&Manifest::path(directory))?;
+            own::sync_names(directory).map_err(JobError::io("sync", directory))?;
             for output in OUTPUTS {
                 remove(&directory.join(output))?;
             }
             remove_kept(&directory.join(FRONTIER))?;
         }
-        let manifest = Manifest::draw(key);
-        manifest.write(directory)?;
-        Ok(Self { directory: directory.to_owned(), manifest, _lock: Some(lock) })
+        let directory = directory.to_owned();
+        Ok(Self { directory, manifest, lock: Some(Arc::new(lock)), is_new: true, is_begun: AtomicBool::new(false) })
+    }
+
+    /// From here on a [drafted](Self::draft) job is there, in one step; nothing where it was before. Whatever it needs must be
+    /// safe on disk.
+    ///
+    /// # Errors
+    /// Where the file system refuses.
+    pub fn begin(&self) -> Result<(), JobError> {
+        if self.is_begun.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let parent = self.directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        own::sync_names(parent).map_err(JobError::io("sync", parent))?;
+        Manifest::begin(&self.directory)?;
+        self.is_begun.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// The job that is there, to go on with.
     ///
     /// # Errors
-    /// Where none is there ([`JobError::NoJob`]), its manifest is damaged or newer, it is of another version's rules, another
-    /// process has it, or the file system refuses.
+    /// Where none is there ([`JobError::NoJob`]) or it was not begun ([`JobError::Draft`]), its manifest is damaged or newer, it
+    /// is of another version's rules, another process has it, or the file system refuses.
     pub fn resume(directory: &Path) -> Result<Self, JobError> {
+        // Before a lock is put there.
+        Manifest::read(directory)?;
+        let lock = Lock::take(directory)?;
         let manifest = Manifest::read(directory)?;
-        let lock = lock(&directory.join(LOCK))?;
         manifest.check(directory)?;
-        Ok(Self { directory: directory.to_owned(), manifest, _lock: Some(lock) })
+        Ok(Self { lock: Some(Arc::new(lock)), ..Self::found(directory, manifest) })
     }
 
     /// A job to look at, whoever holds it. Nothing is written, so a read-only directory will do.
@@ -83,8 +139,21 @@ impl Job {
     /// # Errors
     /// Where no job is there, its manifest is damaged or newer, or the file system refuses.
     pub fn open_for_reading(directory: &Path) -> Result<Self, JobError> {
-        let manifest = Manifest::read(directory)?;
-        Ok(Self { directory: directory.to_owned(), manifest, _lock: None })
+        Ok(Self::found(directory, Manifest::read(directory)?))
+    }
+
+    fn found(directory: &Path, manifest: Manifest) -> Self {
+        Self { directory: directory.to_owned(), manifest, lock: None, is_new: false, is_begun: AtomicBool::new(true) }
+    }
+
+    /// Whether it was made here, and not found.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Its lock, to be held for longer than this; `None` where the job is only read.
+    pub fn lock(&self) -> Option<&Arc<Lock>> {
+        self.lock.as_ref()
     }
 
     /// The directory, as it was given.
@@ -133,10 +202,22 @@ impl Job {
     }
 }
 
-/// Whether a job is there, its manifest damaged or not. An error where it is a newer one, or something else is there.
-fn holds_job(directory: &Path) -> Result<bool, JobError> {
+/// What a directory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// Nothing, or what is nobody's.
+    Nothing,
+    /// A job, its manifest damaged or not.
+    Job,
+    /// One that was not begun.
+    Draft,
+}
+
+/// An error where a newer job, or something else is there.
+fn find(directory: &Path) -> Result<Found, JobError> {
     match Manifest::read(directory) {
-        Ok(_) | Err(JobError::Manifest { .. }) => return Ok(true),
+        Ok(_) | Err(JobError::Manifest { .. }) => return Ok(Found::Job),
+        Err(JobError::Draft { .. }) => return Ok(Found::Draft),
         Err(JobError::NoJob { .. }) => {}
         Err(error) => return Err(error),
     }
@@ -146,17 +227,7 @@ fn holds_job(directory: &Path) -> Result<bool, JobError> {
             return Err(JobError::Occupied { path: directory.join(name) });
         }
     }
-    Ok(false)
-}
-
-fn lock(path: &Path) -> Result<File, JobError> {
-    let file = File::options().write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(JobError::io("write", path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(JobError::Locked { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(JobError::io("lock", path)(error)),
-    }
+    Ok(Found::Nothing)
 }
 
 /// Removes what is ours in the frontier's directory.

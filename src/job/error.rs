@@ -5,6 +5,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
+    /// A job was to be made here, and was not begun: the process that made it ended before its seeds were kept.
+    #[error("{} holds a job that was not begun: give the command that began it once more, with its seeds", path.display())]
+    Draft {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A job is there already.
     #[error("{} belongs to another crawl; --overwrite starts afresh", path.display())]
     Exists {
@@ -53,6 +59,12 @@ pub enum JobError {
         /// The directory.
         path: PathBuf,
     },
+    /// The job was begun, so it had a journal; it has none.
+    #[error("{} has neither journal nor checkpoints: put back what was there, or start afresh with --overwrite", path.display())]
+    NoJournal {
+        /// Where they should be.
+        path: PathBuf,
+    },
     /// The version that created the job makes other keys or fingerprints of URLs than this one.
     #[error("{} has {what} {found}, and this version of crawler {known}: go on with the version that created it", path.display())]
     Strategy {
@@ -64,6 +76,12 @@ pub enum JobError {
         found: u32,
         /// Ours.
         known: u32,
+    },
+    /// Its lock was removed or replaced while it was held: another process may crawl into it.
+    #[error("{} was removed or replaced while this process held it: another process may crawl into this directory", path.display())]
+    Unlocked {
+        /// The lock file.
+        path: PathBuf,
     },
     /// Something else is there, which is not ours to write between or to delete.
     #[error("{} is not part of a job; give an empty or a new directory", path.display())]
@@ -78,11 +96,13 @@ impl JobError {
     pub fn is_conflict(&self) -> bool {
         matches!(
             self,
-            Self::Exists { .. }
+            Self::Draft { .. }
+                | Self::Exists { .. }
                 | Self::Locked { .. }
                 | Self::Newer { .. }
                 | Self::Occupied { .. }
                 | Self::Strategy { .. }
+                | Self::Unlocked { .. }
         )
     }
 

@@ -1,10 +1,12 @@
-use std::fs::File;
+//! What a job's other files depend on, and the one file whose name says that a job is there.
+
 use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{JobError, replace};
+use super::replace::{place, replace};
+use super::{JobError, own};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 
 /// How the first line begins; the format's number follows.
@@ -62,24 +64,49 @@ impl Manifest {
         directory.join("manifest")
     }
 
-    /// The manifest of the job in a directory.
-    pub(super) fn read(directory: &Path) -> Result<Self, JobError> {
-        let path = Self::path(directory);
-        let file = File::open(&path).map_err(|source| match source.kind() {
-            ErrorKind::NotFound => JobError::NoJob { path: directory.to_owned() },
-            _ => JobError::io("open", &path)(source),
-        })?;
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(JobError::io("read", &path))?;
-        if !bytes.starts_with(MAGIC.as_bytes()) {
-            return Err(JobError::Occupied { path });
-        }
-        Self::parse(&bytes, &path)
+    /// Where the manifest is of a job that is being made.
+    fn draft_path(directory: &Path) -> PathBuf {
+        directory.join("manifest.new")
     }
 
-    pub(super) fn write(&self, directory: &Path) -> Result<(), JobError> {
-        let path = Self::path(directory);
+    /// The manifest of the job in a directory.
+    pub(super) fn read(directory: &Path) -> Result<Self, JobError> {
+        match Self::read_at(&Self::path(directory)) {
+            Ok(None) if Self::is_draft(directory) => Err(JobError::Draft { path: directory.to_owned() }),
+            Ok(None) => Err(JobError::NoJob { path: directory.to_owned() }),
+            Ok(Some(manifest)) => Ok(manifest),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a job is being made there, or was: what lies beside it may be its own, and never counted.
+    pub(super) fn is_draft(directory: &Path) -> bool {
+        matches!(Self::read_at(&Self::draft_path(directory)), Ok(Some(_)))
+    }
+
+    fn read_at(path: &Path) -> Result<Option<Self>, JobError> {
+        let file = match own::open(path, true) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(JobError::io("open", path))?,
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(JobError::io("read", path))?;
+        if !bytes.starts_with(MAGIC.as_bytes()) {
+            return Err(JobError::Occupied { path: path.to_owned() });
+        }
+        Self::parse(&bytes, path).map(Some)
+    }
+
+    /// Writes it to where it counts for nothing yet; a power cut does not take it.
+    pub(super) fn write_draft(&self, directory: &Path) -> Result<(), JobError> {
+        let path = Self::draft_path(directory);
         replace(&path, self.to_text().as_bytes()).map_err(JobError::io("write", &path))
+    }
+
+    /// From here on, the job is there.
+    pub(super) fn begin(directory: &Path) -> Result<(), JobError> {
+        let path = Self::path(directory);
+        place(&Self::draft_path(directory), &path).map_err(JobError::io("write", &path))
     }
 
     /// Whether this version makes the same keys and fingerprints as the one that created the job: others would find nothing.

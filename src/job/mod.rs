@@ -5,15 +5,17 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `manifest` | what the job's other files depend on; see [`Manifest`] |
-//! | `lock` | empty; locked by the process that crawls, released by the operating system when that ends, however it ends |
+//! | `manifest` | what the job's other files depend on; see [`Manifest`]. Until a new job has all that it needs, `manifest.new` |
+//! | `lock` | empty; locked by the process that crawls, as is the directory; see [`Lock`] |
 //! | `pages.jsonl` | a record a line for each page |
+//! | `pages.jsonl.cut` | what was cut off its end because nothing confirmed it, one after another |
 //! | `report.json` | the crawl in numbers, written at its end |
 //! | `crawler.toml` | the settings that it was crawled with last |
 //! | `seeds.txt` | every seed that it was given, refused or not |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
-//! Files that are replaced are written beside, as `NAME.new`, and renamed into place.
+//! Files that are replaced are written beside, as `NAME.new`, and renamed into place. All are opened under their own names, and
+//! none through a link.
 
 pub mod checkpoint;
 mod directory;
@@ -21,16 +23,22 @@ mod error;
 mod explain;
 mod fields;
 pub mod journal;
+mod lock;
 mod look;
 mod manifest;
 mod open;
+pub(crate) mod own;
 mod replace;
 mod trail;
 
 pub use directory::Job;
 pub use error::JobError;
 pub use explain::{Explained, explain};
+pub use lock::Lock;
 pub use look::{Looked, look, newest_extra, newest_seen};
 pub use manifest::Manifest;
 pub use open::{HOSTS_IN_MEMORY, JobJournal, OpenError, OpenOptions, Opening};
 pub use replace::{replace, replace_with};
+
+/// Empty, and locked while a process crawls into the directory.
+const LOCK: &str = "lock";

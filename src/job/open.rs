@@ -1,3 +1,5 @@
+//! A durable frontier in one call.
+
 use std::io;
 use std::path::Path;
 
@@ -129,9 +131,9 @@ impl Frontier<JobJournal> {
         now: Timestamp,
     ) -> Result<Self, OpenError> {
         let (job, is_new) = match Job::resume(directory) {
-            Err(JobError::NoJob { .. }) => {
+            Err(JobError::NoJob { .. } | JobError::Draft { .. }) => {
                 let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
-                (Job::create(directory, false, key)?, true)
+                (Job::draft(directory, false, key)?, true)
             }
             job => (job?, false),
         };
@@ -144,8 +146,13 @@ impl Frontier<JobJournal> {
         options.seen.directory.get_or_insert_with(|| inside.clone());
         let disk = || Disk::at(&inside).map_err(JobError::io("create", &inside));
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
+        if !is_new && checkpoints.is_empty() && !checkpoints.has_journal()? {
+            return Err(JobError::NoJournal { path: inside }.into());
+        }
         let Reread { replay, journal, checkpoint, damaged, recovery, extra, .. } =
             reread(disk()?, &mut checkpoints, &options, &open.journal, has)?;
+        // Now that it has a journal: one that has none was not begun, or has lost it.
+        job.begin()?;
         let opening = Opening { is_new, checkpoint, damaged, recovery, output: replay.output() };
         let journal = JobJournal {
             journal,
@@ -168,10 +175,13 @@ impl Frontier<JobJournal> {
     ///
     /// # Errors
     /// Where the storage fails: the last checkpoint serves still, and this can be tried again. Where a URL could not be
-    /// journaled before: open the frontier again, and it will be found again.
+    /// journaled before: open the frontier again, and it will be found again. Where the job's lock was removed.
     pub fn checkpoint(&mut self) -> Result<(), CheckpointError> {
         let journal = self.journal_mut();
         let has_lost = journal.has_lost;
+        if let Some(lock) = journal.job.lock() {
+            lock.check()?;
+        }
         let Some(mut checkpoints) = journal.checkpoints.take_if(|_| !has_lost) else {
             return Err(CheckpointError::Lost { path: journal.job.frontier_directory() });
         };

@@ -1,11 +1,12 @@
-use std::fs;
+//! A report on disk, and back.
+
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Report;
-use crate::job::replace;
+use crate::job::{own, replace};
 
 /// Why a report cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +57,7 @@ pub fn read(path: &Path) -> Result<Report, ReportError> {
         version: u32,
     }
 
-    let bytes = fs::read(path).map_err(|source| match source.kind() {
+    let bytes = own::read(path).map_err(|source| match source.kind() {
         ErrorKind::NotFound => ReportError::Missing { path: path.to_owned() },
         _ => ReportError::Read { path: path.to_owned(), source },
     })?;

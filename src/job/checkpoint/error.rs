@@ -1,7 +1,10 @@
+//! What can be wrong with a checkpoint.
+
 use std::io;
 use std::path::PathBuf;
 
 use crate::frontier::FrontierError;
+use crate::job::JobError;
 use crate::job::journal::JournalError;
 use crate::seen::SnapshotError;
 
@@ -24,6 +27,14 @@ pub enum CheckpointError {
         offset: u64,
         /// What is wrong with it.
         reason: &'static str,
+    },
+    /// A file that is written to is not as it was left: somebody else has had his hands on it.
+    #[error("{} {problem}", path.display())]
+    Disturbed {
+        /// The file.
+        path: PathBuf,
+        /// What has become of it, and what was done about it.
+        problem: String,
     },
     /// A file is another job's.
     #[error("{} belongs to job {found:016x}, not to {expected:016x}", path.display())]
@@ -64,6 +75,9 @@ pub enum CheckpointError {
     /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The job is not this process's any more.
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// A URL passed the gate and could not be written to the journal: with a checkpoint of the seen set, it would never be
     /// found again. Without, it is, once the frontier is opened again.
     #[error("{} lacks a URL that could not be written before; open it again", path.display())]
@@ -104,6 +118,17 @@ impl CheckpointError {
                 Self::Irreparable { damaged, journal }
             }
             journal => Self::Journal(journal),
+        }
+    }
+
+    /// A file is gone, or is not what was written: a copy of it would do, and what is left may.
+    pub fn is_loss(&self) -> bool {
+        match self {
+            Self::Irreparable { .. } => true,
+            Self::Journal(error) => {
+                matches!(error, JournalError::Damaged { .. } | JournalError::Beyond { .. } | JournalError::NoEntry(_))
+            }
+            error => error.is_damage(),
         }
     }
 

@@ -1,3 +1,5 @@
+//! A frontier as it was: the newest checkpoint that is whole, and the journal behind it.
+
 use std::io::{self, BufReader};
 
 use super::frames::{FrameReader, HOSTS, SUMMARY};
@@ -8,7 +10,7 @@ use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
 use crate::frontier::{Frontier, FrontierOptions, Position, Receipt, Record, Replay, Timestamp};
-use crate::job::journal::{FileJournal, JournalOptions, Needs, Recovery, Storage};
+use crate::job::journal::{FileJournal, JournalOptions, Needs, Recovery, Storage, is_begun};
 use crate::seen::SeenSet;
 
 /// A frontier as it was, and how that was found out.
@@ -107,6 +109,7 @@ pub(in crate::job) fn reread<S: Storage>(
     recalled.map_err(|error| CheckpointError::of_io(error, checkpoints.storage.path("")))?;
     journal.record(&Record::Resumed { output: replay.output() })?;
     journal.sync()?;
+    checkpoints.sweep()?;
     let whole = checkpoints.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
     checkpoints.damaged.extend(checkpoints.numbers.drain(whole..).map(|(number, _)| number));
     if let Some((_, known)) = checkpoints.numbers.last_mut() {
@@ -179,6 +182,21 @@ impl<S: Storage> Checkpoints<S> {
         self.idle = idle;
         replay.load_counts(&summary.counts);
         Ok((replay, summary))
+    }
+
+    /// Bytes of the output that were safe on disk by the newest checkpoint whose summary can be read; `None` where there is none.
+    pub fn output(&mut self) -> Option<u64> {
+        let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
+        numbers.into_iter().find_map(|number| Some(self.summary(number).ok()?.counts.output))
+    }
+
+    /// Whether a journal was begun beside them.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn has_journal(&mut self) -> Result<bool, CheckpointError> {
+        let Self { storage, .. } = self;
+        Ok(is_begun(storage)?)
     }
 
     /// The newest image of a host that left memory, as [`Journal::host`](crate::frontier::Journal::host) gives it.

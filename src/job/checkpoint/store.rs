@@ -1,3 +1,5 @@
+//! The files of a job's checkpoints: found, written, removed.
+
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
@@ -43,6 +45,8 @@ pub struct Checkpoints<S: Storage = Disk> {
     leaving: Vec<Vec<u8>>,
     /// The number given last, if to a draft that came to nothing.
     last: u64,
+    /// Files of checkpoints whose last one is not there: of no use, unless it is put back.
+    leftovers: Vec<String>,
 }
 
 /// A checkpoint that is being written. Dropped before [`commit`](Self::commit), or where that fails, it never was.
@@ -63,7 +67,7 @@ pub struct Draft<'a, S: Storage = Disk> {
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// Looks for checkpoints. What a crash has left half written is removed.
+    /// Looks for checkpoints. What a crash has left half written is removed, once a frontier is made of the others.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -78,11 +82,9 @@ impl<S: Storage> Checkpoints<S> {
         let numbers = of(FILES[2]);
         let runs = of(RUN);
         let last = FILES.into_iter().chain([RUN]).filter_map(|file| of(file).last().copied()).max().unwrap_or(0);
-        for file in FILES {
-            for number in of(file).into_iter().filter(|number| !numbers.contains(number)) {
-                remove(&mut storage, &name(file, number))?;
-            }
-        }
+        let without_summary = |file| of(file).into_iter().filter(|number| !numbers.contains(number));
+        let leftovers = FILES.into_iter().flat_map(|file| without_summary(file).map(move |number| name(file, number)));
+        let leftovers = leftovers.collect();
         for name in &names {
             let is_beside = name.strip_suffix(BESIDE).is_some_and(|name| number_of(name, FILES[2]).is_some());
             if is_beside || is_leftover(name) {
@@ -91,7 +93,7 @@ impl<S: Storage> Checkpoints<S> {
         }
         // A number is given again only to a name that no power cut brings back.
         storage.sync_names().map_err(|source| io_error("sync", &storage, "", source))?;
-        let mut checkpoints = Self { runs, last, ..Self::of(storage, job, numbers) };
+        let mut checkpoints = Self { runs, last, leftovers, ..Self::of(storage, job, numbers) };
         // One that cannot be read says so when it is restored from.
         for at in 0..checkpoints.numbers.len() {
             let number = checkpoints.numbers[at].0;
@@ -99,8 +101,15 @@ impl<S: Storage> Checkpoints<S> {
                 checkpoints.listed.insert(number, summary.runs);
             }
         }
-        checkpoints.tidy_runs();
         Ok(checkpoints)
+    }
+
+    /// Removes what is of no use, now that a frontier was made of the rest.
+    pub(super) fn sweep(&mut self) -> Result<(), CheckpointError> {
+        let Self { storage, leftovers, .. } = self;
+        leftovers.drain(..).try_for_each(|name| remove(storage, &name))?;
+        self.tidy_runs();
+        Ok(())
     }
 
     fn of(storage: S, job: u64, numbers: Vec<u64>) -> Self {
@@ -114,6 +123,7 @@ impl<S: Storage> Checkpoints<S> {
             listed: BTreeMap::new(),
             runs: Vec::new(),
             leaving: Vec::new(),
+            leftovers: Vec::new(),
         }
     }
 

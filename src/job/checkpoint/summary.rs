@@ -1,3 +1,5 @@
+//! What a checkpoint says beside hosts and seen set.
+
 use crate::address::KeyRules;
 use crate::frontier::{Counts, Position, Refusal};
 use crate::job::fields::Fields;

@@ -1,3 +1,5 @@
+//! What can be wrong with a journal.
+
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
@@ -8,8 +10,15 @@ use crate::frontier::Position;
 #[non_exhaustive]
 pub enum JournalError {
     /// The journal is shorter than the position from which it is to be read: what was there is lost.
-    #[error("the journal ends at {}, before {}", end.to_u64(), position.to_u64())]
+    #[error(
+        "{}: the journal ends at {}, before {}: files journal-* are gone or cut short",
+        path.display(),
+        end.to_u64(),
+        position.to_u64()
+    )]
     Beyond {
+        /// The journal's directory.
+        path: PathBuf,
         /// Where reading was to begin.
         position: Position,
         /// Where the journal ends.

@@ -1,3 +1,5 @@
+//! A record in its frame, behind a checksum.
+
 use super::{JournalError, record};
 use crate::address::FingerprintKey;
 use crate::frontier::Record;
@@ -41,6 +43,11 @@ impl<'a> Frame<'a> {
             return Err("the checksum does not match");
         }
         Ok(Self { kind: frame[HEAD - 1], payload: &frame[HEAD..] })
+    }
+
+    /// Whether it holds a record of a kind that this version knows.
+    pub(super) fn is_known(&self) -> bool {
+        record::read(self.kind, self.payload).is_ok()
     }
 
     /// Its bytes in the segment.

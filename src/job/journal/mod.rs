@@ -97,6 +97,7 @@ mod frame;
 mod needs;
 mod record;
 mod recovery;
+mod salvage;
 mod segment;
 mod storage;
 mod window;
@@ -104,7 +105,14 @@ mod window;
 pub use error::JournalError;
 pub use file::{FileJournal, JournalOptions, SyncPolicy};
 pub use needs::Needs;
+pub(in crate::job) use recovery::is_begun;
 pub use recovery::{Cut, Recovery};
+pub use salvage::look_closely;
 pub use storage::{Disk, Storage};
 
 pub use crate::frontier::Record;
+
+/// The name of the segment that begins at this position.
+pub(in crate::job) fn segment_name(start: u64) -> String {
+    segment::Segment::new(start, 0).name
+}

@@ -1,3 +1,5 @@
+//! What is needed of a journal, of which parts may have been removed.
+
 use std::ops::Range;
 
 use crate::frontier::Position;
@@ -11,6 +13,11 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// All from this position on, and nothing of what is before.
+    pub fn from_on(from: Position) -> Self {
+        Self { from, segments: Vec::new() }
+    }
+
     /// All from this position on, and so far none of these segments, oldest first.
     pub(super) fn of(from: Position, segments: impl Iterator<Item = Range<Position>>) -> Self {
         Self { from, segments: segments.map(|segment| (segment, false)).collect() }

@@ -1,3 +1,5 @@
+//! Opening a journal: each record is shown, and a torn end cut off.
+
 use std::iter;
 use std::path::PathBuf;
 
@@ -10,7 +12,9 @@ use super::{FileJournal, JournalError, JournalOptions, Needs, Storage, record};
 use crate::frontier::{Position, Record};
 
 /// Bytes read at once while all are read.
-const READ_AHEAD: usize = 1 << 20;
+pub(super) const READ_AHEAD: usize = 1 << 20;
+/// Bytes of the longest record that is looked for behind a damaged one: more than a robots.txt may have.
+const LONGEST: usize = 1 << 20;
 
 /// What was found when a journal was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,7 +98,8 @@ impl<S: Storage> FileJournal<S> {
         synced: Position,
         show: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, bool), JournalError> {
-        let (mut journal, _, _) = Self::scan(storage, job, &JournalOptions::default(), needs, true, synced, show)?;
+        let options = JournalOptions::default();
+        let (mut journal, _, _) = Self::scan(storage, job, &options, needs, true, synced, show)?;
         journal.state = State::ReadOnly;
         let ends = iter::once(0).chain(journal.segments.iter().map(|segment| segment.end));
         let is_whole = journal.segments.iter().zip(ends).all(|(segment, end)| segment.start == end);
@@ -116,8 +121,8 @@ impl<S: Storage> FileJournal<S> {
         starts.sort_unstable();
         let from = if is_all { 0 } else { needs.from().to_u64() };
         let synced = synced.to_u64().max(from);
-        let mut scan =
-            Scan { storage, job, needs, from, synced, window: Window::default(), found: Recovery::default() };
+        let (window, found) = (Window::default(), Recovery::default());
+        let mut scan = Scan { storage, job, needs, from, synced, window, found };
         let mut segments = Vec::with_capacity(starts.len());
         let (mut end, mut is_begun) = (0, false);
         for (at, &start) in starts.iter().enumerate() {
@@ -127,10 +132,12 @@ impl<S: Storage> FileJournal<S> {
                 segments.push(segment);
             }
         }
-        if synced > end {
-            return Err(JournalError::Beyond { position: Position::from_u64(synced), end: Position::from_u64(end) });
-        }
         let Scan { storage, window, found, .. } = scan;
+        if synced > end {
+            let path = storage.path("");
+            let (position, end) = (Position::from_u64(synced), Position::from_u64(end));
+            return Err(JournalError::Beyond { path, position, end });
+        }
         let journal = Self {
             storage,
             job,
@@ -162,6 +169,45 @@ impl<S: Storage> FileJournal<S> {
         let done = done.and_then(|()| storage.sync_names());
         done.map_err(|source| io_error("renew", storage, &last.name, source))
     }
+}
+
+/// Whether there is a journal: a segment that has more than its header.
+pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
+    let names = storage.list().map_err(|source| io_error("list", storage, "", source))?;
+    for name in names.iter().filter(|name| Segment::start_of(name).is_some()) {
+        let length = storage.length(name).map_err(|source| io_error("open", storage, name, source))?;
+        if length > HEADER as u64 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Where, from a position on, a whole record of a known kind begins: behind a damaged one nobody knows the length of that. Of
+/// longer ones than robots.txt's rules none is looked for.
+pub(super) fn next_frame(
+    storage: &mut impl Storage,
+    segment: &Segment,
+    job: u64,
+    from: u64,
+) -> Result<Option<u64>, JournalError> {
+    let mut window = Window::default();
+    let mut at = from;
+    while at < segment.end {
+        let bytes = window.fill(storage, segment, at, READ_AHEAD + LONGEST)?;
+        // The rest is looked at with what follows it, if anything does.
+        let here = if at + bytes.len() as u64 >= segment.end { bytes.len() } else { READ_AHEAD };
+        for skipped in 0..here {
+            let bytes = &bytes[skipped..];
+            let is_likely = Frame::length(bytes).is_some_and(|length| length <= bytes.len().min(LONGEST));
+            let position = at + skipped as u64;
+            if is_likely && Frame::read(bytes, job ^ position).is_ok_and(|frame| frame.is_known()) {
+                return Ok(Some(position));
+            }
+        }
+        at += here as u64;
+    }
+    Ok(None)
 }
 
 /// Goes through the segments once.

@@ -1,7 +1,11 @@
+//! Files of one directory, by name.
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
+
+use crate::job::own;
 
 /// Files of one directory, by name: the few operations by which a journal is kept. [`Disk`] is the real one; tests have others,
 /// that fail.
@@ -124,7 +128,7 @@ impl Disk {
         if let Some(at) = self.open.iter().position(|(open, _)| open == name) {
             self.open[..=at].rotate_right(1);
         } else {
-            let file = File::options().read(true).append(!self.is_read_only).open(self.path(name))?;
+            let file = own::open(&self.path(name), self.is_read_only)?;
             self.hold(name, file);
         }
         Ok(&mut self.open[0].1)
@@ -157,7 +161,7 @@ impl Storage for Disk {
     fn create(&mut self, name: &str) -> io::Result<()> {
         self.refuse_if_read_only()?;
         self.close(name);
-        let file = File::options().read(true).append(true).create(true).open(self.path(name))?;
+        let file = own::open_or_create(&self.path(name))?;
         file.set_len(0)?;
         self.hold(name, file);
         Ok(())
@@ -203,8 +207,7 @@ impl Storage for Disk {
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        // Elsewhere a directory cannot be opened like a file, and its entries are the file system's own care.
-        if cfg!(unix) { File::open(&self.directory)?.sync_all() } else { Ok(()) }
+        own::sync_names(&self.directory)
     }
 
     fn truncate(&mut self, name: &str, length: u64) -> io::Result<()> {

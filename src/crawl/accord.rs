@@ -1,0 +1,106 @@
+//! Whether a job's output and its journal belong together: asked before anything is made, cut or written.
+
+use super::CrawlError;
+use super::output::Output;
+use crate::frontier::{Position, Receipt, Record};
+use crate::job::checkpoint::{CheckpointError, Checkpoints};
+use crate::job::journal::{Disk, FileJournal, Needs, look_closely};
+use crate::job::{Job, JobError};
+
+/// What is known of a job's output before its journal is replayed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Accord {
+    /// Bytes of the output that a checkpoint confirms.
+    pub(super) confirmed: u64,
+}
+
+impl Accord {
+    /// Of a job's files as they are. `output` is `None` where the file is not there, and of no interest unless records go to it.
+    ///
+    /// What is not confirmed may be cut off, and is fetched again. What is may not: so an output is refused that is shorter, and
+    /// one whose journal is gone, or damaged and not bounded by a checkpoint.
+    pub(super) fn of(job: &Job, is_kept: bool, output: Option<&mut Output>) -> Result<Self, CrawlError> {
+        if job.is_new() {
+            return Ok(Self::default());
+        }
+        let directory = job.frontier_directory();
+        let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), job.manifest().id)?;
+        let confirmed = checkpoints.output();
+        let found = output.as_ref().map_or(0, |output| output.length());
+        if checkpoints.is_empty() && !checkpoints.has_journal()? {
+            return Err(if is_kept && found > 0 {
+                CrawlError::Unknown { path: job.pages_path(), found, journal: directory }
+            } else {
+                JobError::NoJournal { path: directory }.into()
+            });
+        }
+        let expected = confirmed.unwrap_or(0);
+        if is_kept {
+            match output {
+                _ if found < expected => return Err(CrawlError::Output { path: job.pages_path(), found, expected }),
+                None => never_written(job)?,
+                Some(output) if confirmed.is_none() => agree(job, output)?,
+                Some(_) => {}
+            }
+        }
+        Ok(Self { confirmed: expected })
+    }
+}
+
+/// Refuses an output that is not there, of a job that wrote to it.
+fn never_written(job: &Job) -> Result<(), CrawlError> {
+    let mut expected = 0;
+    let disk = Disk::for_reading(&job.frontier_directory());
+    // Nothing is needed but what is there: whatever is missing or damaged is told when it is opened.
+    let needs = Needs::from_on(Position::from_u64(u64::MAX));
+    let looked = FileJournal::look(disk, job.manifest().id, &needs, Position::default(), |_, record| {
+        if let Some(Said::Written(receipt)) = Said::by(&record) {
+            expected = expected.max(receipt.end);
+        }
+    });
+    drop(looked);
+    if expected > 0 { Err(CrawlError::Output { path: job.pages_path(), found: 0, expected }) } else { Ok(()) }
+}
+
+/// Refuses journal or output where a record is not what was written, and later ones are: that is no end that was never written.
+fn agree(job: &Job, output: &mut Output) -> Result<(), CrawlError> {
+    let (mut missing, mut damaged): (Option<Receipt>, Option<Receipt>) = (None, None);
+    let mut disk = Disk::for_reading(&job.frontier_directory());
+    let mut said = |said| match said {
+        Said::Written(receipt) if !output.has(&receipt) => missing = missing.or(Some(receipt)),
+        Said::Written(_) => damaged = damaged.or(missing),
+        // What was cut off then is no loss now.
+        Said::Left(left) => missing = missing.filter(|receipt| receipt.end <= left),
+    };
+    let looked = look_closely(&mut disk, job.manifest().id, |_, record| {
+        if let Some(this) = Said::by(&record) {
+            said(this);
+        }
+    });
+    looked.map_err(CheckpointError::from)?;
+    match damaged {
+        None => Ok(()),
+        Some(receipt) => {
+            let offset = receipt.end.saturating_sub(receipt.length.into());
+            Err(CrawlError::Record { path: job.pages_path(), offset })
+        }
+    }
+}
+
+/// What a journal says of the output.
+enum Said {
+    /// A record was written.
+    Written(Receipt),
+    /// So much was left when it was opened.
+    Left(u64),
+}
+
+impl Said {
+    fn by(record: &Record<'_>) -> Option<Self> {
+        match record {
+            Record::Settled(settled) | Record::Again { settled, .. } => settled.receipt.map(Self::Written),
+            Record::Resumed { output } => Some(Self::Left(*output)),
+            _ => None,
+        }
+    }
+}

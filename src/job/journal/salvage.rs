@@ -1,0 +1,122 @@
+//! What stands in a journal of which parts are damaged or gone: each whole record where it stood, and what lies between.
+
+use super::file::{damaged, io_error};
+use super::frame::Frame;
+use super::record::{self, Unreadable};
+use super::recovery::{READ_AHEAD, next_frame};
+use super::segment::{HEADER, Segment};
+use super::window::Window;
+use super::{JournalError, Storage, segment_name};
+use crate::frontier::{Position, Record};
+
+/// A piece of a journal; they follow each other without gaps.
+pub(in crate::job) enum Piece<'a> {
+    /// A segment begins, with its header, whole or not.
+    Begin { start: u64, is_whole: bool },
+    /// A record, and the bytes of its frame.
+    Record { position: Position, bytes: u64, record: Record<'a> },
+    /// Bytes that are no record, in a segment that is there.
+    Damaged { start: u64, position: u64, bytes: u64, reason: &'static str },
+    /// Bytes that are in no segment.
+    Missing { position: u64, bytes: u64 },
+    /// The end, torn by a crash.
+    Torn,
+}
+
+/// Shows all records of a journal of which no checkpoint tells how far it was safe on disk. What is wrong is a torn end only where
+/// no whole record follows it.
+///
+/// # Errors
+/// Where the storage fails, a segment is another job's, of a later format or missing, or a record is damaged.
+pub fn look_closely(
+    storage: &mut impl Storage,
+    job: u64,
+    mut show: impl FnMut(Position, Record<'_>),
+) -> Result<(), JournalError> {
+    let path = storage.path("");
+    salvage(storage, job, |piece| {
+        let (start, offset, reason) = match piece {
+            Piece::Record { position, record, .. } => {
+                show(position, record);
+                return Ok(());
+            }
+            Piece::Begin { is_whole: true, .. } | Piece::Torn => return Ok(()),
+            Piece::Begin { start, is_whole: false } => (start, 0, "the header's checksum does not match"),
+            Piece::Damaged { start, position, reason, .. } => (start, position - start, reason),
+            Piece::Missing { position, bytes } => {
+                (position + bytes, 0, "the segment before it is missing or has another length")
+            }
+        };
+        Err(JournalError::Damaged { path: path.join(segment_name(start)), offset, reason })
+    })
+}
+
+/// Shows all of a journal, in order.
+///
+/// # Errors
+/// Where the storage fails, or a segment is another job's or of a later format; what `show` says.
+pub(in crate::job) fn salvage<E: From<JournalError>>(
+    storage: &mut impl Storage,
+    job: u64,
+    mut show: impl FnMut(Piece<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let names = storage.list().map_err(|source| io_error("list", storage, "", source))?;
+    let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
+    starts.sort_unstable();
+    let mut end = 0;
+    let mut window = Window::default();
+    for (nth, &start) in starts.iter().enumerate() {
+        let next = starts.get(nth + 1).copied();
+        let mut segment = Segment::new(start, 0);
+        let length = storage.length(&segment.name);
+        let length = length.map_err(|source| io_error("open", storage, &segment.name, source))?;
+        // One that reaches into the next one is damaged where it does.
+        segment.end = start.saturating_add(length).min(next.unwrap_or(u64::MAX));
+        if segment.end < start + HEADER as u64 {
+            // Not even a header. What should be there is missing, or was never begun.
+            continue;
+        }
+        if start > end {
+            show(Piece::Missing { position: end, bytes: start - end })?;
+        }
+        let header = window.fill(storage, &segment, start, READ_AHEAD)?;
+        let header = header[..header.len().min(HEADER)].to_vec();
+        let is_whole = match segment.check(&header, job, storage.path(&segment.name)) {
+            Err(JournalError::Damaged { .. }) => false,
+            checked => checked.map(|()| true)?,
+        };
+        show(Piece::Begin { start, is_whole })?;
+        let mut at = start + HEADER as u64;
+        while at < segment.end {
+            let bytes = window.frame(storage, &segment, at, READ_AHEAD)?;
+            let reason = match Frame::read(bytes, job ^ at) {
+                Ok(frame) => {
+                    let bytes = frame.size();
+                    match record::read(frame.kind, frame.payload) {
+                        Ok(record) => show(Piece::Record { position: Position::from_u64(at), bytes, record })?,
+                        Err(Unreadable::Payload(reason)) => {
+                            show(Piece::Damaged { start, position: at, bytes, reason })?;
+                        }
+                        Err(why) => return Err(damaged(storage, &segment, at, why).into()),
+                    }
+                    at += bytes;
+                    continue;
+                }
+                Err(reason) => reason,
+            };
+            match next_frame(storage, &segment, job, at + 1)? {
+                None if next.is_none() => {
+                    show(Piece::Torn)?;
+                    segment.end = at;
+                }
+                follower => {
+                    let to = follower.unwrap_or(segment.end);
+                    show(Piece::Damaged { start, position: at, bytes: to - at, reason })?;
+                    at = to;
+                }
+            }
+        }
+        end = segment.end;
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The lock of a job: one process at a time, whoever removes a name.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::own::{self, Inode, Named};
+use super::{JobError, LOCK};
+
+/// Held by the process that crawls into a directory. The operating system releases it with the process, however that ends.
+///
+/// It is the file `lock`, that every file system can lock; and the directory itself, whose name cannot be removed while
+/// anything is in it, where the file system can lock that.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    inode: Inode,
+    _file: File,
+    _directory: Option<File>,
+}
+
+impl Lock {
+    /// Takes it.
+    pub(super) fn take(directory: &Path) -> Result<Self, JobError> {
+        let path = directory.join(LOCK);
+        let file = own::open_or_create(&path).map_err(JobError::io("lock", &path))?;
+        hold(&file, &path)?.map_err(JobError::io("lock", &path))?;
+        let handle = File::open(directory).ok();
+        let is_held = handle.as_ref().map(|handle| hold(handle, directory)).transpose()?;
+        let inode = Inode::of(&file.metadata().map_err(JobError::io("lock", &path))?);
+        let lock =
+            Self { path, inode, _file: file, _directory: handle.filter(|_| is_held.is_some_and(|held| held.is_ok())) };
+        lock.check()?;
+        Ok(lock)
+    }
+
+    /// Whether the directory is still this process's alone: whoever comes now meets this lock.
+    ///
+    /// # Errors
+    /// Where the lock's name was removed, or leads to another file: somebody else may be there; where the file system refuses.
+    pub fn check(&self) -> Result<(), JobError> {
+        match self.inode.at(&self.path).map_err(JobError::io("look at", &self.path))? {
+            Named::This => Ok(()),
+            Named::Another | Named::Nothing => Err(JobError::Unlocked { path: self.path.clone() }),
+        }
+    }
+}
+
+/// Locks it; where it cannot be, says why inside.
+fn hold(file: &File, path: &Path) -> Result<std::io::Result<()>, JobError> {
+    match file.try_lock() {
+        Ok(()) => Ok(Ok(())),
+        Err(TryLockError::WouldBlock) => Err(JobError::Locked { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => Ok(Err(error)),
+    }
+}

@@ -1,0 +1,141 @@
+//! Files that are a job's own: regular ones, under their own names. A link that somebody laid there leads nowhere.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// Opens a file that is there, to read it from its begin and, unless it is only looked at, to write at its end.
+///
+/// # Errors
+/// Where it is not there, or is a link, a directory or a pipe; where the file system refuses.
+pub(crate) fn open(path: &Path, is_read_only: bool) -> io::Result<File> {
+    // Before it is opened: a pipe would wait for somebody who writes.
+    let named = fs::symlink_metadata(path)?;
+    refuse_others(&named)?;
+    let file = File::options().read(true).append(!is_read_only).open(path)?;
+    // Somebody may have been quick.
+    if Inode::of(&named) == Inode::of(&file.metadata()?) { Ok(file) } else { Err(other("it was replaced just now")) }
+}
+
+/// What is in a file.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path, true)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Makes a file that is not there, to write and to read.
+///
+/// # Errors
+/// Where there is anything of this name, a link that leads nowhere too; where the file system refuses.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    File::options().read(true).append(true).create_new(true).open(path)
+}
+
+/// Opens a file, or makes it.
+///
+/// # Errors
+/// As [`open`] and [`create`].
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    match open(path, false) {
+        Err(error) if error.kind() == ErrorKind::NotFound => create(path),
+        opened => opened,
+    }
+}
+
+/// Returns once a power cut cannot take back which files there are in a directory.
+///
+/// # Errors
+/// Of the file system.
+pub(crate) fn sync_names(directory: &Path) -> io::Result<()> {
+    // Elsewhere a directory cannot be opened like a file, and its entries are the file system's own care.
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+fn refuse_others(named: &Metadata) -> io::Result<()> {
+    if named.is_file() {
+        Ok(())
+    } else if named.is_symlink() {
+        Err(other("it is a symbolic link, and a job's files are opened under their own names only"))
+    } else if named.is_dir() {
+        Err(other("it is a directory, and should be a file"))
+    } else {
+        Err(other("it is no regular file"))
+    }
+}
+
+fn other(problem: &'static str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, problem)
+}
+
+/// Which file a name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inode {
+    device: u64,
+    number: u64,
+}
+
+impl Inode {
+    /// That of an open file, or of a name that was looked at.
+    #[cfg(unix)]
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+
+        Self { device: metadata.dev(), number: metadata.ino() }
+    }
+
+    /// Where nobody can tell, all are one.
+    #[cfg(not(unix))]
+    pub(crate) fn of(_: &Metadata) -> Self {
+        Self { device: 0, number: 0 }
+    }
+
+    /// What has become of the name of a file that was this one.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub(crate) fn at(self, path: &Path) -> io::Result<Named> {
+        match fs::symlink_metadata(path) {
+            Ok(named) if Self::of(&named) == self => Ok(Named::This),
+            Ok(_) => Ok(Named::Another),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Named::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What a name leads to, beside what it led to before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// The same.
+    This,
+    /// Another file.
+    Another,
+    /// None.
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let inode = Inode::of(&create(&path).unwrap().metadata().unwrap());
+        assert_eq!(inode.at(&path).unwrap(), Named::This);
+        assert_eq!(create(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        // Held under another name, so that its number is not given again.
+        fs::hard_link(&path, directory.path().join("b")).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(inode.at(&path).unwrap(), Named::Nothing);
+        open_or_create(&path).unwrap();
+        #[cfg(unix)]
+        assert_eq!(inode.at(&path).unwrap(), Named::Another);
+        assert!(open(directory.path(), true).unwrap_err().to_string().contains("a directory"));
+    }
+}
