@@ -31,6 +31,8 @@ pub(super) enum Request {
     Crawl,
     /// Say why these URLs were not fetched, or that they were.
     Explain { urls: Vec<String>, job: PathBuf, json: bool },
+    /// Say what is damaged in this job, and mend what can be.
+    Repair { job: PathBuf, yes: bool },
     /// Go on with the crawl of this job, as it was set.
     Resume { job: PathBuf },
     /// As `Resume`, with the pages whose last try failed.
@@ -85,6 +87,7 @@ impl CommandLine {
             "robots" => {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
+            "repair" => Request::Repair { job: path("job"), yes: own.get_flag("yes") },
             "resume" => Request::Resume { job: path("job") },
             "retry" => Request::Retry { job: path("job") },
             "seen" => Request::Seen(seen::request(own)),
@@ -200,6 +203,7 @@ fn command() -> Command {
                 .args(settings()),
         )
         .subcommand(explain())
+        .subcommand(repair())
         .subcommand(
             goes_on("resume", "Go on with a crawl, with the settings that it had, and those given here over them")
                 .args(resumable()),
@@ -277,6 +281,25 @@ fn explain() -> Command {
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, a line for each URL"))
 }
 
+fn repair() -> Command {
+    Command::new("repair")
+        .about("Say what is damaged in a job's files, and mend what can be: what is lost is asked for again")
+        .arg(
+            Arg::new("job")
+                .required(true)
+                .value_name("JOB")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::DirPath)
+                .help("The job directory; nobody may be crawling into it"),
+        )
+        .arg(
+            Arg::new("yes")
+                .long("yes")
+                .action(ArgAction::SetTrue)
+                .help("Do it without asking. What was there is kept, as NAME.damaged"),
+        )
+}
+
 /// The flag of a setting.
 fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
     let help = flag.help.unwrap_or(setting.why);
@@ -343,12 +366,13 @@ fn after_long_help() -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 9] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
     ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
     ("crawler retry crawl/", "the pages that failed, once more"),
+    ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),
     ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --json", "the report of a crawl, again"),

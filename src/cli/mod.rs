@@ -11,6 +11,7 @@ mod lines;
 mod output;
 mod progress;
 mod quantity;
+mod repair;
 mod seeds;
 mod seen;
 mod setting;
@@ -64,6 +65,7 @@ fn run(line: &CommandLine) -> Result<Exit, Failure> {
         }
         Request::Crawl => return crawl::crawl(&checked(settings(line)?)?, false),
         Request::Explain { urls, job, json } => explain::explain(&checked(of_job(line, job)?)?, urls, *json)?,
+        Request::Repair { job, yes } => return repair::repair(&checked(of_job(line, job)?)?, *yes),
         Request::Resume { job } => return crawl::crawl(&checked(of_job(line, job)?)?, false),
         Request::Retry { job } => return crawl::crawl(&checked(of_job(line, job)?)?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,

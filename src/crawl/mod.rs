@@ -74,6 +74,7 @@ pub use resume::Resumed;
 pub use robots_tag::RobotsTag;
 pub use run::{Crawl, CrawlError, Finished, Progress};
 pub use shared::{HeldLease, SharedFrontier};
+pub(crate) use sink::page_line;
 pub use sink::{Sink, SinkThread};
 pub use skipped::SkippedLink;
 pub use sniff::is_html;

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
 use super::PageRecord;
+use crate::job::repair::Line as PageLine;
 
 /// Records on their way to the writer at once; beyond it, workers wait (D18: back-pressure, never loss).
 const IN_FLIGHT: usize = 1024;
@@ -134,6 +135,12 @@ pub(super) fn line(record: &PageRecord) -> Line {
 /// The record of a line.
 pub(super) fn record(line: &[u8]) -> Option<PageRecord> {
     serde_json::from_slice(line).ok()
+}
+
+/// What a repair of the journal has to know of a line.
+pub(crate) fn page_line(line: &[u8]) -> Option<PageLine> {
+    let PageRecord { url, depth, referrer, links, .. } = record(line)?;
+    Some(PageLine { url, depth, is_seed: referrer.is_none(), admitted: links.admitted })
 }
 
 fn write_all(mut incoming: mpsc::Receiver<Line>, to: impl Write, mut told: Telling) -> io::Result<u64> {

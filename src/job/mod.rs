@@ -28,6 +28,7 @@ mod look;
 mod manifest;
 mod open;
 pub(crate) mod own;
+pub mod repair;
 mod replace;
 mod trail;
 

@@ -110,6 +110,11 @@ impl Summary {
         })
     }
 
+    /// Whether this part of the journal is needed.
+    pub(in crate::job) fn needs_any(&self, part: &std::ops::Range<u64>) -> bool {
+        self.needs.any_in(&(Position::from_u64(part.start)..Position::from_u64(part.end)))
+    }
+
     /// The first rule on keys that another set of them has changed, by its path.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());

@@ -108,6 +108,7 @@ pub use needs::Needs;
 pub(in crate::job) use recovery::is_begun;
 pub use recovery::{Cut, Recovery};
 pub use salvage::look_closely;
+pub(in crate::job) use salvage::{Piece, salvage};
 pub use storage::{Disk, Storage};
 
 pub use crate::frontier::Record;

@@ -1,0 +1,80 @@
+//! `crawler repair`: what can be had of a job whose files are damaged.
+
+use std::io::{self, IsTerminal, Write};
+
+use super::crawl::{refused, unfit};
+use super::exit::{Exit, Failure};
+use super::layers::Layers;
+use super::output::{self, Safe, print};
+use crate::crawl::{CrawlError, page_line};
+use crate::job::Job;
+use crate::job::repair::{Findings, Kept, look};
+
+/// Damages that are told one by one.
+const MOST: usize = 100;
+
+/// Says what is damaged and what would be done; does it where the user says so.
+pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, Failure> {
+    let settings = &layers.settings;
+    let job = Job::resume(&settings.job.dir).map_err(|error| refused(&error))?;
+    let options = &settings.crawl.frontier;
+    let failed = |error| unfit(layers, &CrawlError::Checkpoint(error));
+    let findings = look(&job, options, settings.crawl.job.keep_journal, &page_line).map_err(failed)?;
+    let directory = job.directory().display().to_string();
+    print(|out| describe(&findings, out))?;
+    if findings.is_fine() {
+        output::note(&format!("nothing is damaged that {directory} needs; to go on: crawler resume {directory}"));
+        return Ok(Exit::Done);
+    }
+    if !yes && !confirmed() {
+        output::note(&format!("nothing was changed; to do so: crawler repair {directory} --yes"));
+        return Ok(Exit::Failed);
+    }
+    let Kept { frontier, pages, .. } = findings.carry_out(&job, &page_line).map_err(failed)?;
+    let kept = [Some(frontier), pages].into_iter().flatten().map(|path| path.display().to_string());
+    let kept: Vec<_> = kept.collect();
+    output::note(&format!("what was there is kept: {}", kept.join(", ")));
+    output::note(&format!("to go on: crawler resume {directory}"));
+    Ok(Exit::Done)
+}
+
+fn describe(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
+    for damage in findings.damage.iter().take(MOST) {
+        writeln!(out, "damaged: {}", Safe(&damage.to_string()))?;
+    }
+    if findings.damage.len() > MOST {
+        writeln!(out, "damaged: {} more parts", findings.damage.len() - MOST)?;
+    }
+    for damaged in &findings.checkpoints {
+        writeln!(out, "checkpoint: {}: another one or the journal serves", Safe(&damaged.to_string()))?;
+    }
+    if findings.is_fine() {
+        return Ok(());
+    }
+    let Findings { again, from_records, adopted, lost, .. } = findings;
+    writeln!(out, "again: {again} pages are asked for again, {from_records} of them known from their records alone")?;
+    if *adopted > 0 {
+        writeln!(out, "done: {adopted} pages are taken for done by their records alone")?;
+    }
+    if *lost > 0 {
+        writeln!(
+            out,
+            "lost: {lost} bytes of the journal; a URL that stood in them and on no page that is asked for again is not known any \
+             more. If it was a seed, give it once more"
+        )?;
+    }
+    writeln!(
+        out,
+        "lost: counts of retries and refusals, robots.txt (asked for again), and how long the runs before took"
+    )
+}
+
+/// Asks, where somebody can answer.
+fn confirmed() -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    let _ = write!(io::stderr(), "crawler: do this? What is there now is kept beside. [y/N] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}

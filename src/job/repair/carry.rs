@@ -1,0 +1,215 @@
+//! Carrying a repair out: everything is written beside, then renamed into place.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::findings::Findings;
+use super::lines::{Line, Lines};
+use super::survey::{Known, State, fingerprint};
+use crate::frontier::{Entry, Position, Receipt, Record, Settled, Standing, Timestamp, Via};
+use crate::job::checkpoint::CheckpointError;
+use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
+use crate::job::replace::place;
+use crate::job::{Job, own};
+
+/// Where what was there before is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kept {
+    /// Journal and checkpoints.
+    pub frontier: PathBuf,
+    /// The page records, where some were taken out.
+    pub pages: Option<PathBuf>,
+}
+
+/// Where the entry of each page stands in the new journal, by its fingerprint.
+type Placed = HashMap<u64, Position>;
+
+impl Findings {
+    /// Does what was found to be done. The job must be held.
+    ///
+    /// # Errors
+    /// Where the file system refuses: the job is as it was then, but for files beside it, unless the last renames failed.
+    pub fn carry_out(&self, job: &Job, read: &dyn Fn(&[u8]) -> Option<Line>) -> Result<Kept, CheckpointError> {
+        let (old, pages) = (job.frontier_directory(), job.pages_path());
+        let (new, new_pages) = (with_end(&old, ".new"), with_end(&pages, ".new"));
+        clear(&new).map_err(io_error("remove", &new))?;
+        let disk = Disk::at(&new).map_err(io_error("create", &new))?;
+        let (id, from) = (job.manifest().id, Position::default());
+        let (mut journal, _) = FileJournal::open(disk, id, &JournalOptions::default(), from, |_, _| {})?;
+        let mut placed = Placed::new();
+        if let Some(mut lines) = Lines::of(&pages).map_err(io_error("read", &pages))? {
+            let to = if self.removed.is_empty() { None } else { Some(new_pages.as_path()) };
+            let done = self.write_done(&mut lines, to, &mut journal, &mut placed, read);
+            done.map_err(|error| CheckpointError::of_io(error, new_pages.clone()))?;
+        }
+        self.write_known(job, &old, &mut journal, &mut placed)?;
+        for line in &self.queue {
+            journal.record(&Record::Admitted(entry(line)))?;
+        }
+        journal.sync()?;
+        drop(journal);
+        // From here on, one rename after another.
+        let mut kept = Kept { frontier: free(&old), pages: None };
+        if !self.removed.is_empty() {
+            let aside = free(&pages);
+            place(&pages, &aside).map_err(io_error("rename", &pages))?;
+            place(&new_pages, &pages).map_err(io_error("rename", &new_pages))?;
+            kept.pages = Some(aside);
+        }
+        place(&old, &kept.frontier).map_err(io_error("rename", &old))?;
+        place(&new, &old).map_err(io_error("rename", &new))?;
+        Ok(kept)
+    }
+
+    /// The records that stay, and their pages as done.
+    fn write_done(
+        &self,
+        lines: &mut Lines,
+        to: Option<&Path>,
+        journal: &mut FileJournal,
+        placed: &mut Placed,
+        read: &dyn Fn(&[u8]) -> Option<Line>,
+    ) -> io::Result<()> {
+        let mut output = match to {
+            Some(to) => {
+                clear_file(to)?;
+                Some(BufWriter::with_capacity(256 << 10, own::create(to)?))
+            }
+            None => None,
+        };
+        let mut removed = self.removed.iter().peekable();
+        let mut written = 0;
+        lines.each(|start, end, bytes| {
+            while removed.next_if(|removed: &&Range<u64>| removed.end <= start).is_some() {}
+            if removed.peek().is_some_and(|removed| removed.start < end) {
+                return Ok(());
+            }
+            if let Some(output) = &mut output {
+                output.write_all(bytes)?;
+            }
+            let receipt = Receipt::of(bytes, written);
+            written = receipt.end;
+            if let Some(line) = read(bytes) {
+                self.done(journal, placed, entry(&line), Some(receipt)).map_err(io::Error::from)?;
+            }
+            Ok(())
+        })?;
+        match output {
+            Some(output) => output.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+
+    /// What the old journal knows beside: done without a record, or waiting.
+    fn write_known(
+        &self,
+        job: &Job,
+        from: &Path,
+        journal: &mut FileJournal,
+        placed: &mut Placed,
+    ) -> Result<(), CheckpointError> {
+        let mut from = Disk::for_reading(from);
+        salvage(&mut from, job.manifest().id, |piece| {
+            let Piece::Record {
+                position, record: Record::Admitted(found) | Record::Again { entry: found, .. }, ..
+            } = piece
+            else {
+                return Ok(());
+            };
+            let known = &self.survey.known;
+            let at = known.binary_search_by_key(&position.to_u64(), |known| known.position);
+            let Some(Known { fingerprint, state, .. }) = at.ok().map(|at| known[at]) else { return Ok(()) };
+            let referrer = found.referrer.and_then(|referrer| {
+                let at = known.binary_search_by_key(&referrer.to_u64(), |known| known.position).ok()?;
+                placed.get(&known[at].fingerprint).copied()
+            });
+            let entry = Entry { referrer, replaces: None, ..found };
+            match state {
+                State::Silent if !placed.contains_key(&fingerprint) => {
+                    self.done(journal, placed, Entry { not_before: None, ..entry }, None)?;
+                }
+                // Given up: a run that goes on asks for it again.
+                State::Waits if entry.not_before == Some(Entry::NEVER) => {
+                    let again = Entry { not_before: None, attempts: 0, ..entry };
+                    placed.insert(fingerprint, journal.record(&Record::Admitted(again))?);
+                }
+                // To be fetched at its time, for the first time or again.
+                State::Waits if entry.not_before.is_some() => drop(journal.record(&Record::Admitted(entry))?),
+                State::Waits | State::Lost if !placed.contains_key(&fingerprint) => {
+                    let position = journal.record(&Record::Admitted(Entry { not_before: None, ..entry }))?;
+                    placed.insert(fingerprint, position);
+                }
+                _ => {}
+            }
+            Ok::<_, CheckpointError>(())
+        })
+    }
+
+    /// A page that is done: its queue is empty before and after, so that nothing is taken for passed over.
+    fn done(
+        &self,
+        journal: &mut FileJournal,
+        placed: &mut Placed,
+        entry: Entry<'_>,
+        receipt: Option<Receipt>,
+    ) -> Result<(), CheckpointError> {
+        let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
+        let position = journal.record(&Record::Admitted(entry))?;
+        placed.insert(fingerprint(&self.canonicalizer, entry.wire).unwrap_or_default(), position);
+        let host =
+            Standing { key: url.origin(), due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
+        let settled = Settled { host, position, priority: entry.priority, attempts: 1, done: true, receipt };
+        journal.record(&Record::Settled(settled))?;
+        Ok(())
+    }
+}
+
+/// As it is found again: of what it was found on, its record has no position.
+fn entry(line: &Line) -> Entry<'_> {
+    Entry {
+        wire: &line.url,
+        depth: line.depth,
+        priority: u8::try_from(line.depth).unwrap_or(u8::MAX),
+        via: if line.is_seed { Via::Seed } else { Via::Link },
+        redirects: 0,
+        attempts: 0,
+        referrer: None,
+        replaces: None,
+        not_before: None,
+    }
+}
+
+/// Empties what a repair that died has left.
+fn clear(directory: &Path) -> io::Result<()> {
+    match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        entries => entries?.try_for_each(|entry| fs::remove_file(entry?.path())),
+    }
+}
+
+fn clear_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A name for what is set aside: `NAME.damaged`, or with the first number behind it that is free.
+fn free(path: &Path) -> PathBuf {
+    let names = (1..).map(|number| if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
+    names.map(|end| with_end(path, &end)).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_default()
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CheckpointError {
+    move |source| CheckpointError::Io { action, path: path.to_owned(), source }
+}

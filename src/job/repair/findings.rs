@@ -1,0 +1,208 @@
+//! What is damaged in a job, and what would be done about it.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::lines::{Line, Lines};
+use super::survey::{State, Survey, fingerprint};
+use crate::address::Canonicalizer;
+use crate::frontier::FrontierOptions;
+use crate::job::checkpoint::{CheckpointError, Checkpoints};
+use crate::job::journal::Disk;
+use crate::job::{Job, JobError};
+
+/// A part of a file that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The file; the directory, where a file is gone.
+    pub path: PathBuf,
+    /// Where in it the part begins.
+    pub offset: u64,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, offset, bytes, reason } = self;
+        write!(f, "{}: {bytes} bytes at byte {offset}: {reason}", path.display())
+    }
+}
+
+/// What was found in a job, and what a repair does.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Findings {
+    /// Each damage that the job cannot go on with.
+    pub damage: Vec<Damage>,
+    /// What is wrong with checkpoints; others, or the journal alone, may do.
+    pub checkpoints: Vec<CheckpointError>,
+    /// Pages that are asked for again: their records, their outcome or their links are lost.
+    pub again: u64,
+    /// Of these, those that only their records tell of.
+    pub from_records: u64,
+    /// Pages that are taken for done by their records alone: their part of the journal was not needed any more, and removed.
+    pub adopted: u64,
+    /// Bytes of the journal that are lost. What stood in them and in no page record is not known any more.
+    pub lost: u64,
+    pub(super) survey: Survey,
+    pub(super) canonicalizer: Canonicalizer,
+    /// Parts of the output that go, ascending.
+    pub(super) removed: Vec<Range<u64>>,
+    /// Pages that only their records tell of, to be queued.
+    pub(super) queue: Vec<Line>,
+}
+
+impl Findings {
+    /// Whether the job goes on as it is.
+    pub fn is_fine(&self) -> bool {
+        self.damage.is_empty()
+    }
+}
+
+/// Looks for what is damaged, and changes nothing. `keep_journal` says that no part of the journal was ever removed, `read` what a
+/// page record says.
+///
+/// # Errors
+/// Where there is no journal to repair anything from; where a file is another job's or of a later format, an option on which the
+/// job's files depend is another, or the file system refuses.
+pub fn look(
+    job: &Job,
+    options: &FrontierOptions,
+    keep_journal: bool,
+    read: &dyn Fn(&[u8]) -> Option<Line>,
+) -> Result<Findings, CheckpointError> {
+    let directory = job.frontier_directory();
+    let id = job.manifest().id;
+    let pages = job.pages_path();
+    let io_error = |source| CheckpointError::Io { action: "read", path: pages.clone(), source };
+    let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), id)?;
+    if !checkpoints.has_journal()? {
+        return Err(JobError::NoJournal { path: directory }.into());
+    }
+    let mut options = options.clone();
+    options.fingerprint_key = Some(job.manifest().fingerprint_key);
+    options.seen.directory = Some(std::env::temp_dir());
+    // What was admitted stays so, should the limits be lower now.
+    let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
+    let confirmed = checkpoints.output().unwrap_or(0);
+    let mut damaged = Vec::new();
+    let newest = checkpoints.newest(&options, &mut damaged)?.map(|(_, _, summary)| summary);
+    let mut disk = Disk::for_reading(&directory);
+    let mut output = Lines::of(&pages).map_err(io_error)?;
+    let mut survey = Survey::of(&mut disk, id, &canonicalizer, output.as_mut(), read)?;
+
+    let mut damage = std::mem::take(&mut survey.damage);
+    let missing = |gap: &Range<u64>| {
+        let reason = "of the journal from this position on: segments journal-* are gone or cut short";
+        Damage { path: directory.clone(), offset: gap.start, bytes: gap.end - gap.start, reason }
+    };
+    if let Some(synced) = newest.as_ref().map(|summary| summary.counts.position.to_u64()).filter(|at| *at > survey.end)
+    {
+        survey.gaps.push(survey.end..synced);
+        survey.lost += synced - survey.end;
+    }
+    // A part that is gone was not removed, where all was kept or a checkpoint needs it.
+    let is_needed = |gap: &Range<u64>| newest.as_ref().map_or(keep_journal, |summary| summary.needs_any(gap));
+    let (needed, removed): (Vec<_>, Vec<_>) = survey.gaps.iter().cloned().partition(is_needed);
+    damage.extend(needed.iter().map(missing));
+    survey.lost -= removed.iter().map(|gap| gap.end - gap.start).sum::<u64>();
+    if newest.is_none() && !removed.is_empty() {
+        let reason =
+            "no checkpoint is whole, and only they tell of what was removed of the journal before this position";
+        damage.push(Damage { path: directory.clone(), offset: removed[removed.len() - 1].end, bytes: 0, reason });
+    }
+    let length = output.as_ref().map_or(0, |output| output.length);
+    let reason = if output.is_none() { "the file is gone" } else { "the end of the file is gone" };
+    if length < confirmed || output.is_none() && survey.has_receipts {
+        damage.push(Damage { path: pages.clone(), offset: length, bytes: confirmed.saturating_sub(length), reason });
+    }
+    let lost = survey.lost;
+    let mut findings = Findings {
+        damage,
+        checkpoints: damaged,
+        again: 0,
+        from_records: 0,
+        adopted: 0,
+        lost,
+        survey,
+        canonicalizer,
+        removed: Vec::new(),
+        queue: Vec::new(),
+    };
+    let mut done = HashSet::new();
+    if let Some(output) = &mut output {
+        findings.sort_lines(output, !removed.is_empty(), &pages, read, &mut done).map_err(io_error)?;
+    }
+    findings.count(&done);
+    Ok(findings)
+}
+
+impl Findings {
+    /// Which lines stay: those that the journal confirms, and, where parts of it were removed, those that it may have confirmed.
+    fn sort_lines(
+        &mut self,
+        output: &mut Lines,
+        was_removed: bool,
+        path: &Path,
+        read: &dyn Fn(&[u8]) -> Option<Line>,
+        done: &mut HashSet<u64>,
+    ) -> io::Result<()> {
+        let last = self.survey.ends.last().copied().unwrap_or(0);
+        let Self { survey, removed, queue, adopted, damage, canonicalizer, .. } = self;
+        let is_damaged = survey.lost > 0;
+        output.each(|start, end, bytes| {
+            let line = read(bytes).filter(|_| bytes.ends_with(b"\n"));
+            let known = line.as_ref().and_then(|line| fingerprint(canonicalizer, &line.url));
+            let is_confirmed = survey.ends.binary_search(&end).is_ok();
+            let is_adopted = !is_confirmed && was_removed && end < last && known.is_some();
+            if is_confirmed || is_adopted {
+                *adopted += u64::from(is_adopted);
+                done.extend(known);
+                return Ok(());
+            }
+            queue.extend(line);
+            // Behind all that is confirmed, a run that was killed leaves such; where the journal is damaged, that is why.
+            if end < last && !is_damaged {
+                match damage.last_mut().filter(|damage| damage.path == path && damage.offset + damage.bytes == start) {
+                    Some(damage) => damage.bytes += end - start,
+                    None => damage.push(Damage {
+                        path: path.to_owned(),
+                        offset: start,
+                        bytes: end - start,
+                        reason: "no record that the job wrote",
+                    }),
+                }
+            }
+            match removed.last_mut() {
+                Some(removed) if removed.end == start => removed.end = end,
+                _ => removed.push(start..end),
+            }
+            Ok(())
+        })
+    }
+
+    /// Leaves of the pages that records tell of those that the journal does not, and counts what is asked for again.
+    fn count(&mut self, done: &HashSet<u64>) {
+        let Self { survey, queue, canonicalizer, .. } = self;
+        let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).collect();
+        let lost = survey.known.iter().filter(|known| known.state == State::Lost);
+        let mut again: HashSet<u64> = lost.map(|known| known.fingerprint).filter(|page| !done.contains(page)).collect();
+        let mut queued = HashSet::new();
+        queue.retain(|line| {
+            let Some(page) = fingerprint(canonicalizer, &line.url).filter(|page| !done.contains(page)) else {
+                return false;
+            };
+            again.insert(page);
+            !known.contains(&page) && queued.insert(page)
+        });
+        self.from_records = queued.len() as u64;
+        self.again = again.len() as u64;
+    }
+}

@@ -1,0 +1,68 @@
+//! The page records of a job that is looked at: as a journal's receipts say, and line by line.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::frontier::Receipt;
+use crate::job::own;
+
+/// What a page record says that the journal has to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The page's wire URL.
+    pub url: String,
+    /// Links from a seed.
+    pub depth: u32,
+    /// It was found on no page.
+    pub is_seed: bool,
+    /// How many of its links were new, and were admitted.
+    pub admitted: u32,
+}
+
+/// The file of page records.
+#[derive(Debug)]
+pub(super) struct Lines {
+    file: File,
+    pub(super) length: u64,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    /// `None` where it is not there.
+    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+        let file = match own::open(path, true) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let length = file.metadata()?.len();
+        Ok(Some(Self { file, length, buffer: Vec::new() }))
+    }
+
+    /// The record that a receipt speaks of, if it is there.
+    pub(super) fn record(&mut self, receipt: &Receipt) -> Option<&[u8]> {
+        use std::io::Read;
+
+        let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length)?;
+        self.buffer.resize(receipt.length as usize, 0);
+        self.file.seek(SeekFrom::Start(start)).ok()?;
+        self.file.read_exact(&mut self.buffer).ok()?;
+        (Receipt::checksum(&self.buffer) == receipt.checksum).then_some(&self.buffer)
+    }
+
+    /// Shows each line, with its end, and where it begins and ends.
+    pub(super) fn each(&mut self, mut show: impl FnMut(u64, u64, &[u8]) -> io::Result<()>) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut from = BufReader::with_capacity(256 << 10, &self.file);
+        let (mut line, mut start) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            let read = from.read_until(b'\n', &mut line)? as u64;
+            if read == 0 {
+                return Ok(());
+            }
+            show(start, start + read, &line)?;
+            start += read;
+        }
+    }
+}

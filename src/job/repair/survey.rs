@@ -1,0 +1,179 @@
+//! One reading of a journal, whatever is damaged, beside the page records that it speaks of.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::findings::Damage;
+use super::lines::{Line, Lines};
+use crate::address::{Canonicalizer, FingerprintKey};
+use crate::frontier::{Entry, Record, Settled};
+use crate::job::checkpoint::CheckpointError;
+use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
+
+/// So far behind a part that is lost, a page may end whose links stood in it: fetches last a minute, a journal of this length
+/// longer.
+const NEIGHBORHOOD: u64 = 256 << 20;
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It waits.
+    Waits,
+    /// It is done, and its record is there.
+    Done,
+    /// It is done without a record.
+    Silent,
+    /// It was done, and its record or its links are lost.
+    Lost,
+    /// Another entry has taken its place.
+    Replaced,
+}
+
+/// An entry of the journal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) position: u64,
+    /// Of its key.
+    pub(super) fingerprint: u64,
+    pub(super) state: State,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) damage: Vec<Damage>,
+    /// What is in no segment, by position.
+    pub(super) gaps: Vec<Range<u64>>,
+    /// Bytes that are damaged or gone.
+    pub(super) lost: u64,
+    /// All entries, in their order.
+    pub(super) known: Vec<Known>,
+    /// Where the records end that are as the journal says, ascending.
+    pub(super) ends: Vec<u64>,
+    /// Whether the journal speaks of page records at all.
+    pub(super) has_receipts: bool,
+    pub(super) end: u64,
+}
+
+/// How keys are told from each other here: by nobody outside, so by no secret.
+pub(super) fn fingerprint(canonicalizer: &Canonicalizer, url: &str) -> Option<u64> {
+    let url = canonicalizer.canonicalize(url).ok()?;
+    Some(FingerprintKey::from_u64(0).fingerprint(url.key()).bits())
+}
+
+impl Survey {
+    pub(super) fn of(
+        disk: &mut Disk,
+        job: u64,
+        canonicalizer: &Canonicalizer,
+        output: Option<&mut Lines>,
+        read: &dyn Fn(&[u8]) -> Option<Line>,
+    ) -> Result<Self, CheckpointError> {
+        let directory = disk.path("");
+        let survey = Self::default();
+        let mut surveying =
+            Surveying { survey, directory, canonicalizer, output, read, links: BTreeMap::new(), near: 0 };
+        salvage(disk, job, |piece| {
+            surveying.piece(&piece);
+            Ok::<_, CheckpointError>(())
+        })?;
+        let mut survey = surveying.survey;
+        survey.ends.sort_unstable();
+        Ok(survey)
+    }
+}
+
+struct Surveying<'a> {
+    survey: Survey,
+    directory: PathBuf,
+    canonicalizer: &'a Canonicalizer,
+    output: Option<&'a mut Lines>,
+    read: &'a dyn Fn(&[u8]) -> Option<Line>,
+    /// How many links were admitted of each page that is not done yet.
+    links: BTreeMap<u64, u32>,
+    /// Up to here, links may have stood in what is lost before.
+    near: u64,
+}
+
+impl Surveying<'_> {
+    fn piece(&mut self, piece: &Piece<'_>) {
+        match *piece {
+            Piece::Begin { start, is_whole } => {
+                self.survey.end = start;
+                if !is_whole {
+                    self.damage(start, 0, 32, "the header is damaged");
+                }
+            }
+            Piece::Record { position, bytes, ref record } => {
+                let at = position.to_u64();
+                self.survey.end = at + bytes;
+                match record {
+                    Record::Admitted(entry) => self.admitted(at, entry),
+                    Record::Settled(settled) => self.settled(at, settled),
+                    Record::Again { settled, entry } => {
+                        self.settled(at, settled);
+                        self.admitted(at, entry);
+                    }
+                    _ => {}
+                }
+            }
+            Piece::Damaged { start, position, bytes, reason } => {
+                self.damage(start, position - start, bytes, reason);
+                self.lose(position, bytes);
+            }
+            Piece::Missing { position, bytes } => {
+                self.survey.gaps.push(position..position + bytes);
+                self.lose(position, bytes);
+            }
+            Piece::Torn => {}
+        }
+    }
+
+    fn damage(&mut self, start: u64, offset: u64, bytes: u64, reason: &'static str) {
+        let path = Path::new(&self.directory).join(segment_name(start));
+        self.survey.damage.push(Damage { path, offset, bytes, reason });
+    }
+
+    fn lose(&mut self, position: u64, bytes: u64) {
+        self.survey.end = position + bytes;
+        self.survey.lost += bytes;
+        self.near = self.survey.end + NEIGHBORHOOD;
+    }
+
+    fn admitted(&mut self, position: u64, entry: &Entry<'_>) {
+        if let Some(replaced) = entry.replaces {
+            self.settle(replaced.to_u64(), State::Replaced);
+        } else if let Some(referrer) = entry.referrer {
+            *self.links.entry(referrer.to_u64()).or_default() += 1;
+        }
+        if let Some(fingerprint) = fingerprint(self.canonicalizer, entry.wire) {
+            self.survey.known.push(Known { position, fingerprint, state: State::Waits });
+        }
+    }
+
+    fn settled(&mut self, at: u64, settled: &Settled<'_>) {
+        let page = settled.position.to_u64();
+        if !settled.done {
+            return;
+        }
+        let admitted = self.links.remove(&page).unwrap_or(0);
+        let Some(receipt) = settled.receipt else { return self.settle(page, State::Silent) };
+        self.survey.has_receipts = true;
+        let record = self.output.as_mut().and_then(|output| output.record(&receipt));
+        let has_links = |record| at >= self.near || (self.read)(record).is_some_and(|line| line.admitted <= admitted);
+        if record.is_some_and(has_links) {
+            self.survey.ends.push(receipt.end);
+            self.settle(page, State::Done);
+        } else {
+            self.settle(page, State::Lost);
+        }
+    }
+
+    fn settle(&mut self, position: u64, state: State) {
+        let known = &mut self.survey.known;
+        if let Ok(at) = known.binary_search_by_key(&position, |known| known.position) {
+            known[at].state = state;
+        }
+    }
+}

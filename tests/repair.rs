@@ -1,0 +1,236 @@
+//! `crawler repair`, on jobs that are damaged in each way: what can be asked for again is, and no page is there twice.
+#![cfg(all(feature = "cli", unix))]
+
+mod outputs;
+mod random;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use random::Random;
+use tempfile::TempDir;
+
+struct Desk(TempDir);
+
+#[derive(Debug)]
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    fn says(&self, code: i32, words: &str) {
+        let is_said = self.err.contains(words) || self.out.contains(words);
+        assert!(self.code == Some(code) && is_said, "{:?}: {}{}", self.code, self.err, self.out);
+    }
+}
+
+impl Desk {
+    /// With a crawl that was stopped in its middle.
+    fn stopped() -> Self {
+        let desk = Self(TempDir::new().unwrap());
+        desk.crawl(&["--max-pages", "30"]).says(0, "URLs are waiting");
+        desk
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        for (name, value) in [("SIMULATE_HOSTS", "4"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "1ms")] {
+            command.env(format!("CRAWLER_{name}"), value);
+        }
+        command.output().unwrap().into()
+    }
+
+    fn crawl(&self, flags: &[&str]) -> Ran {
+        let arguments = ["--simulate", "http://www.simulated.test/", "--job", "job", "--seen-capacity", "5000"];
+        self.run(&[&arguments, flags].concat())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join("job").join(name)
+    }
+
+    fn pages(&self) -> BTreeSet<String> {
+        outputs::pages(&self.at("")).into_keys().collect()
+    }
+
+    fn frontier(&self, kind: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.at("frontier")).unwrap().map(|entry| entry.unwrap().path());
+        let mut paths: Vec<_> =
+            entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(kind)).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Repairs it, by looking first; then goes on to the end, and says what was fetched.
+    fn mended(&self) -> BTreeSet<String> {
+        let before = fs::read(self.at("pages.jsonl")).ok();
+        let looked = self.run(&["repair", "job"]);
+        looked.says(1, "damaged: job/");
+        looked.says(1, "nothing was changed; to do so: crawler repair job --yes");
+        assert_eq!(fs::read(self.at("pages.jsonl")).ok(), before);
+        assert!(!self.at("frontier.damaged").exists());
+        let ran = self.run(&["repair", "job", "--yes"]);
+        ran.says(0, "to go on: crawler resume job");
+        assert_eq!(ran.out, looked.out, "it does what it said");
+        assert!(self.at("frontier.damaged").is_dir());
+        self.run(&["repair", "job"]).says(0, "nothing is damaged that job needs");
+        let ran = self.run(&["resume", "job", "--max-pages", "unlimited"]);
+        ran.says(0, "");
+        // The seed may have been lost: the first command has it.
+        self.crawl(&["--max-pages", "unlimited"]).says(0, "");
+        assert_eq!(outputs::report(&self.at(""))["finish"], "drained");
+        self.pages()
+    }
+}
+
+/// All that a crawl of the whole web records.
+fn everything() -> BTreeSet<String> {
+    let desk = Desk(TempDir::new().unwrap());
+    desk.crawl(&[]).says(0, "");
+    desk.pages()
+}
+
+fn flip(path: &Path, at: usize, bytes: usize) {
+    let mut content = fs::read(path).unwrap();
+    for byte in content.iter_mut().skip(at).take(bytes) {
+        *byte ^= 0x55;
+    }
+    fs::write(path, content).unwrap();
+}
+
+fn size(path: &Path) -> usize {
+    usize::try_from(fs::metadata(path).unwrap().len()).unwrap()
+}
+
+#[test]
+fn a_whole_job_needs_no_repair() {
+    let desk = Desk::stopped();
+    desk.run(&["repair", "job"]).says(0, "nothing is damaged that job needs");
+    desk.run(&["repair", "job", "--yes"]).says(0, "nothing is damaged that job needs");
+    // One that was killed has an end that nobody confirms.
+    let path = desk.at("pages.jsonl");
+    fs::write(&path, [&fs::read(&path).unwrap()[..], b"{\"url\": \"http://half"].concat()).unwrap();
+    desk.run(&["repair", "job"]).says(0, "nothing is damaged that job needs");
+    // The journal alone is enough, and so is one checkpoint.
+    for kind in ["hosts-", "seen-", "checkpoint-"] {
+        flip(desk.frontier(kind).last().unwrap(), 40, 4);
+        desk.run(&["repair", "job"]).says(0, "checkpoint: job/frontier/");
+    }
+    assert!(!desk.at("frontier.damaged").exists());
+    let ran = desk.run(&["repair", "nowhere"]);
+    assert!(matches!(ran.code, Some(1 | 5)) && ran.err.contains("holds no job"), "{}", ran.err);
+}
+
+#[test]
+fn a_journal_that_is_damaged_in_its_middle_costs_no_page() {
+    let everything = everything();
+    let mut random = Random(0x5eed);
+    for (round, bytes) in [1, 1, 40, 400, 1, 2000].into_iter().enumerate() {
+        let desk = Desk::stopped();
+        let journal = desk.frontier("journal-").pop().unwrap();
+        let length = size(&journal);
+        // The first record is of the opening, then come the seed and the first page's links.
+        let at = 60 + usize::try_from(random.below(length as u64 - 2200)).unwrap();
+        flip(&journal, at, bytes);
+        let told = format!("round {round}: {bytes} bytes at {at} of {length}");
+        let fetched = desk.mended();
+        assert_eq!(fetched, everything, "{told}");
+    }
+}
+
+#[test]
+fn a_journal_that_is_damaged_in_many_places_costs_no_page() {
+    let everything = everything();
+    let desk = Desk::stopped();
+    let journal = desk.frontier("journal-").pop().unwrap();
+    for at in (100..size(&journal) - 100).step_by(1500) {
+        flip(&journal, at, 1);
+    }
+    assert_eq!(desk.mended(), everything);
+}
+
+#[test]
+fn a_journal_whose_end_or_header_is_gone_costs_no_page() {
+    let everything = everything();
+    for harm in ["end", "header"] {
+        let desk = Desk::stopped();
+        let journal = desk.frontier("journal-").pop().unwrap();
+        match harm {
+            "end" => {
+                fs::File::options().write(true).open(&journal).unwrap().set_len(size(&journal) as u64 / 2).unwrap();
+            }
+            _ => flip(&journal, 3, 1),
+        }
+        assert_eq!(desk.mended(), everything, "{harm}");
+    }
+}
+
+#[test]
+fn page_records_that_are_damaged_or_gone_are_fetched_again() {
+    let everything = everything();
+    for harm in ["flipped", "zeros", "short", "gone", "a line less"] {
+        let desk = Desk::stopped();
+        let path = desk.at("pages.jsonl");
+        let whole = fs::read(&path).unwrap();
+        let middle = whole.len() / 2;
+        match harm {
+            "flipped" => flip(&path, middle, 1),
+            "zeros" => {
+                let mut damaged = whole.clone();
+                damaged[middle..middle + 2000].fill(0);
+                fs::write(&path, damaged).unwrap();
+            }
+            "short" => fs::write(&path, &whole[..middle]).unwrap(),
+            "gone" => fs::remove_file(&path).unwrap(),
+            _ => {
+                let text = String::from_utf8(whole.clone()).unwrap();
+                let lines: Vec<_> = text.split_inclusive('\n').collect();
+                fs::write(&path, [&lines[..10], &lines[11..]].concat().concat()).unwrap();
+            }
+        }
+        assert_eq!(desk.mended(), everything, "{harm}");
+    }
+}
+
+/// Of a journal whose segments were removed only a checkpoint tells.
+#[test]
+fn without_checkpoints_records_tell_what_a_removed_journal_told() {
+    let desk = Desk::stopped();
+    let everything = everything();
+    let settings = desk.at("crawler.toml");
+    let text = fs::read_to_string(&settings).unwrap().replace("keep_journal = true", "keep_journal = false");
+    fs::write(&settings, text).unwrap();
+    // As if what stood before had been a segment of its own, that was removed.
+    let journal = desk.frontier("journal-").pop().unwrap();
+    desk.run(&["resume", "job", "--max-pages", "31"]).says(0, "");
+    let _ = journal;
+    for kind in ["checkpoint-", "hosts-"] {
+        desk.frontier(kind).iter().for_each(|path| flip(path, 40, 4));
+    }
+    flip(&desk.frontier("journal-").pop().unwrap(), 300, 1);
+    assert_eq!(desk.mended(), everything);
+}
+
+#[test]
+fn a_job_that_is_crawled_is_not_repaired_and_one_without_journal_cannot_be() {
+    let desk = Desk::stopped();
+    let lock = fs::File::options().write(true).open(desk.at("lock")).unwrap();
+    lock.lock().unwrap();
+    desk.run(&["repair", "job", "--yes"]).says(5, "another process crawls into this directory");
+    drop(lock);
+    fs::remove_dir_all(desk.at("frontier")).unwrap();
+    desk.run(&["repair", "job", "--yes"]).says(4, "has neither journal nor checkpoints");
+}
