@@ -15,6 +15,7 @@ use super::sink::Line;
 use super::{Sink, SinkThread};
 use crate::address::without_userinfo;
 use crate::frontier::{Dropped, Lease, Refusal};
+use crate::job::own;
 
 /// Bytes that are listed at one rate. All links in the first, one in eight in the second, one in 64 in the third: so the list
 /// of a trillion links has less than 300 MiB.
@@ -62,7 +63,7 @@ struct Drawn {
 impl SkipList {
     /// Appends to the file at `path`, or makes it. Half a line at its end, which a crash left, is cut off.
     pub(super) fn open(path: &Path) -> io::Result<(Self, SinkThread)> {
-        let mut file = File::options().read(true).append(true).create(true).open(path)?;
+        let mut file = own::open_or_create(path)?;
         let length = file.metadata()?.len();
         let whole = whole_lines(&mut file, length)?;
         if whole < length {
