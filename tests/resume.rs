@@ -135,7 +135,7 @@ fn max_pages_is_of_the_job_and_max_duration_of_a_run() {
     desk.resume(&["--max-pages", "12"]).says(0, "the job has its 12 pages");
     assert_eq!((desk.pages().len(), &desk.report()["finish"]), (12, &"max_pages".into()));
     // A run's time is its own: the same again goes on.
-    desk.resume(&["--max-pages", "unlimited", "--max-duration", "0s"]).says(0, "the time of this run was over");
+    desk.resume(&["--max-pages", "unlimited", "--max-duration", "1ms"]).says(0, "the time of this run was over");
     let ran = desk.run(&["--help"]);
     assert!(ran.out.contains("all its runs together") && ran.out.contains("the next one has it anew"), "{}", ran.out);
 }

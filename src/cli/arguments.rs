@@ -260,7 +260,7 @@ fn goes_on(name: &'static str, about: &'static str) -> Command {
 
 fn explain() -> Command {
     Command::new("explain")
-        .about("Say why URLs were not fetched, or that they were: each rule, the filter, the host, the journal")
+        .about("Say why URLs were not fetched, or that they were, by each rule that was asked")
         .arg(
             Arg::new("urls")
                 .required(true)
@@ -283,7 +283,7 @@ fn explain() -> Command {
 
 fn repair() -> Command {
     Command::new("repair")
-        .about("Say what is damaged in a job's files, and mend what can be: what is lost is asked for again")
+        .about("Say what is damaged in a job's files, and mend what can be")
         .arg(
             Arg::new("job")
                 .required(true)
