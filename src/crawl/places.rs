@@ -48,8 +48,8 @@ impl Places {
         let usable = open_files.saturating_sub(RESERVED).max(8);
         let by_memory = (memory / FETCH_MEMORY).max(1);
         let (asked, most) = match wanted {
-            Some(wanted) => (wanted as u64, usable * 3 / 4),
-            None => (FETCHES, usable * 2 / 5),
+            Some(wanted) => (wanted as u64, usable / 4 * 3),
+            None => (FETCHES, usable / 5 * 2),
         };
         let fetches = asked.min(most).min(by_memory).max(1);
         // A host of two families of addresses is dialed twice at once, now and then.
