@@ -76,18 +76,14 @@ impl Web {
     fn answer(&mut self, frontier: &mut Frontier, lease: &Lease, now: Timestamp) -> Outcome {
         match self.pages.get_mut(lease.url()) {
             None => Outcome::response(lease, 404, b""),
-            Some(Page::Links(links)) => {
+            Some(Page::Links(links) | Page::Late(0, links)) => {
                 frontier.links(lease, links.split_whitespace(), now).unwrap();
                 Outcome::response(lease, 200, b"")
             }
             Some(Page::Redirect(location)) => frontier.redirect(lease, 301, location, now).unwrap(),
-            Some(Page::Late(times, _)) if *times > 0 => {
+            Some(Page::Late(times, _)) => {
                 *times -= 1;
                 Outcome::Failed(Failure::Connect.into())
-            }
-            Some(Page::Late(_, links)) => {
-                frontier.links(lease, links.split_whitespace(), now).unwrap();
-                Outcome::response(lease, 200, b"")
             }
             Some(Page::Text(text)) => Outcome::response(lease, 200, text.as_bytes()),
             Some(Page::Broken(_, 0)) => Outcome::response(lease, 200, b""),

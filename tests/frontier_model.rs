@@ -481,7 +481,7 @@ impl Model {
         }
         let is_another = blame == Blame::Page && attempt == 1;
         let broken = self.hosts[host].ill.map_or(0, |ill| ill.broken) + u32::from(is_another);
-        let counts = matches!(blame, Blame::Host | Blame::Load) || (is_another && broken % 4 == 0);
+        let counts = matches!(blame, Blame::Host | Blame::Load) || (is_another && broken.is_multiple_of(4));
         self.hosts[host].failures += u32::from(counts);
         let failures = self.hosts[host].failures;
         let rest = match asked {
@@ -508,7 +508,9 @@ impl Model {
     fn ask_again(&mut self, now: Timestamp) -> u64 {
         for host in self.numbers.clone() {
             if self.is_retired(host) {
-                self.hosts[host].ill = None;
+                if self.hosts[host].ill.take().is_some_and(|ill| !ill.is_patient) {
+                    self.hosts[host].due = self.hosts[host].due.min(now + self.delay(host));
+                }
                 self.hosts[host].failures = 0;
                 if self.hosts[host].stands.is_some() {
                     self.place(host, now);
@@ -518,7 +520,9 @@ impl Model {
         let parked = std::mem::take(&mut self.parked);
         self.completed -= parked.len() as u64;
         let asked = parked.len() as u64;
-        parked.into_iter().for_each(|url| self.queue(url, now));
+        for url in parked {
+            self.queue(url, now);
+        }
         asked
     }
 

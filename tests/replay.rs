@@ -315,7 +315,7 @@ proptest! {
 /// Behind `crowd` URLs that were scheduled, one a second.
 fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64) -> Result<(), TestCaseError> {
     // What has been waited for so far, no journal has: either all failing hosts are given up at once, or none.
-    let patience = if acts.len() % 2 == 0 { Duration::ZERO } else { Duration::from_secs(1_000_000) };
+    let patience = if acts.len().is_multiple_of(2) { Duration::ZERO } else { Duration::from_secs(1_000_000) };
     let directory = tempfile::tempdir().unwrap();
     let now = Timestamp::from_micros(1_000_000_000);
     let segment = if crowd > 0 { 1 << 20 } else { 2000 };
@@ -375,7 +375,10 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     if patience.is_zero() {
         // Whose turn comes first, and finds others that have not failed, is by clocks that a kill has moved.
         for pages in was.values_mut().chain(is.values_mut()) {
-            pages.iter_mut().for_each(|page| *page = (page.0.split(' ').next().unwrap().to_owned(), 0));
+            for (page, tries) in pages.iter_mut() {
+                page.truncate(page.find(' ').unwrap_or(page.len()));
+                *tries = 0;
+            }
             pages.sort();
         }
     }

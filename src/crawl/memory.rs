@@ -13,9 +13,9 @@ const READING: u64 = 8;
 
 /// A budget of bytes. Who asks for more than there is waits, instead of the process growing.
 ///
-/// Three eighths of it are for bodies, which grow piece by piece: all could wait for each other, so one at a time, for which there
+/// A quarter of it is for bodies, which grow piece by piece: all could wait for each other, so one at a time, for which there
 /// is no room, goes on without any. As much is for reading, which asks for all it needs at once and then only ends, so nobody
-/// waits for it who holds any. A quarter is left for what is given back and not at once the system's. As many pages as there
+/// waits for it who holds any. The rest is left for what is given back and not at once the system's. As many pages as there
 /// are cores are read at once.
 #[derive(Clone, Debug)]
 pub(super) struct Memory(Arc<Pools>);
@@ -52,7 +52,7 @@ impl Memory {
     /// Of so many bytes in all.
     pub(super) fn new(bytes: u64) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let part = steps(bytes / 8 * 3).max(1);
+        let part = steps(bytes / 4).max(1);
         let pool = |permits: u32| Arc::new(Semaphore::new(permits as usize));
         Self(Arc::new(Pools {
             bodies: pool(part),
@@ -142,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_wait_for_room_and_one_goes_on_without() {
-        let memory = Memory::new(80 * STEP / 3);
+        let memory = Memory::new(40 * STEP);
         let [mut first, mut second, mut third] = [memory.share(), memory.share(), memory.share()];
         assert_eq!(first.resize(6 * STEP).await, Duration::ZERO);
         assert_eq!(second.resize(4 * STEP).await, Duration::ZERO);
@@ -164,7 +164,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_that_needs_more_than_all_is_read_alone() {
-        let memory = Memory::new(80 * STEP / 3);
+        let memory = Memory::new(40 * STEP);
         let small = memory.reader(1).await;
         let mut large = pin!(memory.reader(1 << 30));
         assert!(!is_ready(large.as_mut()).await);

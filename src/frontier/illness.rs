@@ -76,10 +76,15 @@ impl<J: Journal> Frontier<J> {
         if !self.hosts[number].is_retired() {
             return Ok(());
         }
-        let before = self.hosts[number].ill.take();
-        let failures = std::mem::take(&mut self.hosts[number].failures);
+        let host = &mut self.hosts[number];
+        let (ill, failures, due) = (host.ill.take(), std::mem::take(&mut host.failures), host.due);
+        if ill.as_deref().is_some_and(|ill| !ill.is_patient) {
+            // It rested because it failed, and nobody knows whether it still does.
+            host.due = due.min(now + host.delay(&self.politeness));
+        }
         if let Err(error) = self.note_host(number, None, false) {
-            (self.hosts[number].ill, self.hosts[number].failures) = (before, failures);
+            let host = &mut self.hosts[number];
+            (host.ill, host.failures, host.due) = (ill, failures, due);
             return Err(error);
         }
         self.count.retired_hosts -= 1;

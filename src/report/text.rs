@@ -102,15 +102,12 @@ impl Report {
         }
         let retries = format!("after {} retries", thousands(self.pages.retries));
         page.fact("URLs tried in vain, without a response", &thousands(self.urls.failed), &retries);
-        let kinds = self.urls.unreachable.iter().map(|(error, count)| format!("{error} {}", thousands(*count)));
         let hosts = format!("on {} hosts", thousands(self.hosts.unreachable));
-        let kinds: Vec<_> = std::iter::once(hosts).chain(kinds).collect();
         let urls = thousands(self.urls.unreachable.values().sum());
-        page.fact(
-            "URLs of unreachable hosts",
-            &urls,
-            if urls == "0" { String::new() } else { kinds.join(", ") }.as_str(),
-        );
+        page.fact("URLs of unreachable hosts", &urls, if self.urls.unreachable.is_empty() { "" } else { &hosts });
+        for (error, count) in &self.urls.unreachable {
+            page.fact(&format!("  {error}"), &thousands(*count), "");
+        }
         page.fact("URLs still queued", &thousands(self.urls.queued), "");
         page.fact("pages cut at the size limit", &thousands(self.pages.truncated), "");
         if let Some(truth) = &self.simulated {

@@ -78,7 +78,6 @@ fn a_big_page_fits() {
 }
 
 #[test]
-#[ignore = "the bodies in flight have no bound yet"]
 fn sixty_four_big_pages_at_once_fit() {
     big_pages_at_once(64);
 }
