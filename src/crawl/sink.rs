@@ -137,8 +137,8 @@ pub(super) fn record(line: &[u8]) -> Option<PageRecord> {
     serde_json::from_slice(line).ok()
 }
 
-/// What a repair of the journal has to know of a line.
-pub(crate) fn page_line(line: &[u8]) -> Option<PageLine> {
+/// What a [repair](crate::job::repair::look) has to know of a line of `pages.jsonl`; `None` where it is no page record.
+pub fn page_line(line: &[u8]) -> Option<PageLine> {
     let PageRecord { url, depth, referrer, links, .. } = record(line)?;
     Some(PageLine { url, depth, is_seed: referrer.is_none(), admitted: links.admitted })
 }

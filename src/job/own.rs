@@ -1,7 +1,7 @@
 //! Files that are a job's own: regular ones, under their own names. A link that somebody laid there leads nowhere.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Opens a file that is there, to read it from its begin and, unless it is only looked at, to write at its end.
@@ -21,9 +21,10 @@ pub(crate) fn open(path: &Path, is_read_only: bool) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`].
+#[cfg(feature = "crawl")]
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path, true)?.read_to_end(&mut bytes)?;
+    io::Read::read_to_end(&mut open(path, true)?, &mut bytes)?;
     Ok(bytes)
 }
 
