@@ -5,6 +5,7 @@
 //! $ cargo run --no-default-features --example embed     # goes on with the next
 //! ```
 
+mod client;
 mod web;
 
 use std::error::Error;
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use client::Response;
 use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Timestamp};
-use web::Response;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map(PathBuf::from);
@@ -36,7 +37,7 @@ fn crawl(web: SocketAddr, directory: &Path, pages: usize) -> Result<Vec<String>,
     while fetched.len() < pages {
         match frontier.next(now())? {
             Next::Fetch(lease) => {
-                let outcome = match web::get(web, lease.url()) {
+                let outcome = match client::get(web, lease.url()) {
                     Ok(Response { status, location: Some(location), .. }) => {
                         frontier.redirect(&lease, status, &location, now())?
                     }

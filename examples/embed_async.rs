@@ -1,4 +1,4 @@
-//! The same with many tasks: they lease from one durable frontier, and a task that is dropped gives its lease back.
+//! The same with many tasks and reqwest: they lease from one durable frontier, and a task that is dropped gives its lease back.
 //!
 //! ```console
 //! $ cargo run --no-default-features --features crawl --example embed_async
@@ -7,15 +7,15 @@
 mod web;
 
 use std::error::Error;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crawler::crawl::{Clock, SharedFrontier};
-use crawler::frontier::{Failure, Frontier, FrontierOptions, Outcome};
+use crawler::frontier::{Failure, Frontier, FrontierOptions, Lease, Outcome, Trouble};
 use crawler::job::JobJournal;
+use reqwest::header::LOCATION;
+use reqwest::{Client, Response};
 use tokio::task::JoinSet;
-use web::Response;
 
 type Shared = SharedFrontier<JobJournal>;
 
@@ -24,6 +24,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map(PathBuf::from);
     let directory = directory.unwrap_or_else(|| std::env::temp_dir().join("crawler-embed-async"));
     let web = web::serve()?;
+    // Any client will do that follows no redirects: they are the frontier's.
+    let client = Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
+    let client = client.timeout(Duration::from_secs(60)).resolve("web.example", web).build()?;
     let mut options = FrontierOptions::default();
     options.politeness.host_delay = Duration::from_millis(20); // It is our own host.
     let clock = Clock::start();
@@ -33,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let frontier = Shared::new(frontier, clock);
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
-        tasks.spawn(work(frontier.clone(), web));
+        tasks.spawn(work(frontier.clone(), client.clone()));
     }
     while let Some(ended) = tasks.join_next().await {
         ended??;
@@ -45,24 +48,37 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Fetches until nothing is left. One host gives one task at a time something to do; a thousand hosts, all of them.
-async fn work(frontier: Shared, web: SocketAddr) -> std::io::Result<()> {
+async fn work(frontier: Shared, client: Client) -> std::io::Result<()> {
     while let Some(lease) = frontier.lease().await? {
-        let url = lease.url().to_owned();
-        // Any client will do; this one blocks.
-        let response = tokio::task::spawn_blocking(move || web::get(web, &url)).await?;
-        let now = frontier.clock().now();
-        let outcome = match response {
-            Ok(Response { status, location: Some(location), .. }) => {
-                frontier.with(|all| all.redirect(&lease, status, &location, now))?
+        let outcome = if let Some(trouble) = lease.trouble() {
+            eprintln!("{}: {trouble}", lease.url());
+            Outcome::GivenUp
+        } else {
+            match client.get(lease.url()).send().await {
+                Ok(response) => read(&frontier, &lease, response).await?,
+                Err(error) if error.is_timeout() => Outcome::Failed(Failure::Timeout.into()),
+                Err(error) => Outcome::Failed(Trouble::new(Failure::Connect, &error.to_string())),
             }
-            Ok(Response { status, body, .. }) => {
-                frontier.with(|all| all.links(&lease, web::hrefs(&body), now))?;
-                Outcome::response(&lease, status, body.as_bytes())
-            }
-            Err(_) => Outcome::Failed(Failure::Connect.into()),
         };
         lease.complete(Vec::new(), outcome)?;
+        let now = frontier.clock().now();
         frontier.with(|all| all.flush(now))?;
     }
     Ok(())
+}
+
+/// Queues what a response leads to, and says what to complete its lease with.
+async fn read(frontier: &Shared, lease: &Lease, response: Response) -> std::io::Result<Outcome> {
+    let (status, now) = (response.status().as_u16(), frontier.clock().now());
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    if let Some(location) = location.filter(|_| (300..400).contains(&status)) {
+        return frontier.with(|all| all.redirect(lease, status, &location, now));
+    }
+    match response.text().await {
+        Ok(body) => {
+            frontier.with(|all| all.links(lease, web::hrefs(&body), now))?;
+            Ok(Outcome::response(lease, status, body.as_bytes()))
+        }
+        Err(error) => Ok(Outcome::Failed(Trouble::new(Failure::Incomplete, &error.to_string()))),
+    }
 }

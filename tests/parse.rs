@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::thread;
 
 use crawler::crawl::{EncodingSource, Link, LinkKind, Page, ParseOptions, Reading, is_html, parse};
+use proptest::prelude::*;
+use scraper::{Html, Selector};
 
 fn page(html: impl AsRef<[u8]>) -> Page {
     parse(html.as_ref(), Some("text/html; charset=utf-8"), &ParseOptions::default())
@@ -380,4 +382,96 @@ fn a_million_links_are_cut_and_counted() {
     let page = on_a_small_stack(html);
     assert_eq!((page.links.len(), page.links_over_limit), (10_000, 490_000));
     assert_eq!((page.links[9_999].href.as_str(), page.reading), ("/9999", Reading::Document));
+}
+
+/// What a tag soup may consist of; each piece is of the page's language, and many of them together are not.
+fn soup() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "<a href=/1>",
+        "<a href='/2?a&amp;b'>",
+        "<A HREF=\"/3\" class=x>",
+        "<a  href = /4 >",
+        "<area href=/5>",
+        "<a name=n>",
+        "</a>",
+        "<p>",
+        "</p>",
+        "<b>",
+        "</b>",
+        "<table>",
+        "<tr>",
+        "<td>",
+        "</table>",
+        "<ul><li>",
+        "</ul>",
+        "<div",
+        ">",
+        "<br/>",
+        "text",
+        " & ",
+        "&lt;a href=/no&gt;",
+        "<!-- <a href=/no> -->",
+        "<!-->",
+        "<!--",
+        "-->",
+        "<script>'<a href=/no>'</script>",
+        "<style>",
+        "</style>",
+        "<textarea>",
+        "</textarea>",
+        "<select>",
+        "<option>",
+        "</select>",
+        "<title>t</title>",
+        "<h1>",
+        "</h2>",
+        "<body>",
+        "<html>",
+        "</html>",
+        "<head>",
+        "'",
+        "\"",
+        "=",
+        "/",
+        "<",
+        "</",
+        "<a href=/6/",
+        "<a href=/7 href=/no>",
+        "<![CDATA[x]]>",
+        "<iframe src=/frame>",
+        "</iframe>",
+        "<button>",
+        "</button>",
+        "<form>",
+        "<center>",
+        "<i>",
+        "</i>",
+        "<nobr>",
+        "<hr>",
+        "<img src=/no>",
+    ]);
+    prop::collection::vec(pieces, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// As a tree of the whole document has them, read by another door to the same parser.
+    #[test]
+    fn links_are_those_of_the_tree(html in soup()) {
+        let tree = Html::parse_document(&html);
+        let anchors = Selector::parse("a, area").unwrap();
+        let mut expected: Vec<String> = Vec::new();
+        for href in tree.select(&anchors).filter_map(|anchor| anchor.attr("href")) {
+            if !expected.iter().any(|seen| seen == href) {
+                expected.push(href.to_owned());
+            }
+        }
+        expected.sort();
+        let page = page(&html);
+        let anchors = page.links.iter().filter(|link| link.kind == LinkKind::Anchor);
+        let mut ours: Vec<_> = anchors.map(|link| link.href.clone()).collect();
+        ours.sort();
+        prop_assert_eq!(ours, expected, "{}", html);
+    }
 }

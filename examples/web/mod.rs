@@ -1,17 +1,11 @@
-//! A web of forty pages, served on loopback by a thread, and the least of all clients for it.
+//! A web of forty pages, served on loopback by a thread.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-/// Its only host. The client asks nobody where that is.
+/// Its only host. A client asks nobody where that is.
 pub(crate) const SEED: &str = "http://web.example/";
-
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) location: Option<String>,
-    pub(crate) body: String,
-}
 
 /// Serves the web, and says where.
 pub(crate) fn serve() -> io::Result<SocketAddr> {
@@ -37,19 +31,6 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
         _ => ("404 Not Found", String::new()),
     };
     write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
-}
-
-/// Asks for a page, and follows no redirect.
-pub(crate) fn get(web: SocketAddr, url: &str) -> io::Result<Response> {
-    let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap_or((url, ""));
-    let mut stream = TcpStream::connect(web)?;
-    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    let (head, body) = text.split_once("\r\n\r\n").ok_or(io::ErrorKind::InvalidData)?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
-    let location = head.lines().find_map(|line| line.strip_prefix("Location: ")).map(str::to_owned);
-    Ok(Response { status, location, body: body.to_owned() })
 }
 
 /// The links of a page, as they are written.
