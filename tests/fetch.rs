@@ -207,7 +207,7 @@ async fn headers_in_latin_1_are_read() {
     assert!(page.raw, "an unknown coding is no page");
 }
 
-/// HOSTILE.md H3, H7 to H10: what a head may be.
+/// What a head may be.
 #[tokio::test]
 async fn odd_heads_pass_and_broken_ones_fail() {
     let passes = [
@@ -250,7 +250,7 @@ async fn odd_heads_pass_and_broken_ones_fail() {
     }
 }
 
-/// HOSTILE.md H8, H9, H12: what came before the connection broke is kept.
+/// What came before the connection broke is kept.
 #[tokio::test]
 async fn a_broken_body_is_kept_so_far() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n";
@@ -305,7 +305,7 @@ async fn no_answer_is_told_from_no_connection() {
     assert!(error.message.contains("refused"), "{error}");
 }
 
-/// HOSTILE.md H5: the body is not taken beyond the cap, and the server notices.
+/// The body is not taken beyond the cap, and the server notices.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_body_of_100_mb_is_cut() {
     let (sent, said) = std::sync::mpsc::channel();
@@ -327,7 +327,7 @@ async fn a_body_of_100_mb_is_cut() {
     assert!(exact.fetch(&with(|options| options.max_body_bytes = 999)).await.unwrap().truncated);
 }
 
-/// HOSTILE.md H4, H7: each clock frees the slot.
+/// Each clock frees the slot.
 #[tokio::test]
 async fn each_clock_runs_out() {
     let silent = Site::new(|mut visit, _| {
@@ -396,7 +396,6 @@ async fn connecting_has_a_clock_of_its_own() {
     assert!(begun.elapsed() >= 50 * MS && begun.elapsed() < SOON);
 }
 
-/// HOSTILE.md H13.
 #[tokio::test]
 async fn tls_with_a_plain_port_fails() {
     for words in ["HTTP/1.1 400 Bad Request\r\n\r\n", ""] {
@@ -426,7 +425,6 @@ fn the_environment_is_not_needed() {
     assert!(output.status.success() && told.contains("3 passed"), "{told}");
 }
 
-/// HOSTILE.md H13.
 #[tokio::test]
 async fn a_certificate_is_verified() {
     // Made for this test: nobody else knows who issued it.
@@ -567,7 +565,6 @@ async fn a_body_that_is_no_page_is_not_waited_for() {
     assert_eq!(kept.connections(), 1);
 }
 
-/// HOSTILE.md H6.
 #[tokio::test]
 async fn codings_are_undone_within_the_caps() {
     let gzip = |bytes: &[u8]| {
@@ -601,7 +598,7 @@ async fn codings_are_undone_within_the_caps() {
     assert!(empty.incomplete.is_none());
 }
 
-/// HOSTILE.md D1, D3, D5: private addresses are not even dialed.
+/// Private addresses are not even dialed.
 #[tokio::test]
 async fn private_addresses_are_refused() {
     let site = Site::saying(ok("", b"secret"));
@@ -687,7 +684,7 @@ async fn all_names_can_lead_to_one_address() {
     assert_eq!(fetcher.fetch(&site.url()).await.unwrap_err().failure, Failure::Address, "literals stay guarded");
 }
 
-/// And no cookie is sent back on it (HOSTILE.md H18).
+/// And no cookie is sent back on it.
 #[tokio::test]
 async fn a_connection_is_used_again() {
     let site = Site::new(|mut visit, number| {
@@ -707,7 +704,7 @@ async fn a_connection_is_used_again() {
     assert_eq!(site.connections(), 1);
 }
 
-/// HOSTILE.md H12: a kept connection that the server closes under the next request is replaced once, unnoticed.
+/// A kept connection that the server closes under the next request is replaced once, unnoticed.
 #[tokio::test]
 async fn a_stale_connection_is_replaced_once() {
     let site = Site::new(|mut visit, number| {
@@ -736,7 +733,7 @@ async fn a_stale_connection_is_replaced_once() {
     assert_eq!(site.connections(), 2, "a fresh connection is not replaced");
 }
 
-/// HOSTILE.md H11: what a server says unasked is no answer to the next request.
+/// What a server says unasked is no answer to the next request.
 #[tokio::test]
 async fn surplus_bytes_are_not_an_answer() {
     for surplus in [ok("", b"evil"), b"litter".to_vec()] {

@@ -5,10 +5,10 @@ use std::hash::{BuildHasher, RandomState};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 /// The number of the way from a key's text to its fingerprint: 1 is XXH3, 64 bits, seeded, over the text's bytes. It is
-/// written wherever fingerprints are; a way, once released, never changes, and an unknown one is refused (D1).
+/// written wherever fingerprints are; a way, once released, never changes, and an unknown one is refused.
 pub const FINGERPRINT_STRATEGY: u32 = 1;
 
-/// 64 stable, keyed bits that stand for a URL's key, on disk and between machines (D1).
+/// 64 stable, keyed bits that stand for a URL's key, on disk and between machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u64);
 

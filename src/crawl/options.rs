@@ -90,7 +90,7 @@ pub struct FetchOptions {
     pub first_contact_timeout: Duration,
     /// Between two pieces of a body.
     pub idle_timeout: Duration,
-    /// Bytes of a body a second, on the wire, on the average; a slower one is given up (HOSTILE.md H4).
+    /// Bytes of a body a second, on the wire, on the average; a slower one is given up.
     pub min_bytes_per_second: u32,
     /// How long a body may be slower than that.
     pub rate_grace: Duration,
@@ -98,7 +98,7 @@ pub struct FetchOptions {
     pub total_timeout: Duration,
     /// Bytes of a body that are taken, on the wire and decoded; the rest is cut and the record says so.
     pub max_body_bytes: usize,
-    /// Connect to private, loopback and link-local addresses too (D16).
+    /// Connect to private, loopback and link-local addresses too.
     pub allow_private_addresses: bool,
     /// Every name resolves to this address, whatever the port: the simulated web. Implies nothing else.
     pub resolve_all_to: Option<SocketAddr>,

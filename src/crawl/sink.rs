@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::PageRecord;
 use crate::job::repair::Line as PageLine;
 
-/// Records on their way to the writer at once; beyond it, workers wait (D18: back-pressure, never loss).
+/// Records on their way to the writer at once; beyond it, workers wait (back-pressure, never loss).
 const IN_FLIGHT: usize = 1024;
 /// Bytes after which a writer that is never done with what there is flushes and tells.
 const TELL: u64 = 1 << 20;

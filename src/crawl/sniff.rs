@@ -50,7 +50,7 @@ const BINARY: [&[u8]; 24] = [
     b"\0asm",
 ];
 
-/// Whether a body is to be parsed as HTML (HOSTILE.md H16): the header says HTML or XHTML, or it says nothing useful and the
+/// Whether a body is to be parsed as HTML: the header says HTML or XHTML, or it says nothing useful and the
 /// bytes begin as HTML does; and they do not begin as an image, archive or program.
 pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     if BINARY.iter().any(|signature| body.starts_with(signature)) {

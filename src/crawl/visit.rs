@@ -71,7 +71,7 @@ impl Visit {
         visit
     }
 
-    /// A redirect is a page with one link (D12). One to the page's own key is followed without asking the seen test,
+    /// A redirect is a page with one link. One to the page's own key is followed without asking the seen test,
     /// which would take the page for its own duplicate.
     fn redirect(&mut self, lease: &Lease, gate: &Gate, base: &BaseUrl, location: &str) {
         let is_robots = lease.kind() == LeaseKind::Robots;
@@ -139,7 +139,7 @@ impl Visit {
     }
 }
 
-/// What is taken from a page: a synchronous step, from bytes to owned links (D13).
+/// What is taken from a page: a synchronous step, from bytes to owned links.
 struct Reading {
     /// What the page is in, and where that was found.
     encoding: (&'static str, EncodingSource),

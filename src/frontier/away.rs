@@ -1,4 +1,4 @@
-//! Hosts that are idle need no place in memory (D14): they leave once a journal's owner has them safe, and come back with
+//! Hosts that are idle need no place in memory: they leave once a journal's owner has them safe, and come back with
 //! their clock, their failures and their robots.txt.
 //!
 //! A host leaves as the bytes that a slice has it as, its *image*, and only while it is exactly that: idle, with

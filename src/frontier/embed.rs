@@ -45,7 +45,7 @@ impl<J: Journal> Frontier<J> {
         Ok(queued)
     }
 
-    /// What to complete a lease with whose response redirects: no client should follow by itself (D12). Another spelling of
+    /// What to complete a lease with whose response redirects: no client should follow by itself. Another spelling of
     /// the page's own key is asked for next, and so is a robots.txt that is elsewhere; any other target is queued like a
     /// link, and waits for its own host.
     ///

@@ -1,4 +1,4 @@
-//! "Why was this URL not fetched?" (D15): each station of its life is asked again, and none remembers that it was.
+//! "Why was this URL not fetched?": each station of its life is asked again, and none remembers that it was.
 
 use std::io;
 

@@ -7,7 +7,7 @@ use super::{Entry, Limit, Position, Receipt, Refusal, Settled, Timestamp, Troubl
 use crate::address::Fingerprint;
 use crate::seen::Sighting;
 
-/// All that is known of one URL: why it was not fetched, if it was not (D15). Displayed as the [verdict](Self::verdict), a line,
+/// All that is known of one URL: why it was not fetched, if it was not. Displayed as the [verdict](Self::verdict), a line,
 /// and what stands behind it, indented.
 ///
 /// [`Frontier::explain`](super::Frontier::explain) makes it of a frontier in use, which knows neither

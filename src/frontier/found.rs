@@ -9,7 +9,7 @@ pub enum Via {
     Seed,
     /// A page links to it.
     Link,
-    /// A response points to it (D12).
+    /// A response points to it.
     Redirect,
 }
 

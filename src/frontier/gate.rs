@@ -7,7 +7,7 @@ use super::{
 use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::seen::{SeenOptions, SeenSet, Sighting};
 
-/// Scope, then traps, then seen (D7): the verdict on one URL, and the proof. `Sync`; shared by all workers.
+/// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
 ///
 /// Every URL found is counted once, as admitted or as refused for one reason: [`found`](Self::found) is
 /// [`admitted`](Self::admitted) and all [`refusals`](Self::refusals) together, at any time that nobody is at the gate.
@@ -185,7 +185,7 @@ impl Gate {
         self.admitted.load(Ordering::Relaxed)
     }
 
-    /// Everything but the seen test, which alone remembers (D7).
+    /// Everything but the seen test, which alone remembers.
     fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;

@@ -18,7 +18,7 @@ impl Position {
     }
 }
 
-/// The append-only record of a crawl (D10): queues hold positions in it, never texts.
+/// The append-only record of a crawl: queues hold positions in it, never texts.
 pub trait Journal {
     /// Appends an admission and says where it stands.
     ///

@@ -104,7 +104,7 @@ pub struct ScopeOptions {
     pub max_depth: Option<u32>,
 }
 
-/// Bounds that only a site without end reaches (HOSTILE.md C6).
+/// Bounds that only a site without end reaches.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrapLimits {

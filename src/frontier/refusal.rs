@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::address::AddressError;
 
-/// Why a URL was found and not fetched (D15).
+/// Why a URL was found and not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {

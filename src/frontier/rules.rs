@@ -7,7 +7,7 @@ use super::host::{Host, RobotsFile, Rules};
 use super::robots::Robots;
 use super::{Frontier, Journal, Position};
 
-/// Hosts whose robots rules stand in memory though the journal has them too, so that they may go (D14).
+/// Hosts whose robots rules stand in memory though the journal has them too, so that they may go.
 ///
 /// The hand of a clock (Corbató 1968): rules that lent a page since it last passed stay for another round, others are dropped.
 /// That is nearly the order of last use, at four bytes a host and no work when they are used.

@@ -34,7 +34,7 @@ const MAX_BYTES: u64 = 4096;
 pub struct Manifest {
     /// Tells this job from all others; random, in hexadecimal on disk.
     pub id: u64,
-    /// Keys the job's fingerprints (D1); random, in hexadecimal on disk.
+    /// Keys the job's fingerprints; random, in hexadecimal on disk.
     pub fingerprint_key: FingerprintKey,
     /// How a URL's key becomes a fingerprint: [`FINGERPRINT_STRATEGY`] of the version that created it.
     pub fingerprint_strategy: u32,

@@ -5,7 +5,7 @@ const COLUMNS: usize = 100;
 /// Columns of a table's first cell, and of the name of a fact, at most.
 const NAME: usize = 40;
 
-/// A page of text: headings, facts, tables. Only printable ASCII comes out, since some names are the web's (D16).
+/// A page of text: headings, facts, tables. Only printable ASCII comes out, since some names are the web's.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
 

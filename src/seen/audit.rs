@@ -5,7 +5,7 @@ use super::sizing::share;
 use super::window::{Subset, Window};
 use crate::address::Fingerprint;
 
-/// The filter's true errors, counted over a small sample of fingerprint space (D6).
+/// The filter's true errors, counted over a small sample of fingerprint space.
 ///
 /// Every URL whose fingerprint falls into the sample is also kept exactly. Where the filter says `Seen` and the exact set has never heard of
 /// it, that is a URL lost. The sample is chosen by the fingerprint's last bits, which drive no probe of their own.

@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 use super::sizing::to_u64;
 use super::{Layout, OnFull, SeenOptions, Sizing};
 
-/// What each layer of a shard is, or will be when the one before is full (D5): the same for all shards of a set.
+/// What each layer of a shard is, or will be when the one before is full: the same for all shards of a set.
 ///
 /// Three layers make a decade, so the bits allocated before they are needed stay within a factor of 2.2; where the capacity is not
 /// known, and to grow is the usual thing, two: more would divide the rate further, and take another line of memory each for a test.

@@ -1,4 +1,4 @@
-//! How a fingerprint's 64 bits are spent, and nowhere else (D3).
+//! How a fingerprint's 64 bits are spent, and nowhere else.
 //!
 //! The leading bits choose the shard, the ones after them the place inside the shard's memory. Inside a shard, or a line, those
 //! bits are constant, so they must not choose the probes as well: these come from all 64 bits, mixed again.

@@ -50,7 +50,7 @@
 //!
 //! # Hosts that left memory
 //!
-//! A host that has nothing queued or lent may leave memory (D14): its image, as it stands in its slice, goes to a run. Hosts in a
+//! A host that has nothing queued or lent may leave memory: its image, as it stands in its slice, goes to a run. Hosts in a
 //! run are in the order of XXH3-64 of their keys, seeded with the job's id, those of one hash in one frame. A run takes in the
 //! newest ones before it that have no more than twice its hosts, and of a host that several have the newest image holds; so there
 //! are as many as the logarithm of the hosts says.
