@@ -86,7 +86,7 @@ impl Frontier<JobJournal> {
     /// journal.
     ///
     /// The fingerprint key is the job's: leave it out of the options. What was found is in
-    /// [`opening`](JobJournal::opening).
+    /// [`opening`](JobJournal::opening). What was given up with its host waits for [`ask_again`](Self::ask_again).
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
