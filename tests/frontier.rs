@@ -668,3 +668,18 @@ fn a_crawl_of_ten_hours_takes_no_time() {
     let (_, seen) = Web::of([("/", &*links.join(" "))]).crawl(&plain(), &["/"]);
     assert_eq!(seen.last().unwrap().0, 36_000);
 }
+
+#[test]
+fn hosts_that_fail_are_counted_while_they_do() {
+    let mut frontier = Frontier::new(&plain()).unwrap();
+    frontier.seed("https://a.example/", secs(0)).unwrap();
+    let failing = |frontier: &Frontier| (frontier.statistics().failing_hosts, frontier.statistics().retired_hosts);
+    let page = lease(&mut frontier, secs(0));
+    assert_eq!(failing(&frontier), (0, 0));
+    frontier.complete(page, Outcome::Failed(Failure::Connect.into()), secs(0)).unwrap();
+    assert_eq!(failing(&frontier), (1, 0));
+    let page = lease(&mut frontier, secs(10));
+    assert_eq!(failing(&frontier), (1, 0), "while it is asked again");
+    frontier.complete(page, Outcome::Failed(Failure::Address.into()), secs(10)).unwrap();
+    assert_eq!(failing(&frontier), (0, 1));
+}

@@ -116,15 +116,17 @@ struct Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Progress { pages, queued, scheduled, unreachable, in_flight, hosts, errors, duplicates, elapsed } =
+        let Progress { pages, queued, scheduled, unreachable, in_flight, hosts, failing, errors, duplicates, elapsed } =
             self.progress;
+        // Why nothing happens, where nothing does.
+        let failing = if failing > 0 { format!(" ({failing} failing)") } else { String::new() };
         let queued = queued + scheduled;
         let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);
         let per_second = self.per_second;
         write!(
             f,
-            "{minutes}:{seconds:02} {pages} pages, {per_second:.1}/s, {queued} queued, {in_flight} in flight, {hosts} hosts, \
-             {errors} errors, {duplicates} duplicates"
+            "{minutes}:{seconds:02} {pages} pages, {per_second:.1}/s, {queued} queued, {in_flight} in flight, \
+             {hosts} hosts{failing}, {errors} errors, {duplicates} duplicates"
         )?;
         if unreachable > 0 { write!(f, ", {unreachable} unreachable") } else { Ok(()) }
     }

@@ -56,6 +56,8 @@ pub struct Progress {
     pub in_flight: u64,
     /// Hosts with URLs queued.
     pub hosts: u64,
+    /// Of these, those that fail and are tried again.
+    pub failing: u64,
     /// Records without a whole response.
     pub errors: u64,
     /// Links seen before.

@@ -82,6 +82,7 @@ impl<J: Journal> Crew<J> {
             unreachable: frontier.unreachable,
             in_flight: frontier.leased,
             hosts: frontier.active_hosts,
+            failing: frontier.failing_hosts,
             errors,
             duplicates: self.frontier.gate().refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),

@@ -32,6 +32,11 @@ pub(super) enum Patience {
 }
 
 impl Struggle {
+    /// Hosts with URLs queued that fail.
+    pub(super) fn failing(&self) -> usize {
+        self.struggling + self.hopeless
+    }
+
     fn count(&mut self, prospect: Prospect) -> Option<&mut usize> {
         match prospect {
             Prospect::Good => None,
@@ -135,7 +140,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Whether hosts that fail are waited for: no others have URLs queued. Retires them once that is over, or could bring nothing.
     pub(super) fn mind_patience(&mut self, now: Timestamp) -> io::Result<Patience> {
-        let failing = self.struggle.struggling + self.struggle.hopeless;
+        let failing = self.struggle.failing();
         let leased = usize::try_from(self.count.leased).unwrap_or(usize::MAX);
         if failing == 0 || failing < self.active_hosts() + leased || self.schedule.len() > 0 {
             self.struggle.since = None;

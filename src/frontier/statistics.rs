@@ -27,6 +27,8 @@ pub struct FrontierStatistics {
     pub hosts_in_memory: u64,
     /// Hosts with URLs queued, resting or due.
     pub active_hosts: u64,
+    /// Of these, those that fail and are tried again.
+    pub failing_hosts: u64,
     /// Hosts that are not asked again in this run.
     pub retired_hosts: u64,
     /// URLs that were [given up](super::Next::GiveUp), and wait to be [asked for again](Frontier::ask_again).
@@ -73,6 +75,7 @@ impl<J: Journal> Frontier<J> {
             hosts: self.hosts.len() as u64 + self.away.hosts,
             hosts_in_memory: self.hosts.len() as u64,
             active_hosts: self.active_hosts() as u64,
+            failing_hosts: self.struggle.failing() as u64,
             retired_hosts: self.count.retired_hosts,
             unreachable: self.schedule.parked(),
             memory: (hosts + queues + journal) as u64,
