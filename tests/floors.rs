@@ -24,16 +24,25 @@ const DOORS: &[(&str, &[&str])] = &[
     // The simulated web compresses what the crawl decompresses.
     ("flate2", &["src/crawl/decode.rs", "src/simulate/gzip.rs"]),
     // `catch_unwind`.
-    ("futures_util", &["src/crawl/worker.rs"]),
+    ("futures_util", &["src/crawl/recall.rs", "src/crawl/worker.rs"]),
     ("hashbrown", &["src/frontier/hosts.rs"]),
     ("hdrhistogram", &["src/crawl/latency.rs"]),
     // Its `ns!` selects attributes while links are gathered.
     ("html5ever", &["src/crawl/document.rs"]),
     ("http_body_util", &["src/crawl/client.rs", "src/simulate/server.rs"]),
     // The client; what is asked and answered, and which errors there are; the server.
-    ("hyper", &["src/crawl/client.rs", "src/crawl/fetch.rs", "src/crawl/fetch_error.rs", "src/simulate/server.rs"]),
+    (
+        "hyper",
+        &[
+            "src/crawl/client.rs",
+            "src/crawl/fetch.rs",
+            "src/crawl/fetch_error.rs",
+            "src/crawl/recall.rs",
+            "src/simulate/server.rs",
+        ],
+    ),
     ("hyper_rustls", &["src/crawl/client.rs"]),
-    ("hyper_util", &["src/crawl/client.rs", "src/simulate/server.rs"]),
+    ("hyper_util", &["src/crawl/client.rs", "src/crawl/recall.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/fetch.rs", "src/crawl/response.rs"]),

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use tower_service::Service;
 
+use super::recall::{Recall, Recallable};
+
 tokio::task_local! {
     static DIAL: Arc<Dial>;
 }
@@ -15,12 +17,14 @@ pub(super) struct Dial {
     asked: Instant,
     begun: OnceLock<()>,
     connected: OnceLock<Instant>,
+    /// What closes the connection that is made for it.
+    recall: Option<Arc<Recall>>,
 }
 
 impl Dial {
-    /// For a request that is asked for now.
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { asked: Instant::now(), begun: OnceLock::new(), connected: OnceLock::new() })
+    /// For a request that is asked for now. A connection that is made for it can be closed by `recall`.
+    pub(super) fn new(recall: Option<Arc<Recall>>) -> Arc<Self> {
+        Arc::new(Self { asked: Instant::now(), begun: OnceLock::new(), connected: OnceLock::new(), recall })
     }
 
     /// When the request was sent: at once on a connection that stood already, else when the new one did; `None` until then.
@@ -56,9 +60,9 @@ where
     S: Service<R>,
     S::Future: Send + 'static,
 {
-    type Response = S::Response;
+    type Response = Recallable<S::Response>;
     type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.connector.poll_ready(context)
@@ -72,10 +76,11 @@ where
         let connecting = self.connector.call(request);
         Box::pin(async move {
             let connection = connecting.await?;
-            if let Some(dial) = dial {
+            let recall = dial.and_then(|dial| {
                 dial.connected.get_or_init(Instant::now);
-            }
-            Ok(connection)
+                dial.recall.clone()
+            });
+            Ok(Recallable::new(connection, recall))
         })
     }
 }

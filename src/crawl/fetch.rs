@@ -105,15 +105,18 @@ impl Fetcher {
         // Before any clock runs: who waits for a turn to look a name up has no fault of the host's.
         self.client.expect(url.host(), ask.is_first_contact).await;
         let total = Clock { name: "total", length: self.options.total_timeout, from: Instant::now() };
-        let mut dial = Dial::new();
+        // Held until the body is read: until then, the connection is in use.
+        let kept = self.keeper.place(url.origin());
+        let recall = || kept.as_ref().map(|kept| Arc::clone(&kept.recall));
+        let mut dial = Dial::new(recall());
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Clock { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
-        let mut head = self.head(&url, ask.changed, &dial, contact).await;
+        let mut head = self.head(&url, ask.changed, kept.is_some(), &dial, contact).await;
         if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Incomplete) {
             // The server closed a kept connection just as it was used again: RFC 9110 section 9.2.2 lets the request be
             // repeated, and it is, once.
-            dial = Dial::new();
-            head = self.head(&url, ask.changed, &dial, contact).await;
+            dial = Dial::new(recall());
+            head = self.head(&url, ask.changed, kept.is_some(), &dial, contact).await;
         }
         let sent_at = dial.sent_at();
         let head = head.map_err(|error| FetchError { sent_at, ..error })?;
@@ -128,6 +131,7 @@ impl Fetcher {
         &self,
         url: &CanonicalUrl,
         changed: Option<&Validators>,
+        is_kept: bool,
         dial: &Arc<Dial>,
         total: Clock,
     ) -> Result<Head, FetchError> {
@@ -141,7 +145,7 @@ impl Fetcher {
                 }
             }
         }
-        if !self.keeper.keeps(url.origin(), Instant::now()) {
+        if !is_kept {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let mut head = pin!(dial::watched(dial, self.client.get(uri, headers)));

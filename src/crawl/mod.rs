@@ -33,6 +33,7 @@ mod parse;
 mod places;
 mod politeness;
 mod prescan;
+mod recall;
 mod record;
 mod resolve;
 mod response;
