@@ -252,7 +252,7 @@ fn robots_txt_is_fetched_again_when_it_is_stale_and_each_time_serves_a_page() {
 fn ten_thousand_disallowed_urls_do_not_stop_the_other_hosts() {
     let mut options = FrontierOptions::default();
     options.scope.kind = ScopeKind::Any;
-    options.seen.capacity = 10_000;
+    (options.seen.capacity, options.seen.false_positive_rate) = (10_000, 1e-9);
     let mut frontier = Frontier::new(&options).unwrap();
     for number in 0..10_000 {
         frontier.seed(&format!("https://a.example/{number}"), secs(0)).unwrap();
