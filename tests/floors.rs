@@ -15,37 +15,37 @@ const FLOORS: [&str; 8] = ["address", "seen", "frontier", "job", "crawl", "repor
 const DOORS: &[(&str, &[&str])] = &[
     // In-memory tables are everywhere.
     ("ahash", &["src/"]),
-    ("brotli", &["src/crawl/decode.rs"]),
-    ("chardetng", &["src/crawl/charset.rs"]),
+    ("brotli", &["src/crawl/http/decode.rs"]),
+    ("chardetng", &["src/crawl/html/charset.rs"]),
     ("clap", &["src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
-    ("encoding_rs", &["src/crawl/charset.rs"]),
+    ("encoding_rs", &["src/crawl/html/charset.rs"]),
     ("fearless_simd", &["src/seen/lanes.rs"]),
     // The simulated web compresses what the crawl decompresses.
-    ("flate2", &["src/crawl/decode.rs", "src/simulate/gzip.rs"]),
+    ("flate2", &["src/crawl/http/decode.rs", "src/simulate/gzip.rs"]),
     // `catch_unwind`.
-    ("futures_util", &["src/crawl/recall.rs", "src/crawl/worker.rs"]),
+    ("futures_util", &["src/crawl/http/recall.rs", "src/crawl/worker.rs"]),
     ("hashbrown", &["src/frontier/hosts.rs"]),
-    ("hdrhistogram", &["src/crawl/latency.rs"]),
+    ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
     // Its `ns!` selects attributes while links are gathered.
-    ("html5ever", &["src/crawl/document.rs"]),
-    ("http_body_util", &["src/crawl/client.rs", "src/simulate/server.rs"]),
+    ("html5ever", &["src/crawl/html/document.rs"]),
+    ("http_body_util", &["src/crawl/http/client.rs", "src/simulate/server.rs"]),
     // The client; what is asked and answered, and which errors there are; the server.
     (
         "hyper",
         &[
-            "src/crawl/client.rs",
-            "src/crawl/fetch.rs",
-            "src/crawl/fetch_error.rs",
-            "src/crawl/recall.rs",
+            "src/crawl/http/client.rs",
+            "src/crawl/http/fetch.rs",
+            "src/crawl/http/fetch_error.rs",
+            "src/crawl/http/recall.rs",
             "src/simulate/server.rs",
         ],
     ),
-    ("hyper_rustls", &["src/crawl/client.rs"]),
-    ("hyper_util", &["src/crawl/client.rs", "src/crawl/recall.rs", "src/simulate/server.rs"]),
+    ("hyper_rustls", &["src/crawl/http/client.rs"]),
+    ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/recall.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
-    ("jiff", &["src/crawl/fetch.rs", "src/crawl/response.rs"]),
+    ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/digests.rs"]),
     ("prefetch_index", &["src/seen/window.rs"]),
     ("psl", &["src/frontier/scope.rs"]),
@@ -53,9 +53,12 @@ const DOORS: &[(&str, &[&str])] = &[
     ("regex", &["src/frontier/pattern.rs", "src/frontier/scope.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors; the number of open files; a signal.
-    ("rustix", &["src/crawl/disk.rs", "src/crawl/local.rs", "src/crawl/places.rs", "src/cli/signals.rs"]),
-    ("rustls", &["src/crawl/tls.rs"]),
-    ("rustls_platform_verifier", &["src/crawl/tls.rs"]),
+    (
+        "rustix",
+        &["src/crawl/bounds/disk.rs", "src/crawl/http/shortage.rs", "src/crawl/bounds/places.rs", "src/cli/signals.rs"],
+    ),
+    ("rustls", &["src/crawl/http/tls.rs"]),
+    ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Parsed in one, walked in the other.
     // Derives, and what they need.
     ("serde", &["src/"]),
@@ -64,9 +67,9 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "serde_json",
         &[
-            "src/crawl/carried.rs",
-            "src/crawl/sink.rs",
-            "src/crawl/skipped.rs",
+            "src/crawl/numbers/carried.rs",
+            "src/crawl/records/sink.rs",
+            "src/crawl/records/skipped.rs",
             "src/report/file.rs",
             "src/cli/explain.rs",
             "src/cli/seen/compare/mod.rs",
@@ -79,20 +82,20 @@ const DOORS: &[(&str, &[&str])] = &[
     // The runtime is all around what runs on it.
     ("tokio", &["src/crawl/", "src/simulate/server.rs", "src/cli/"]),
     ("toml", &["src/cli/toml_file.rs"]),
-    ("tower_service", &["src/crawl/client.rs", "src/crawl/dial.rs"]),
+    ("tower_service", &["src/crawl/http/client.rs", "src/crawl/http/dial.rs"]),
     ("tracing", &["src/crawl/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/output.rs"]),
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints are one matter, checksums another.
     ("xxhash_rust", &["src/address/fingerprint.rs"]),
-    ("zstd", &["src/crawl/decode.rs"]),
+    ("zstd", &["src/crawl/http/decode.rs"]),
 ];
 
 /// Lines in a file. Beyond it, it is about more than one noun.
 const MAX_LINES: usize = 400;
 
 /// Files that are to be split yet.
-const LONGER: [&str; 2] = ["src/cli/table.rs", "src/crawl/decode.rs"];
+const LONGER: [&str; 2] = ["src/cli/table.rs", "src/crawl/http/decode.rs"];
 
 /// Modules that would be about nothing in particular.
 const DRAWERS: [&str; 8] = ["common", "helper", "helpers", "manager", "misc", "types", "util", "utils"];

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep_until;
 
-use super::FinishReason;
-use super::room::Room;
+use super::bounds::Room;
+use super::finish::FinishReason;
 use super::worker::{Ended, Worker};
 use crate::frontier::Journal;
 

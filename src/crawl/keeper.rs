@@ -7,12 +7,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::carried::Carried;
-use super::disk::free_space;
-use super::output::Output;
-use super::sink::Written;
+use super::bounds::free_space;
+use super::finish::FinishReason;
+use super::numbers::Carried;
+use super::options::JobOptions;
+use super::records::{Output, Written};
 use super::worker::Crew;
-use super::{FinishReason, JobOptions};
 use crate::frontier::Counts;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal};
 use crate::job::{Job, Lock};

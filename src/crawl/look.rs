@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::carried::Carried;
-use super::run::TOP_HOSTS;
-use super::sink::record;
-use super::{Clock, CrawlError, CrawlOptions, FinishReason, Finished, PolitenessWatch, Tally};
+use super::clock::Clock;
+use super::finish::FinishReason;
+use super::numbers::{Carried, PolitenessWatch, Tally};
+use super::options::CrawlOptions;
+use super::records::record;
+use super::run::{CrawlError, Finished, TOP_HOSTS};
 use crate::frontier::{Completion, LeaseKind, Timestamp};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, look as look_at, newest_extra};

@@ -4,11 +4,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::accord::Accord;
-use super::carried::Carried;
+use super::clock::Clock;
 use super::keeper::Keeper;
-use super::output::Output;
-use super::{Clock, Crawl, CrawlError, CrawlOptions, NameCounts, Sink, SinkThread};
+use super::numbers::{Carried, NameCounts};
+use super::options::CrawlOptions;
+use super::records::{Accord, Output, Sink, SinkThread};
+use super::run::{Crawl, CrawlError};
 use crate::frontier::Receipt;
 use crate::job::Job;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};

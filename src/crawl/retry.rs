@@ -6,8 +6,8 @@ use std::path::Path;
 
 use ahash::{AHashMap, RandomState};
 
-use super::sink::record;
-use super::{Crawl, PageRecord};
+use super::records::{PageRecord, record};
+use super::run::Crawl;
 use crate::job::checkpoint::KeptJournal;
 
 impl Crawl<KeptJournal> {
@@ -75,6 +75,7 @@ fn has_failed(record: &PageRecord) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawl::records::line;
 
     #[test]
     fn only_the_last_record_of_a_page_counts() {
@@ -99,6 +100,6 @@ mod tests {
     }
 
     fn serde_line(record: &PageRecord) -> String {
-        String::from_utf8(super::super::sink::line(record).to_vec()).unwrap()
+        String::from_utf8(line(record).to_vec()).unwrap()
     }
 }

@@ -9,18 +9,18 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::budget::Budget;
-use super::carried::Carried;
+use super::bounds::{Budget, Memory, Places, places};
+use super::clock::Clock;
 use super::dispatch::Dispatcher;
-use super::keeper::Keeper;
-use super::memory::Memory;
-use super::places::{self, Places};
-use super::skipped::SkipList;
+use super::finish::FinishReason;
+use super::http::{Fetcher, FetcherError};
+use super::keeper::{CheckpointCosts, Keeper};
+use super::numbers::{Carried, PolitenessWatch, Tally};
+use super::options::CrawlOptions;
+use super::records::{Sink, SinkThread, SkipList};
+use super::shared::SharedFrontier;
+use super::stop::Stop;
 use super::worker::{Crew, Worker, lock};
-use super::{
-    CheckpointCosts, Clock, CrawlOptions, Fetcher, FetcherError, FinishReason, PolitenessWatch, SharedFrontier, Sink,
-    SinkThread, Stop, Tally,
-};
 use crate::address::CanonicalUrl;
 use crate::frontier::{
     Admission, Arena, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostSpread, HostStatistics, Journal,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
-use super::Clock;
+use super::clock::Clock;
 use crate::frontier::{Admitted, Arena, Completion, Failure, Frontier, Gate, Journal, Lease, Next, Outcome};
 
 /// A frontier that many tasks lease from; cheap to clone.

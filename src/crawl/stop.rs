@@ -2,7 +2,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
-use super::FinishReason;
+use super::finish::FinishReason;
 
 /// How far a crawl has been asked to stop; it only ever goes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::legible::legible;
-use super::memory::Share;
-use super::skipped::Skips;
-use super::{EncodingSource, PageRecord, ParseOptions, Response, Timings, is_html, parse};
+use super::bounds::Share;
+use super::html::{EncodingSource, is_html, parse};
+use super::http::Response;
+use super::options::ParseOptions;
+use super::records::{PageRecord, Skips, Timings, legible};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal, Trouble};
 

@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 
 use futures_util::FutureExt;
 
-use super::ask::Ask;
-use super::budget::Budget;
-use super::carried::Carried;
-use super::memory::{Memory, Share};
-use super::sink::{Slot, line};
-use super::skipped::{SkipList, Skips};
+use super::bounds::{Budget, Memory, Share};
+use super::finish::FinishReason;
+use super::http::{Ask, Fetcher};
+use super::numbers::{Carried, PolitenessWatch, Tally};
+use super::options::ParseOptions;
+use super::records::{Sink, SkipList, Skips, Slot, line};
+use super::run::Progress;
+use super::shared::{HeldLease, SharedFrontier};
+use super::stop::Stop;
 use super::visit::Visit;
-use super::{
-    Fetcher, FinishReason, HeldLease, ParseOptions, PolitenessWatch, Progress, SharedFrontier, Sink, Stop, Tally,
-};
 use crate::frontier::{
     Admission, Admitted, Completion, Failure, Found, Frontier, Journal, Lease, LeaseKind, Refusal, Trouble,
 };

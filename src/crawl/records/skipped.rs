@@ -11,8 +11,7 @@ use ahash::RandomState;
 use serde::{Deserialize, Serialize};
 
 use super::legible::legible;
-use super::sink::Line;
-use super::{Sink, SinkThread};
+use super::sink::{Line, Sink, SinkThread};
 use crate::address::without_userinfo;
 use crate::frontier::{Dropped, Lease, Refusal};
 use crate::job::own;
@@ -45,7 +44,7 @@ pub struct SkippedLink {
 
 /// Where refused links are listed.
 #[derive(Clone, Debug)]
-pub(super) struct SkipList {
+pub(in crate::crawl) struct SkipList {
     lines: Sink,
     drawn: Arc<Drawn>,
 }
@@ -62,7 +61,7 @@ struct Drawn {
 
 impl SkipList {
     /// Appends to the file at `path`, or makes it. Half a line at its end, which a crash left, is cut off.
-    pub(super) fn open(path: &Path) -> io::Result<(Self, SinkThread)> {
+    pub(in crate::crawl) fn open(path: &Path) -> io::Result<(Self, SinkThread)> {
         let mut file = own::open_or_create(path)?;
         let length = file.metadata()?.len();
         let whole = whole_lines(&mut file, length)?;
@@ -75,7 +74,7 @@ impl SkipList {
     }
 
     /// Lists what a page has skipped; `false` where the writer has failed, and the crawl should end.
-    pub(super) async fn take(&self, skips: Skips) -> bool {
+    pub(in crate::crawl) async fn take(&self, skips: Skips) -> bool {
         for skipped in skips.links {
             let Some(slot) = self.lines.reserve().await else { return false };
             slot.put(line(&skipped));
@@ -117,7 +116,7 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
 
 /// What one page has skipped, as far as it is listed.
 #[derive(Debug, Default)]
-pub(super) struct Skips {
+pub(in crate::crawl) struct Skips {
     drawn: Option<Arc<Drawn>>,
     referrer: Option<String>,
     links: Vec<SkippedLink>,
@@ -125,13 +124,13 @@ pub(super) struct Skips {
 
 impl Skips {
     /// For the page that `lease` fetched; nothing is kept without a list.
-    pub(super) fn of(list: Option<&SkipList>, lease: &Lease) -> Self {
+    pub(in crate::crawl) fn of(list: Option<&SkipList>, lease: &Lease) -> Self {
         let Some(list) = list else { return Self::default() };
         Self { drawn: Some(Arc::clone(&list.drawn)), referrer: Some(legible(lease.url())), links: Vec::new() }
     }
 
     /// Of URLs that robots.txt turned away when their turn came, and `further` ones.
-    pub(super) fn dropped(list: &SkipList, dropped: Vec<Dropped>, further: u32) -> Self {
+    pub(in crate::crawl) fn dropped(list: &SkipList, dropped: Vec<Dropped>, further: u32) -> Self {
         let mut skips = Self { drawn: Some(Arc::clone(&list.drawn)), ..Self::default() };
         for Dropped { url, referrer, depth, .. } in dropped {
             skips.referrer = referrer.as_deref().map(legible);
@@ -143,18 +142,18 @@ impl Skips {
     }
 
     /// Whether there is a list.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(in crate::crawl) fn is_kept(&self) -> bool {
         self.drawn.is_some()
     }
 
     /// A link that was refused; none that was only seen before.
-    pub(super) fn add(&mut self, refusal: Refusal, text: &str, depth: u32) {
+    pub(in crate::crawl) fn add(&mut self, refusal: Refusal, text: &str, depth: u32) {
         let clean = without_userinfo(text);
         self.put(refusal, Some(clean.as_deref().unwrap_or(text)), depth, 1);
     }
 
     /// Links whose texts nobody has.
-    pub(super) fn add_untold(&mut self, refusal: Refusal, links: u32, depth: u32) {
+    pub(in crate::crawl) fn add_untold(&mut self, refusal: Refusal, links: u32, depth: u32) {
         if links > 0 {
             self.put(refusal, None, depth, links);
         }

@@ -1,5 +1,5 @@
 /// Bytes looked at (WHATWG MIME Sniffing, "resource header").
-pub(super) const SNIFFED: usize = 1445;
+pub(in crate::crawl) const SNIFFED: usize = 1445;
 
 /// What HTML starts with, behind white space; a space or `>` must follow, but for the comment.
 const HTML: [&str; 17] = [

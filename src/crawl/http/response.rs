@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{FetchError, RobotsTag};
+use super::fetch_error::FetchError;
+use crate::crawl::html::RobotsTag;
 use crate::frontier::Validators;
 
 /// What came back for one URL, whatever its status.

@@ -15,14 +15,16 @@ use super::ask::Ask;
 use super::client::{Client, Head};
 use super::deadline::{Clock, LONGEST};
 use super::decode::{Decoder, Stop};
-use super::dial::{self, Dial};
+use super::dial;
+use super::dial::Dial;
+use super::fetch_error::FetchError;
 use super::guard::{is_bad_port, is_global};
 use super::keep::Keeper;
-use super::places::Places;
-use super::response::{header_text, location_text, retry_after};
-use super::sniff::{SNIFFED, is_html};
-use super::{FetchError, FetchOptions, Response, RobotsTag};
+use super::response::{Response, header_text, location_text, retry_after};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
+use crate::crawl::FetchOptions;
+use crate::crawl::bounds::Places;
+use crate::crawl::html::{RobotsTag, SNIFFED, is_html};
 use crate::frontier::{Failure, Validators};
 
 /// Bytes that are taken of a body whose status says that it is no page, so that its connection may be kept.
@@ -77,7 +79,7 @@ impl Fetcher {
     }
 
     /// With as many connections kept and names looked up at once as there are places for.
-    pub(super) fn within(options: &FetchOptions, places: Places) -> Result<Self, FetcherError> {
+    pub(in crate::crawl) fn within(options: &FetchOptions, places: Places) -> Result<Self, FetcherError> {
         let headers = request_headers(options)?;
         let client = Client::new(options, places.lookups).map_err(FetcherError::Setup)?;
         Ok(Self {
@@ -100,7 +102,7 @@ impl Fetcher {
     }
 
     /// As [`fetch`](Self::fetch), by what is asked for.
-    pub(super) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
+    pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = self.check(ask.url)?;
         // Before any clock runs: who waits for a turn to look a name up has no fault of the host's.
         self.client.expect(url.host(), ask.is_first_contact).await;

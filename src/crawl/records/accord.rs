@@ -1,7 +1,7 @@
 //! Whether a job's output and its journal belong together: asked before anything is made, cut or written.
 
-use super::CrawlError;
 use super::output::Output;
+use crate::crawl::CrawlError;
 use crate::frontier::{Position, Receipt, Record};
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::{Disk, FileJournal, Needs, look_closely};
@@ -9,9 +9,9 @@ use crate::job::{Job, JobError};
 
 /// What is known of a job's output before its journal is replayed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Accord {
+pub(in crate::crawl) struct Accord {
     /// Bytes of the output that a checkpoint confirms.
-    pub(super) confirmed: u64,
+    pub(in crate::crawl) confirmed: u64,
 }
 
 impl Accord {
@@ -19,7 +19,7 @@ impl Accord {
     ///
     /// What is not confirmed may be cut off, and is fetched again. What is may not: so an output is refused that is shorter, and
     /// one whose journal is gone, or damaged and not bounded by a checkpoint.
-    pub(super) fn of(job: &Job, is_kept: bool, output: Option<&mut Output>) -> Result<Self, CrawlError> {
+    pub(in crate::crawl) fn of(job: &Job, is_kept: bool, output: Option<&mut Output>) -> Result<Self, CrawlError> {
         if job.is_new() {
             return Ok(Self::default());
         }

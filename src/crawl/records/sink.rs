@@ -4,7 +4,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
 
-use super::PageRecord;
+use super::page_record::PageRecord;
 use crate::job::repair::Line as PageLine;
 
 /// Records on their way to the writer at once; beyond it, workers wait (back-pressure, never loss).
@@ -28,14 +28,14 @@ pub struct SinkThread {
 
 /// A place among the records on their way: who has it need not wait any more.
 #[derive(Debug)]
-pub(super) struct Slot<'a>(mpsc::Permit<'a, Line>);
+pub(in crate::crawl) struct Slot<'a>(mpsc::Permit<'a, Line>);
 
 /// A record as it stands in the output, with its line end.
-pub(super) type Line = Arc<[u8]>;
+pub(in crate::crawl) type Line = Arc<[u8]>;
 
 /// How many bytes the writer has handed on, for who must not go ahead of it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Written(Arc<(Mutex<Handed>, Condvar)>);
+pub(in crate::crawl) struct Written(Arc<(Mutex<Handed>, Condvar)>);
 
 #[derive(Debug, Default)]
 struct Handed {
@@ -59,18 +59,18 @@ impl Sink {
 
     /// Takes a place for one record; waits while the writer is behind. `None` where the writer has failed: the crawl should
     /// end, [`SinkThread::join`] says why.
-    pub(super) async fn reserve(&self) -> Option<Slot<'_>> {
+    pub(in crate::crawl) async fn reserve(&self) -> Option<Slot<'_>> {
         self.lines.reserve().await.ok().map(Slot)
     }
 
-    pub(super) fn written(&self) -> Written {
+    pub(in crate::crawl) fn written(&self) -> Written {
         self.written.clone()
     }
 }
 
 impl Slot<'_> {
     /// Sends a [`line`] on its way.
-    pub(super) fn put(self, line: Line) {
+    pub(in crate::crawl) fn put(self, line: Line) {
         self.0.send(line);
     }
 }
@@ -87,7 +87,7 @@ impl SinkThread {
 
 impl Written {
     /// Waits until so many bytes are handed on; `false` where they never will be.
-    pub(super) fn wait_for(&self, bytes: u64) -> bool {
+    pub(in crate::crawl) fn wait_for(&self, bytes: u64) -> bool {
         let (handed, changed) = &*self.0;
         let handed = handed.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = changed.wait_while(handed, |handed| handed.bytes < bytes && !handed.ended);
@@ -95,7 +95,7 @@ impl Written {
     }
 
     /// How many they are now.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::crawl) fn bytes(&self) -> u64 {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 
@@ -126,14 +126,14 @@ impl Drop for Telling {
 }
 
 /// A record as it stands in the output.
-pub(super) fn line(record: &PageRecord) -> Line {
+pub(in crate::crawl) fn line(record: &PageRecord) -> Line {
     let mut line = serde_json::to_vec(record).expect("a record is plain data");
     line.push(b'\n');
     line.into()
 }
 
 /// The record of a line.
-pub(super) fn record(line: &[u8]) -> Option<PageRecord> {
+pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
     serde_json::from_slice(line).ok()
 }
 

@@ -1,10 +1,12 @@
 //! What is taken from a page: links, title, what it asks of robots, and what it is in.
 
 use super::charset::{Coding, EncodingSource, query_encoder};
-use super::document::{self, End};
+use super::document;
+use super::document::End;
 use super::harvest::Harvest;
-use super::{ParseOptions, RobotsTag};
+use super::robots_tag::RobotsTag;
 use crate::address::QueryEncoder;
+use crate::crawl::ParseOptions;
 
 /// What was taken from one page.
 #[derive(Clone, Debug, PartialEq, Eq)]

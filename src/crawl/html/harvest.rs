@@ -5,9 +5,10 @@ use std::collections::hash_map::Entry;
 use ahash::{AHashMap, RandomState};
 
 use super::charset::EncodingSource;
-use super::legible::is_unsafe;
 use super::parse::{Link, LinkKind, Page, Reading};
-use super::{ParseOptions, RobotsTag};
+use super::robots_tag::RobotsTag;
+use crate::crawl::ParseOptions;
+use crate::crawl::records::is_unsafe;
 
 /// Bytes of an href that are looked at: no URL is longer.
 const MAX_HREF: usize = 64 * 1024;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Latencies, NameCounts, PageRecord};
+use super::latencies::Latencies;
+use super::name_counts::NameCounts;
+use crate::crawl::records::PageRecord;
 use crate::frontier::{Completion, LeaseKind};
 
 /// A crawl's counters. Whoever fetches owns one; they are merged at the end, so nothing is shared while it counts.
@@ -60,7 +62,7 @@ pub struct Traffic {
     pub total: Latencies,
 }
 
-/// [`LinkCounts`](super::LinkCounts), summed over pages.
+/// [`LinkCounts`](crate::crawl::LinkCounts), summed over pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LinkTotals {

@@ -26,7 +26,8 @@ use tower_service::Service;
 use super::dial::Watch;
 use super::keep::KEPT_FOR;
 use super::resolve::{ResolveError, Resolver};
-use super::{FetchOptions, tls};
+use super::tls;
+use crate::crawl::FetchOptions;
 
 /// Headers in a response.
 const MAX_HEADERS: usize = 256;

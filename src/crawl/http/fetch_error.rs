@@ -5,10 +5,10 @@ use std::io;
 use std::time::Instant;
 
 use super::client::NoHead;
-use super::legible::legible;
-use super::local::is_shortage;
 use super::resolve::ResolveError;
+use super::shortage::is_shortage;
 use super::tls;
+use crate::crawl::records::legible;
 use crate::frontier::Failure;
 
 /// Why there is no response, or not a whole one.

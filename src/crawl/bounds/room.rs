@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Room for fetches. A shortage of descriptors, ports or buffers takes a quarter of what is under way, and everybody pauses;
 /// each round of fetches that end well gives an eighth back.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(in crate::crawl) struct Room {
     most: usize,
     size: usize,
     /// Fetches that ended well since the size last changed.
@@ -20,24 +20,24 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn new(most: usize) -> Self {
+    pub(in crate::crawl) fn new(most: usize) -> Self {
         let most = most.max(1);
         Self { most, size: most, well: 0, pause: PAUSE, until: None }
     }
 
     /// Fetches at once.
-    pub(super) fn size(&self) -> usize {
+    pub(in crate::crawl) fn size(&self) -> usize {
         self.size
     }
 
     /// Until when nothing new is to be begun, if that is later than now.
-    pub(super) fn paused(&self, now: Instant) -> Option<Instant> {
+    pub(in crate::crawl) fn paused(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| *until > now)
     }
 
     /// A fetch ended for want of something of the machine's, with so many others still under way. Those that fail within one
     /// pause count as one.
-    pub(super) fn ran_short(&mut self, in_flight: usize, now: Instant) {
+    pub(in crate::crawl) fn ran_short(&mut self, in_flight: usize, now: Instant) {
         if self.paused(now).is_some() {
             return;
         }
@@ -49,7 +49,7 @@ impl Room {
     }
 
     /// A fetch ended as it should, whatever came of it.
-    pub(super) fn ended_well(&mut self) {
+    pub(in crate::crawl) fn ended_well(&mut self) {
         if self.size == self.most {
             return;
         }

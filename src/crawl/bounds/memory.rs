@@ -18,7 +18,7 @@ const READING: u64 = 8;
 /// waits for it who holds any. The rest is left for what is given back and not at once the system's. As many pages as there
 /// are cores are read at once.
 #[derive(Clone, Debug)]
-pub(super) struct Memory(Arc<Pools>);
+pub(in crate::crawl) struct Memory(Arc<Pools>);
 
 #[derive(Debug)]
 struct Pools {
@@ -33,7 +33,7 @@ struct Pools {
 
 /// What one fetch has of the budget; given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(in crate::crawl) struct Share {
     memory: Memory,
     held: Option<OwnedSemaphorePermit>,
     /// It goes on without asking.
@@ -43,14 +43,14 @@ pub(super) struct Share {
 /// The right to read one page, and the memory for it; given back when it is dropped.
 #[derive(Debug)]
 #[must_use = "dropped, another page is read at once"]
-pub(super) struct Reader {
+pub(in crate::crawl) struct Reader {
     _core: OwnedSemaphorePermit,
     _memory: OwnedSemaphorePermit,
 }
 
 impl Memory {
     /// Of so many bytes in all.
-    pub(super) fn new(bytes: u64) -> Self {
+    pub(in crate::crawl) fn new(bytes: u64) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let part = steps(bytes / 4).max(1);
         let pool = |permits: u32| Arc::new(Semaphore::new(permits as usize));
@@ -64,12 +64,12 @@ impl Memory {
     }
 
     /// Nothing yet.
-    pub(super) fn share(&self) -> Share {
+    pub(in crate::crawl) fn share(&self) -> Share {
         Share { memory: self.clone(), held: None, alone: None }
     }
 
     /// Waits until a page with a body of so many bytes may be read.
-    pub(super) async fn reader(&self, body: usize) -> Reader {
+    pub(in crate::crawl) async fn reader(&self, body: usize) -> Reader {
         let pools = &self.0;
         // One that needs more than there is takes all: it is read alone.
         let need = steps((body as u64).saturating_mul(READING)).clamp(1, pools.most_reading);
@@ -82,7 +82,7 @@ impl Memory {
 
 impl Share {
     /// Holds as much as so many bytes take: gives back what is more, waits for what is missing. How long it waited.
-    pub(super) async fn resize(&mut self, bytes: u64) -> Duration {
+    pub(in crate::crawl) async fn resize(&mut self, bytes: u64) -> Duration {
         if self.alone.is_some() {
             return Duration::ZERO;
         }
@@ -108,7 +108,7 @@ impl Share {
     }
 
     /// The budget that it is of.
-    pub(super) fn memory(&self) -> &Memory {
+    pub(in crate::crawl) fn memory(&self) -> &Memory {
         &self.memory
     }
 

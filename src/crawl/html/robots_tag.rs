@@ -13,7 +13,7 @@ const VALUED: [&str; 4] = ["max-image-preview", "max-snippet", "max-video-previe
 impl RobotsTag {
     /// Adds what one `X-Robots-Tag` header says to all robots and to `agent`: `noindex, nofollow`, `agent: nofollow`. What
     /// stands behind a robot's name is for that robot, up to the next name.
-    pub(super) fn add_header(&mut self, value: &str, agent: &str) {
+    pub(in crate::crawl) fn add_header(&mut self, value: &str, agent: &str) {
         let mut is_for_us = true;
         for item in value.split(',') {
             let directive = match item.split_once(':') {

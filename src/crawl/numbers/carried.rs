@@ -4,52 +4,52 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Tally;
+use super::tally::Tally;
 use crate::frontier::Timestamp;
 
 /// What a crawl carries over from one run of its job to the next, beside the frontier: kept in each checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Carried {
+pub(in crate::crawl) struct Carried {
     /// When the first run began, in microseconds since the Unix epoch.
-    pub(super) started_us: u64,
+    pub(in crate::crawl) started_us: u64,
     /// All runs so far, in microseconds.
-    pub(super) elapsed_us: u64,
+    pub(in crate::crawl) elapsed_us: u64,
     /// Runs but the first.
-    pub(super) resumes: u64,
+    pub(in crate::crawl) resumes: u64,
     /// Seeds that were taken and refused.
-    pub(super) seeds: (u64, u64),
-    pub(super) tally: Tally,
+    pub(in crate::crawl) seeds: (u64, u64),
+    pub(in crate::crawl) tally: Tally,
     /// Requests that the judge of the delays has seen, and how many of them came too early.
-    pub(super) judged: (u64, u64),
+    pub(in crate::crawl) judged: (u64, u64),
 }
 
 impl Carried {
     /// Of a run that begins a job.
-    pub(super) fn begin(now: Timestamp) -> Self {
+    pub(in crate::crawl) fn begin(now: Timestamp) -> Self {
         Self { started_us: now.as_micros(), ..Self::default() }
     }
 
     /// For a checkpoint.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(in crate::crawl) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data")
     }
 
     /// From a checkpoint; `None` where it is none of ours.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(in crate::crawl) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
-    pub(super) fn started(&self) -> Timestamp {
+    pub(in crate::crawl) fn started(&self) -> Timestamp {
         Timestamp::from_micros(self.started_us)
     }
 
     /// Page records of all runs.
-    pub(super) fn pages(&self) -> u64 {
+    pub(in crate::crawl) fn pages(&self) -> u64 {
         self.tally.fetched + self.tally.failed
     }
 
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(in crate::crawl) fn elapsed(&self) -> Duration {
         Duration::from_micros(self.elapsed_us)
     }
 }

@@ -1,6 +1,6 @@
 //! Open files: how many this process may have, and how a crawl shares them out.
 
-use super::CrawlError;
+use crate::crawl::CrawlError;
 use crate::frontier::FrontierError;
 
 /// Descriptors that are not for connections: journal, output, checkpoints, seen files, the runtime's own, the command's streams.
@@ -40,7 +40,7 @@ pub struct Places {
 
 impl Places {
     /// For so many fetches at once as are wanted; `None` takes as many as fit.
-    pub(super) fn fit(wanted: Option<usize>, memory: u64) -> Self {
+    pub(in crate::crawl) fn fit(wanted: Option<usize>, memory: u64) -> Self {
         Self::share(open_files(), wanted, memory)
     }
 
@@ -66,7 +66,7 @@ impl Places {
 }
 
 /// Refuses what would fetch nothing, or what no machine would bear.
-pub(super) fn check(workers: Option<usize>, memory: u64) -> Result<(), CrawlError> {
+pub(in crate::crawl) fn check(workers: Option<usize>, memory: u64) -> Result<(), CrawlError> {
     let (option, value, reason) = match workers {
         Some(0) => ("crawl.workers", 0, "is at least 1: nothing would be fetched"),
         Some(workers @ MOST_FETCHES..) => {

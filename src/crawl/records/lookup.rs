@@ -2,7 +2,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::PageRecord;
+use super::page_record::PageRecord;
 use super::sink::record;
 use crate::frontier::{Explanation, Fetched, History, Receipt};
 use crate::seen::Sighting;

@@ -9,7 +9,7 @@ use ahash::AHashMap;
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::guard::is_global;
-use super::local::{is_shortage, shortage};
+use super::shortage::{is_shortage, shortage};
 
 /// How long addresses are kept. The system's resolver does not tell a record's own time to live.
 const TTL: Duration = Duration::from_secs(300);

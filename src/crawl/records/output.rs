@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::Tally;
 use super::sink::record;
+use crate::crawl::numbers::Tally;
 use crate::frontier::{Completion, LeaseKind, Receipt};
 use crate::job::own::{self, Inode, Named};
 
 /// The file of page records of a job that goes on.
 #[derive(Debug)]
-pub(super) struct Output {
-    pub(super) path: PathBuf,
+pub(in crate::crawl) struct Output {
+    pub(in crate::crawl) path: PathBuf,
     file: File,
     inode: Inode,
     length: u64,
@@ -24,7 +24,7 @@ const OTHERS: &str = "another program has cut it or written to it while the craw
 
 impl Output {
     /// Opens the file, if it is there.
-    pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::crawl) fn find(path: &Path) -> io::Result<Option<Self>> {
         match own::open(path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             file => Self::of(path, file?).map(Some),
@@ -32,7 +32,7 @@ impl Output {
     }
 
     /// Makes the file.
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
+    pub(in crate::crawl) fn create(path: &Path) -> io::Result<Self> {
         Self::of(path, own::create(path)?)
     }
 
@@ -43,19 +43,19 @@ impl Output {
     }
 
     /// Bytes in the file when it was opened, or cut.
-    pub(super) fn length(&self) -> u64 {
+    pub(in crate::crawl) fn length(&self) -> u64 {
         self.length
     }
 
     /// Whether a record is there as its receipt says.
-    pub(super) fn has(&mut self, receipt: &Receipt) -> bool {
+    pub(in crate::crawl) fn has(&mut self, receipt: &Receipt) -> bool {
         let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length);
         let line = start.and_then(|start| self.read(start, receipt.length as usize));
         line.is_some_and(|line| Receipt::checksum(line) == receipt.checksum)
     }
 
     /// Counts the records from an offset on.
-    pub(super) fn tally(&mut self, from: u64) -> io::Result<Tally> {
+    pub(in crate::crawl) fn tally(&mut self, from: u64) -> io::Result<Tally> {
         let mut tally = Tally::default();
         self.file.seek(SeekFrom::Start(from))?;
         for line in BufReader::new(&self.file).split(b'\n') {
@@ -68,7 +68,7 @@ impl Output {
 
     /// Cuts off what is not confirmed, and keeps it beside, as `NAME.cut`, behind what was cut off before; how many bytes that
     /// was.
-    pub(super) fn cut(&mut self, length: u64) -> io::Result<u64> {
+    pub(in crate::crawl) fn cut(&mut self, length: u64) -> io::Result<u64> {
         let cut = self.length - length;
         if cut > 0 {
             let mut kept = own::open_or_create(&beside(&self.path, "cut"))?;
@@ -87,7 +87,7 @@ impl Output {
     }
 
     /// Says what is wrong with the file while records are written to it, of which so many bytes are there.
-    pub(super) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
+    pub(in crate::crawl) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
         let named = self.inode.at(&self.path)?;
         let is_ours = self.file.metadata()?.len() >= written && self.ends_line(written);
         Ok(match named {
@@ -98,13 +98,13 @@ impl Output {
     }
 
     /// Whether the name leads nowhere, or to another file: what was written is whole then.
-    pub(super) fn is_elsewhere(&mut self) -> io::Result<bool> {
+    pub(in crate::crawl) fn is_elsewhere(&mut self) -> io::Result<bool> {
         Ok(self.inode.at(&self.path)? != Named::This)
     }
 
     /// Writes the records, which are in a file without a name now, to one with theirs; where that is taken, beside, as
     /// `NAME.saved`. Where they went.
-    pub(super) fn save(&mut self) -> io::Result<PathBuf> {
+    pub(in crate::crawl) fn save(&mut self) -> io::Result<PathBuf> {
         let mut path = self.path.clone();
         let mut file = own::create(&path);
         if file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
@@ -128,12 +128,12 @@ impl Output {
     }
 
     /// Returns once a power cut cannot take what was written.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(in crate::crawl) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
     /// Another handle, to append with.
-    pub(super) fn handle(&self) -> io::Result<File> {
+    pub(in crate::crawl) fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 

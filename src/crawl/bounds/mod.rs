@@ -1,0 +1,13 @@
+//! What a crawl may take of its machine: pages, memory, open files, disk.
+
+mod budget;
+mod disk;
+mod memory;
+pub(super) mod places;
+mod room;
+
+pub(super) use budget::Budget;
+pub(super) use disk::free_space;
+pub(super) use memory::{Memory, Share};
+pub use places::{Places, raise_open_files};
+pub(super) use room::Room;

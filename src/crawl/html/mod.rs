@@ -1,0 +1,15 @@
+//! A page read: its encoding, its links, its title, what it asks of robots.
+
+mod charset;
+mod document;
+mod harvest;
+mod parse;
+mod prescan;
+mod robots_tag;
+mod sniff;
+
+pub use charset::EncodingSource;
+pub use parse::{Link, LinkKind, Page, Reading, parse};
+pub use robots_tag::RobotsTag;
+pub(super) use sniff::SNIFFED;
+pub use sniff::is_html;

@@ -1,0 +1,22 @@
+//! One request over HTTP, and its response.
+
+mod ask;
+mod client;
+mod deadline;
+mod decode;
+mod dial;
+mod fetch;
+mod fetch_error;
+mod guard;
+mod keep;
+mod recall;
+mod resolve;
+mod response;
+mod shortage;
+mod tls;
+
+pub(super) use ask::Ask;
+pub use fetch::{Fetcher, FetcherError};
+pub use fetch_error::FetchError;
+pub use guard::is_global;
+pub use response::Response;

@@ -1,0 +1,13 @@
+//! A crawl in numbers: counted while it runs, carried from run to run.
+
+mod carried;
+mod latencies;
+mod name_counts;
+mod politeness_watch;
+mod tally;
+
+pub(super) use carried::Carried;
+pub use latencies::Latencies;
+pub use name_counts::NameCounts;
+pub use politeness_watch::{PolitenessWatch, Violation};
+pub use tally::{LinkTotals, Tally, Traffic};
