@@ -47,6 +47,8 @@ pub mod address;
 
 pub mod seen;
 
+pub mod gate;
+
 pub mod frontier;
 
 pub mod job;

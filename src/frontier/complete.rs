@@ -1,33 +1,18 @@
 //! Leases come back: what became of a page, and how that leaves its host.
 
+use super::durable::{Entry, HostRecord, Journal, Receipt, Record, RobotsRecord, Settled};
+use super::hosts::{HostState, Illness, Prospect};
+use super::queues::Queued;
+use super::setback::Setback;
+use super::trouble::Blame;
+use super::{Completion, Failure, ForeignLease, Frontier, Lease, Outcome, Timestamp, Trouble};
+use crate::gate::{Position, Refusal};
 use std::io;
 use std::time::Duration;
-
-use super::back::Queued;
-use super::host::{HostState, Illness, Prospect};
-use super::outcome::Blame;
-use super::{
-    Completion, Entry, Failure, Frontier, HostRecord, Journal, Lease, Outcome, Position, Receipt, Record, Refusal,
-    RobotsRecord, Settled, Timestamp, Trouble,
-};
 
 /// Different pages of a host that break one after another, and count as one failure of the host: a site may have a corner that
 /// is broken, and a host that is broken has nothing else.
 const BROKEN_PAGES: u16 = 4;
-
-/// The lease was lent by another frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the lease was lent by another frontier")]
-pub struct ForeignLease;
-
-/// A try that came to nothing.
-#[derive(Debug)]
-pub(super) struct Setback {
-    pub(super) blame: Blame,
-    pub(super) trouble: Trouble,
-    /// The rest that the host asked for.
-    pub(super) retry_after: Option<Duration>,
-}
 
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back. O(log hosts).
@@ -80,7 +65,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Whether this frontier has lent it, and not got it back.
-    pub(super) fn check_is_out(&self, lease: &Lease) -> io::Result<()> {
+    pub(crate) fn check_is_out(&self, lease: &Lease) -> io::Result<()> {
         let is_out = lease.frontier == self.id
             && match (self.hosts[lease.host].state, lease.position) {
                 (HostState::Leased { position, .. }, Some(lent)) => position == lent,
@@ -259,7 +244,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Tells the journal how a host stands, and what was learned of its robots.txt.
-    pub(super) fn note_host(
+    pub(crate) fn note_host(
         &mut self,
         number: u32,
         robots: Option<RobotsRecord<'_>>,
@@ -270,7 +255,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The host speaks: that is a failure only where it says "not now".
-    pub(super) fn answer(&mut self, number: u32, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
+    pub(crate) fn answer(&mut self, number: u32, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
         self.hosts[number].has_answered = true;
         let Some(blame) = Blame::of_status(status) else {
             self.recover(number);
@@ -280,7 +265,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Counts a failure against a host, and lets it rest or retires it; says how long it rests.
-    pub(super) fn set_back(&mut self, lease: &Lease, setback: &Setback, now: Timestamp) -> Duration {
+    pub(crate) fn set_back(&mut self, lease: &Lease, setback: &Setback, now: Timestamp) -> Duration {
         let Setback { blame, trouble, retry_after } = setback;
         let host = &mut self.hosts[lease.host];
         if *blame == Blame::Fetcher {
@@ -313,7 +298,7 @@ impl<J: Journal> Frontier<J> {
         rest
     }
 
-    pub(super) fn rest(&mut self, number: u32, rest: Duration, now: Timestamp) {
+    pub(crate) fn rest(&mut self, number: u32, rest: Duration, now: Timestamp) {
         self.hosts[number].due = now + rest;
     }
 
@@ -347,11 +332,5 @@ impl After {
     /// The page leaves the queue with a record.
     const fn is_done(self) -> bool {
         matches!(self, Self::Done | Self::Again(_) | Self::Parked)
-    }
-}
-
-impl Setback {
-    pub(super) fn failed(trouble: Trouble) -> Self {
-        Self { blame: Blame::of_failure(trouble.failure), trouble, retry_after: None }
     }
 }

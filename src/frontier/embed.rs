@@ -1,8 +1,9 @@
 //! The frontier in a loop of one's own: text in, URLs queued. A crawl with many workers asks the [`Gate`](super::Gate) itself.
 
+use super::durable::Journal;
+use super::{Frontier, Lease, LeaseKind, Outcome, Timestamp};
+use crate::gate::{Admission, Found, Refusal};
 use std::io;
-
-use super::{Admission, Found, Frontier, Journal, Lease, LeaseKind, Outcome, Refusal, Timestamp};
 
 impl<J: Journal> Frontier<J> {
     /// Queues a seed; where the gate refuses it, says why.

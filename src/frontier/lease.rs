@@ -1,9 +1,12 @@
 //! A URL that is lent to a fetcher.
 
+use crate::address::CanonicalUrl;
+use crate::gate::Found;
 use std::time::Duration;
 
-use super::{Position, Trouble, Validators, Via};
+use super::{Trouble, Validators};
 use crate::address::HostKey;
+use crate::gate::{Position, Via};
 
 /// What a lease is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +22,24 @@ pub enum LeaseKind {
 #[must_use = "a lease not completed holds its host back for ever"]
 pub struct Lease {
     /// Which frontier lent it.
-    pub(super) frontier: u64,
-    pub(super) host: u32,
-    pub(super) host_key: HostKey,
-    pub(super) kind: LeaseKind,
-    pub(super) position: Option<Position>,
-    pub(super) wire: Box<str>,
-    pub(super) referrer: Option<Box<str>>,
-    pub(super) depth: u32,
-    pub(super) priority: u8,
-    pub(super) via: Via,
-    pub(super) redirects: u8,
-    pub(super) attempt: u8,
-    pub(super) delay: Duration,
+    pub(crate) frontier: u64,
+    pub(crate) host: u32,
+    pub(crate) host_key: HostKey,
+    pub(crate) kind: LeaseKind,
+    pub(crate) position: Option<Position>,
+    pub(crate) wire: Box<str>,
+    pub(crate) referrer: Option<Box<str>>,
+    pub(crate) depth: u32,
+    pub(crate) priority: u8,
+    pub(crate) via: Via,
+    pub(crate) redirects: u8,
+    pub(crate) attempt: u8,
+    pub(crate) delay: Duration,
     /// Of `attempt`, those that stand in its entry.
-    pub(super) earlier: u8,
-    pub(super) is_first_contact: bool,
-    pub(super) trouble: Option<Box<Trouble>>,
-    pub(super) validators: Option<Box<Validators>>,
+    pub(crate) earlier: u8,
+    pub(crate) is_first_contact: bool,
+    pub(crate) trouble: Option<Box<Trouble>>,
+    pub(crate) validators: Option<Box<Validators>>,
 }
 
 impl Lease {
@@ -103,5 +106,23 @@ impl Lease {
     /// The rest that its host is given between requests.
     pub fn delay(&self) -> Duration {
         self.delay
+    }
+}
+
+/// The lease was lent by another frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lease was lent by another frontier")]
+pub struct ForeignLease;
+
+impl Found {
+    /// A link on the page that `lease` fetched.
+    pub fn link(url: CanonicalUrl, lease: &Lease) -> Self {
+        Self { url, depth: lease.depth().saturating_add(1), via: Via::Link, redirects: 0, referrer: lease.position() }
+    }
+
+    /// Where the response to `lease` points.
+    pub fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
+        let redirects = lease.redirects().saturating_add(1);
+        Self { url, depth: lease.depth(), via: Via::Redirect, redirects, referrer: lease.position() }
     }
 }

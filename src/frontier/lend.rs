@@ -1,16 +1,17 @@
 //! Leases: what goes next of a host, and why it does not.
 
+use super::durable::{Entry, Journal};
+use super::hosts::{HostState, RobotsFile};
+use super::queues::Queued;
+use super::{Frontier, Lease, LeaseKind, Timestamp, Trouble};
+use crate::gate::{Position, Refusal, Via};
 use std::hint::black_box;
 use std::io;
-
-use super::back::Queued;
-use super::host::{HostState, RobotsFile};
-use super::{Entry, Frontier, Journal, Lease, LeaseKind, Position, Refusal, Timestamp, Trouble, Via};
 
 impl<J: Journal> Frontier<J> {
     /// A lease of a host that was taken from the front queue of this priority. `None` where robots.txt disallows its URLs up
     /// to one of another priority, or up to the bound: it must queue again.
-    pub(super) fn lend(
+    pub(crate) fn lend(
         &mut self,
         number: u32,
         priority: u8,
@@ -90,7 +91,7 @@ impl<J: Journal> Frontier<J> {
 
     /// With a million hosts, a lease reads from half a dozen places that are in no cache, some known only from another. So
     /// with each lease the next host's are read, and the state of the one behind it, and nobody waits for them.
-    pub(super) fn look_ahead(&mut self) {
+    pub(crate) fn look_ahead(&mut self) {
         let mut resting = self.agenda.first_three();
         let (next, second, third) = match self.front.first() {
             Some(next) => (next, self.hosts[next].link.behind(), None),
@@ -147,7 +148,7 @@ impl<J: Journal> Frontier<J> {
 }
 
 /// The wire URL of an entry; `None` where there is none: a [`Found`](super::Found) says what its maker pleases.
-pub(super) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
+pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
     match journal.read(position) {
         Ok(entry) => Ok(Some(entry.wire.into())),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),

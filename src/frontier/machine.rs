@@ -1,41 +1,16 @@
 //! What to do now: the frontier as a machine.
 
+use super::drops::Drops;
+use super::durable::{Arena, Entry, Journal};
+use super::hosts::{Away, HostState, Hosts, Patience, Politeness, RulesClock, Struggle};
+use super::queues::{Agenda, Back, Front, Queued, Schedule};
+use super::state::Count;
+use super::{FrontierOptions, Next, Timestamp};
+use crate::gate::{Admitted, FrontierError, Gate, Position};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
-
-use super::agenda::Agenda;
-use super::away::Away;
-use super::back::{Back, Queued};
-use super::dropped::Drops;
-use super::front::Front;
-use super::host::HostState;
-use super::hosts::Hosts;
-use super::illness::{Patience, Struggle};
-use super::rules::RulesClock;
-use super::schedule::Schedule;
-use super::{
-    Admitted, Arena, Entry, FrontierError, FrontierOptions, Gate, Journal, Lease, Politeness, Position, Timestamp,
-};
-
-/// What to do now.
-#[derive(Debug)]
-#[must_use = "a lease in it holds its host back until it is completed"]
-pub enum Next {
-    /// Fetch this, then complete it.
-    Fetch(Lease),
-    /// Its host is not to be had: do not fetch it, record [why](Lease::trouble), and complete it with
-    /// [`Outcome::GivenUp`](super::Outcome::GivenUp). It waits from then on to be [asked for again](Frontier::ask_again).
-    GiveUp(Lease),
-    /// No host and nothing scheduled is due before this time; a completion, submission or schedule may bring it forward. Where
-    /// it is not after `now`, enough was done in one call: call again.
-    Wait(Timestamp),
-    /// All that is queued waits for leases that are out; what is lent out may bring more.
-    Busy,
-    /// Nothing is queued, scheduled or lent out: the crawl is over. What was given up may wait to be asked for again.
-    Drained,
-}
 
 /// URLs known and not yet fetched, and the order they go in.
 ///
@@ -71,44 +46,28 @@ pub enum Next {
 /// ```
 #[derive(Debug)]
 pub struct Frontier<J: Journal = Arena> {
-    pub(super) gate: Arc<Gate>,
-    pub(super) journal: J,
-    pub(super) politeness: Politeness,
-    pub(super) redirects: u8,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) journal: J,
+    pub(crate) politeness: Politeness,
+    pub(crate) redirects: u8,
     /// Marks its leases.
-    pub(super) id: u64,
-    pub(super) hosts: Hosts,
-    pub(super) away: Away,
-    pub(super) back: Back,
-    pub(super) front: Front,
+    pub(crate) id: u64,
+    pub(crate) hosts: Hosts,
+    pub(crate) away: Away,
+    pub(crate) back: Back,
+    pub(crate) front: Front,
     /// Hosts that never answered, and are due: too many of their kind are lent out.
-    pub(super) held: Front,
+    pub(crate) held: Front,
     /// Of these, as many as may be lent out at once.
     first_contacts: u64,
-    pub(super) struggle: Struggle,
-    pub(super) agenda: Agenda,
-    pub(super) schedule: Schedule,
+    pub(crate) struggle: Struggle,
+    pub(crate) agenda: Agenda,
+    pub(crate) schedule: Schedule,
     /// Pages that are lent out and, once they are done, scheduled again: when.
-    pub(super) again: BTreeMap<Position, Timestamp>,
-    pub(super) clock: RulesClock,
-    pub(super) count: Count,
-    pub(super) drops: Drops,
-}
-
-/// What would take a walk over all hosts to find out.
-#[derive(Debug, Default)]
-pub(super) struct Count {
-    pub(super) queued: u64,
-    pub(super) leased: u64,
-    /// Of these, first contacts with their hosts.
-    pub(super) first_contacts: u64,
-    pub(super) completed: u64,
-    pub(super) retries: u64,
-    pub(super) retired_hosts: u64,
-    /// Bytes of robots rules.
-    pub(super) rules: usize,
-    /// Bytes of the output: of all receipts.
-    pub(super) output: u64,
+    pub(crate) again: BTreeMap<Position, Timestamp>,
+    pub(crate) clock: RulesClock,
+    pub(crate) count: Count,
+    pub(crate) drops: Drops,
 }
 
 /// URLs that robots.txt disallows are dropped when their turn comes, this many a call at most: a host with a million
@@ -132,11 +91,11 @@ impl<J: Journal> Frontier<J> {
     /// Where an option is out of its range or does not parse.
     pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, FrontierError> {
         options.check()?;
-        Ok(Self::of(Gate::new(options, None)?, options, journal))
+        Ok(Self::of(Gate::new(options.gate(), None)?, options, journal))
     }
 
     /// With nothing in it, over options that were checked.
-    pub(super) fn of(gate: Gate, options: &FrontierOptions, journal: J) -> Self {
+    pub(crate) fn of(gate: Gate, options: &FrontierOptions, journal: J) -> Self {
         Self {
             gate: Arc::new(gate),
             journal,
@@ -254,7 +213,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Queues a URL at its host.
-    pub(super) fn queue(&mut self, number: u32, priority: u8, position: Position, now: Timestamp) {
+    pub(crate) fn queue(&mut self, number: u32, priority: u8, position: Position, now: Timestamp) {
         let host = &mut self.hosts[number];
         self.back.push(&mut host.queue, priority, position);
         self.count.queued += 1;
@@ -275,7 +234,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Puts a host, that is nowhere, where it belongs by its queue and its clock.
-    pub(super) fn place(&mut self, number: u32, now: Timestamp) {
+    pub(crate) fn place(&mut self, number: u32, now: Timestamp) {
         let (due, best) = {
             let host = &self.hosts[number];
             // Whom nobody asks need not rest.
@@ -298,7 +257,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Hosts with URLs queued that are not lent out.
-    pub(super) fn active_hosts(&self) -> usize {
+    pub(crate) fn active_hosts(&self) -> usize {
         self.agenda.len() + self.front.len() + self.held.len()
     }
 

@@ -1,67 +1,51 @@
 //! What to fetch next, and when. A state machine: no I/O, no clock; `now` comes in, what to do comes out.
 
-mod agenda;
-mod arena;
-mod away;
-mod back;
 mod complete;
 mod dropped;
+mod drops;
+mod durable;
 mod embed;
 mod explain;
-mod explanation;
-mod found;
-mod front;
-mod gate;
-mod host;
 mod hosts;
-mod illness;
-mod image;
-mod journal;
 mod lease;
 mod lend;
-mod level;
-mod lost;
 mod machine;
+mod next;
 mod options;
 mod outcome;
-mod pattern;
-mod pool;
-mod record;
+mod patience;
+mod queues;
 mod recrawl;
-mod refusal;
-mod replay;
 pub mod robots;
 mod robots_file;
 mod rules;
-mod save;
-mod schedule;
-mod scope;
-mod spread;
-mod standing;
+mod setback;
+mod state;
 mod statistics;
 mod timestamp;
-mod trap;
+mod trouble;
+mod validators;
 mod varint;
-mod verdict;
 
-pub use arena::Arena;
-pub use away::{IdleHost, idle_hosts};
-pub use complete::ForeignLease;
-pub use dropped::Dropped;
-pub use explanation::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Ruled};
-pub use found::{Admission, Admitted, Found, Via};
-pub use gate::Gate;
-pub use image::waiting;
-pub use journal::{Journal, Position};
-pub use lease::{Lease, LeaseKind};
-pub use machine::{Frontier, Next};
-pub use options::{FrontierError, FrontierOptions, Politeness, ScopeKind, ScopeOptions, TrapLimits};
-pub use outcome::{Completion, Failure, Outcome, Trouble, Validators};
-pub use record::{DueRecord, Entry, HostRecord, Ill, Limit, Receipt, Record, RobotsRecord, Settled, Standing};
-pub use refusal::{Refusal, RefusalCounts};
-pub use replay::{BadSlice, Replay};
-pub use save::{Counts, Slice};
-pub use spread::HostSpread;
-pub use statistics::{FrontierStatistics, HostStatistics};
+pub use drops::Dropped;
+pub use durable::{
+    Arena, BadSlice, Counts, DueRecord, Entry, HostRecord, IdleHost, Ill, Journal, Limit, Receipt, Record,
+    RobotsRecord, Settled, Standing, idle_hosts, waiting,
+};
+pub use explain::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Verdict};
+pub use hosts::{HostSpread, HostStatistics, Politeness};
+pub use lease::{ForeignLease, Lease, LeaseKind};
+pub use machine::Frontier;
+pub use next::Next;
+pub use options::FrontierOptions;
+pub use outcome::{Completion, Outcome};
+pub use state::{Replay, Slice};
+pub use statistics::FrontierStatistics;
 pub use timestamp::Timestamp;
-pub use verdict::Verdict;
+pub use trouble::{Failure, Trouble};
+pub use validators::Validators;
+
+pub use crate::gate::{
+    Admission, Admitted, Found, FrontierError, Gate, Position, Refusal, RefusalCounts, Ruled, ScopeKind, ScopeOptions,
+    TrapLimits, Via,
+};

@@ -2,8 +2,10 @@
 
 use std::io;
 
-use super::{DueRecord, Entry, Found, Frontier, Journal, Lease, Position, Record, Refusal, Timestamp, Via};
+use super::durable::{DueRecord, Entry, Journal, Record};
+use super::{Frontier, Lease, Timestamp};
 use crate::address::Canonicalizer;
+use crate::gate::{Found, Position, Refusal, Via};
 use crate::seen::Removal;
 
 /// URLs whose time has come are moved to their hosts' queues, this many a call at most: a day that begins with a million of
@@ -93,13 +95,13 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The journal has it.
-    pub(super) fn scheduled_again(&mut self, entry: &Entry<'_>, position: Position) {
+    pub(crate) fn scheduled_again(&mut self, entry: &Entry<'_>, position: Position) {
         let Some(at) = entry.not_before else { return };
         // What takes another's place was told of before.
         if entry.replaces.is_none()
             && let Ok(url) = self.gate.canonicalizer().canonicalize(entry.wire)
         {
-            self.gate.remember(&url, entry, |_| false, true);
+            self.gate.remember(&url, (entry.via, entry.depth), |_| false, true);
         }
         self.schedule.push(at, position);
     }
@@ -157,13 +159,13 @@ impl<J: Journal> Frontier<J> {
             not_before: Some(at),
         };
         let position = self.journal.append(entry)?;
-        self.gate.remember(&found.url, &entry, |_| false, true);
+        self.gate.remember(&found.url, (entry.via, entry.depth), |_| false, true);
         self.schedule.push(at, position);
         Ok(None)
     }
 
     /// Moves URLs whose time has come to their hosts' queues, up to the bound.
-    pub(super) fn release(&mut self, now: Timestamp) -> io::Result<()> {
+    pub(crate) fn release(&mut self, now: Timestamp) -> io::Result<()> {
         if self.schedule.first_due(now).is_none() {
             return Ok(());
         }

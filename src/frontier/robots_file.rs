@@ -1,22 +1,19 @@
 //! A host's robots.txt comes back: what is known of it from here on (RFC 9309 section 2.3.1).
 
+use super::durable::{HostRecord, Journal, Record, RobotsRecord};
+use super::hosts::{Detour, RobotsFile, Rules};
+use super::robots::Robots;
+use super::setback::Setback;
+use super::trouble::Blame;
+use super::{Completion, Failure, Frontier, Lease, Outcome, Timestamp, Trouble, Validators, robots};
 use std::io;
 use std::time::Duration;
-
-use super::complete::Setback;
-use super::host::{Detour, RobotsFile, Rules};
-use super::outcome::Blame;
-use super::robots::{self, Robots};
-use super::{
-    Completion, Failure, Frontier, HostRecord, Journal, Lease, Outcome, Record, RobotsRecord, Timestamp, Trouble,
-    Validators,
-};
 
 /// Redirects of a robots.txt that are followed (RFC 9309 section 2.3.1.2).
 const ROBOTS_HOPS: u8 = 5;
 
 /// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
-pub(super) const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+pub(crate) const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What came of asking for it.
 enum Answer {
@@ -31,7 +28,7 @@ enum Answer {
 }
 
 impl<J: Journal> Frontier<J> {
-    pub(super) fn complete_robots(
+    pub(crate) fn complete_robots(
         &mut self,
         lease: &Lease,
         outcome: Outcome,

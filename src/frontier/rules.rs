@@ -1,38 +1,15 @@
 //! Robots rules in memory, as many as may be.
 
-use std::collections::VecDeque;
-use std::io;
-
-use super::host::{Host, RobotsFile, Rules};
+use super::Frontier;
+use super::durable::Journal;
+use super::hosts::{RobotsFile, Rules};
 use super::robots::Robots;
-use super::{Frontier, Journal, Position};
-
-/// Hosts whose robots rules stand in memory though the journal has them too, so that they may go.
-///
-/// The hand of a clock (Corbató 1968): rules that lent a page since it last passed stay for another round, others are dropped.
-/// That is nearly the order of last use, at four bytes a host and no work when they are used.
-#[derive(Debug, Default)]
-pub(super) struct RulesClock {
-    /// Each host once; those whose rules went another way are passed over.
-    hosts: VecDeque<u32>,
-    /// Bytes that would be free without these rules.
-    bytes: usize,
-}
-
-impl RulesClock {
-    pub(super) fn memory(&self) -> usize {
-        self.hosts.capacity() * size_of::<u32>()
-    }
-
-    /// The host is leaving. Its number stays: it is the next host's.
-    pub(super) fn forget(&mut self, host: &Host) {
-        self.bytes -= host.robots.spare();
-    }
-}
+use crate::gate::Position;
+use std::io;
 
 impl<J: Journal> Frontier<J> {
     /// From here on, this is the host's robots.txt.
-    pub(super) fn learn(&mut self, number: u32, file: RobotsFile) {
+    pub(crate) fn learn(&mut self, number: u32, file: RobotsFile) {
         let host = &mut self.hosts[number];
         self.count.rules -= host.robots.memory();
         self.count.rules += file.memory();
@@ -42,7 +19,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// What was known of the host's robots.txt, which nobody knows from here on.
-    pub(super) fn unlearn(&mut self, number: u32) -> RobotsFile {
+    pub(crate) fn unlearn(&mut self, number: u32) -> RobotsFile {
         let robots = &mut self.hosts[number].robots;
         self.count.rules -= robots.memory();
         self.clock.bytes -= robots.spare();
@@ -50,7 +27,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The journal has the rules that were learned last, or keeps none.
-    pub(super) fn keep_rules(&mut self, number: u32, at: Option<Position>) {
+    pub(crate) fn keep_rules(&mut self, number: u32, at: Option<Position>) {
         if let RobotsFile::Known { rules: Some(rules), .. } = &mut self.hosts[number].robots {
             rules.kept_at = at;
             self.note_spare(number);
@@ -59,7 +36,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Reads a host's rules from the journal. Where they are not there any more, they must be fetched again: `false`.
-    pub(super) fn read_rules(&mut self, number: u32, position: Position) -> io::Result<bool> {
+    pub(crate) fn read_rules(&mut self, number: u32, position: Position) -> io::Result<bool> {
         // Before, since those that are read now must stay until a page was lent by them.
         self.drop_rules();
         let robots = self.journal.rules(position)?.map(|text| Robots::parse(text, &self.politeness.agent));

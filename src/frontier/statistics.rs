@@ -1,11 +1,10 @@
 //! The frontier in numbers.
 
-use std::time::Duration;
+use crate::frontier::hosts::{in_numbers, most_first};
 
-use super::away::most_first;
-use super::host::Host;
-use super::{Frontier, HostSpread, Journal, Politeness};
-use crate::address::HostKey;
+use super::Frontier;
+use super::durable::Journal;
+use super::hosts::{Host, HostSpread, HostStatistics};
 
 /// The frontier in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,24 +40,6 @@ pub struct FrontierStatistics {
     pub journal_memory: u64,
     /// Of these, in what is known of the hosts' robots.txt.
     pub robots_memory: u64,
-}
-
-/// One host in numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HostStatistics {
-    /// Scheme, host and port.
-    pub host: HostKey,
-    /// Leases handed out, robots.txt included.
-    pub requests: u64,
-    /// URLs waiting.
-    pub queued: u64,
-    /// Failures in a row.
-    pub failures: u32,
-    /// The rest in force.
-    pub delay: Duration,
-    /// Not asked again in this run.
-    pub retired: bool,
 }
 
 impl<J: Journal> Frontier<J> {
@@ -106,16 +87,5 @@ impl<J: Journal> Frontier<J> {
         let mut spread = self.away.spread.clone();
         self.hosts.iter().for_each(|host| spread.add(host.requests.into()));
         spread
-    }
-}
-
-pub(super) fn in_numbers(host: &Host, politeness: &Politeness) -> HostStatistics {
-    HostStatistics {
-        host: host.key.clone(),
-        requests: host.requests.into(),
-        queued: host.queue.len().into(),
-        failures: host.failures.into(),
-        delay: host.delay(politeness),
-        retired: host.is_retired(),
     }
 }

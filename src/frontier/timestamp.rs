@@ -1,3 +1,5 @@
+//! Points in time.
+
 use std::fmt;
 use std::ops::Add;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! LEB128: seven bits of a number a byte, the lowest first, the top bit set where more follow.
 
 /// Bytes of the longest number.
-pub(super) const MAX_BYTES: usize = 10;
+pub(crate) const MAX_BYTES: usize = 10;
 
 /// The bytes of `number`, and how many of them count.
-pub(super) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
+pub(crate) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     let mut bytes = [0; MAX_BYTES];
     let mut length = 0;
     loop {
@@ -19,7 +19,7 @@ pub(super) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
 }
 
 /// The number that `next` gives the bytes of; `None` where it runs out before the end, or gives more than 64 bits.
-pub(super) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
+pub(crate) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
         let byte = next()?;
@@ -36,24 +36,24 @@ pub(super) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
 }
 
 /// Appends a number.
-pub(super) fn put(to: &mut Vec<u8>, number: u64) {
+pub(crate) fn put(to: &mut Vec<u8>, number: u64) {
     let (bytes, length) = encode(number);
     to.extend_from_slice(&bytes[..length]);
 }
 
 /// Takes a number off the front of the bytes.
-pub(super) fn number(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn number(bytes: &mut &[u8]) -> Option<u64> {
     decode(|| bytes.split_off_first().copied())
 }
 
 /// The way from one number to another, either direction small: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
-pub(super) const fn step(from: u64, to: u64) -> u64 {
+pub(crate) const fn step(from: u64, to: u64) -> u64 {
     let way = to.wrapping_sub(from).cast_signed();
     ((way << 1) ^ (way >> 63)).cast_unsigned()
 }
 
 /// Where a [`step`] from `from` leads.
-pub(super) const fn walk(from: u64, step: u64) -> u64 {
+pub(crate) const fn walk(from: u64, step: u64) -> u64 {
     from.wrapping_add((step >> 1) ^ (step & 1).wrapping_neg())
 }
 

@@ -1,3 +1,5 @@
+//! What robots.txt says of one path.
+
 use super::Robots;
 use crate::address::Canonicalizer;
 

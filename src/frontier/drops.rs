@@ -1,0 +1,48 @@
+//! Queued URLs that robots.txt turned away.
+
+use super::durable::Journal;
+use crate::gate::Position;
+use std::io;
+
+use crate::frontier::lend::read_wire;
+
+/// URLs that wait to be taken, at most; further ones are only counted.
+const MOST: usize = 4096;
+
+/// A URL that was admitted, and that its host's robots.txt disallows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dropped {
+    /// The wire URL.
+    pub url: String,
+    /// The wire URL of the page that it was found on.
+    pub referrer: Option<String>,
+    /// Links from a seed.
+    pub depth: u32,
+}
+
+/// Those that nobody has taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Drops {
+    pub(crate) is_kept: bool,
+    pub(crate) kept: Vec<Dropped>,
+    pub(crate) further: u32,
+}
+
+impl Drops {
+    /// Keeps the URL of this entry, where that was asked for.
+    pub(crate) fn note(&mut self, journal: &mut impl Journal, position: Position) -> io::Result<()> {
+        if !self.is_kept {
+            return Ok(());
+        }
+        if self.kept.len() == MOST {
+            self.further = self.further.saturating_add(1);
+            return Ok(());
+        }
+        let entry = journal.read(position)?;
+        let (url, depth, referrer) = (entry.wire.to_owned(), entry.depth, entry.referrer);
+        let referrer = referrer.map_or(Ok(None), |position| read_wire(journal, position))?;
+        self.kept.push(Dropped { url, referrer: referrer.map(Into::into), depth });
+        Ok(())
+    }
+}

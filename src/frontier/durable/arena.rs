@@ -1,0 +1,161 @@
+//! The journal in memory.
+
+use super::{Entry, Journal};
+use crate::frontier::varint::put;
+use crate::frontier::{Timestamp, varint};
+use crate::gate::{Position, Via};
+use std::hint::black_box;
+use std::io;
+
+/// Bytes in a chunk; growing allocates one of them and copies nothing.
+const CHUNK: usize = 1 << 20;
+/// Bytes of an entry before its URL, at most.
+const HEADER: usize = 3 + 6 * varint::MAX_BYTES;
+
+/// Flags: a referrer follows, an entry that is replaced follows, a time to wait for follows.
+const REFERRER: u8 = 1 << 2;
+const REPLACES: u8 = 1 << 3;
+const NOT_BEFORE: u8 = 1 << 4;
+/// Tries that were used up follow.
+const ATTEMPTS: u8 = 1 << 5;
+
+/// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
+///
+/// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer, one that it
+/// replaces, a time before which it waits, and tries that were used up), the priority, the redirects; as numbers of variable
+/// length the depth, the ways back to these two, the time, the tries, and the URL's length; then the URL. None straddles two chunks; one too long for a chunk has its
+/// own.
+#[derive(Debug, Default)]
+pub struct Arena {
+    chunks: Vec<Vec<u8>>,
+    memory: usize,
+}
+
+impl Journal for Arena {
+    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
+        let needed = HEADER + entry.wire.len();
+        let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
+        if self.chunks.last().is_none_or(is_full) {
+            let chunk = Vec::with_capacity(needed.max(CHUNK));
+            self.memory += chunk.capacity();
+            self.chunks.push(chunk);
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[number];
+        let position = (number * CHUNK + chunk.len()) as u64;
+        let via = match entry.via {
+            Via::Seed => 0,
+            Via::Link => 1,
+            Via::Redirect => 2,
+        };
+        let before = [entry.referrer, entry.replaces];
+        let flags = [REFERRER, REPLACES].iter().zip(before).filter(|(_, there)| there.is_some());
+        let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
+        let flags = flags | if entry.not_before.is_some() { NOT_BEFORE } else { 0 };
+        let flags = flags | if entry.attempts > 0 { ATTEMPTS } else { 0 };
+        chunk.extend([flags, entry.priority, entry.redirects]);
+        put(chunk, u64::from(entry.depth));
+        for before in before.into_iter().flatten() {
+            put(chunk, varint::step(position, before.to_u64()));
+        }
+        if let Some(at) = entry.not_before {
+            put(chunk, at.as_micros());
+        }
+        if entry.attempts > 0 {
+            put(chunk, entry.attempts.into());
+        }
+        put(chunk, entry.wire.len() as u64);
+        chunk.extend_from_slice(entry.wire.as_bytes());
+        Ok(Position::from_u64(position))
+    }
+
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
+        self.entry(position.to_u64()).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("no journal entry at {}", position.to_u64()))
+        })
+    }
+
+    /// Reads a byte of each line, so that they are on their way from memory while other things are done.
+    fn expect(&mut self, position: Position) {
+        let at = usize::try_from(position.to_u64()).unwrap_or(usize::MAX);
+        if let Some(chunk) = self.chunks.get(at / CHUNK) {
+            black_box([0, 64].map(|line| chunk.get(at % CHUNK + line).copied()));
+        }
+    }
+
+    fn memory(&self) -> usize {
+        self.memory
+    }
+}
+
+impl Arena {
+    fn entry(&self, position: u64) -> Option<Entry<'_>> {
+        let at = usize::try_from(position).ok()?;
+        let bytes = self.chunks.get(at / CHUNK)?.get(at % CHUNK..)?;
+        let [flags, priority, redirects, ref numbers @ ..] = *bytes else { return None };
+        let mut rest = numbers.iter();
+        let mut number = || varint::decode(|| rest.next().copied());
+        let via = match flags & 3 {
+            0 => Via::Seed,
+            1 => Via::Link,
+            2 => Via::Redirect,
+            _ => return None,
+        };
+        let depth = u32::try_from(number()?).ok()?;
+        let mut before = |flag| {
+            let step = if flags & flag == 0 { None } else { Some(number()?) };
+            Some(step.map(|step| Position::from_u64(varint::walk(position, step))))
+        };
+        let (referrer, replaces) = (before(REFERRER)?, before(REPLACES)?);
+        let not_before = if flags & NOT_BEFORE == 0 { None } else { Some(Timestamp::from_micros(number()?)) };
+        let attempts = if flags & ATTEMPTS == 0 { 0 } else { u8::try_from(number()?).ok()? };
+        let length = usize::try_from(number()?).ok()?;
+        let wire = str::from_utf8(rest.as_slice().get(..length)?).ok()?;
+        Some(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_survive_on_both_sides_of_a_chunk_and_nothing_else_is_one() {
+        let mut arena = Arena::default();
+        let mut written = Vec::new();
+        let mut bytes = 0;
+        for number in 0..40_000u32 {
+            // Now and then one that is longer than a chunk.
+            let length = if number % 15_000 == 7 { 2 * CHUNK } else { 60 + number as usize % 50 };
+            let wire = format!("https://a.example/{number}/{}", "x".repeat(length - 24));
+            let before = |at: u32| written.get(at as usize).map(|&(position, _)| position);
+            let referrer = before(number / 2);
+            let replaces = before(number / 3).filter(|_| number % 16 == 3);
+            let via = [Via::Seed, Via::Link, Via::Redirect][number as usize % 3];
+            let [priority, redirects, ..] = number.to_le_bytes();
+            let depth = number.wrapping_mul(number);
+            let not_before = (number % 5 == 2).then_some(Timestamp::from_micros(u64::from(number) << 40));
+            let attempts = if number % 7 == 3 { priority } else { 0 };
+            let entry =
+                Entry { wire: &wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before };
+            let position = arena.append(entry).unwrap();
+            assert!(written.last().is_none_or(|&(before, _)| before < position));
+            bytes += wire.len();
+            written.push((position, (wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before)));
+        }
+        for (position, (wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before)) in &written {
+            let entry = arena.read(*position).unwrap();
+            assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
+            assert_eq!((entry.via, entry.redirects, entry.attempts), (*via, *redirects, *attempts));
+            assert_eq!((entry.referrer, entry.replaces, entry.not_before), (*referrer, *replaces, *not_before));
+        }
+        // The end of a chunk is lost to each of the three long ones, and the last chunk is not full yet.
+        assert!(arena.memory() < bytes + 14 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);
+        for position in (0..5 * CHUNK as u64).step_by(97).chain([u64::MAX]) {
+            // Whatever stands in the middle of an entry, this does not panic.
+            let _ = arena.read(Position::from_u64(position));
+            arena.expect(Position::from_u64(position));
+        }
+        assert!(arena.read(Position::from_u64(1 << 40)).is_err());
+    }
+}

@@ -1,0 +1,25 @@
+//! The counts of a frontier at one moment.
+
+use crate::gate::{Position, Refusal};
+
+/// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// The journal's end at that moment.
+    pub position: Position,
+    /// URLs admitted, without those refused later.
+    pub admitted: u64,
+    /// URLs refused, by reason.
+    pub refused: Vec<(Refusal, u64)>,
+    /// Page leases completed for good.
+    pub completed: u64,
+    /// Leases that were tried again.
+    pub retries: u64,
+    /// Bytes of the output.
+    pub output: u64,
+    /// Leases that were out.
+    pub leased: u64,
+    /// The hosts, domains or directories that the seeds opened.
+    pub roots: Vec<String>,
+}

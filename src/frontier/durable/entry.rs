@@ -1,0 +1,37 @@
+//! One admission, as the journal keeps it.
+
+use crate::frontier::Timestamp;
+use crate::gate::{Position, Via};
+
+/// One admission, as the journal keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The wire URL.
+    pub wire: &'a str,
+    /// Links from a seed.
+    pub depth: u32,
+    /// Its front queue.
+    pub priority: u8,
+    /// How it was found.
+    pub via: Via,
+    /// Redirects in a row that led here.
+    pub redirects: u8,
+    /// Tries that were used up before.
+    pub attempts: u8,
+    /// The entry of the page it was found on.
+    pub referrer: Option<Position>,
+    /// The entry whose place in the queue it takes: the same page, asked for at another spelling.
+    pub replaces: Option<Position>,
+    /// It waits in the schedule, and is queued after this time; `None` for at once.
+    pub not_before: Option<Timestamp>,
+}
+
+impl Entry<'_> {
+    /// The time before which a page is not fetched that was given up: never, or until somebody asks for it again.
+    pub const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
+
+    /// Whether it is a page that was given up.
+    pub fn is_parked(&self) -> bool {
+        self.replaces.is_some() && self.not_before == Some(Self::NEVER)
+    }
+}

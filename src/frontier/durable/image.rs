@@ -1,0 +1,245 @@
+//! Hosts as bytes: what a checkpoint keeps of them, and how they are made again.
+//!
+//! ```text
+//! host:   key       text
+//!         flags     1 byte: bit 0 it has answered, bit 1 it is retired, bit 2 a page was lent by its robots.txt, bit 3 it said
+//!                   itself when to ask again; bits 4 and 5 robots.txt: 0 unknown, 1 elsewhere, 2 there is none, 3 there are rules
+//!         due, requests, failures
+//!         illness   the code of the last failure, 0 for none; else pages in a row that broke, text of the failure's words
+//!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms, until
+//!                   when they hold
+//!         lent      1 and a URL for a page that is lent out, else 0
+//!         levels    how many; for each its first URL, and for each other the step to its position; 0 ends them
+//! URL:    position, priority, attempts
+//! text:   its length, its bytes
+//! ```
+//!
+//! All numbers are [`varint`]s.
+
+use std::time::Duration;
+
+use super::{Ill, Standing};
+use crate::address::HostKey;
+use crate::frontier::hosts::{Detour, Host, HostState, RobotsFile, Rules};
+use crate::frontier::queues::{Back, MARK, Queue, Queued, schedule};
+use crate::frontier::varint::{number, put};
+use crate::frontier::{Failure, Timestamp, varint};
+use crate::gate::Position;
+
+const HAS_ANSWERED: u64 = 1;
+const IS_RETIRED: u64 = 2;
+const IS_USED: u64 = 4;
+const IS_PATIENT: u64 = 8;
+const ROBOTS: u32 = 4;
+
+/// Appends a host and its queue.
+pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
+    // Of one that is elsewhere, what was known before: it is asked for from the first hop on, next time.
+    let file = match &host.robots {
+        RobotsFile::Moved(detour) => detour.before.as_deref().unwrap_or(&host.robots),
+        file => file,
+    };
+    let robots = match file {
+        RobotsFile::Unknown => 0,
+        RobotsFile::Moved(_) => 1,
+        RobotsFile::Known { rules: None, .. } => 2,
+        // Rules that the journal does not have are to be fetched again.
+        RobotsFile::Known { rules: Some(rules), .. } => {
+            if rules.kept_at.is_some() {
+                3
+            } else {
+                0
+            }
+        }
+    };
+    let ill = host.standing().ill;
+    put_text(to, host.key.as_str());
+    let answered = if host.has_answered { HAS_ANSWERED } else { 0 };
+    let retired = if host.is_retired() { IS_RETIRED } else { 0 };
+    let patient = if ill.is_some_and(|ill| ill.is_patient) { IS_PATIENT } else { 0 };
+    let is_used = robots > 0 && matches!(file, RobotsFile::Known { is_used: true, .. });
+    put(to, answered | retired | patient | if is_used { IS_USED } else { 0 } | robots << ROBOTS);
+    put(to, host.due.as_micros());
+    put(to, host.requests.into());
+    put(to, host.failures.into());
+    put(to, ill.map_or(0, |ill| ill.failure.code().into()));
+    if let Some(ill) = ill {
+        put(to, ill.broken.into());
+        put_text(to, ill.words);
+    }
+    match file {
+        RobotsFile::Moved(detour) => {
+            put(to, detour.hops.into());
+            put_text(to, &detour.url);
+        }
+        RobotsFile::Known { stale_at, rules, .. } if robots > 0 => {
+            put(to, stale_at.as_micros());
+            if let Some((rules, at)) = rules.as_ref().and_then(|rules| Some((rules, rules.kept_at?))) {
+                put(to, at.to_u64());
+                put(to, u64::try_from(rules.crawl_delay.as_millis()).unwrap_or(u64::MAX));
+                put(to, rules.good_until.as_micros());
+            }
+        }
+        RobotsFile::Unknown | RobotsFile::Known { .. } => {}
+    }
+    match host.state {
+        HostState::Leased { position, priority, attempts } => {
+            put(to, 1);
+            put_queued(to, Queued { position, priority, attempts });
+        }
+        _ => put(to, 0),
+    }
+    put(to, back.levels(&host.queue).count() as u64);
+    for level in back.levels(&host.queue) {
+        put_queued(to, level.queued());
+        back.steps(level).for_each(|steps| to.extend_from_slice(steps));
+        put(to, 0);
+    }
+}
+
+/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's.
+pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
+    let mut queue = Queue::default();
+    let host = read(bytes, |queued, end| match end {
+        End::Head => back.push_front(&mut queue, queued),
+        End::Tail => back.push(&mut queue, queued.priority, queued.position),
+    })?;
+    Some(Host { queue, ..host })
+}
+
+/// Shows `each` the URLs that wait in a slice of a [`Frontier::save`](crate::frontier::Frontier::save).
+///
+/// # Errors
+/// Where it is none.
+pub fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
+    if slice.first() == Some(&MARK) {
+        return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
+    }
+    while !slice.is_empty() {
+        read(&mut slice, |queued, _| each(queued.position)).ok_or(BadSlice)?;
+    }
+    Ok(())
+}
+
+/// The end of its priority's queue that a URL is put to.
+enum End {
+    Head,
+    Tail,
+}
+
+/// Takes a host off the front of the bytes, and shows how its queue is made.
+fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
+    let key = HostKey::of_origin(text(bytes)?);
+    let flags = number(bytes)?;
+    let due = Timestamp::from_micros(number(bytes)?);
+    let requests = u32::try_from(number(bytes)?).ok()?;
+    let failures = u16::try_from(number(bytes)?).ok()?;
+    let ill = match u8::try_from(number(bytes)?).ok()? {
+        0 => None,
+        code => Some(Ill {
+            failure: Failure::of_code(code)?,
+            broken: u16::try_from(number(bytes)?).ok()?,
+            words: text(bytes)?,
+            is_patient: flags & IS_PATIENT != 0,
+            is_retired: flags & IS_RETIRED != 0,
+        }),
+    };
+    let has_answered = flags & HAS_ANSWERED != 0;
+    let mut host = Host { requests, ..Host::new(key) };
+    host.stands(&Standing { key: "", due, failures, has_answered, ill });
+    host.robots = match flags >> ROBOTS {
+        0 => RobotsFile::Unknown,
+        1 => {
+            let hops = u8::try_from(number(bytes)?).ok()?;
+            RobotsFile::Moved(Box::new(Detour { hops, url: text(bytes)?.into(), before: None }))
+        }
+        is_there @ 2..=3 => {
+            let stale_at = Timestamp::from_micros(number(bytes)?);
+            let rules = if is_there == 3 {
+                let kept_at = Position::from_u64(number(bytes)?);
+                let crawl_delay = Duration::from_millis(number(bytes)?);
+                let good_until = Timestamp::from_micros(number(bytes)?);
+                Some(Box::new(Rules::kept(kept_at, crawl_delay, good_until)))
+            } else {
+                None
+            };
+            RobotsFile::Known { stale_at, is_used: flags & IS_USED != 0, rules }
+        }
+        _ => return None,
+    };
+    let lent = if number(bytes)? == 0 { None } else { Some(queued(bytes)?) };
+    for _ in 0..number(bytes)? {
+        let first = queued(bytes)?;
+        queue(first, End::Head);
+        let mut last = first.position.to_u64();
+        loop {
+            match number(bytes)? {
+                0 => break,
+                step => last = varint::walk(last, step),
+            }
+            queue(Queued { position: Position::from_u64(last), attempts: 0, ..first }, End::Tail);
+        }
+    }
+    if let Some(lent) = lent {
+        queue(lent, End::Head);
+    }
+    Some(host)
+}
+
+/// Takes a host off the front of the bytes, and says whether it is idle, with nothing queued or lent.
+pub(crate) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
+    let begin = *bytes;
+    let mut is_idle = true;
+    let due = read(bytes, |_, _| is_idle = false)?.due;
+    let image = &begin[..begin.len() - bytes.len()];
+    Some((IdleHost { key: text(&mut &*image)?, due, image }, is_idle))
+}
+
+fn put_text(to: &mut Vec<u8>, text: &str) {
+    put(to, text.len() as u64);
+    to.extend_from_slice(text.as_bytes());
+}
+
+fn put_queued(to: &mut Vec<u8>, Queued { position, priority, attempts }: Queued) {
+    put(to, position.to_u64());
+    to.extend([priority, attempts]);
+}
+
+fn byte(bytes: &mut &[u8]) -> Option<u8> {
+    bytes.split_off_first().copied()
+}
+
+fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    let length = usize::try_from(number(bytes)?).ok()?;
+    str::from_utf8(bytes.split_off(..length)?).ok()
+}
+
+fn queued(bytes: &mut &[u8]) -> Option<Queued> {
+    Some(Queued { position: Position::from_u64(number(bytes)?), priority: byte(bytes)?, attempts: byte(bytes)? })
+}
+
+/// A host of a slice that may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IdleHost<'a> {
+    /// The text of its [`HostKey`](crate::address::HostKey).
+    pub key: &'a str,
+    /// Not asked before.
+    pub due: Timestamp,
+    /// The host, for [`Frontier::leave`](crate::frontier::Frontier::leave) and [`Journal::host`](crate::frontier::Journal::host).
+    pub image: &'a [u8],
+}
+
+/// The hosts of a [slice](crate::frontier::Frontier::save) that are idle, or all of a list of images. Ends where there is no host.
+pub fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
+    if slice.first() == Some(&MARK) {
+        slice = &[];
+    }
+    let hosts = std::iter::from_fn(move || skip(&mut slice));
+    hosts.filter_map(|(host, is_idle)| is_idle.then_some(host))
+}
+
+/// A slice that is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("hosts that cannot be read")]
+pub struct BadSlice;

@@ -1,0 +1,76 @@
+//! What a frontier asks of its journal.
+
+use super::{Entry, Record, Settled};
+use crate::frontier::Timestamp;
+use crate::gate::Position;
+use std::io;
+
+/// The append-only record of a crawl: queues hold positions in it, never texts.
+pub trait Journal {
+    /// Appends an admission and says where it stands.
+    ///
+    /// # Errors
+    /// Where the storage fails; nothing was appended then.
+    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position>;
+
+    /// The entry at a position that [`append`](Self::append) gave.
+    ///
+    /// # Errors
+    /// Where the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
+
+    /// Appends that a page's lease came back and that the page was scheduled again, and says where that entry stands. A journal
+    /// that outlives its process keeps both or neither: else a crash would leave a page that is never asked for again, or twice.
+    ///
+    /// # Errors
+    /// Where the storage fails; nothing was appended then.
+    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
+        let _ = settled;
+        self.append(entry)
+    }
+
+    /// Appends what is no admission, and says where it stands. Nothing, in memory: it serves to make a frontier again.
+    ///
+    /// # Errors
+    /// Where the storage fails; nothing was appended then.
+    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        let _ = record;
+        Ok(None)
+    }
+
+    /// The rules of a robots.txt that [`note`](Self::note) was given; `None` where they are not there any more.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
+        let _ = position;
+        Ok(None)
+    }
+
+    /// The newest image of a host that [left](crate::frontier::Frontier::leave) memory; `None` where it never did. A host that came back
+    /// since is not asked for.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
+        let _ = key;
+        Ok(None)
+    }
+
+    /// The end of a batch: hands what was appended to whatever keeps it. Nothing, in memory.
+    ///
+    /// # Errors
+    /// Where the storage fails; what was appended is still there, and is handed over by the next call that succeeds.
+    fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        let _ = now;
+        Ok(())
+    }
+
+    /// The entry at this position will be read soon: a hint, to fetch it ahead where that takes time.
+    fn expect(&mut self, position: Position) {
+        let _ = position;
+    }
+
+    /// Bytes of memory held.
+    fn memory(&self) -> usize;
+}

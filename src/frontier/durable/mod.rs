@@ -1,0 +1,21 @@
+//! What a frontier writes down, and what it is made from again.
+
+mod arena;
+mod counts;
+mod entry;
+pub(crate) mod image;
+mod journal;
+mod limit;
+mod receipt;
+mod record;
+mod standing;
+
+pub use arena::Arena;
+pub use counts::Counts;
+pub use entry::Entry;
+pub use image::{BadSlice, IdleHost, idle_hosts, waiting};
+pub use journal::Journal;
+pub use limit::Limit;
+pub use receipt::Receipt;
+pub use record::{DueRecord, HostRecord, Record, RobotsRecord, Settled};
+pub use standing::{Ill, Standing};

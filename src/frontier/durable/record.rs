@@ -1,0 +1,111 @@
+//! What a journal keeps of a crawl.
+
+use super::{Entry, Limit, Receipt, Standing};
+use crate::address::Fingerprint;
+use crate::frontier::Timestamp;
+use crate::gate::Position;
+
+/// What a journal keeps, in the order in which it happened: enough to make a frontier again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Record<'a> {
+    /// A URL passed the gate and was queued, or scheduled.
+    Admitted(Entry<'a>),
+    /// A page's lease came back, and the page waits for a time: it was scheduled again, or its next try is to come later, or it
+    /// was given up and waits to be asked for in another run.
+    Again {
+        /// How it came back.
+        settled: Settled<'a>,
+        /// What was scheduled.
+        entry: Entry<'a>,
+    },
+    /// A page's lease came back.
+    Settled(Settled<'a>),
+    /// The time of a URL that was scheduled had come: it was queued.
+    Due(DueRecord<'a>),
+    /// A URL was taken from the seen set.
+    Forgotten {
+        /// What that had of it.
+        fingerprint: Fingerprint,
+    },
+    /// Something was learned of a host without a page.
+    Host(HostRecord<'a>),
+    /// A run of the crawl ended at one of its limits, whatever waits. Void once the journal is opened again: the next run has
+    /// limits of its own.
+    Limited {
+        /// Which one, and how much it allowed.
+        limit: Limit,
+    },
+    /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
+    Resumed {
+        /// Bytes that were left of the output.
+        output: u64,
+    },
+}
+
+/// A URL that went from the schedule to its host's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueRecord<'a> {
+    /// The text of its host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
+    /// Its entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
+}
+
+/// How a lease of a page came back, and where that left its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled<'a> {
+    /// Its host, afterwards.
+    pub host: Standing<'a>,
+    /// The page's entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
+    /// Tries used up.
+    pub attempts: u8,
+    /// The page leaves the queue. Else it is queued again, at the head.
+    pub done: bool,
+    /// Where its record is in the output; `None` where there is none, or none that could be read again.
+    pub receipt: Option<Receipt>,
+}
+
+/// What was learned of a host, and where that left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRecord<'a> {
+    /// The host, afterwards.
+    pub host: Standing<'a>,
+    /// Of its robots.txt; `None` where nothing was.
+    pub robots: Option<RobotsRecord<'a>>,
+    /// It was asked; else the frontier came to this by itself.
+    pub was_asked: bool,
+    /// It will be asked for its robots.txt again.
+    pub is_retry: bool,
+}
+
+/// What is known of a host's robots.txt from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RobotsRecord<'a> {
+    /// It is elsewhere.
+    Moved {
+        /// Redirects so far.
+        hops: u8,
+        /// Where to ask next.
+        url: &'a str,
+    },
+    /// It was fetched, or is known to be missing.
+    Known {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// The lines that concern us; `None` allows everything.
+        rules: Option<&'a [u8]>,
+    },
+    /// It is as it was: it has not changed, or is not to be had just now.
+    Renewed {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// How long it holds where it is not to be had.
+        good_until: Timestamp,
+    },
+}

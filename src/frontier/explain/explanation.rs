@@ -1,0 +1,319 @@
+//! All that is known of one URL.
+
+use std::fmt;
+
+use super::times;
+use std::time::Duration;
+
+use super::{Chance, Verdict};
+use crate::address::Fingerprint;
+use crate::frontier::durable::{Entry, Limit, Receipt, Settled};
+use crate::frontier::{Timestamp, Trouble};
+use crate::gate::{Position, Ruled, Via};
+use crate::seen::Sighting;
+
+/// All that is known of one URL: why it was not fetched, if it was not. Displayed as the [verdict](Self::verdict), a line,
+/// and what stands behind it, indented.
+///
+/// [`Frontier::explain`](crate::frontier::Frontier::explain) makes it of a frontier in use, which knows neither
+/// [history](Self::history) nor [record](Self::page); [`job::explain`](crate::job::explain) of a job's files.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// When it was asked for.
+    pub now: Timestamp,
+    /// What would be requested.
+    pub wire: String,
+    /// What equal URLs share.
+    pub key: String,
+    /// What the seen set remembers of it.
+    pub fingerprint: Fingerprint,
+    /// What the scope says. Who was never admitted is judged as a link of a seed.
+    pub scope: Ruled,
+    /// Links from a seed at most: a URL that is found only deeper is refused, and not remembered.
+    pub max_depth: Option<u32>,
+    /// What the limits on traps say.
+    pub trap: Ruled,
+    /// What the seen set says.
+    pub sighting: Sighting,
+    /// The shard that says so.
+    pub shard: usize,
+    /// The chance that it takes a new URL for seen, estimated from its fill; `None` for the layouts that never do.
+    pub false_positive_rate: Option<f64>,
+    /// What the host's robots.txt says.
+    pub robots: RobotsAnswer,
+    /// How its host stands; `None` where nothing of that host was ever admitted.
+    pub host: Option<HostAccount>,
+    /// What the journal says.
+    pub history: History,
+    /// Its page record, where one was found.
+    pub page: Option<Fetched>,
+    /// Where the last run of its crawl ended, and nothing has gone on since: what waits is fetched by the next run.
+    pub limit: Option<Limit>,
+}
+
+/// What a host's robots.txt says to a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RobotsAnswer {
+    /// The crawl does not honor robots.txt.
+    Ignored,
+    /// It is elsewhere, and not fetched yet.
+    Moved {
+        /// Where to ask next.
+        to: String,
+    },
+    /// There is none.
+    None {
+        /// When it should be asked for again.
+        stale_at: Timestamp,
+    },
+    /// It was fetched.
+    Ruled {
+        /// Whether the URL may be fetched.
+        allowed: bool,
+        /// The line that decides; `None` where none matches.
+        rule: Option<String>,
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+    },
+    /// Not fetched yet, or not to be had.
+    Unknown,
+}
+
+/// How a host stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostAccount {
+    /// Scheme, host and port.
+    pub key: String,
+    /// Not asked before.
+    pub due: Timestamp,
+    /// The rest between a response and the next request.
+    pub delay: Duration,
+    /// Failures in a row.
+    pub failures: u32,
+    /// It has answered at least once.
+    pub has_answered: bool,
+    /// What is wrong with it: its last failure.
+    pub trouble: Option<Trouble>,
+    /// It is not asked again in this run.
+    pub is_retired: bool,
+    /// One of its URLs, or its robots.txt, is lent out.
+    pub is_leased: bool,
+    /// URLs queued.
+    pub queued: u64,
+}
+
+/// What the journal says of a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum History {
+    /// It was admitted.
+    Admitted(Remembered),
+    /// It has no admission of this URL.
+    None {
+        /// Its oldest part is gone, and may have had one.
+        is_cut: bool,
+    },
+    /// Nobody asked it.
+    Unasked,
+}
+
+/// An admission, and what followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Remembered {
+    /// Where the journal has it.
+    pub position: Position,
+    /// What is requested.
+    pub wire: String,
+    /// Links from a seed.
+    pub depth: u32,
+    /// How it was found.
+    pub via: Via,
+    /// Redirects in a row that led here.
+    pub redirects: u8,
+    /// The time before which it was not to be fetched; `None` where it was queued at once.
+    pub not_before: Option<Timestamp>,
+    /// The entry of the page it was found on.
+    pub referrer: Option<Position>,
+    /// That page's URL, where the journal still has it.
+    pub referrer_url: Option<String>,
+    /// Tries used up.
+    pub attempts: u8,
+    /// Where its record is in the output, if it has one.
+    pub receipt: Option<Receipt>,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where an admitted URL is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// Its last try came back.
+    Done,
+    /// Not queued any more, and never fetched: robots.txt disallowed it when its turn came.
+    Dropped,
+    /// Given up, with its host; the next run asks for it again.
+    GivenUp,
+    /// Queued, or lent out just now.
+    Queued {
+        /// URLs of its host that go first.
+        ahead: u64,
+    },
+    /// Not to be fetched before this time.
+    Scheduled {
+        /// As it was told.
+        at: Timestamp,
+    },
+}
+
+/// A page record, in brief.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// The final response's HTTP status.
+    pub status: Option<u16>,
+    /// Why there is no whole response.
+    pub error: Option<String>,
+    /// The failure's own words.
+    pub message: Option<String>,
+    /// RFC 3339, UTC, milliseconds.
+    pub at: String,
+}
+
+impl Explanation {
+    /// The answer, in one line.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self)
+    }
+}
+
+impl Remembered {
+    /// Admitted, and queued since.
+    pub fn new(position: Position, entry: &Entry<'_>) -> Self {
+        Self {
+            position,
+            wire: entry.wire.to_owned(),
+            depth: entry.depth,
+            via: entry.via,
+            redirects: entry.redirects,
+            not_before: entry.not_before,
+            referrer: entry.referrer,
+            referrer_url: None,
+            attempts: entry.attempts,
+            receipt: None,
+            place: Place::Dropped,
+        }
+    }
+
+    /// A lease of it came back.
+    pub fn settle(&mut self, settled: &Settled<'_>) {
+        self.attempts = settled.attempts;
+        self.receipt = settled.receipt;
+        self.place = if settled.done { Place::Done } else { Place::Dropped };
+    }
+
+    /// Nothing more becomes of it in this run.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.place, Place::Done | Place::Dropped)
+    }
+
+    /// Its record was lost, so that it was queued again.
+    pub fn reopen(&mut self) {
+        self.receipt = None;
+        self.attempts = self.attempts.saturating_sub(1);
+        self.place = Place::Dropped;
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.verdict())?;
+        writeln!(f, "  url          {}", self.wire)?;
+        writeln!(f, "  key          {}", self.key)?;
+        writeln!(f, "  fingerprint  {:016x}", self.fingerprint.bits())?;
+        writeln!(f, "  scope        {}", self.scope)?;
+        writeln!(f, "  traps        {}", self.trap)?;
+        let sighting = if self.sighting == Sighting::New { "new" } else { "seen" };
+        write!(f, "  filter       {sighting}, says shard {}", self.shard)?;
+        match self.false_positive_rate {
+            None => writeln!(f, ", which is never wrong")?,
+            Some(rate) => writeln!(f, ", which takes a new URL for seen with a chance of {}", Chance(rate))?,
+        }
+        writeln!(f, "  robots.txt   {}", self.robots)?;
+        match &self.host {
+            Some(host) => writeln!(f, "  host         {host}")?,
+            None => writeln!(f, "  host         nothing of it was admitted")?,
+        }
+        match &self.history {
+            History::Admitted(remembered) => writeln!(f, "  journal      {remembered}")?,
+            History::None { is_cut: false } => writeln!(f, "  journal      never admitted")?,
+            History::None { is_cut: true } => writeln!(f, "  journal      not admitted in what is left of it")?,
+            History::Unasked => {}
+        }
+        if let Some(page) = &self.page {
+            writeln!(f, "  record       {page}")?;
+        }
+        self.limit.iter().try_for_each(|limit| writeln!(f, "  last run     ended at its limit, {limit}"))
+    }
+}
+
+impl fmt::Display for RobotsAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ignored => f.write_str("ignored, by politeness.robots"),
+            Self::Moved { to } => write!(f, "not fetched yet: it is at {to}"),
+            Self::None { stale_at } => write!(f, "none, asked for again from {stale_at}"),
+            Self::Ruled { allowed, rule, stale_at } => {
+                let answer = if *allowed { "allows it" } else { "disallows it" };
+                let rule = rule.as_deref().unwrap_or("no line matches");
+                write!(f, "{answer}: {rule}; fetched again from {stale_at}")
+            }
+            Self::Unknown => f.write_str("not known"),
+        }
+    }
+}
+
+impl fmt::Display for HostAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, due, delay, failures, has_answered, trouble, is_retired, is_leased, queued } = self;
+        let due =
+            if *is_retired { "unreachable, and not asked again in this run".to_owned() } else { format!("due {due}") };
+        write!(f, "{key}: {due}, delay {delay:?}, {queued} queued, {failures} failures in a row")?;
+        trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
+        f.write_str(if *has_answered { "" } else { ", has never answered" })?;
+        f.write_str(if *is_leased { ", is asked just now" } else { "" })
+    }
+}
+
+impl fmt::Display for Remembered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let via = match self.via {
+            Via::Seed => "a seed",
+            Via::Link => "a link",
+            Via::Redirect => "a redirect",
+        };
+        write!(f, "admitted at {}: {via}, depth {}", self.position.to_u64(), self.depth)?;
+        self.referrer_url.iter().try_for_each(|referrer| write!(f, ", found on {referrer}"))?;
+        match self.place {
+            Place::Done => write!(f, "; done, tried {}", times(self.attempts.into())),
+            Place::Dropped => write!(f, "; dropped, tried {}", times(self.attempts.into())),
+            Place::GivenUp => write!(f, "; given up with its host, tried {}", times(self.attempts.into())),
+            Place::Queued { ahead } => write!(f, "; queued behind {ahead}, tried {}", times(self.attempts.into())),
+            Place::Scheduled { at } => write!(f, "; scheduled, not before {at}"),
+        }
+    }
+}
+
+impl fmt::Display for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.status, &self.error) {
+            (Some(status), None) => write!(f, "status {status}")?,
+            (Some(status), Some(error)) => write!(f, "status {status}, {error}")?,
+            (None, error) => f.write_str(error.as_deref().unwrap_or("no response"))?,
+        }
+        write!(f, ", at {}", self.at)
+    }
+}

@@ -1,0 +1,180 @@
+//! "Why was this URL not fetched?": each station of its life is asked again, and none remembers that it was.
+
+use std::io;
+
+use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
+use crate::address::CanonicalUrl;
+use crate::frontier::durable::{Entry, Journal};
+use crate::frontier::hosts::{Host, HostState, Hosts, Politeness, RobotsFile};
+use crate::frontier::lend::read_wire;
+use crate::frontier::queues::{Back, Schedule};
+use crate::frontier::robots::{Robots, Ruling};
+use crate::frontier::state::Replay;
+use crate::frontier::{Frontier, Timestamp};
+use crate::gate::{Found, Gate, Via};
+use crate::seen::Sighting;
+
+impl<J: Journal> Frontier<J> {
+    /// What is known of a URL here: each rule that decides, what the seen set says, and how its host stands. Nothing is changed,
+    /// counted or remembered.
+    ///
+    /// Whether it is queued, or was fetched, a frontier cannot say without a walk through its journal:
+    /// [`job::explain`](crate::job::explain) takes that. Costs a walk over one shard of the seen set, for its rate.
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+    ///
+    /// let now = Timestamp::from_micros(0);
+    /// let mut frontier = Frontier::new(&FrontierOptions::default())?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let url = frontier.gate().canonicalizer().canonicalize("https://example.com/a")?;
+    /// let explanation = frontier.explain(&url, now)?;
+    /// assert_eq!(explanation.verdict().to_string(), "refused: out_of_scope (scope.kind = host)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where robots rules are to be read from the journal, and its storage fails.
+    pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<Explanation> {
+        let Self { gate, hosts, back, schedule, politeness, .. } = self;
+        Known { gate, hosts, back, schedule, politeness }.explain(&mut self.journal, url, History::Unasked, now)
+    }
+}
+
+impl Replay {
+    /// As [`Frontier::explain`], of the frontier that was left behind: nothing is lent out, and no host rests longer than it
+    /// was told to. To be asked behind the last record. `history` is what `journal` says of the URL; where it is queued, its
+    /// place is found.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails.
+    pub fn explain(
+        &mut self,
+        journal: &mut impl Journal,
+        url: &CanonicalUrl,
+        history: History,
+        now: Timestamp,
+    ) -> io::Result<Explanation> {
+        self.queue_lost();
+        let Self { gate, hosts, back, schedule, options, .. } = self;
+        let politeness = &options.politeness;
+        Known { gate, hosts, back, schedule, politeness }.explain(journal, url, history, now)
+    }
+}
+
+/// The parts of a frontier that know something.
+struct Known<'a> {
+    gate: &'a Gate,
+    hosts: &'a Hosts,
+    back: &'a Back,
+    schedule: &'a Schedule,
+    politeness: &'a Politeness,
+}
+
+impl Known<'_> {
+    fn explain(
+        &self,
+        journal: &mut impl Journal,
+        url: &CanonicalUrl,
+        mut history: History,
+        now: Timestamp,
+    ) -> io::Result<Explanation> {
+        let away;
+        let host = if let Some(number) = self.hosts.find(url.origin()) {
+            Some(&self.hosts[number])
+        } else {
+            away = journal
+                .host(url.origin())?
+                .map(|image| crate::frontier::hosts::read(image, url.origin()))
+                .transpose()?;
+            away.as_ref()
+        };
+        // As a seed's link, where nobody knows better.
+        let mut found = Found { url: url.clone(), depth: 1, via: Via::Link, redirects: 0, referrer: None };
+        if let History::Admitted(remembered) = &mut history {
+            let Remembered { depth, via, redirects, referrer, .. } = *remembered;
+            found = Found { depth, via, redirects, referrer, ..found };
+            remembered.referrer_url = referrer.map_or(Ok(None), |at| read_wire(journal, at))?.map(Into::into);
+            if let Some(ahead) = host.and_then(|host| self.ahead(host, remembered)) {
+                remembered.place = Place::Queued { ahead };
+            } else if let Some(at) = remembered.not_before
+                && self.schedule.holds(at, remembered.position)
+            {
+                remembered.place = if at == Entry::NEVER { Place::GivenUp } else { Place::Scheduled { at } };
+            }
+        }
+        let (scope, trap) = self.gate.look(&found);
+        let seen = self.gate.seen();
+        let fingerprint = url.fingerprint(self.gate.fingerprint_key());
+        let shard = seen.shard_of(fingerprint);
+        let row = seen.shard_statistics(shard);
+        Ok(Explanation {
+            now,
+            wire: url.wire().to_owned(),
+            key: url.key().to_owned(),
+            fingerprint,
+            scope,
+            max_depth: self.gate.max_depth(),
+            trap,
+            sighting: if seen.contains(fingerprint) { Sighting::Seen } else { Sighting::New },
+            shard,
+            false_positive_rate: (row.false_positive_rate_target > 0.0).then_some(row.false_positive_rate_estimated),
+            robots: self.robots(journal, host, url.path_and_query())?,
+            host: host.map(|host| self.account(host)),
+            history,
+            page: None,
+            limit: None,
+        })
+    }
+
+    /// URLs of its host that go before this one, if it is queued.
+    fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
+        let mut queued = self.back.levels(&host.queue).flat_map(|level| self.back.positions(level));
+        queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
+    }
+
+    fn robots(
+        &self,
+        journal: &mut impl Journal,
+        host: Option<&Host>,
+        path_and_query: &str,
+    ) -> io::Result<RobotsAnswer> {
+        if !self.politeness.robots {
+            return Ok(RobotsAnswer::Ignored);
+        }
+        let (stale_at, rules) = match host.map(|host| &host.robots) {
+            None | Some(RobotsFile::Unknown) => return Ok(RobotsAnswer::Unknown),
+            Some(RobotsFile::Moved(detour)) => return Ok(RobotsAnswer::Moved { to: detour.url.to_string() }),
+            Some(RobotsFile::Known { stale_at, rules: None, .. }) => {
+                return Ok(RobotsAnswer::None { stale_at: *stale_at });
+            }
+            Some(RobotsFile::Known { stale_at, rules: Some(rules), .. }) => (*stale_at, rules),
+        };
+        let read;
+        let parsed = match (rules.parsed.as_deref(), rules.kept_at) {
+            (Some(parsed), _) => parsed,
+            (None, None) => return Ok(RobotsAnswer::Unknown),
+            (None, Some(position)) => {
+                let Some(lines) = journal.rules(position)? else { return Ok(RobotsAnswer::Unknown) };
+                read = Robots::parse(lines, &self.politeness.agent);
+                &read
+            }
+        };
+        let Ruling { allowed, rule } = parsed.ruling(path_and_query);
+        Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stale_at })
+    }
+
+    fn account(&self, host: &Host) -> HostAccount {
+        HostAccount {
+            key: host.key.to_string(),
+            due: host.due,
+            delay: host.delay(self.politeness),
+            failures: host.failures.into(),
+            has_answered: host.has_answered,
+            trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
+            is_retired: host.is_retired(),
+            is_leased: matches!(host.state, HostState::Leased { .. } | HostState::LeasedRobots),
+            queued: host.queue.len().into(),
+        }
+    }
+}

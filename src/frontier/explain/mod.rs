@@ -1,0 +1,10 @@
+//! Why a URL was not fetched, or that it was.
+
+mod explanation;
+mod known;
+mod verdict;
+mod words;
+
+pub use explanation::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer};
+pub use verdict::Verdict;
+pub(crate) use words::{Chance, times};

@@ -1,0 +1,220 @@
+//! Why a URL was not fetched, or that it was.
+
+use std::fmt;
+
+use super::{Chance, Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, times};
+use crate::frontier::{Timestamp, Trouble};
+use crate::gate::Refusal;
+use crate::seen::Sighting;
+
+/// Why a URL was not fetched, or that it was. Displayed in plain words, on a line.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// There is a response, whatever its status, or a last failure.
+    Fetched(Fetched),
+    /// It is done, and no record of it was found.
+    NoRecord {
+        /// Tries.
+        attempts: u8,
+        /// There was one, by the journal: it is not written yet, or was lost in a crash, and the URL is asked for again.
+        is_missing: bool,
+    },
+    /// New: no page that was fetched links to it, or none near enough, or only where links are not followed.
+    NotFound {
+        /// Links from a seed at most.
+        max_depth: Option<u32>,
+        /// What else would keep it from being fetched.
+        unless: Option<String>,
+    },
+    /// Not for this crawl.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// By which rule.
+        rule: String,
+    },
+    /// It waits for a time.
+    Scheduled {
+        /// Not fetched before.
+        at: Timestamp,
+    },
+    /// It is remembered as seen, and nobody knows of its admission.
+    Seen {
+        /// The chance that it is new and was taken for seen; `None` for a seen set that is never wrong.
+        chance: Option<f64>,
+        /// The journal may have known, but its oldest part is gone.
+        is_cut: bool,
+        /// The journal was asked.
+        is_asked: bool,
+    },
+    /// Its host is not to be had, and is not asked again in this run.
+    Unreachable {
+        /// The host's key.
+        host: String,
+        /// Its failures in a row.
+        failures: u32,
+        /// The last of them.
+        trouble: Option<Trouble>,
+    },
+    /// It is queued.
+    Waiting {
+        /// Tries so far.
+        attempts: u8,
+        /// URLs of its host that go first.
+        ahead: u64,
+        /// Its host may be asked then; `None` for now.
+        due: Option<Timestamp>,
+        /// The host's robots.txt goes first.
+        is_robots_first: bool,
+        /// Why the host's last request failed, if it did.
+        trouble: Option<Trouble>,
+    },
+}
+
+impl Verdict {
+    /// The verdict's name for programs: `fetched`, `no_record`, `not_found`, `refused`, `scheduled`, `seen`,
+    /// `unreachable`, `waiting`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Fetched(_) => "fetched",
+            Self::NoRecord { .. } => "no_record",
+            Self::NotFound { .. } => "not_found",
+            Self::Refused { .. } => "refused",
+            Self::Scheduled { .. } => "scheduled",
+            Self::Seen { .. } => "seen",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Waiting { .. } => "waiting",
+        }
+    }
+
+    pub(crate) fn of(of: &Explanation) -> Self {
+        match (&of.history, &of.page) {
+            // A record that it has is of a time when it was given up.
+            (History::Admitted(remembered), _) if !remembered.is_over() => Self::of_admitted(of, remembered),
+            (_, Some(page)) => Self::Fetched(page.clone()),
+            (History::Admitted(remembered), None) => Self::of_admitted(of, remembered),
+            (History::None { .. } | History::Unasked, None) => Self::of_others(of),
+        }
+    }
+
+    fn of_admitted(of: &Explanation, remembered: &Remembered) -> Self {
+        let attempts = remembered.attempts;
+        if remembered.place == Place::Done {
+            return Self::NoRecord { attempts, is_missing: remembered.receipt.is_some() };
+        }
+        // What robots.txt will say when its time comes, nobody knows.
+        let is_scheduled = matches!(remembered.place, Place::Scheduled { .. });
+        let is_given_up = remembered.place == Place::GivenUp;
+        if let Some(unreachable) = unreachable(of, is_given_up) {
+            return unreachable;
+        }
+        if let Some(refused) = disallowed(of).filter(|_| !is_scheduled) {
+            return refused;
+        }
+        match remembered.place {
+            Place::Scheduled { at } => Self::Scheduled { at },
+            Place::Queued { ahead } => Self::Waiting {
+                attempts,
+                ahead,
+                due: of.host.as_ref().map(|host| host.due).filter(|due| *due > of.now),
+                is_robots_first: matches!(of.robots, RobotsAnswer::Unknown | RobotsAnswer::Moved { .. }),
+                trouble: of.host.as_ref().and_then(|host| host.trouble.clone()),
+            },
+            Place::Done | Place::Dropped | Place::GivenUp => {
+                Self::Refused { refusal: Refusal::Robots, rule: "as it was when the URL's turn came".to_owned() }
+            }
+        }
+    }
+
+    fn of_others(of: &Explanation) -> Self {
+        let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
+        if let Some((refusal, rule)) = ruled {
+            return Self::Refused { refusal, rule: rule.unwrap_or_default() };
+        }
+        if of.sighting == Sighting::New {
+            let unless = disallowed(of).map(|hindrance| hindrance.to_string());
+            return Self::NotFound { max_depth: of.max_depth, unless };
+        }
+        Self::Seen {
+            chance: of.false_positive_rate,
+            is_cut: of.history == History::None { is_cut: true },
+            is_asked: of.history != History::Unasked,
+        }
+    }
+}
+
+/// That its host is not to be had, by the host or by what became of the URL.
+fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
+    let HostAccount { key, failures, trouble, .. } = of.host.as_ref().filter(|host| host.is_retired || is_given_up)?;
+    Some(Verdict::Unreachable { host: key.clone(), failures: *failures, trouble: trouble.clone() })
+}
+
+fn disallowed(of: &Explanation) -> Option<Verdict> {
+    match &of.robots {
+        RobotsAnswer::Ruled { allowed: false, rule, .. } => {
+            // What takes too long to match is disallowed by no line.
+            let rule = rule.clone().unwrap_or_else(|| "too long to match".to_owned());
+            Some(Verdict::Refused { refusal: Refusal::Robots, rule })
+        }
+        _ => None,
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fetched(Fetched { status: Some(status), error: None, .. }) => write!(f, "fetched: {status}"),
+            Self::Fetched(Fetched { status, error, .. }) => {
+                write!(f, "failed: {}", error.as_deref().unwrap_or("no response"))?;
+                status.iter().try_for_each(|status| write!(f, " (status {status})"))
+            }
+            Self::NoRecord { attempts, is_missing: false } => {
+                write!(f, "fetched, or given up: tried {}, and its record was not kept", times((*attempts).into()))
+            }
+            Self::NoRecord { is_missing: true, .. } => f.write_str(
+                "fetched, or given up, and its record is missing: it is not written yet, or a crash took it, and a resume asks for it again",
+            ),
+            Self::NotFound { max_depth, unless } => {
+                f.write_str("never found, or only where links are not followed")?;
+                max_depth.iter().try_for_each(|most| write!(f, ", or deeper than scope.max_depth = {most}"))?;
+                unless.iter().try_for_each(|unless| write!(f, "; it would be {unless}"))
+            }
+            Self::Refused { refusal: Refusal::Robots, rule } => write!(f, "not fetched: robots.txt disallows it: {rule}"),
+            Self::Refused { refusal, rule } => write!(f, "refused: {refusal} ({rule})"),
+            Self::Scheduled { at } => write!(f, "scheduled: not before {at}"),
+            Self::Seen { chance, is_cut, is_asked } => {
+                f.write_str("seen already")?;
+                f.write_str(if *is_cut { ", in a part of the journal that is gone" } else { "" })?;
+                match (*chance, *is_asked) {
+                    (Some(chance), _) => write!(f, ", or taken for seen by the filter (chance {})", Chance(chance)),
+                    (None, true) if !is_cut => f.write_str(", and the journal has nothing of it"),
+                    (None, _) => Ok(()),
+                }
+            }
+            Self::Unreachable { host, failures, trouble } => {
+                write!(f, "not fetched: {host} is unreachable")?;
+                if *failures > 0 {
+                    write!(f, ", failed {} in a row", times((*failures).into()))?;
+                }
+                trouble.iter().try_for_each(|trouble| write!(f, ": {trouble}"))?;
+                f.write_str("; a resume asks it again")
+            }
+            Self::Waiting { attempts, ahead, due, is_robots_first, trouble } => {
+                f.write_str("waiting: ")?;
+                if *attempts > 0 {
+                    write!(f, "tried {}; ", times((*attempts).into()))?;
+                }
+                if *ahead > 0 {
+                    write!(f, "{ahead} more of its host go first; ")?;
+                }
+                let what = if *is_robots_first { "its host may be asked, for robots.txt first," } else { "its host may be asked" };
+                match due {
+                    Some(due) => write!(f, "{what} at {due}")?,
+                    None => write!(f, "{what} now")?,
+                }
+                trouble.iter().try_for_each(|trouble| write!(f, "; it failed: {trouble}"))
+            }
+        }
+    }
+}

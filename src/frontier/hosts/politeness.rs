@@ -1,0 +1,70 @@
+//! How hosts are treated.
+
+use std::time::Duration;
+
+/// How hosts are treated.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Politeness {
+    /// The product token that robots groups are matched with: `crawler`, without version.
+    pub agent: String,
+    /// Honor robots.txt.
+    pub robots: bool,
+    /// Rest between a response of a host and the next request to it.
+    pub host_delay: Duration,
+    /// Longest rest that a robots `Crawl-delay` can ask for.
+    pub max_crawl_delay: Duration,
+    /// Longest rest that a `Retry-After` can ask for.
+    pub max_retry_after: Duration,
+    /// Tries of one URL in all.
+    pub attempts: u8,
+    /// First rest of a page or a host after a failure; doubles with each in a row.
+    pub backoff: Duration,
+    /// Longest rest that failures lead to.
+    pub max_backoff: Duration,
+    /// Failures in a row after which a host is not asked again in this run.
+    pub host_failures: u32,
+    /// How long to wait for hosts that fail once no others are left; a host whose name does not exist is not waited for.
+    pub patience: Duration,
+    /// How long a robots.txt is good for.
+    pub robots_ttl: Duration,
+    /// Bytes of parsed robots rules that stay in memory; beyond, those not used for longest are dropped, and read from the
+    /// journal when their host is next asked. Up to one host's more, and without bound over a journal that keeps no rules, as the
+    /// [`Arena`](crate::frontier::Arena).
+    pub robots_memory: usize,
+}
+
+impl Default for Politeness {
+    fn default() -> Self {
+        Self {
+            agent: "crawler".to_owned(),
+            robots: true,
+            host_delay: Duration::from_secs(1),
+            max_crawl_delay: Duration::from_secs(300),
+            max_retry_after: Duration::from_secs(24 * 3600),
+            attempts: 3,
+            backoff: Duration::from_secs(10),
+            max_backoff: Duration::from_secs(3600),
+            host_failures: 8,
+            patience: Duration::from_secs(60),
+            robots_ttl: Duration::from_secs(24 * 3600),
+            robots_memory: 64 << 20,
+        }
+    }
+}
+
+impl Politeness {
+    /// The rest after the `nth` failure in a row: it doubles with each.
+    pub(crate) fn backoff_of(&self, nth: u32) -> Duration {
+        let factor = 1u32.checked_shl(nth.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.backoff.saturating_mul(factor).min(self.max_backoff)
+    }
+}
+
+impl Politeness {
+    /// The longest rest that a host can be told to take.
+    pub(crate) fn longest_rest(&self) -> Duration {
+        let Self { max_backoff, max_retry_after, max_crawl_delay, host_delay, .. } = *self;
+        max_backoff.max(max_retry_after).max(max_crawl_delay).max(host_delay)
+    }
+}

@@ -1,0 +1,166 @@
+//! What is known of a host's robots.txt.
+
+use crate::frontier::robots::Robots;
+use crate::frontier::{Timestamp, Validators};
+use crate::gate::Position;
+use std::time::Duration;
+
+/// What is known of a host's robots.txt.
+#[derive(Debug)]
+pub(crate) enum RobotsFile {
+    /// Not yet fetched, or not to be had: everything waits for it.
+    Unknown,
+    /// It is elsewhere (RFC 9309 section 2.3.1.2).
+    Moved(Box<Detour>),
+    /// Fetched, or known to be missing.
+    Known {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// A page was lent by it, or none was left. Before, it is good however old: hosts may be so many that none has its
+        /// next turn within the time that a robots.txt is good for, and nothing but robots.txt would be fetched.
+        is_used: bool,
+        /// `None` allows everything.
+        rules: Option<Box<Rules>>,
+    },
+}
+
+/// The rules of a robots.txt, or where to find them.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// The group's Crawl-delay.
+    pub(crate) crawl_delay: Duration,
+    /// Where the journal has them, if it does.
+    pub(crate) kept_at: Option<Position>,
+    /// How long they hold where no newer ones are to be had (RFC 9309 section 2.3.1.4).
+    pub(crate) good_until: Timestamp,
+    /// By which they are asked for again, if they have changed.
+    pub(crate) validators: Option<Box<Validators>>,
+    /// `None` where they are to be read from there first.
+    pub(crate) parsed: Option<Box<Robots>>,
+    /// A page was lent by them since the clock's hand last passed.
+    pub(crate) has_lent: bool,
+}
+
+/// A robots.txt on its way through redirects.
+#[derive(Debug)]
+pub(crate) struct Detour {
+    pub(crate) hops: u8,
+    pub(crate) url: Box<str>,
+    /// What was known before, and holds until the way is gone to its end.
+    pub(crate) before: Option<Box<RobotsFile>>,
+}
+
+impl RobotsFile {
+    /// Whether it must be fetched before the next page.
+    pub(crate) fn is_wanted(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Unknown | Self::Moved(_) => true,
+            Self::Known { stale_at, is_used, .. } => *is_used && *stale_at <= now,
+        }
+    }
+
+    /// May this path and query be fetched? What is not known yet, or not read yet, decides nothing here.
+    pub(crate) fn allows(&self, path_and_query: &str) -> bool {
+        let parsed = self.rules().and_then(|rules| rules.parsed.as_deref());
+        parsed.is_none_or(|robots| robots.ruling(path_and_query).allowed)
+    }
+
+    /// Where its rules must be read from before they can decide.
+    pub(crate) fn unread(&self) -> Option<Position> {
+        self.rules().filter(|rules| rules.parsed.is_none()).and_then(|rules| rules.kept_at)
+    }
+
+    /// What is known holds on.
+    pub(crate) fn renew(&mut self, stale: Timestamp, good: Timestamp) {
+        if let Self::Known { stale_at, is_used, rules } = self {
+            (*stale_at, *is_used) = (stale, false);
+            if let Some(rules) = rules {
+                rules.good_until = good;
+            }
+        }
+    }
+
+    /// It has served its purpose: once stale, it is fetched again.
+    pub(crate) fn mark_used(&mut self) {
+        if let Self::Known { is_used, rules, .. } = self {
+            *is_used = true;
+            if let Some(rules) = rules {
+                rules.has_lent = true;
+            }
+        }
+    }
+
+    /// Bytes of memory that dropping its rules would free: those that the journal has too.
+    pub(crate) fn spare(&self) -> usize {
+        let parsed = self.rules().filter(|rules| rules.kept_at.is_some()).and_then(|rules| rules.parsed.as_deref());
+        parsed.map_or(0, Robots::memory)
+    }
+
+    /// Whether its rules may stay for another round of the clock, and that they have had this one.
+    pub(crate) fn take_turn(&mut self) -> bool {
+        self.rules_mut().is_some_and(|rules| rules.parsed.is_some() && std::mem::take(&mut rules.has_lent))
+    }
+
+    /// Forgets rules that the journal has, and says how many bytes that freed.
+    pub(crate) fn drop_spare(&mut self) -> usize {
+        let spare = self.spare();
+        if let Some(rules) = self.rules_mut().filter(|_| spare > 0) {
+            rules.parsed = None;
+        }
+        spare
+    }
+
+    /// Bytes of memory held beside the host's own.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Moved(detour) => {
+                let before = detour.before.as_deref();
+                size_of::<Detour>() + detour.url.len() + before.map_or(0, |before| size_of::<Self>() + before.memory())
+            }
+            _ => self.rules().map_or(0, Rules::memory),
+        }
+    }
+
+    /// Those in force.
+    pub(crate) fn rules(&self) -> Option<&Rules> {
+        match self {
+            Self::Known { rules, .. } => rules.as_deref(),
+            Self::Moved(detour) => detour.before.as_deref().and_then(Self::rules),
+            Self::Unknown => None,
+        }
+    }
+
+    /// What is known, but for the way to what is not.
+    pub(crate) fn into_known(self) -> Option<Self> {
+        match self {
+            Self::Known { .. } => Some(self),
+            Self::Moved(detour) => detour.before.map(|before| *before),
+            Self::Unknown => None,
+        }
+    }
+
+    fn rules_mut(&mut self) -> Option<&mut Rules> {
+        match self {
+            Self::Known { rules, .. } => rules.as_deref_mut(),
+            Self::Moved(detour) => detour.before.as_deref_mut().and_then(Self::rules_mut),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl Rules {
+    pub(crate) fn new(robots: Robots, good_until: Timestamp, validators: Option<Box<Validators>>) -> Self {
+        let crawl_delay = robots.crawl_delay().unwrap_or_default();
+        Self { crawl_delay, kept_at: None, good_until, validators, parsed: Some(Box::new(robots)), has_lent: false }
+    }
+
+    /// That the journal has, still to be read from there.
+    pub(crate) fn kept(at: Position, crawl_delay: Duration, good_until: Timestamp) -> Self {
+        Self { crawl_delay, kept_at: Some(at), good_until, validators: None, parsed: None, has_lent: false }
+    }
+
+    fn memory(&self) -> usize {
+        let validators = self.validators.as_deref().map_or(0, Validators::memory);
+        size_of::<Self>() + validators + self.parsed.as_deref().map_or(0, Robots::memory)
+    }
+}

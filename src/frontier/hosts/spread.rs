@@ -1,0 +1,67 @@
+//! How many hosts have how many requests.
+
+use std::ops::RangeInclusive;
+
+/// How many hosts have had how many requests: a histogram whose buckets are 0, 1, 2 to 3, 4 to 7 and so on.
+///
+/// What is left of a host that [left](crate::frontier::Frontier::leave) memory and is not among the top ones. Exact, in 520 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostSpread([u64; BUCKETS]);
+
+/// One for each bit length of a count.
+const BUCKETS: usize = u64::BITS as usize + 1;
+
+impl Default for HostSpread {
+    fn default() -> Self {
+        Self([0; BUCKETS])
+    }
+}
+
+impl HostSpread {
+    /// The buckets that have hosts, each with its least and its most requests, and how many they are; fewest requests first.
+    pub fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+        let filled = (0..).zip(self.0).filter(|&(_, hosts)| hosts > 0);
+        filled.map(|(bits, hosts)| {
+            let most = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
+            (most.div_ceil(2)..=most, hosts)
+        })
+    }
+
+    pub(crate) fn add(&mut self, requests: u64) {
+        self.0[bucket(requests)] += 1;
+    }
+
+    pub(crate) fn remove(&mut self, requests: u64) {
+        self.0[bucket(requests)] -= 1;
+    }
+}
+
+fn bucket(requests: u64) -> usize {
+    (u64::BITS - requests.leading_zeros()) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_count_is_in_its_bucket_and_no_other() {
+        for (requests, bucket) in [
+            (0, 0..=0),
+            (1, 1..=1),
+            (2, 2..=3),
+            (3, 2..=3),
+            (4, 4..=7),
+            (1 << 40, 1 << 40..=(1 << 41) - 1),
+            (u64::MAX, 1 << 63..=u64::MAX),
+        ] {
+            let mut spread = HostSpread::default();
+            spread.add(requests);
+            assert_eq!(spread.buckets().collect::<Vec<_>>(), [(bucket, 1)], "{requests}");
+            spread.add(requests);
+            spread.remove(requests);
+            spread.remove(requests);
+            assert_eq!(spread, HostSpread::default());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How many hosts are in trouble.
+
+use super::Prospect;
+use crate::frontier::Timestamp;
+
+/// How many of the hosts with URLs queued are in trouble.
+#[derive(Debug, Default)]
+pub(crate) struct Struggle {
+    pub(crate) struggling: usize,
+    pub(crate) hopeless: usize,
+    /// Since when there are no others.
+    pub(crate) since: Option<Timestamp>,
+}
+
+/// How a crawl stands to its hosts that fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// There are others.
+    Unasked,
+    /// They are waited for.
+    Until(Timestamp),
+    /// No longer, and some are still being asked.
+    Over,
+}
+
+impl Struggle {
+    /// Hosts with URLs queued that fail.
+    pub(crate) fn failing(&self) -> usize {
+        self.struggling + self.hopeless
+    }
+
+    pub(crate) fn count(&mut self, prospect: Prospect) -> Option<&mut usize> {
+        match prospect {
+            Prospect::Good => None,
+            Prospect::Struggling => Some(&mut self.struggling),
+            Prospect::Hopeless => Some(&mut self.hopeless),
+        }
+    }
+}

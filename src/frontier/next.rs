@@ -1,0 +1,21 @@
+//! What to do now.
+
+use super::{Lease, Timestamp};
+
+/// What to do now.
+#[derive(Debug)]
+#[must_use = "a lease in it holds its host back until it is completed"]
+pub enum Next {
+    /// Fetch this, then complete it.
+    Fetch(Lease),
+    /// Its host is not to be had: do not fetch it, record [why](Lease::trouble), and complete it with
+    /// [`Outcome::GivenUp`](super::Outcome::GivenUp). It waits from then on to be [asked for again](super::Frontier::ask_again).
+    GiveUp(Lease),
+    /// No host and nothing scheduled is due before this time; a completion, submission or schedule may bring it forward. Where
+    /// it is not after `now`, enough was done in one call: call again.
+    Wait(Timestamp),
+    /// All that is queued waits for leases that are out; what is lent out may bring more.
+    Busy,
+    /// Nothing is queued, scheduled or lent out: the crawl is over. What was given up may wait to be asked for again.
+    Drained,
+}

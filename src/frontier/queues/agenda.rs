@@ -1,0 +1,120 @@
+//! Hosts by the time they may next be asked.
+
+use crate::frontier::Timestamp;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Hosts with URLs queued that may not be asked yet, by the time they may.
+///
+/// Time is cut into days of 16 milliseconds, as in a calendar queue (Brown 1988). Hosts of a later day are noted in no order,
+/// one write at the end of its list; when a day comes, its hosts are put in order at once. So with a million resting hosts
+/// only the few thousand of one day are sorted, in cache, where a heap of all of them would be walked from top to bottom in
+/// memory for each.
+///
+/// Nothing is ever removed but what is due: a host that rests is not lent, so nothing that would change its time or its
+/// life can happen to it before.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    /// Of this day and of those before; empty only where there is nothing later either.
+    today: BinaryHeap<Note>,
+    /// The number of this day: microseconds, shifted by [`DAY`].
+    day: u64,
+    later: BTreeMap<u64, Vec<Note>>,
+    len: usize,
+}
+
+/// The earliest is the greatest; of those due at the same time, the lowest host number.
+type Note = Reverse<(Timestamp, u32)>;
+
+const DAY: u32 = 14;
+
+impl Agenda {
+    /// Notes a host that is not noted. O(log hosts), and mostly O(1).
+    pub(crate) fn push(&mut self, due: Timestamp, host: u32) {
+        let day = due.as_micros() >> DAY;
+        let note = Reverse((due, host));
+        self.len += 1;
+        if day <= self.day {
+            self.today.push(note);
+        } else {
+            self.later.entry(day).or_default().push(note);
+            self.turn();
+        }
+    }
+
+    /// The host that has been due for longest, taken off; hosts due at the same time by number. O(log hosts), amortized.
+    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<u32> {
+        let &Reverse((due, host)) = self.today.peek()?;
+        if due > now {
+            return None;
+        }
+        self.today.pop();
+        self.turn();
+        self.len -= 1;
+        Some(host)
+    }
+
+    /// When the first of them is due.
+    pub(crate) fn earliest(&self) -> Option<Timestamp> {
+        self.today.peek().map(|&Reverse((due, _))| due)
+    }
+
+    /// The host that is due first, and behind it the two of which, on most days, one is due second.
+    pub(crate) fn first_three(&self) -> impl Iterator<Item = u32> {
+        self.today.as_slice().iter().take(3).map(|&Reverse((_, host))| host)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of memory held, about: lists that grow have room for as much again.
+    pub(crate) fn memory(&self) -> usize {
+        self.len * size_of::<Note>() * 2
+    }
+
+    /// Goes on to the next day that has any hosts, once today has none.
+    fn turn(&mut self) {
+        if self.today.is_empty()
+            && let Some((day, hosts)) = self.later.pop_first()
+        {
+            self.day = day;
+            self.today = hosts.into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_agrees_with_a_sorted_set(notes in prop::collection::vec((0..200_000u64, 0..30_000u64), 0..300)) {
+            let mut agenda = Agenda::default();
+            let mut model = BTreeSet::new();
+            let mut now = 0;
+            for (host, (ahead, passed)) in (0..).zip(notes) {
+                let due = Timestamp::from_micros(now + ahead);
+                agenda.push(due, host);
+                model.insert((due, host));
+                now += passed;
+                let at = Timestamp::from_micros(now);
+                while let Some(&first) = model.first().filter(|(due, _)| *due <= at) {
+                    prop_assert_eq!(agenda.earliest(), Some(first.0));
+                    prop_assert_eq!(agenda.pop_due(at), Some(first.1));
+                    model.remove(&first);
+                }
+                prop_assert_eq!(agenda.pop_due(at), None);
+                prop_assert_eq!(agenda.earliest(), model.first().map(|&(due, _)| due));
+                prop_assert_eq!(agenda.len(), model.len());
+            }
+        }
+    }
+}

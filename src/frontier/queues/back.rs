@@ -1,0 +1,304 @@
+//! The back queues: URLs by host.
+
+use super::{Chunk, Level, NONE, Pool, Queued};
+use crate::frontier::varint;
+use crate::gate::Position;
+use std::hint::black_box;
+
+/// The back queues: for each host, the positions of its URLs, by priority, first come first served within one.
+///
+/// A level holds the positions of one priority of one host. Its first and last stand in it as they are; those between are a
+/// run of bytes, each position as the [`varint::step`] from the one before, in a list of 28-byte chunks that is freed as
+/// it is read. The best level of a host stands in the host, its others in a list here. So a busy host costs two to four
+/// bytes a URL (its journal entries stand close together), and the million hosts of a wide crawl no allocation each.
+#[derive(Debug, Default)]
+pub(crate) struct Back {
+    levels: Pool<Level>,
+    chunks: Pool<Chunk>,
+}
+
+/// One host's share of the back queues.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// The level of the best priority; worse and worse ones follow. Of no meaning where nothing is queued.
+    best: Level,
+    len: u32,
+}
+
+impl Queue {
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// What goes next: the first of the best priority.
+    pub(crate) fn first(&self) -> Option<Queued> {
+        (self.len > 0).then(|| self.best.queued())
+    }
+}
+
+impl Back {
+    /// Queues behind all of the same priority. O(priorities in use at the host), mostly one to three.
+    pub(crate) fn push(&mut self, queue: &mut Queue, priority: u8, position: Position) {
+        let pushed = Queued { position, priority, attempts: 0 };
+        if let Some((level, chunks)) = self.level(queue, pushed) {
+            let (bytes, length) = varint::encode(varint::step(level.last, position.to_u64()));
+            level.last = position.to_u64();
+            for &byte in &bytes[..length] {
+                level.push(chunks, byte);
+            }
+        }
+        queue.len += 1;
+    }
+
+    /// Queues before all of the same priority what came back from there. At most one of a priority may have come back
+    /// and not gone again, since a host has one lease at a time and its next takes what came back.
+    pub(crate) fn push_front(&mut self, queue: &mut Queue, back: Queued) {
+        if let Some((level, chunks)) = self.level(queue, back) {
+            let (bytes, length) = varint::encode(varint::step(back.position.to_u64(), level.first));
+            (level.first, level.attempts) = (back.position.to_u64(), back.attempts);
+            for &byte in bytes[..length].iter().rev() {
+                level.push_front(chunks, byte);
+            }
+        }
+        queue.len += 1;
+    }
+
+    /// Takes away what goes next.
+    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Queued> {
+        let first = queue.first()?;
+        if !queue.best.advance(&mut self.chunks)
+            && let Some(next) = self.take_level(queue.best.next)
+        {
+            queue.best = next;
+        }
+        queue.len -= 1;
+        Some(first)
+    }
+
+    /// Takes away a URL and those of its priority before it, and says how many those were; `None` where it is not queued.
+    /// O(1) where it goes next of its priority.
+    pub(crate) fn take(&mut self, queue: &mut Queue, priority: u8, position: Position) -> Option<u32> {
+        let (mut before, mut id) = (NONE, NONE);
+        let mut level = queue.best;
+        while queue.len > 0 && level.priority < priority && level.next != NONE {
+            (before, id) = (id, level.next);
+            level = self.levels[id];
+        }
+        let is_here = queue.len > 0 && level.priority == priority;
+        let place = self.positions(&level).filter(|_| is_here).position(|at| at == position)?;
+        if id == NONE {
+            (0..=place).for_each(|_| _ = self.pop(queue));
+        } else {
+            if (0..=place).all(|_| level.advance(&mut self.chunks)) {
+                self.levels[id] = level;
+            } else {
+                let next = self.levels.give_back(id);
+                (if before == NONE { &mut queue.best } else { &mut self.levels[before] }).next = next;
+            }
+            queue.len -= u32::try_from(place).expect("as many are queued") + 1;
+        }
+        u32::try_from(place).ok()
+    }
+
+    /// A host's URLs by priority, the best first.
+    pub(crate) fn levels<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = &'a Level> {
+        let best = (queue.len > 0).then_some(&queue.best);
+        std::iter::successors(best, |level| (level.next != NONE).then(|| &self.levels[level.next]))
+    }
+
+    /// The URLs of a level, in order.
+    pub(crate) fn positions(&self, level: &Level) -> impl Iterator<Item = Position> {
+        let steps = level.steps(&self.chunks);
+        let walk = steps.scan(level.first, |at, step| {
+            *at = varint::walk(*at, step);
+            Some(*at)
+        });
+        std::iter::once(level.first).chain(walk).map(Position::from_u64)
+    }
+
+    /// The steps from each URL of a level to the next, as [`varint`]s, in pieces.
+    pub(crate) fn steps(&self, level: &Level) -> impl Iterator<Item = &[u8]> {
+        level.bytes(&self.chunks)
+    }
+
+    /// Forgets all of a host's URLs, and says how many there were.
+    pub(crate) fn clear(&mut self, queue: &mut Queue) -> u64 {
+        let Queue { best, len } = std::mem::take(queue);
+        let mut level = (len > 0).then_some(best);
+        while let Some(Level { mut head, next, .. }) = level {
+            while head != NONE {
+                head = self.chunks.give_back(head);
+            }
+            level = self.take_level(next);
+        }
+        len.into()
+    }
+
+    /// Reads what [`pop`](Self::pop) will, so that the line is on its way from memory while other things are done.
+    pub(crate) fn expect(&self, queue: &Queue) {
+        if queue.best.head != NONE {
+            black_box(self.chunks[queue.best.head].next);
+        }
+        if queue.best.next != NONE {
+            black_box(self.levels[queue.best.next].next);
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.levels.memory() + self.chunks.memory()
+    }
+
+    fn take_level(&mut self, id: u32) -> Option<Level> {
+        (id != NONE).then(|| {
+            let level = self.levels[id];
+            self.levels.give_back(id);
+            level
+        })
+    }
+
+    /// The level that `queued` belongs to. Where there is none yet, makes it with this alone, and there is nothing left to do.
+    fn level<'a>(&'a mut self, queue: &'a mut Queue, queued: Queued) -> Option<(&'a mut Level, &'a mut Pool<Chunk>)> {
+        let Self { levels, chunks } = self;
+        let alone = Level::of(queued);
+        let best = &mut queue.best;
+        if queue.len == 0 {
+            *best = alone;
+            return None;
+        }
+        if best.priority >= queued.priority {
+            if best.priority > queued.priority {
+                *best = alone.before(levels.take(*best));
+                return None;
+            }
+            return Some((best, chunks));
+        }
+        let (mut before, mut id) = (NONE, best.next);
+        while id != NONE && levels[id].priority < queued.priority {
+            (before, id) = (id, levels[id].next);
+        }
+        if id != NONE && levels[id].priority == queued.priority {
+            return Some((&mut levels[id], chunks));
+        }
+        let made = levels.take(alone.before(id));
+        if before == NONE {
+            best.next = made;
+        } else {
+            levels[before].next = made;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, VecDeque};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Action {
+        Push { host: usize, priority: u8, position: u64 },
+        Pop { host: usize },
+        PopAndComeBack { host: usize, position: Option<u64> },
+        Clear { host: usize },
+    }
+
+    fn actions() -> impl Strategy<Value = Vec<Action>> {
+        let host = 0..3usize;
+        let position = prop_oneof![0..300u64, 0..1u64 << 40, any::<u64>()];
+        let action = prop_oneof![
+            8 => (host.clone(), 0..4u8, position.clone()).prop_map(|(host, priority, position)| Action::Push { host, priority, position }),
+            4 => host.clone().prop_map(|host| Action::Pop { host }),
+            2 => (host.clone(), proptest::option::of(position))
+                .prop_map(|(host, position)| Action::PopAndComeBack { host, position }),
+            1 => host.prop_map(|host| Action::Clear { host }),
+        ];
+        proptest::collection::vec(action, 0..400)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_agrees_with_a_map_of_deques(actions in actions()) {
+            let mut back = Back::default();
+            let mut queues: [Queue; 3] = Default::default();
+            let mut model: [BTreeMap<u8, VecDeque<(u64, u8)>>; 3] = Default::default();
+            for action in actions {
+                match action {
+                    Action::Push { host, priority, position } => {
+                        back.push(&mut queues[host], priority, Position::from_u64(position));
+                        model[host].entry(priority).or_default().push_back((position, 0));
+                    }
+                    Action::Pop { host } => {
+                        prop_assert_eq!(back.pop(&mut queues[host]), pop(&mut model[host]));
+                    }
+                    Action::PopAndComeBack { host, position } => {
+                        let popped = back.pop(&mut queues[host]);
+                        prop_assert_eq!(popped, pop(&mut model[host]));
+                        if let Some(popped) = popped {
+                            let position = position.map_or(popped.position, Position::from_u64);
+                            let returned = Queued { position, attempts: popped.attempts.wrapping_add(1), ..popped };
+                            back.push_front(&mut queues[host], returned);
+                            let entry = (position.to_u64(), returned.attempts);
+                            model[host].entry(popped.priority).or_default().push_front(entry);
+                        }
+                    }
+                    Action::Clear { host } => {
+                        let len: usize = model[host].values().map(VecDeque::len).sum();
+                        prop_assert_eq!(back.clear(&mut queues[host]), len as u64);
+                        model[host].clear();
+                    }
+                }
+                for (queue, model) in queues.iter().zip(&model) {
+                    prop_assert_eq!(queue.len() as usize, model.values().map(VecDeque::len).sum::<usize>());
+                }
+            }
+            for (queue, model) in queues.iter_mut().zip(&mut model) {
+                while let Some(queued) = back.pop(queue) {
+                    prop_assert_eq!(Some(queued), pop(model));
+                }
+                prop_assert!(queue.len() == 0 && model.is_empty());
+            }
+        }
+    }
+
+    fn pop(model: &mut BTreeMap<u8, VecDeque<(u64, u8)>>) -> Option<Queued> {
+        let mut best = model.first_entry()?;
+        let priority = *best.key();
+        let (position, attempts) = best.get_mut().pop_front()?;
+        if best.get().is_empty() {
+            best.remove();
+        }
+        Some(Queued { position: Position::from_u64(position), priority, attempts })
+    }
+
+    #[test]
+    fn what_is_freed_is_used_again() {
+        let mut back = Back::default();
+        let mut queue = Queue::default();
+        let mut after_first_round = 0;
+        for round in 0..10 {
+            for position in 0..100_000u64 {
+                back.push(&mut queue, (position % 3) as u8, Position::from_u64(position * 500));
+            }
+            match round {
+                0 => after_first_round = back.memory(),
+                _ if round % 2 == 0 => assert_eq!(back.clear(&mut queue), 100_000),
+                _ => while back.pop(&mut queue).is_some() {},
+            }
+            if round == 0 {
+                back.clear(&mut queue);
+            }
+        }
+        assert_eq!(back.memory(), after_first_round);
+        assert_eq!(
+            after_first_round,
+            3 * 4096 * 32,
+            "two bytes a step and a chunk's link: two segments, and one of levels"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! The front queues: hosts that may be asked now.
+
+use super::{Link, NONE};
+use crate::frontier::hosts::Hosts;
+
+/// The front queues: hosts that may be asked now, by the priority of their best URL, first come first served within one.
+///
+/// Mercator's front queues hold URLs, and a host's back queue is filled from them only when it runs empty, so a host's order
+/// is fixed before better URLs for it are found, and a front queue full of one host's URLs starves the rest. Here the back
+/// queues hold all URLs, each host's best first, and the front queues hold each due host once: the best URL of
+/// all due hosts goes first, and only hosts to whom a request may be sent at once are ever looked at.
+///
+/// Every operation is O(1). The queues are lists through the hosts, because a host moves up from the middle of its queue when
+/// a better URL is found for it.
+#[derive(Debug)]
+pub(crate) struct Front {
+    /// By priority.
+    queues: Box<[Link; 256]>,
+    /// One bit a priority: does anybody wait?
+    occupied: [u64; 4],
+    len: usize,
+}
+
+impl Default for Front {
+    fn default() -> Self {
+        Self { queues: Box::new([Link::default(); 256]), occupied: [0; 4], len: 0 }
+    }
+}
+
+impl Front {
+    /// Puts a host, that is in no queue, behind all of its priority.
+    pub(crate) fn push(&mut self, hosts: &mut Hosts, host: u32, priority: u8) {
+        let last = self.queues[usize::from(priority)].before;
+        hosts[host].link = Link { before: last, behind: NONE };
+        self.after(hosts, last, priority).behind = host;
+        self.queues[usize::from(priority)].before = host;
+        self.occupied[usize::from(priority) / 64] |= 1 << (priority % 64);
+        self.len += 1;
+    }
+
+    /// Takes a host out of the queue of this priority, where it is.
+    pub(crate) fn remove(&mut self, hosts: &mut Hosts, host: u32, priority: u8) {
+        let Link { before, behind } = hosts[host].link;
+        self.after(hosts, before, priority).behind = behind;
+        if behind == NONE {
+            self.queues[usize::from(priority)].before = before;
+        } else {
+            hosts[behind].link.before = before;
+        }
+        if self.queues[usize::from(priority)].behind == NONE {
+            self.occupied[usize::from(priority) / 64] &= !(1 << (priority % 64));
+        }
+        self.len -= 1;
+    }
+
+    /// The host that waits longest among those of the best priority, with it.
+    pub(crate) fn pop(&mut self, hosts: &mut Hosts) -> Option<(u32, u8)> {
+        let priority = self.best()?;
+        let host = self.queues[usize::from(priority)].behind;
+        self.remove(hosts, host, priority);
+        Some((host, priority))
+    }
+
+    /// The host that [`pop`](Self::pop) would take.
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.best().map(|priority| self.queues[usize::from(priority)].behind)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn best(&self) -> Option<u8> {
+        let word = (0..4u8).find(|&word| self.occupied[usize::from(word)] != 0)?;
+        let bit = self.occupied[usize::from(word)].trailing_zeros();
+        Some(word * 64 + u8::try_from(bit).expect("a word has 64 bits"))
+    }
+
+    /// What says who comes behind this host; for nobody, the queue.
+    fn after<'a>(&'a mut self, hosts: &'a mut Hosts, host: u32, priority: u8) -> &'a mut Link {
+        if host == NONE { &mut self.queues[usize::from(priority)] } else { &mut hosts[host].link }
+    }
+}

@@ -1,0 +1,149 @@
+//! The URLs of one priority of one host.
+
+use super::{Linked, NONE, Pool, Queued};
+use crate::frontier::varint;
+use crate::gate::Position;
+
+/// The URLs of one priority of one host: the first and the last position as they are, those between as steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// The chunks of the steps from the first to the last; none where they are one.
+    pub(crate) head: u32,
+    tail: u32,
+    /// The next worse level.
+    pub(crate) next: u32,
+    /// Where in the head chunk reading goes on.
+    head_at: u8,
+    /// Where in the tail chunk writing goes on.
+    tail_at: u8,
+    pub(crate) priority: u8,
+    /// Tries of the first that are used up. Only a URL that came back has any, and it comes back to the front.
+    pub(crate) attempts: u8,
+}
+
+const CHUNK: u8 = 28;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Chunk {
+    pub(crate) next: u32,
+    bytes: [u8; CHUNK as usize],
+}
+
+impl Level {
+    pub(crate) fn of(Queued { position, priority, attempts }: Queued) -> Self {
+        let at = position.to_u64();
+        Self { first: at, last: at, head: NONE, tail: NONE, next: NONE, head_at: 0, tail_at: 0, priority, attempts }
+    }
+
+    /// The same, with this level behind it.
+    pub(crate) fn before(self, next: u32) -> Self {
+        Self { next, ..self }
+    }
+
+    pub(crate) fn push(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
+        if self.tail == NONE {
+            self.start(chunks, 0);
+        } else if self.tail_at == CHUNK {
+            let added = chunks.take(Chunk { next: NONE, ..Chunk::default() });
+            chunks[self.tail].next = added;
+            (self.tail, self.tail_at) = (added, 0);
+        }
+        chunks[self.tail].bytes[usize::from(self.tail_at)] = byte;
+        self.tail_at += 1;
+    }
+
+    pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
+        if self.head == NONE {
+            self.start(chunks, CHUNK);
+        } else if self.head_at == 0 {
+            self.head = chunks.take(Chunk { next: self.head, ..Chunk::default() });
+            self.head_at = CHUNK;
+        }
+        self.head_at -= 1;
+        chunks[self.head].bytes[usize::from(self.head_at)] = byte;
+    }
+
+    /// Goes on to the next URL; `false` where there is none.
+    pub(crate) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
+        if self.head == NONE {
+            return false;
+        }
+        self.attempts = 0;
+        let step = varint::decode(|| Some(self.pop(chunks)));
+        self.first = varint::walk(self.first, step.expect("whole numbers are written"));
+        true
+    }
+
+    /// Only called while there are bytes.
+    fn pop(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
+        let byte = chunks[self.head].bytes[usize::from(self.head_at)];
+        self.head_at += 1;
+        if self.head == self.tail {
+            if self.head_at == self.tail_at {
+                chunks.give_back(self.head);
+                (self.head, self.tail) = (NONE, NONE);
+            }
+        } else if self.head_at == CHUNK {
+            self.head = chunks.give_back(self.head);
+            self.head_at = 0;
+        }
+        byte
+    }
+
+    /// Its first URL.
+    pub(crate) fn queued(&self) -> Queued {
+        Queued { position: Position::from_u64(self.first), priority: self.priority, attempts: self.attempts }
+    }
+
+    /// The steps from the first URL on, without taking them.
+    pub(crate) fn steps(&self, chunks: &Pool<Chunk>) -> impl Iterator<Item = u64> {
+        let mut bytes = self.bytes(chunks).flatten().copied();
+        std::iter::from_fn(move || varint::decode(|| bytes.next()))
+    }
+
+    /// The same as they are written, in pieces.
+    pub(crate) fn bytes<'a>(&self, chunks: &'a Pool<Chunk>) -> impl Iterator<Item = &'a [u8]> {
+        let Self { mut head, mut head_at, tail, tail_at, .. } = *self;
+        std::iter::from_fn(move || {
+            let chunk = (head != NONE).then(|| &chunks[head])?;
+            let is_last = head == tail;
+            let bytes = &chunk.bytes[usize::from(head_at)..usize::from(if is_last { tail_at } else { CHUNK })];
+            (head, head_at) = (if is_last { NONE } else { chunk.next }, 0);
+            Some(bytes)
+        })
+    }
+
+    fn start(&mut self, chunks: &mut Pool<Chunk>, at: u8) {
+        let chunk = chunks.take(Chunk { next: NONE, ..Chunk::default() });
+        (self.head, self.tail) = (chunk, chunk);
+        (self.head_at, self.tail_at) = (at, at);
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::of(Queued { position: Position::from_u64(0), priority: 0, attempts: 0 })
+    }
+}
+
+impl Linked for Level {
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+impl Linked for Chunk {
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}

@@ -1,0 +1,83 @@
+//! Many small things of one size, freed and used again.
+
+use std::ops::{Index, IndexMut};
+
+/// No record: the end of a list.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Records in one segment: growing allocates one of them and copies nothing.
+const SEGMENT: usize = 4096;
+
+/// A record that has room for the number of another: its follower in a list, or the next free one.
+pub(crate) trait Linked: Copy + Default {
+    fn next(&self) -> u32;
+    fn set_next(&mut self, next: u32);
+}
+
+/// Many small records of one kind, known by number and reused: no allocation, and no allocator's header, for each.
+#[derive(Debug)]
+pub(crate) struct Pool<T> {
+    segments: Vec<Box<[T]>>,
+    /// Records ever taken; those beyond were never touched.
+    taken: u32,
+    /// The first of the list of those given back.
+    free: u32,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self { segments: Vec::new(), taken: 0, free: NONE }
+    }
+}
+
+impl<T: Linked> Pool<T> {
+    /// Takes a record and fills it.
+    ///
+    /// # Panics
+    /// Where 2³² - 1 records are in use: at 32 bytes each, 128 GiB.
+    pub(crate) fn take(&mut self, value: T) -> u32 {
+        let id = if self.free == NONE {
+            assert!(self.taken < NONE, "2^32 - 1 records are in use");
+            if self.taken as usize == self.segments.len() * SEGMENT {
+                self.segments.push(vec![T::default(); SEGMENT].into());
+            }
+            self.taken += 1;
+            self.taken - 1
+        } else {
+            let id = self.free;
+            self.free = self[id].next();
+            id
+        };
+        self[id] = value;
+        id
+    }
+
+    /// Gives a record back, and says which followed it.
+    pub(crate) fn give_back(&mut self, id: u32) -> u32 {
+        let free = self.free;
+        let record = &mut self[id];
+        let next = record.next();
+        record.set_next(free);
+        self.free = id;
+        next
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.segments.len() * SEGMENT * size_of::<T>()
+    }
+}
+
+impl<T> Index<u32> for Pool<T> {
+    type Output = T;
+
+    fn index(&self, id: u32) -> &T {
+        &self.segments[id as usize / SEGMENT][id as usize % SEGMENT]
+    }
+}
+
+impl<T> IndexMut<u32> for Pool<T> {
+    fn index_mut(&mut self, id: u32) -> &mut T {
+        &mut self.segments[id as usize / SEGMENT][id as usize % SEGMENT]
+    }
+}

@@ -1,0 +1,258 @@
+//! URLs that wait for a time.
+
+use super::{Back, Queue, Queued};
+use crate::frontier::durable::Entry;
+use crate::frontier::varint::number;
+use crate::frontier::varint::put;
+use crate::frontier::{Timestamp, varint};
+use crate::gate::Position;
+use std::collections::BTreeMap;
+
+/// URLs that are not to be fetched before a time, by the second at whose end that lies; first come, first served within one.
+///
+/// So none goes early, and none a second late; and the URLs of a day are in 86,400 queues at most, like those of the hosts:
+/// positions in the journal, two to four bytes each where many share a second, and about a hundred where one has it alone.
+///
+/// Those that are *parked* wait behind all seconds, until they are asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    /// By the number of the second, counted by their ends from the Unix epoch; none is empty.
+    seconds: BTreeMap<u64, Queue>,
+    back: Back,
+    len: u64,
+}
+
+/// Microseconds in a second.
+const SECOND: u64 = 1_000_000;
+
+/// Bytes after which a piece of it ends.
+const PIECE: usize = 16 << 10;
+
+/// What a piece begins with: no host has a key of no bytes.
+pub(crate) const MARK: u8 = 0;
+
+/// Behind all time.
+const PARKED: u64 = u64::MAX;
+
+/// The first second that is over at this time.
+pub(crate) fn second(at: Timestamp) -> u64 {
+    if at == Entry::NEVER { PARKED } else { at.as_micros().div_ceil(SECOND) }
+}
+
+impl Schedule {
+    /// Notes a URL. O(log seconds).
+    pub(crate) fn push(&mut self, at: Timestamp, position: Position) {
+        self.put(second(at), position);
+    }
+
+    /// When the first of them may go.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        let first = self.seconds.keys().next().filter(|&&second| second < PARKED);
+        first.map(|&second| Timestamp::from_micros(second.saturating_mul(SECOND)))
+    }
+
+    /// The one that goes first.
+    pub(crate) fn first(&self) -> Option<Position> {
+        self.due()?;
+        self.seconds.values().next()?.first().map(|first| first.position)
+    }
+
+    /// Of those that are parked, the one that was parked first.
+    pub(crate) fn first_parked(&self) -> Option<Position> {
+        self.seconds.get(&PARKED)?.first().map(|first| first.position)
+    }
+
+    /// Takes away the one that was parked first.
+    pub(crate) fn pop_parked(&mut self) -> Option<Position> {
+        self.pop_of(PARKED)
+    }
+
+    /// How many are parked.
+    pub(crate) fn parked(&self) -> u64 {
+        self.seconds.get(&PARKED).map_or(0, |queue| queue.len().into())
+    }
+
+    /// The one that goes first, if it may go now.
+    pub(crate) fn first_due(&self, now: Timestamp) -> Option<Position> {
+        self.due().filter(|due| *due <= now).and_then(|_| self.first())
+    }
+
+    /// Takes away the one that goes first.
+    pub(crate) fn pop(&mut self) -> Option<Position> {
+        let first = *self.seconds.keys().next()?;
+        if first == PARKED { None } else { self.pop_of(first) }
+    }
+
+    fn pop_of(&mut self, second: u64) -> Option<Position> {
+        let queue = self.seconds.get_mut(&second)?;
+        let Queued { position, .. } = self.back.pop(queue)?;
+        if queue.first().is_none() {
+            self.seconds.remove(&second);
+        }
+        self.len -= u64::from(second < PARKED);
+        Some(position)
+    }
+
+    /// Takes this one away, and says whether it was there. O(URLs of that second).
+    pub(crate) fn remove(&mut self, at: Timestamp, position: Position) -> bool {
+        if !self.holds(at, position) {
+            return false;
+        }
+        let mut queue = self.seconds.remove(&second(at)).expect("it holds one");
+        let others: Vec<_> = self.positions(&queue).filter(|other| *other != position).collect();
+        let removed = self.back.clear(&mut queue);
+        self.len -= if second(at) < PARKED { removed } else { 0 };
+        for other in others {
+            self.put(second(at), other);
+        }
+        true
+    }
+
+    /// Whether this one waits in it. O(URLs of that second).
+    pub(crate) fn holds(&self, at: Timestamp, position: Position) -> bool {
+        let queue = self.seconds.get(&second(at));
+        queue.is_some_and(|queue| self.positions(queue).any(|other| other == position))
+    }
+
+    /// Those that wait for a time.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Bytes of memory held, about.
+    pub(crate) fn memory(&self) -> usize {
+        self.back.memory() + self.seconds.len() * size_of::<(u64, Queue)>() * 3 / 2
+    }
+
+    /// Appends a piece of it, from a second on, and says from which the next one goes on; `None` where this is the last.
+    ///
+    /// ```text
+    /// piece:   MARK, then for each second, to the piece's end:
+    ///          its number, as the way from the one before
+    ///          the position of its first URL, and for each other the step to it; 0 ends them
+    /// ```
+    ///
+    /// All numbers are [`varint`]s.
+    pub(crate) fn save(&self, from: u64, to: &mut Vec<u8>) -> Option<u64> {
+        to.push(MARK);
+        let (begin, mut before) = (to.len(), 0);
+        for (&second, queue) in self.seconds.range(from..) {
+            if to.len() - begin >= PIECE {
+                return Some(second);
+            }
+            put(to, second - before);
+            before = second;
+            for level in self.back.levels(queue) {
+                put(to, level.first);
+                self.back.steps(level).for_each(|steps| to.extend_from_slice(steps));
+            }
+            put(to, 0);
+        }
+        None
+    }
+
+    /// Takes a piece, and says which second is its last; `None` where it is none.
+    pub(crate) fn load(&mut self, piece: &[u8]) -> Option<u64> {
+        read(piece, |second, position| self.put(second, position))
+    }
+
+    fn put(&mut self, second: u64, position: Position) {
+        // Which of them goes first is for their hosts' queues to say: all are of one priority here.
+        self.back.push(self.seconds.entry(second).or_default(), 0, position);
+        self.len += u64::from(second < PARKED);
+    }
+
+    fn positions<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = Position> {
+        self.back.levels(queue).flat_map(|level| self.back.positions(level))
+    }
+}
+
+/// Shows `each` the URLs of a piece by their seconds, and says which is its last.
+pub(crate) fn read(mut piece: &[u8], mut each: impl FnMut(u64, Position)) -> Option<u64> {
+    piece.split_off_first().filter(|mark| **mark == MARK)?;
+    let mut second: u64 = 0;
+    while !piece.is_empty() {
+        second = second.checked_add(number(&mut piece)?)?;
+        let mut at = number(&mut piece)?;
+        each(second, Position::from_u64(at));
+        loop {
+            match number(&mut piece)? {
+                0 => break,
+                step => at = varint::walk(at, step),
+            }
+            each(second, Position::from_u64(at));
+        }
+    }
+    Some(second)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_agrees_with_a_sorted_list(
+            waits in prop::collection::vec((0..40u64, 0..2u64, prop::option::weighted(0.3, 0..20u64)), 0..300),
+        ) {
+            let mut schedule = Schedule::default();
+            let mut model: Vec<(u64, u64, Position)> = Vec::new();
+            for (number, (tenths, far, passed)) in (0..).zip(waits) {
+                // Some so far away that their second's end is beyond all time.
+                let at = Timestamp::from_micros(tenths * SECOND / 10 + far * (u64::MAX - 4 * SECOND));
+                let position = Position::from_u64(number * 100);
+                prop_assert!(!schedule.holds(at, position));
+                schedule.push(at, position);
+                prop_assert!(schedule.holds(at, position));
+                model.push((at.as_micros().div_ceil(SECOND), number, position));
+                model.sort();
+                for _ in 0..passed.unwrap_or(0) {
+                    let due = model.first().map(|(second, ..)| Timestamp::from_micros(second.saturating_mul(SECOND)));
+                    prop_assert_eq!((schedule.due(), schedule.first()), (due, model.first().map(|first| first.2)));
+                    prop_assert_eq!(schedule.pop(), (!model.is_empty()).then(|| model.remove(0).2));
+                }
+                prop_assert_eq!(schedule.len(), model.len() as u64);
+            }
+            let mut piece = Vec::new();
+            prop_assert_eq!(schedule.save(0, &mut piece), None);
+            let mut again = Schedule::default();
+            prop_assert_eq!(again.load(&piece), Some(model.last().map_or(0, |(second, ..)| *second)));
+            for cut in 1..piece.len().min(50) {
+                // Cut behind the end of a second, it is a shorter one; anywhere else it is none.
+                Schedule::default().load(&piece[..piece.len() - cut]);
+            }
+            for (.., position) in model {
+                prop_assert_eq!((schedule.pop(), again.pop()), (Some(position), Some(position)));
+            }
+            prop_assert_eq!((schedule.pop(), again.len()), (None, 0));
+        }
+    }
+
+    #[test]
+    fn its_pieces_are_as_long_as_they_should_be_and_lose_nothing() {
+        let mut schedule = Schedule::default();
+        let at = |number: u64| Timestamp::from_micros(1 << 50) + std::time::Duration::from_millis(10 * number);
+        for number in 0..100_000u64 {
+            schedule.push(at(number * 7919 % 100_000), Position::from_u64(number * 150));
+        }
+        let (mut again, mut from, mut pieces) = (Schedule::default(), Some(0), 0);
+        while let Some(begin) = from {
+            let mut piece = Vec::new();
+            from = schedule.save(begin, &mut piece);
+            assert!(piece.len() < PIECE + 1000, "{} bytes", piece.len());
+            let last = again.load(&piece).unwrap();
+            assert!(from.is_none_or(|next| next == last + 1));
+            pieces += 1;
+        }
+        assert!(pieces > 1 && again.len() == 100_000, "{pieces} pieces");
+        while let Some(position) = schedule.pop() {
+            assert_eq!(again.pop(), Some(position));
+        }
+        // A hundred a second, far apart in the journal.
+        assert!(schedule.memory() < 100_000 * 6, "{} bytes", schedule.memory());
+    }
+}

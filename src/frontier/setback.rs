@@ -1,0 +1,20 @@
+//! A try that came to nothing.
+
+use super::Trouble;
+use super::trouble::Blame;
+use std::time::Duration;
+
+/// A try that came to nothing.
+#[derive(Debug)]
+pub(crate) struct Setback {
+    pub(crate) blame: Blame,
+    pub(crate) trouble: Trouble,
+    /// The rest that the host asked for.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Setback {
+    pub(crate) fn failed(trouble: Trouble) -> Self {
+        Self { blame: Blame::of_failure(trouble.failure), trouble, retry_after: None }
+    }
+}

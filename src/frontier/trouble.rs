@@ -1,0 +1,175 @@
+//! What went wrong, and whose fault it is.
+
+use std::fmt;
+
+/// A failure, and its own words: which clock, which address, the innermost cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The kind.
+    pub failure: Failure,
+    /// At most [`Trouble::WORDS`] bytes; may be empty.
+    pub words: Box<str>,
+}
+
+impl Trouble {
+    /// Bytes of words that are kept.
+    pub const WORDS: usize = 200;
+
+    /// Words that are too long are cut.
+    pub fn new(failure: Failure, words: &str) -> Self {
+        let end = (0..=words.len().min(Self::WORDS)).rev().find(|end| words.is_char_boundary(*end));
+        Self { failure, words: words[..end.unwrap_or_default()].into() }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.words.is_empty() { self.failure.name() } else { &self.words })
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self { failure, words: Box::default() }
+    }
+}
+
+/// Why there was no response, or not a whole one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The address is private and not allowed: its host is not asked again in this run.
+    Address,
+    /// Not HTTP, or beyond its limits; final for a page.
+    BadResponse,
+    /// No connection: refused, reset, unreachable, too slow.
+    Connect,
+    /// The name is not resolved just now.
+    Dns,
+    /// The connection closed before the response's end.
+    Incomplete,
+    /// The fetcher panicked or vanished.
+    Lost,
+    /// There is no such name: an answer, and a firm one.
+    NoSuchHost,
+    /// The port belongs to another protocol and is never asked.
+    Port,
+    /// The host's robots.txt is not to be had, so nothing of the host may be (RFC 9309 section 2.3.1.4).
+    Robots,
+    /// The host answers, and what it says is that it cannot: 429 or 5xx, page after page.
+    Server,
+    /// A clock ran out.
+    Timeout,
+    /// The TLS handshake or certificate.
+    Tls,
+}
+
+impl Failure {
+    /// The failure's name in records and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Address => "private_address",
+            Self::BadResponse => "bad_response",
+            Self::Connect => "connect",
+            Self::Dns => "dns",
+            Self::Incomplete => "incomplete",
+            Self::Lost => "lost",
+            Self::NoSuchHost => "no_such_host",
+            Self::Port => "blocked_port",
+            Self::Robots => "robots_unreachable",
+            Self::Server => "server_error",
+            Self::Timeout => "timeout",
+            Self::Tls => "tls",
+        }
+    }
+
+    /// Its number on disk: never changed, never given again.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Address => 1,
+            Self::BadResponse => 2,
+            Self::Connect => 3,
+            Self::Dns => 4,
+            Self::Incomplete => 5,
+            Self::Lost => 6,
+            Self::NoSuchHost => 7,
+            Self::Robots => 8,
+            Self::Server => 9,
+            Self::Timeout => 10,
+            Self::Tls => 11,
+            Self::Port => 12,
+        }
+    }
+
+    /// The failure of a [`code`](Self::code).
+    pub fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|failure| failure.code() == code)
+    }
+
+    /// Whether the same page would fail the same way again.
+    pub(crate) const fn is_final(self) -> bool {
+        matches!(self, Self::BadResponse)
+    }
+
+    /// Whether the same host would fail the same way again, for as long as this run's options stand.
+    pub(crate) const fn ends_host(self) -> bool {
+        matches!(self, Self::Address | Self::Port)
+    }
+
+    /// Each of them.
+    pub const ALL: [Self; 12] = [
+        Self::Address,
+        Self::BadResponse,
+        Self::Connect,
+        Self::Dns,
+        Self::Incomplete,
+        Self::Lost,
+        Self::NoSuchHost,
+        Self::Port,
+        Self::Robots,
+        Self::Server,
+        Self::Timeout,
+        Self::Tls,
+    ];
+}
+
+/// Whom a try that came to nothing speaks against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// Nobody outside: the host is neither spared nor counted against.
+    Fetcher,
+    /// The host: nothing was asked of it, so the page still has all its tries.
+    Host,
+    /// The host may have too much to do: it rests, and the page has one try less.
+    Load,
+    /// The page: it waits for its next try, and the host goes on.
+    Page,
+}
+
+impl Blame {
+    /// `None` for an answer that is final.
+    pub(crate) const fn of_status(status: u16) -> Option<Self> {
+        match status {
+            // "Not now", whatever was asked for.
+            429 | 503 => Some(Self::Load),
+            500.. => Some(Self::Page),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn of_failure(failure: Failure) -> Self {
+        match failure {
+            Failure::Lost => Self::Fetcher,
+            Failure::Address
+            | Failure::Connect
+            | Failure::Dns
+            | Failure::NoSuchHost
+            | Failure::Port
+            | Failure::Robots
+            | Failure::Server
+            | Failure::Tls => Self::Host,
+            Failure::Timeout => Self::Load,
+            Failure::BadResponse | Failure::Incomplete => Self::Page,
+        }
+    }
+}

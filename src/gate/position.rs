@@ -1,0 +1,17 @@
+//! Where an admission stands in the journal.
+
+/// Where an entry stands in the journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position(u64);
+
+impl Position {
+    /// From a number that was a position before.
+    pub const fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number, for storage.
+    pub const fn to_u64(self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,120 @@
+//! Why URLs are refused, and how many.
+
+use std::fmt;
+
+use crate::address::AddressError;
+
+/// Why a URL was found and not fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// `--exclude` matches.
+    Excluded,
+    /// Not a URL.
+    Malformed,
+    /// The page or the link says nofollow.
+    Nofollow,
+    /// No `--include` matches.
+    NotIncluded,
+    /// Beyond the scope's hosts, domains or prefixes.
+    OutOfScope,
+    /// More path segments than a real site has.
+    PathTooDeep,
+    /// One segment stands in the path again and again.
+    RepeatedSegments,
+    /// robots.txt disallows it.
+    Robots,
+    /// Seen before.
+    Seen,
+    /// More links from a seed than allowed.
+    TooDeep,
+    /// More bytes than allowed.
+    TooLong,
+    /// More links on its page than are taken.
+    TooManyLinks,
+    /// More redirects in a row than allowed.
+    TooManyRedirects,
+    /// Neither http nor https.
+    UnsupportedScheme,
+}
+
+impl Refusal {
+    /// Each reason, in the order of the report.
+    pub const ALL: [Self; 14] = [
+        Self::Excluded,
+        Self::Malformed,
+        Self::Nofollow,
+        Self::NotIncluded,
+        Self::OutOfScope,
+        Self::PathTooDeep,
+        Self::RepeatedSegments,
+        Self::Robots,
+        Self::Seen,
+        Self::TooDeep,
+        Self::TooLong,
+        Self::TooManyLinks,
+        Self::TooManyRedirects,
+        Self::UnsupportedScheme,
+    ];
+
+    /// The reason's name in records and reports: `out_of_scope`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Excluded => "excluded",
+            Self::Malformed => "malformed",
+            Self::Nofollow => "nofollow",
+            Self::NotIncluded => "not_included",
+            Self::OutOfScope => "out_of_scope",
+            Self::PathTooDeep => "path_too_deep",
+            Self::RepeatedSegments => "repeated_segments",
+            Self::Robots => "robots",
+            Self::Seen => "seen",
+            Self::TooDeep => "too_deep",
+            Self::TooLong => "too_long",
+            Self::TooManyLinks => "too_many_links",
+            Self::TooManyRedirects => "too_many_redirects",
+            Self::UnsupportedScheme => "unsupported_scheme",
+        }
+    }
+}
+
+impl From<&AddressError> for Refusal {
+    fn from(error: &AddressError) -> Self {
+        match error {
+            AddressError::Malformed(_) => Self::Malformed,
+            AddressError::TooLong { .. } => Self::TooLong,
+            AddressError::UnsupportedScheme(_) => Self::UnsupportedScheme,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How many URLs were refused for each reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefusalCounts([u64; Refusal::ALL.len()]);
+
+impl RefusalCounts {
+    pub(crate) fn new(count: impl Fn(Refusal) -> u64) -> Self {
+        Self(Refusal::ALL.map(count))
+    }
+
+    /// How many for this reason.
+    pub fn of(&self, refusal: Refusal) -> u64 {
+        self.0[refusal as usize]
+    }
+
+    /// How many for all reasons together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Each reason with its count, zeros too.
+    pub fn iter(&self) -> impl Iterator<Item = (Refusal, u64)> + '_ {
+        Refusal::ALL.into_iter().map(|refusal| (refusal, self.of(refusal)))
+    }
+}

@@ -1,0 +1,24 @@
+//! What a rule of the gate says of one URL.
+
+use super::Refusal;
+use std::fmt;
+
+/// A verdict and the rule behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ruled {
+    /// Why the URL is refused; `None` where it passes.
+    pub refusal: Option<Refusal>,
+    /// The rule that decided, by its option: `scope.kind = host`. `None` where none had to.
+    pub rule: Option<String>,
+}
+
+impl fmt::Display for Ruled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.refusal {
+            Some(refusal) => write!(f, "refused, {refusal}")?,
+            None => f.write_str("passes")?,
+        }
+        self.rule.iter().try_for_each(|rule| write!(f, " ({rule})"))
+    }
+}

@@ -1,0 +1,65 @@
+//! Bounds that only a site without end reaches.
+
+use super::{Found, Refusal, TrapLimits, Via};
+
+impl TrapLimits {
+    /// Why this URL looks like one of endlessly many. A seed's path is the user's own choice.
+    pub(crate) fn judge(&self, found: &Found) -> Result<(), Refusal> {
+        if found.url.wire().len() > self.url_bytes {
+            return Err(Refusal::TooLong);
+        }
+        if found.redirects > self.redirects {
+            return Err(Refusal::TooManyRedirects);
+        }
+        if found.via == Via::Seed { Ok(()) } else { self.judge_path(found.url.path_and_query()) }
+    }
+
+    /// The rule behind a verdict of [`judge`](Self::judge), by the option that it comes from; `None` where there is none.
+    pub(crate) fn rule(&self, verdict: Result<(), Refusal>) -> Option<String> {
+        match verdict.err()? {
+            Refusal::TooManyRedirects => Some(format!("traps.redirects = {}", self.redirects)),
+            Refusal::PathTooDeep => Some(format!("traps.path_segments = {}", self.path_segments)),
+            Refusal::RepeatedSegments => Some(format!("traps.segment_repeats = {}", self.segment_repeats)),
+            _ => Some(format!("traps.url_bytes = {}", self.url_bytes)),
+        }
+    }
+
+    fn judge_path(&self, path_and_query: &str) -> Result<(), Refusal> {
+        let path = path_and_query.split('?').next().unwrap_or_default();
+        let segments = || path.split('/').filter(|segment| !segment.is_empty());
+        let count = segments().count();
+        if count > self.path_segments {
+            return Err(Refusal::PathTooDeep);
+        }
+        // Quadratic, and only where there are more segments than may be equal; the limit on them is at most 1,000.
+        let repeats = |segment| segments().filter(|other| *other == segment).count();
+        if count > self.segment_repeats && segments().any(|segment| repeats(segment) > self.segment_repeats) {
+            return Err(Refusal::RepeatedSegments);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_only_a_site_without_end_has() {
+        let limits = TrapLimits { path_segments: 5, segment_repeats: 2, ..TrapLimits::default() };
+        for (path, verdict) in [
+            ("/", Ok(())),
+            ("/1/2/3/4/5", Ok(())),
+            ("/1/2/3/4/5/", Ok(())),
+            ("/1/2/3/4/5?a/b/c/d", Ok(())),
+            ("/1/2/3/4/5/6", Err(Refusal::PathTooDeep)),
+            ("/a/b/a", Ok(())),
+            ("/a/b/a?/a/a", Ok(())),
+            ("/a/b/a/b/a", Err(Refusal::RepeatedSegments)),
+            ("/a/a/a", Err(Refusal::RepeatedSegments)),
+            ("///////////", Ok(())),
+        ] {
+            assert_eq!(limits.judge_path(path), verdict, "{path}");
+        }
+    }
+}
