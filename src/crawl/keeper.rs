@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::bounds::free_space;
+use super::crew::Crew;
 use super::finish::FinishReason;
 use super::numbers::Carried;
 use super::options::JobOptions;
 use super::records::{Output, Written};
-use super::worker::Crew;
 use crate::frontier::Counts;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal};
 use crate::job::{Job, Lock};

@@ -2,11 +2,15 @@
 
 mod bounds;
 mod clock;
+mod crew;
 mod dispatch;
+mod error;
 mod finish;
+mod finished;
 mod html;
 mod http;
 mod keeper;
+mod lock;
 mod look;
 mod numbers;
 mod options;
@@ -21,17 +25,19 @@ mod worker;
 
 pub use bounds::{Places, raise_open_files};
 pub use clock::Clock;
+pub use error::CrawlError;
 pub use finish::FinishReason;
+pub use finished::Finished;
 pub use html::{EncodingSource, Link, LinkKind, Page, Reading, RobotsTag, is_html, parse};
 pub use http::{FetchError, Fetcher, FetcherError, Response, is_global};
 pub use keeper::CheckpointCosts;
 pub use look::{Underway, has_gone_on, look};
-pub use numbers::{Latencies, LinkTotals, NameCounts, PolitenessWatch, Tally, Traffic, Violation};
+pub use numbers::{Latencies, LinkTotals, NameCounts, PolitenessWatch, Progress, Tally, Traffic, Violation};
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub use records::{LinkCounts, PageRecord, Sink, SinkThread, SkippedLink, Timings, look_up, page_line};
 pub use resume::Resumed;
-pub use run::{Crawl, CrawlError, Finished, Progress};
+pub use run::Crawl;
 pub use shared::{HeldLease, SharedFrontier};
 pub use stop::Stop;

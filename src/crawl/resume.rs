@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::clock::Clock;
+use super::error::CrawlError;
 use super::keeper::Keeper;
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
 use super::records::{Accord, Output, Sink, SinkThread};
-use super::run::{Crawl, CrawlError};
+use super::run::Crawl;
 use crate::frontier::Receipt;
 use crate::job::Job;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};

@@ -1,33 +1,33 @@
 //! One run of a crawl, from seeds to drained.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once, RwLock};
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::bounds::{Budget, Memory, Places, places};
+use super::bounds::{Budget, Memory, Places};
 use super::clock::Clock;
+use super::crew::Crew;
 use super::dispatch::Dispatcher;
+use super::error::CrawlError;
 use super::finish::FinishReason;
-use super::http::{Fetcher, FetcherError};
+use super::finished::{Finished, TOP_HOSTS};
+use super::http::Fetcher;
 use super::keeper::{CheckpointCosts, Keeper};
-use super::numbers::{Carried, PolitenessWatch, Tally};
+use super::lock::lock;
+use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
 use super::records::{Sink, SinkThread, SkipList};
 use super::shared::SharedFrontier;
 use super::stop::Stop;
-use super::worker::{Crew, Worker, lock};
+use super::worker::Worker;
 use crate::address::CanonicalUrl;
 use crate::frontier::{
-    Admission, Arena, Found, Frontier, FrontierError, FrontierStatistics, Gate, HostSpread, HostStatistics, Journal,
-    Limit, Record, Refusal, Timestamp,
+    Admission, Arena, Found, Frontier, FrontierStatistics, Gate, Journal, Limit, Record, Refusal, Timestamp,
 };
-use crate::job::JobError;
-use crate::job::checkpoint::CheckpointError;
 
 /// One run from seeds to drained: a frontier, the tasks that fetch for it, and where their records go.
 ///
@@ -41,133 +41,8 @@ pub struct Crawl<J: Journal = Arena> {
     places: Places,
 }
 
-/// A crawl in numbers that change: what a progress bar shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Page records so far.
-    pub pages: u64,
-    /// URLs waiting.
-    pub queued: u64,
-    /// URLs waiting for a time: their next try, or the next visit.
-    pub scheduled: u64,
-    /// URLs of hosts that could not be reached.
-    pub unreachable: u64,
-    /// URLs lent to workers.
-    pub in_flight: u64,
-    /// Hosts with URLs queued.
-    pub hosts: u64,
-    /// Of these, those that fail and are tried again.
-    pub failing: u64,
-    /// Records without a whole response.
-    pub errors: u64,
-    /// Links seen before.
-    pub duplicates: u64,
-    /// Since the crawl was made.
-    pub elapsed: Duration,
-}
-
-impl Progress {
-    /// Nothing is left to do.
-    pub fn is_drained(&self) -> bool {
-        self.queued == 0 && self.scheduled == 0 && self.in_flight == 0
-    }
-}
-
-/// A crawl that has ended, in all its numbers.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Finished {
-    /// Why it ended.
-    pub reason: FinishReason,
-    /// What the responses were.
-    pub tally: Tally,
-    /// What is left in the frontier.
-    pub frontier: FrontierStatistics,
-    /// The hosts with the most requests.
-    pub top_hosts: Vec<HostStatistics>,
-    /// How many hosts have had how many requests.
-    pub hosts_by_requests: HostSpread,
-    /// The judge of the delays, from the send times.
-    pub politeness: PolitenessWatch,
-    /// The gate, with its counts and its seen set.
-    pub gate: Arc<Gate>,
-    /// When it began: the first of its runs, where it was resumed.
-    pub started: Timestamp,
-    /// When it ended.
-    pub ended: Timestamp,
-    /// How long it took: all runs together.
-    pub elapsed: Duration,
-    /// Runs but the first.
-    pub resumes: u64,
-    /// Seeds that were taken, and that were refused, as [`Crawl::count_seeds`] was told.
-    pub seeds: (u64, u64),
-    /// Requests that the judge of the delays has seen, and how many of them came too early, in all runs.
-    pub judged: (u64, u64),
-    /// What this run's checkpoints have cost; `None` where it is not kept.
-    pub checkpoints: Option<CheckpointCosts>,
-    /// The storage's own words, where the reason is [`FinishReason::StorageFailed`].
-    pub storage_error: Option<io::Error>,
-}
-
-/// Why a crawl cannot begin, or could not go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CrawlError {
-    /// The files of its job.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
-    /// An option of the frontier.
-    #[error(transparent)]
-    Frontier(#[from] FrontierError),
-    /// The HTTP client cannot be made.
-    #[error(transparent)]
-    Fetcher(#[from] FetcherError),
-    /// The directory of its job.
-    #[error(transparent)]
-    Job(#[from] JobError),
-    /// The output is not what the job wrote.
-    #[error("{} has {found} bytes, and the job wrote {expected}: without its output it cannot go on", path.display())]
-    Output {
-        /// The file of page records.
-        path: PathBuf,
-        /// Bytes that it has.
-        found: u64,
-        /// Bytes that are confirmed.
-        expected: u64,
-    },
-    /// A record of the output is not what the job wrote, and no checkpoint says that it was never safe on disk.
-    #[error("{} is damaged at byte {offset}: the record is not the one that the job wrote", path.display())]
-    Record {
-        /// The file of page records.
-        path: PathBuf,
-        /// Where the record begins.
-        offset: u64,
-    },
-    /// The output has records, and the job has no journal of them.
-    #[error(
-        "{} has {found} bytes of records, and {} has neither journal nor checkpoints of them: put back what was there, or move \
-         the records away and start afresh with --overwrite",
-        path.display(),
-        journal.display()
-    )]
-    Unknown {
-        /// The file of page records.
-        path: PathBuf,
-        /// Bytes that it has.
-        found: u64,
-        /// Where journal and checkpoints should be.
-        journal: PathBuf,
-    },
-    /// The journal's storage failed.
-    #[error("the frontier's storage failed")]
-    Storage(#[source] io::Error),
-}
-
 /// One fetch in so many may be a first contact with its host.
 const FIRST_CONTACTS: usize = 2;
-/// Hosts in [`Finished::top_hosts`].
-pub(super) const TOP_HOSTS: usize = 10;
-
 impl Crawl {
     /// A crawl in memory. Checks the options and prepares everything; nothing is sent before [`run`](Self::run).
     ///
@@ -186,7 +61,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         receipts: bool,
         carried: Option<Carried>,
     ) -> Result<Self, CrawlError> {
-        places::check(options.workers, options.memory)?;
+        Places::check(options.workers, options.memory)?;
         let places = Places::fit(options.workers, options.memory);
         frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::crawl::worker::lock;
+use crate::crawl::lock::lock;
 
 /// The pages that the user allows: one is reserved for each lease that is taken and spent with its record, so that
 /// `max_pages` is met exactly, however many fetches are in flight, fail, or turn out to be robots.txt.

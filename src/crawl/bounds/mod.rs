@@ -3,7 +3,7 @@
 mod budget;
 mod disk;
 mod memory;
-pub(super) mod places;
+mod places;
 mod room;
 
 pub(super) use budget::Budget;

@@ -1,6 +1,5 @@
 //! Open files: how many this process may have, and how a crawl shares them out.
 
-use crate::crawl::CrawlError;
 use crate::frontier::FrontierError;
 
 /// Descriptors that are not for connections: journal, output, checkpoints, seen files, the runtime's own, the command's streams.
@@ -39,6 +38,21 @@ pub struct Places {
 }
 
 impl Places {
+    /// Refuses what would fetch nothing, or what no machine would bear.
+    pub(in crate::crawl) fn check(workers: Option<usize>, memory: u64) -> Result<(), FrontierError> {
+        let (option, value, reason) = match workers {
+            Some(0) => ("crawl.workers", 0, "is at least 1: nothing would be fetched"),
+            Some(workers @ MOST_FETCHES..) => {
+                ("crawl.workers", workers as u64, "is below 65,536: each fetch takes an open file, a port and memory")
+            }
+            _ if memory < LEAST_MEMORY => {
+                ("crawl.memory", memory, "is at least 1 MiB: pages would wait for each other")
+            }
+            _ => return Ok(()),
+        };
+        Err(FrontierError::Option { option, value: value.to_string(), reason: reason.to_owned() })
+    }
+
     /// For so many fetches at once as are wanted; `None` takes as many as fit.
     pub(in crate::crawl) fn fit(wanted: Option<usize>, memory: u64) -> Self {
         Self::share(open_files(), wanted, memory)
@@ -63,19 +77,6 @@ impl Places {
     pub fn is_short(&self) -> bool {
         self.fetches < self.wanted
     }
-}
-
-/// Refuses what would fetch nothing, or what no machine would bear.
-pub(in crate::crawl) fn check(workers: Option<usize>, memory: u64) -> Result<(), CrawlError> {
-    let (option, value, reason) = match workers {
-        Some(0) => ("crawl.workers", 0, "is at least 1: nothing would be fetched"),
-        Some(workers @ MOST_FETCHES..) => {
-            ("crawl.workers", workers as u64, "is below 65,536: each fetch takes an open file, a port and memory")
-        }
-        _ if memory < LEAST_MEMORY => ("crawl.memory", memory, "is at least 1 MiB: pages would wait for each other"),
-        _ => return Ok(()),
-    };
-    Err(FrontierError::Option { option, value: value.to_string(), reason: reason.to_owned() }.into())
 }
 
 /// Raises the number of open files that the system allows this process to as many as it may ask for. What the number is then.
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn none_and_too_many_are_refused() {
-        let is_taken = |workers, memory| check(workers, memory).is_ok();
+        let is_taken = |workers, memory| Places::check(workers, memory).is_ok();
         assert!(is_taken(None, MEMORY) && is_taken(Some(1), MEMORY) && is_taken(Some(MOST_FETCHES - 1), MEMORY));
         assert!(!is_taken(Some(0), MEMORY) && !is_taken(Some(99_999_999), MEMORY) && !is_taken(None, 1000));
     }

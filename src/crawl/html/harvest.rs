@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use ahash::{AHashMap, RandomState};
 
 use super::charset::EncodingSource;
-use super::parse::{Link, LinkKind, Page, Reading};
+use super::page::{Link, LinkKind, Page, Reading};
 use super::robots_tag::RobotsTag;
 use crate::crawl::ParseOptions;
 use crate::crawl::records::is_unsafe;

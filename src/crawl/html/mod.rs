@@ -3,13 +3,15 @@
 mod charset;
 mod document;
 mod harvest;
+mod page;
 mod parse;
 mod prescan;
 mod robots_tag;
 mod sniff;
 
 pub use charset::EncodingSource;
-pub use parse::{Link, LinkKind, Page, Reading, parse};
+pub use page::{Link, LinkKind, Page, Reading};
+pub use parse::parse;
 pub use robots_tag::RobotsTag;
 pub(super) use sniff::SNIFFED;
 pub use sniff::is_html;

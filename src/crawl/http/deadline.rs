@@ -7,13 +7,13 @@ pub(super) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A limit on how long something may take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct Deadline {
     pub(super) name: &'static str,
     pub(super) length: Duration,
     pub(super) from: Instant,
 }
 
-impl Clock {
+impl Deadline {
     /// When it runs out.
     pub(super) fn until(self) -> Instant {
         self.from + self.length.min(LONGEST)

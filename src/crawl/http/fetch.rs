@@ -13,10 +13,9 @@ use jiff::Timestamp;
 
 use super::ask::Ask;
 use super::client::{Client, Head};
-use super::deadline::{Clock, LONGEST};
-use super::decode::{Decoder, Stop};
-use super::dial;
-use super::dial::Dial;
+use super::deadline::{Deadline, LONGEST};
+use super::decoder::{DecodeError, Decoder};
+use super::dial::{self, Dial};
 use super::fetch_error::FetchError;
 use super::guard::{is_bad_port, is_global};
 use super::keep::Keeper;
@@ -106,13 +105,13 @@ impl Fetcher {
         let url = self.check(ask.url)?;
         // Before any clock runs: who waits for a turn to look a name up has no fault of the host's.
         self.client.expect(url.host(), ask.is_first_contact).await;
-        let total = Clock { name: "total", length: self.options.total_timeout, from: Instant::now() };
+        let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
         // Held until the body is read: until then, the connection is in use.
         let kept = self.keeper.place(url.origin());
         let recall = || kept.as_ref().map(|kept| Arc::clone(&kept.recall));
         let mut dial = Dial::new(recall());
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
-        let contact = Clock { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
+        let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
         let mut head = self.head(&url, ask.changed, kept.is_some(), &dial, contact).await;
         if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Incomplete) {
             // The server closed a kept connection just as it was used again: RFC 9110 section 9.2.2 lets the request be
@@ -135,7 +134,7 @@ impl Fetcher {
         changed: Option<&Validators>,
         is_kept: bool,
         dial: &Arc<Dial>,
-        total: Clock,
+        total: Deadline,
     ) -> Result<Head, FetchError> {
         let uri: Uri =
             url.wire().parse().map_err(|error| FetchError::new(Failure::BadResponse, format!("not sent: {error}")))?;
@@ -151,8 +150,8 @@ impl Fetcher {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let mut head = pin!(dial::watched(dial, self.client.get(uri, headers)));
-        let connecting = Clock { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
-        let mut clock = Clock { name: "first byte", length: self.options.first_byte_timeout, from: Instant::now() };
+        let connecting = Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
+        let mut clock = Deadline { name: "first byte", length: self.options.first_byte_timeout, from: Instant::now() };
         loop {
             let first = clock.sooner(total);
             if let Ok(result) = tokio::time::timeout_at(first.until().into(), &mut head).await {
@@ -233,14 +232,14 @@ impl Fetcher {
         &self,
         head: Head,
         response: &mut Response,
-        total: Clock,
+        total: Deadline,
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
         let max_bytes = self.options.max_body_bytes;
         if (200..300).contains(&response.status) {
             return self.read_page(head, response, total, max_bytes, ask).await;
         }
-        let aside = Clock { name: "aside", length: ASIDE_TIME, from: Instant::now() };
+        let aside = Deadline { name: "aside", length: ASIDE_TIME, from: Instant::now() };
         // What came of it is all there is to say of it.
         let _ = self.read_page(head, response, aside.sooner(total), max_bytes.min(MAX_ASIDE), ask).await;
         response.truncated = false;
@@ -251,7 +250,7 @@ impl Fetcher {
         &self,
         mut head: Head,
         response: &mut Response,
-        mut total: Clock,
+        mut total: Deadline,
         max_bytes: usize,
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
@@ -300,11 +299,13 @@ impl Fetcher {
             }
             match pushed {
                 Ok(()) if response.wire_bytes <= max_bytes as u64 => {}
-                Ok(()) | Err(Stop::Full) => {
+                Ok(()) | Err(DecodeError::TooLong) => {
                     response.truncated = true;
                     break Ok(());
                 }
-                Err(stop @ Stop::Corrupt(_)) => break Err(FetchError::new(Failure::BadResponse, stop.to_string())),
+                Err(error @ DecodeError::Corrupt(_)) => {
+                    break Err(FetchError::new(Failure::BadResponse, error.to_string()));
+                }
             }
         };
         response.raw = decoder.is_raw();
@@ -315,15 +316,15 @@ impl Fetcher {
 
     /// The clock that runs out first while the next piece of a body is awaited: the idle one, or the least rate's, by which
     /// the bytes so far may have taken only so long.
-    fn body_clock(&self, wire_bytes: u64, begun: Instant) -> Clock {
+    fn body_clock(&self, wire_bytes: u64, begun: Instant) -> Deadline {
         let options = &self.options;
         let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
-        let rate = Clock { name: "rate", length: options.rate_grace.max(earned), from: begun };
-        Clock { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
+        let rate = Deadline { name: "rate", length: options.rate_grace.max(earned), from: begun };
+        Deadline { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
     }
 }
 
-impl Clock {
+impl Deadline {
     fn ran_out(self) -> FetchError {
         FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
     }

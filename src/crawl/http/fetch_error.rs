@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::time::Instant;
 
+use super::causes::causes;
 use super::client::NoHead;
 use super::resolve::ResolveError;
 use super::shortage::is_shortage;
@@ -33,16 +34,16 @@ impl FetchError {
     }
 
     pub(super) fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
-        let message = chain(&error).last().map_or_else(String::new, ToString::to_string);
+        let message = causes(&error).last().map_or_else(String::new, ToString::to_string);
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
 
     /// Of a request without a head; `connect_clock` is the error of the one clock that the client keeps.
     pub(super) fn without_head(error: NoHead, sent_at: Option<Instant>, connect_clock: impl FnOnce() -> Self) -> Self {
-        let resolve = chain(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
-        let hyper = chain(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
+        let resolve = causes(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
+        let hyper = causes(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
         let has = |kind| {
-            let mut causes = chain(&error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+            let mut causes = causes(&error).filter_map(|cause| cause.downcast_ref::<io::Error>());
             causes.any(|error| error.kind() == kind)
         };
         let is_connect = matches!(&error, NoHead::Client(error) if error.is_connect());
@@ -51,7 +52,7 @@ impl FetchError {
             Some(ResolveError::NoSuchName(_)) => Failure::NoSuchHost,
             Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
             None if matches!(error, NoHead::Interim) => Failure::BadResponse,
-            None if chain(&error).any(tls::is_tls) => Failure::Tls,
+            None if causes(&error).any(tls::is_tls) => Failure::Tls,
             None if is_connect && has(io::ErrorKind::TimedOut) => {
                 return Self { failure: Failure::Connect, ..connect_clock() };
             }
@@ -64,7 +65,7 @@ impl FetchError {
         };
         let is_local = matches!(resolve, Some(ResolveError::Local(_)));
         // The client's own words for it name no cause; the system's do.
-        let is_named = chain(&error).any(<dyn Error>::is::<io::Error>);
+        let is_named = causes(&error).any(<dyn Error>::is::<io::Error>);
         let mut without_head = Self::caused(failure, error);
         without_head.is_local |= is_local;
         if failure == Failure::Incomplete && !is_named {
@@ -72,12 +73,4 @@ impl FetchError {
         }
         without_head
     }
-}
-
-/// An error, its cause, the cause's cause; an I/O error that only carries another error counts as its cause.
-pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        carried.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
-    })
 }

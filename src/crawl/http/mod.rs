@@ -1,9 +1,10 @@
 //! One request over HTTP, and its response.
 
 mod ask;
+mod causes;
 mod client;
 mod deadline;
-mod decode;
+mod decoder;
 mod dial;
 mod fetch;
 mod fetch_error;

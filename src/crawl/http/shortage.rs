@@ -6,14 +6,14 @@ use std::net::UdpSocket;
 
 use rustix::io::Errno;
 
-use super::fetch_error::chain;
+use super::causes::causes;
 
 /// What the system says where it has no more descriptors, buffers, ports or memory to give.
 const SHORTAGES: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::ADDRNOTAVAIL, Errno::NOMEM];
 
 /// Whether an error, or one of its causes, is the machine's own shortage: no host is to blame for it.
 pub(super) fn is_shortage(error: &(dyn Error + 'static)) -> bool {
-    chain(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).any(is_short)
+    causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).any(is_short)
 }
 
 fn is_short(error: &io::Error) -> bool {

@@ -4,10 +4,12 @@ mod carried;
 mod latencies;
 mod name_counts;
 mod politeness_watch;
+mod progress;
 mod tally;
 
 pub(super) use carried::Carried;
 pub use latencies::Latencies;
 pub use name_counts::NameCounts;
 pub use politeness_watch::{PolitenessWatch, Violation};
+pub use progress::Progress;
 pub use tally::{LinkTotals, Tally, Traffic};

@@ -1,0 +1,63 @@
+//! Why a crawl cannot begin, or could not go on.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::http::FetcherError;
+use crate::frontier::FrontierError;
+use crate::job::JobError;
+use crate::job::checkpoint::CheckpointError;
+
+/// Why a crawl cannot begin, or could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CrawlError {
+    /// The files of its job.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// An option of the frontier.
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+    /// The HTTP client cannot be made.
+    #[error(transparent)]
+    Fetcher(#[from] FetcherError),
+    /// The directory of its job.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The output is not what the job wrote.
+    #[error("{} has {found} bytes, and the job wrote {expected}: without its output it cannot go on", path.display())]
+    Output {
+        /// The file of page records.
+        path: PathBuf,
+        /// Bytes that it has.
+        found: u64,
+        /// Bytes that are confirmed.
+        expected: u64,
+    },
+    /// A record of the output is not what the job wrote, and no checkpoint says that it was never safe on disk.
+    #[error("{} is damaged at byte {offset}: the record is not the one that the job wrote", path.display())]
+    Record {
+        /// The file of page records.
+        path: PathBuf,
+        /// Where the record begins.
+        offset: u64,
+    },
+    /// The output has records, and the job has no journal of them.
+    #[error(
+        "{} has {found} bytes of records, and {} has neither journal nor checkpoints of them: put back what was there, or move \
+         the records away and start afresh with --overwrite",
+        path.display(),
+        journal.display()
+    )]
+    Unknown {
+        /// The file of page records.
+        path: PathBuf,
+        /// Bytes that it has.
+        found: u64,
+        /// Where journal and checkpoints should be.
+        journal: PathBuf,
+    },
+    /// The journal's storage failed.
+    #[error("the frontier's storage failed")]
+    Storage(#[source] io::Error),
+}
