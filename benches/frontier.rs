@@ -8,10 +8,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{
-    Admission, Admitted, Entry, Found, Frontier, FrontierOptions, Gate, Journal, Lease, Next, Outcome, Position,
-    ScopeKind, Timestamp, Via,
-};
+use crawler::frontier::{Entry, Frontier, FrontierOptions, Journal, Lease, Next, Outcome, Timestamp};
+use crawler::gate::{Admission, Admitted, Found, Gate, Position, ScopeKind, Via};
 use criterion::{Criterion, Throughput};
 
 fn main() {

@@ -17,8 +17,8 @@
 //!
 //! 1. A text becomes a [`CanonicalUrl`](address::CanonicalUrl): the *wire* form that is requested, and the *key* that all
 //!    its spellings share. The key becomes a [`Fingerprint`](address::Fingerprint): 64 stable, keyed bits.
-//! 2. The [`Gate`](frontier::Gate) asks: in scope? a trap? seen? A refusal has a [reason](frontier::Refusal) and is counted. What
-//!    passes is [`Admitted`](frontier::Admitted), and only the gate makes that. The URL-seen test is a
+//! 2. The [`Gate`](gate::Gate) asks: in scope? a trap? seen? A refusal has a [reason](gate::Refusal) and is counted. What
+//!    passes is [`Admitted`](gate::Admitted), and only the gate makes that. The URL-seen test is a
 //!    [`SeenSet`](seen::SeenSet): a Bloom filter in shards that fingerprint bits choose, one lock each, so that
 //!    equal URLs always meet at the same place and exactly one of them is told `New`.
 //! 3. The [`Frontier`](frontier::Frontier) journals and queues it. It is a state machine: time comes in as an argument, what to do

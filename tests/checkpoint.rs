@@ -14,9 +14,9 @@ use std::{fs, io};
 
 use crawler::address::{Canonicalizer, Fingerprint, FingerprintKey};
 use crawler::frontier::{
-    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, Receipt, ScopeKind,
-    Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
+use crawler::gate::{Position, ScopeKind};
 use crawler::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, SyncPolicy};
 use random::Random;

@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crawler::crawl::{Clock, Crawl, CrawlOptions, FinishReason, Finished, PageRecord, SharedFrontier, Sink};
-use crawler::frontier::{
-    Admission, Completion, Failure, Found, Frontier, FrontierOptions, LeaseKind, Outcome, Refusal,
-};
+use crawler::frontier::{Completion, Failure, Frontier, FrontierOptions, LeaseKind, Outcome};
+use crawler::gate::{Admission, Found, Refusal};
 use crawler::seen::OnFull;
 
 /// A site on loopback: what it answers to a path, and what it was asked.

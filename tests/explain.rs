@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use crawler::address::{CanonicalUrl, FingerprintKey};
 use crawler::frontier::{
-    Admission, Explanation, Failure, Found, Frontier, FrontierOptions, History, Journal, LeaseKind, Next, Outcome,
-    Place, Position, RobotsAnswer, ScopeKind, Timestamp,
+    Explanation, Failure, Frontier, FrontierOptions, History, Journal, LeaseKind, Next, Outcome, Place, RobotsAnswer,
+    Timestamp,
 };
+use crawler::gate::{Admission, Found, Position, ScopeKind};
 use crawler::job::checkpoint::Checkpoints;
 use crawler::job::journal::{Disk, FileJournal, JournalOptions, Needs};
 use crawler::job::{Job, explain};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crawler::frontier::{
-    Completion, Failure, ForeignLease, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Refusal, ScopeKind,
-    Timestamp, Validators,
+    Completion, Failure, ForeignLease, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp,
+    Validators,
 };
+use crawler::gate::{Refusal, ScopeKind};
 
 /// Pages and what they link to; what is not there is a 404.
 #[derive(Clone, Debug, Default)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crawler::frontier::{
-    Admission, Completion, Failure, Found, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Politeness,
-    Refusal, ScopeKind, Timestamp, Via,
+    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Politeness, Timestamp,
 };
+use crawler::gate::{Admission, Found, Refusal, ScopeKind, Via};
 use proptest::prelude::*;
 
 const HOSTS: usize = 4;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crawler::frontier::{Admission, Found, Frontier, FrontierError, FrontierOptions, Gate, Refusal, ScopeKind, Via};
+use crawler::frontier::{Frontier, FrontierOptions};
+use crawler::gate::{Admission, Found, Gate, OptionError, Refusal, ScopeKind, Via};
 
 fn found(gate: &Gate, url: &str, via: Via, depth: u32) -> Found {
     Found { via, depth, ..Found::seed(gate.canonicalizer().canonicalize(url).unwrap()) }
@@ -235,7 +236,7 @@ fn options_are_checked_and_say_what_is_wrong() {
 #[test]
 fn a_bad_pattern_is_shown_with_the_place() {
     let options = with(|options| options.scope.include = vec!["fine".into(), "a(b".into()]);
-    let FrontierError::Option { option, value, reason } = Frontier::new(&options).unwrap_err() else { panic!() };
+    let OptionError::Option { option, value, reason } = Frontier::new(&options).unwrap_err() else { panic!() };
     assert_eq!((option, &*value), ("scope.include", "a(b"));
     assert!(reason.contains("unclosed group") && reason.contains("\n     ^"), "{reason}");
     let options = with(|options| options.scope.exclude = vec![r"\w{1000}{1000}".into()]);

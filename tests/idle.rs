@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Arena, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Position, Record,
-    ScopeKind, Slice, Timestamp, idle_hosts,
+    Arena, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Slice,
+    Timestamp, idle_hosts,
 };
+use crawler::gate::{Position, ScopeKind};
 use crawler::job::checkpoint::{Checkpoints, KeptJournal, restore};
 use crawler::job::journal::{Disk, JournalOptions};
 use proptest::prelude::*;

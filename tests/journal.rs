@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Limit, Next, Outcome, Position, Receipt, ScopeKind,
-    Settled, Standing, Timestamp, Via,
+    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Limit, Next, Outcome, Receipt, Settled, Standing,
+    Timestamp,
 };
+use crawler::gate::{Position, ScopeKind, Via};
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Needs, Record, Recovery, SyncPolicy};
 use proptest::prelude::*;
 

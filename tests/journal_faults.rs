@@ -6,7 +6,8 @@ mod storage;
 use std::io;
 use std::time::Duration;
 
-use crawler::frontier::{Entry, Journal, Position, Timestamp, Via};
+use crawler::frontier::{Entry, Journal, Timestamp};
+use crawler::gate::{Position, Via};
 use crawler::job::journal::{FileJournal, JournalError, JournalOptions, Record, Recovery, SyncPolicy};
 use random::Random;
 use storage::{Fault, Faulty, World};

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler::address::{Canonicalizer, FingerprintKey};
-use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Refusal, Timestamp};
+use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Timestamp};
+use crawler::gate::Refusal;
 use crawler::job::checkpoint::CheckpointError;
 use crawler::job::{Job, JobError, JobJournal, OpenError, OpenOptions, explain};
 

@@ -7,9 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler::address::AddressError;
-use crawler::frontier::{
-    Failure, Frontier, FrontierOptions, Journal, LeaseKind, Next, Outcome, Refusal, ScopeKind, Timestamp, Via,
-};
+use crawler::frontier::{Failure, Frontier, FrontierOptions, Journal, LeaseKind, Next, Outcome, Timestamp};
+use crawler::gate::{Refusal, ScopeKind, Via};
 use crawler::job::{JobJournal, OpenOptions};
 use crawler::seen::{Layout, Removal, SeenError};
 

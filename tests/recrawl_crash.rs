@@ -14,7 +14,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Refusal, ScopeKind, Timestamp};
+use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
+use crawler::gate::{Refusal, ScopeKind};
 use crawler::job::journal::SyncPolicy;
 use crawler::job::{JobJournal, OpenOptions};
 use crawler::seen::{Layout, Removal};

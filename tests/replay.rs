@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Counts, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Position, Replay, ScopeKind, Slice,
-    Timestamp, Trouble,
+    Counts, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Replay, Slice, Timestamp, Trouble,
 };
+use crawler::gate::{Position, ScopeKind};
 use crawler::job::journal::{Disk, FileJournal, JournalOptions, Record, SyncPolicy};
 use crawler::seen::{Layout, SeenSet};
 use proptest::prelude::*;

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use crawler::frontier::{
-    Frontier, FrontierOptions, LeaseKind, Next, Outcome, Position, Refusal, Replay, ScopeKind, Timestamp,
-};
+use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Replay, Timestamp};
+use crawler::gate::{Position, Refusal, ScopeKind};
 use crawler::job::journal::{Disk, FileJournal, JournalOptions, Record, SyncPolicy};
 
 const HOSTS: u64 = 3000;

@@ -43,7 +43,7 @@ fn every_page_that_was_found_is_lent_once_in_its_time_across_checkpoints_and_kil
         assert_eq!((statistics.hosts_in_memory, statistics.hosts > HOSTS / 2), (in_memory, true));
     }
     let gate = crawl.frontier.gate();
-    let refused = gate.refusals().of(crawler::frontier::Refusal::Robots);
+    let refused = gate.refusals().of(crawler::gate::Refusal::Robots);
     assert_eq!(crawl.lent(), gate.admitted());
     assert_eq!(gate.seen().statistics().merged.inserted, gate.admitted() + refused);
     let lost = crawl.web.linked() - gate.admitted() - refused;

@@ -18,7 +18,8 @@ mod peers;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{Arena, Entry, Journal, Position, Timestamp, Via};
+use crawler::frontier::{Arena, Entry, Journal, Timestamp};
+use crawler::gate::{Position, Via};
 use crawler::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
 
 const HOSTS: usize = 200_000;

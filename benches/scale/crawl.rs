@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crawler::address::KeyRules;
-use crawler::frontier::{
-    Admission, Found, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, ScopeKind, Timestamp,
-};
+use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
+use crawler::gate::{Admission, Found, ScopeKind};
 use crawler::job::checkpoint::{Checkpoints, KeptJournal, restore};
 use crawler::job::journal::{Disk, JournalOptions};
 

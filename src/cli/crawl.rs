@@ -17,7 +17,8 @@ use crate::crawl::{
     Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, NameCounts, Places, Resumed, Sink,
     SinkThread, Tally, raise_open_files,
 };
-use crate::frontier::{Failure as Failed, FrontierError};
+use crate::frontier::Failure as Failed;
+use crate::gate::OptionError;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, JobError, replace};
 use crate::report::{self, Cost, Parts, Report};
@@ -284,13 +285,13 @@ fn kept(job: &Job, finished: &Finished, written: io::Result<u64>, is_kept: bool)
 /// A setting that a floor below refuses, told with the place where it was given.
 pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
     match of_frontier(error) {
-        Some(FrontierError::Option { option, reason, .. }) => {
+        Some(OptionError::Option { option, reason, .. }) => {
             return Failure::new(Exit::Usage, layers.refusal(option, reason));
         }
-        Some(FrontierError::Seen(SeenError::Option { option, reason, .. })) => {
+        Some(OptionError::Seen(SeenError::Option { option, reason, .. })) => {
             return Failure::new(Exit::Usage, layers.refusal(&format!("seen.{option}"), reason));
         }
-        Some(FrontierError::Seen(SeenError::Memory { bytes, .. })) => {
+        Some(OptionError::Seen(SeenError::Memory { bytes, .. })) => {
             let reason = format!("takes {bytes} bytes, more than this machine gives");
             return Failure::new(Exit::Usage, layers.refusal("seen.capacity", &reason));
         }
@@ -319,7 +320,7 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
 }
 
 /// The frontier's own error, wherever it was found: a setting is as wrong in a job that goes on as in a new one.
-fn of_frontier(error: &CrawlError) -> Option<&FrontierError> {
+fn of_frontier(error: &CrawlError) -> Option<&OptionError> {
     match error {
         CrawlError::Frontier(error) | CrawlError::Checkpoint(CheckpointError::Frontier(error)) => Some(error),
         _ => None,

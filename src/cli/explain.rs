@@ -8,7 +8,8 @@ use super::layers::Layers;
 use super::output::{self, Safe, print};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 use crate::crawl::{Clock, CrawlError, look_up};
-use crate::frontier::{Explanation, History, Place, Refusal, RobotsAnswer, Ruled, Verdict, Via};
+use crate::frontier::{Explanation, History, Place, RobotsAnswer, Verdict};
+use crate::gate::{Refusal, Ruled, Via};
 use crate::job::{Explained, Job, explain as explain_from};
 use crate::seen::Sighting;
 

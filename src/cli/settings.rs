@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::address::without_userinfo;
 use crate::crawl::{CrawlOptions, FetchOptions};
-use crate::frontier::ScopeKind;
+use crate::gate::ScopeKind;
 use crate::simulate::SimulateOptions;
 
 /// No time at all.

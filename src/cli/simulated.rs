@@ -3,7 +3,7 @@
 use super::exit::{Exit, Failure};
 use super::layers::Layers;
 use crate::crawl::{CrawlOptions, FinishReason, Finished};
-use crate::frontier::ScopeKind;
+use crate::gate::ScopeKind;
 use crate::report;
 use crate::simulate::{Server, TruthOptions, Verdict, World};
 

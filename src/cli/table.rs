@@ -7,7 +7,7 @@ use super::field::{Bytes, Capacity, Choice, Many, Maybe, One};
 use super::setting::{Setting, positional, row, switch, value};
 use super::settings::Pages;
 use super::toml_file::Entry;
-use crate::frontier::ScopeKind;
+use crate::gate::ScopeKind;
 use crate::job::journal::SyncPolicy;
 use crate::seen::{Layout, OnFull};
 

@@ -11,7 +11,8 @@ use super::numbers::{Carried, PolitenessWatch, Progress, Tally};
 use super::options::ParseOptions;
 use super::shared::SharedFrontier;
 use super::stop::Stop;
-use crate::frontier::{Journal, Refusal};
+use crate::frontier::Journal;
+use crate::gate::Refusal;
 use crate::seen::OnFull;
 
 /// What all tasks of a crawl share.

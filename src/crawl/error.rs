@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::http::FetcherError;
-use crate::frontier::FrontierError;
+use crate::gate::OptionError;
 use crate::job::JobError;
 use crate::job::checkpoint::CheckpointError;
 
@@ -17,7 +17,7 @@ pub enum CrawlError {
     Checkpoint(#[from] CheckpointError),
     /// An option of the frontier.
     #[error(transparent)]
-    Frontier(#[from] FrontierError),
+    Frontier(#[from] OptionError),
     /// The HTTP client cannot be made.
     #[error(transparent)]
     Fetcher(#[from] FetcherError),

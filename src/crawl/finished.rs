@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::finish::FinishReason;
 use super::keeper::CheckpointCosts;
 use super::numbers::{PolitenessWatch, Tally};
-use crate::frontier::{FrontierStatistics, Gate, HostSpread, HostStatistics, Timestamp};
+use crate::frontier::{FrontierStatistics, HostSpread, HostStatistics, Timestamp};
+use crate::gate::Gate;
 
 /// Hosts in [`Finished::top_hosts`].
 pub(super) const TOP_HOSTS: usize = 10;

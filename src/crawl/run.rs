@@ -25,9 +25,8 @@ use super::shared::SharedFrontier;
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
-use crate::frontier::{
-    Admission, Arena, Found, Frontier, FrontierStatistics, Gate, Journal, Limit, Record, Refusal, Timestamp,
-};
+use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Limit, Record, Timestamp};
+use crate::gate::{Admission, Found, Gate, Refusal};
 
 /// One run from seeds to drained: a frontier, the tasks that fetch for it, and where their records go.
 ///

@@ -8,7 +8,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use super::clock::Clock;
-use crate::frontier::{Admitted, Arena, Completion, Failure, Frontier, Gate, Journal, Lease, Next, Outcome};
+use crate::frontier::{Arena, Completion, Failure, Frontier, Journal, Lease, Next, Outcome};
+use crate::gate::{Admitted, Gate};
 
 /// A frontier that many tasks lease from; cheap to clone.
 ///

@@ -8,7 +8,8 @@ use super::http::Response;
 use super::options::ParseOptions;
 use super::records::{PageRecord, Skips, Timings, legible};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
-use crate::frontier::{Failure, Found, Gate, Lease, LeaseKind, Outcome, Refusal, Trouble};
+use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Trouble};
+use crate::gate::{Found, Gate, Refusal};
 
 /// Larger bodies are parsed off the worker's thread: at about 40 MB/s, this many bytes take some three milliseconds.
 const INLINE_BODY: usize = 128 * 1024;

@@ -14,9 +14,8 @@ use super::lock::lock;
 use super::records::{Sink, SkipList, Skips, Slot, line};
 use super::shared::HeldLease;
 use super::visit::Visit;
-use crate::frontier::{
-    Admission, Admitted, Completion, Failure, Found, Frontier, Journal, Lease, LeaseKind, Refusal, Trouble,
-};
+use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, LeaseKind, Trouble};
+use crate::gate::{Admission, Admitted, Found, Refusal};
 
 /// How a task ended that had a lease to see to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The frontier in a loop of one's own: text in, URLs queued. A crawl with many workers asks the [`Gate`](super::Gate) itself.
+//! The frontier in a loop of one's own: text in, URLs queued. A crawl with many workers asks the [`Gate`](crate::gate::Gate) itself.
 
 use super::durable::Journal;
 use super::{Frontier, Lease, LeaseKind, Outcome, Timestamp};

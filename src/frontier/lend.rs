@@ -147,7 +147,7 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// The wire URL of an entry; `None` where there is none: a [`Found`](super::Found) says what its maker pleases.
+/// The wire URL of an entry; `None` where there is none: a [`Found`](crate::gate::Found) says what its maker pleases.
 pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
     match journal.read(position) {
         Ok(entry) => Ok(Some(entry.wire.into())),

@@ -6,7 +6,7 @@ use super::hosts::{Away, HostState, Hosts, Patience, Politeness, RulesClock, Str
 use super::queues::{Agenda, Back, Front, Queued, Schedule};
 use super::state::Count;
 use super::{FrontierOptions, Next, Timestamp};
-use crate::gate::{Admitted, FrontierError, Gate, Position};
+use crate::gate::{Admitted, Gate, OptionError, Position};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -79,7 +79,7 @@ impl Frontier {
     ///
     /// # Errors
     /// Where an option is out of its range or does not parse.
-    pub fn new(options: &FrontierOptions) -> Result<Self, FrontierError> {
+    pub fn new(options: &FrontierOptions) -> Result<Self, OptionError> {
         Self::with_journal(options, Arena::default())
     }
 }
@@ -89,7 +89,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// Where an option is out of its range or does not parse.
-    pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, FrontierError> {
+    pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
         Ok(Self::of(Gate::new(options.gate(), None)?, options, journal))
     }

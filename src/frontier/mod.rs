@@ -44,8 +44,3 @@ pub use statistics::FrontierStatistics;
 pub use timestamp::Timestamp;
 pub use trouble::{Failure, Trouble};
 pub use validators::Validators;
-
-pub use crate::gate::{
-    Admission, Admitted, Found, FrontierError, Gate, Position, Refusal, RefusalCounts, Ruled, ScopeKind, ScopeOptions,
-    TrapLimits, Via,
-};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::hosts::Politeness;
 use crate::address::{FingerprintKey, KeyRules};
-use crate::gate::{FrontierError, ScopeOptions, TrapLimits};
+use crate::gate::{OptionError, ScopeOptions, TrapLimits};
 use crate::seen::SeenOptions;
 
 /// What a frontier is made from; plain data, checked once in [`Frontier::new`](super::Frontier::new).
@@ -34,7 +34,7 @@ impl FrontierOptions {
     }
 
     /// Checks what no other part does for itself.
-    pub(crate) fn check(&self) -> Result<(), FrontierError> {
+    pub(crate) fn check(&self) -> Result<(), OptionError> {
         let Politeness { agent, attempts, host_failures, robots_ttl, .. } = &self.politeness;
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
@@ -55,7 +55,7 @@ impl FrontierOptions {
         ];
         match checks.into_iter().find(|(holds, ..)| !holds) {
             Some((_, option, value, reason)) => {
-                Err(FrontierError::Option { option, value: value.to_string(), reason: reason.to_owned() })
+                Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
             }
             None => Ok(()),
         }

@@ -115,7 +115,8 @@ impl<J: Journal> Frontier<J> {
     /// the gate and the frontier just then.
     ///
     /// ```
-    /// use crawler::frontier::{Frontier, FrontierOptions, Refusal, Timestamp};
+    /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+    /// use crawler::gate::Refusal;
     /// use crawler::seen::{Layout, Removal};
     ///
     /// let mut options = FrontierOptions::default();

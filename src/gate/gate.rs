@@ -4,7 +4,7 @@ use super::scope::Roots;
 use super::{GateOptions, Via};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Admission, Admitted, Found, FrontierError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits};
+use super::{Admission, Admitted, Found, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits};
 use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::seen::{SeenOptions, SeenSet, Sighting};
 
@@ -25,7 +25,7 @@ pub struct Gate {
 
 impl Gate {
     /// Around a seen set that was there before, where one is given: it brings its own key.
-    pub(crate) fn new(options: GateOptions<'_>, seen: Option<SeenSet>) -> Result<Self, FrontierError> {
+    pub(crate) fn new(options: GateOptions<'_>, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         let seen = match seen {
             Some(seen) => seen,

@@ -16,7 +16,7 @@ pub use admission::{Admission, Admitted};
 pub use found::{Found, Via};
 pub use gate::Gate;
 pub(crate) use options::GateOptions;
-pub use options::{FrontierError, ScopeKind, ScopeOptions, TrapLimits};
+pub use options::{OptionError, ScopeKind, ScopeOptions, TrapLimits};
 pub(crate) use pattern::patterns;
 pub use position::Position;
 pub use refusal::{Refusal, RefusalCounts};

@@ -89,7 +89,7 @@ impl Default for TrapLimits {
 /// Why a frontier cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum FrontierError {
+pub enum OptionError {
     /// An option is out of its range or does not parse.
     #[error("{option} = {value}: {reason}")]
     Option {

@@ -1,13 +1,13 @@
 //! The regular expressions of a scope.
 
-use super::FrontierError;
+use super::OptionError;
 use regex::{RegexSet, RegexSetBuilder};
 
 /// Bytes that one option's patterns may compile to, together.
 const MAX_COMPILED: usize = 16 << 20;
 
 /// Compiles an option's patterns into one set: a URL is searched once, in time linear in its length, however many they are.
-pub(crate) fn patterns(option: &'static str, patterns: &[String]) -> Result<RegexSet, FrontierError> {
+pub(crate) fn patterns(option: &'static str, patterns: &[String]) -> Result<RegexSet, OptionError> {
     let compile = |patterns: &[String]| RegexSetBuilder::new(patterns).size_limit(MAX_COMPILED).build();
     compile(patterns).map_err(|error| {
         // The set's error does not say whose it is. A pattern's own shows it, with a mark below the place.
@@ -15,6 +15,6 @@ pub(crate) fn patterns(option: &'static str, patterns: &[String]) -> Result<Rege
             patterns.iter().find_map(|pattern| compile(std::slice::from_ref(pattern)).err().map(|e| (pattern, e)));
         let (value, error) =
             alone.map_or_else(|| (patterns.join(" "), error), |(pattern, error)| (pattern.clone(), error));
-        FrontierError::Option { option, value, reason: error.to_string() }
+        OptionError::Option { option, value, reason: error.to_string() }
     })
 }

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use ahash::AHashSet;
 use regex::RegexSet;
 
-use super::{Found, FrontierError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
+use super::{Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
 use crate::address::CanonicalUrl;
 
 /// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth.
@@ -25,7 +25,7 @@ pub(crate) struct Scope {
 pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
-    pub(crate) fn new(options: &ScopeOptions) -> Result<Self, FrontierError> {
+    pub(crate) fn new(options: &ScopeOptions) -> Result<Self, OptionError> {
         Ok(Self {
             kind: options.kind,
             roots: RwLock::default(),

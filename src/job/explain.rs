@@ -5,7 +5,8 @@ use super::checkpoint::{CheckpointError, Checkpoints};
 use super::journal::{Disk, FileJournal, Needs};
 use super::trail::Trail;
 use crate::address::{CanonicalUrl, Canonicalizer};
-use crate::frontier::{Explanation, FrontierOptions, Position, Record, Replay, Timestamp};
+use crate::frontier::{Explanation, FrontierOptions, Record, Replay, Timestamp};
+use crate::gate::Position;
 
 /// What a job says of some URLs.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::Job;
 use super::checkpoint::{CheckpointError, Checkpoints, KeptJournal};
 use super::journal::{Disk, FileJournal, Needs};
-use crate::frontier::{Frontier, FrontierOptions, Position, Replay, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Replay, Timestamp};
+use crate::gate::Position;
 
 /// What a job's files say of its frontier.
 #[derive(Debug)]

@@ -7,7 +7,8 @@ use super::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Reread, rerea
 use super::journal::{Disk, JournalOptions, Recovery};
 use super::{Job, JobError};
 use crate::address::FingerprintKey;
-use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Position, Receipt, Record, Settled, Timestamp};
+use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Receipt, Record, Settled, Timestamp};
+use crate::gate::Position;
 
 /// How a frontier is kept in its job.
 #[derive(Clone, Copy, Debug)]

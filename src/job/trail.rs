@@ -1,7 +1,8 @@
 //! What a journal says of one URL.
 
 use crate::address::{CanonicalUrl, Canonicalizer};
-use crate::frontier::{History, Position, Receipt, Record, Remembered};
+use crate::frontier::{History, Receipt, Record, Remembered};
+use crate::gate::Position;
 
 /// What a journal says of one URL, followed record by record.
 pub(super) struct Trail<'a> {

@@ -115,7 +115,7 @@ pub struct Seeds {
 pub struct Urls {
     /// Found on pages, in redirects and as seeds; repeated ones each time.
     pub found: u64,
-    /// Refused, by the name of each [`Refusal`](crate::frontier::Refusal).
+    /// Refused, by the name of each [`Refusal`](crate::gate::Refusal).
     pub refused: BTreeMap<String, u64>,
     /// New and in scope; without those that their host turned away later.
     pub admitted: u64,

@@ -9,7 +9,8 @@ use super::{
 use crate::crawl::{
     CheckpointCosts, CrawlOptions, FinishReason, Latencies, NameCounts, PolitenessWatch, Tally, Traffic, Violation,
 };
-use crate::frontier::{FrontierStatistics, HostSpread, HostStatistics, RefusalCounts, Timestamp};
+use crate::frontier::{FrontierStatistics, HostSpread, HostStatistics, Timestamp};
+use crate::gate::RefusalCounts;
 use crate::seen::SeenStatistics;
 
 /// What a report is made from: each floor's own counters.

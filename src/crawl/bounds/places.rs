@@ -1,6 +1,6 @@
 //! Open files: how many this process may have, and how a crawl shares them out.
 
-use crate::frontier::FrontierError;
+use crate::gate::OptionError;
 
 /// Descriptors that are not for connections: journal, output, checkpoints, seen files, the runtime's own, the command's streams.
 const RESERVED: u64 = 64;
@@ -39,7 +39,7 @@ pub struct Places {
 
 impl Places {
     /// Refuses what would fetch nothing, or what no machine would bear.
-    pub(in crate::crawl) fn check(workers: Option<usize>, memory: u64) -> Result<(), FrontierError> {
+    pub(in crate::crawl) fn check(workers: Option<usize>, memory: u64) -> Result<(), OptionError> {
         let (option, value, reason) = match workers {
             Some(0) => ("crawl.workers", 0, "is at least 1: nothing would be fetched"),
             Some(workers @ MOST_FETCHES..) => {
@@ -50,7 +50,7 @@ impl Places {
             }
             _ => return Ok(()),
         };
-        Err(FrontierError::Option { option, value: value.to_string(), reason: reason.to_owned() })
+        Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
     }
 
     /// For so many fetches at once as are wanted; `None` takes as many as fit.

@@ -2,7 +2,8 @@
 
 use super::output::Output;
 use crate::crawl::CrawlError;
-use crate::frontier::{Position, Receipt, Record};
+use crate::frontier::{Receipt, Record};
+use crate::gate::Position;
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::{Disk, FileJournal, Needs, look_closely};
 use crate::job::{Job, JobError};

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::legible::legible;
 use super::sink::{Line, Sink, SinkThread};
 use crate::address::without_userinfo;
-use crate::frontier::{Dropped, Lease, Refusal};
+use crate::frontier::{Dropped, Lease};
+use crate::gate::Refusal;
 use crate::job::own;
 
 /// Bytes that are listed at one rate. All links in the first, one in eight in the second, one in 64 in the third: so the list

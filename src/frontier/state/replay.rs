@@ -11,7 +11,7 @@ use crate::frontier::durable::{
 use crate::frontier::hosts::{Away, Hosts};
 use crate::frontier::queues::{Back, MARK, Queued, Schedule, second};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
-use crate::gate::{FrontierError, Gate, Position, Refusal};
+use crate::gate::{Gate, OptionError, Position, Refusal};
 use crate::seen::SeenSet;
 
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
@@ -52,7 +52,7 @@ impl Replay {
     ///
     /// # Errors
     /// Where an option is out of its range or does not parse.
-    pub fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, FrontierError> {
+    pub fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         options.check()?;
         Ok(Self {
             gate: Gate::new(options.gate(), seen)?,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::frontier::FrontierError;
+use crate::gate::OptionError;
 use crate::job::JobError;
 use crate::job::journal::JournalError;
 use crate::seen::SnapshotError;
@@ -48,7 +48,7 @@ pub enum CheckpointError {
     },
     /// The frontier's options.
     #[error(transparent)]
-    Frontier(#[from] FrontierError),
+    Frontier(#[from] OptionError),
     /// No checkpoint is whole, and the journal cannot do without one: of what was removed from it, only they tell.
     #[error(
         "no checkpoint is whole ({}), and without one the journal is not enough; put back a copy of what is damaged, or start \

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use super::CheckpointError;
 use crate::address::FingerprintKey;
-use crate::frontier::Position;
+use crate::gate::Position;
 use crate::job::fields::Fields;
 
 /// Bytes of a file's header.

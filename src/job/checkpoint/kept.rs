@@ -2,7 +2,8 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 
 use super::idle::Idle;
-use crate::frontier::{Entry, Journal, Position, Record, Settled, Timestamp};
+use crate::frontier::{Entry, Journal, Record, Settled, Timestamp};
+use crate::gate::Position;
 use crate::job::journal::{Disk, FileJournal, Storage};
 
 /// The journal of a frontier that [checkpoints](super::Checkpoints) are written of: it knows the hosts that left memory, too.

@@ -9,7 +9,8 @@ use super::store::{FILES, io_error, name};
 use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
-use crate::frontier::{Frontier, FrontierOptions, Position, Receipt, Record, Replay, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Receipt, Record, Replay, Timestamp};
+use crate::gate::Position;
 use crate::job::journal::{FileJournal, JournalOptions, Needs, Recovery, Storage, is_begun};
 use crate::seen::SeenSet;
 

@@ -6,7 +6,8 @@ use super::frames::{FrameReader, FrameWriter, HEAD, HEADER, IDLE, payload, size}
 use super::store::{RUN, io_error, name};
 use super::stream::{BUFFER, Reading};
 use crate::address::{Fingerprint, FingerprintKey};
-use crate::frontier::{IdleHost, Position, idle_hosts};
+use crate::frontier::{IdleHost, idle_hosts};
+use crate::gate::Position;
 use crate::job::journal::Storage;
 
 /// Bytes of hosts that are gathered in one frame, and so those that are read to find one of them.

@@ -13,7 +13,8 @@ use super::run::Run;
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
-use crate::frontier::{Counts, Position, Slice, waiting};
+use crate::frontier::{Counts, Slice, waiting};
+use crate::gate::Position;
 use crate::job::journal::{Disk, Needs, Storage};
 use crate::seen::{SeenSet, is_leftover};
 

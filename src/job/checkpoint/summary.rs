@@ -1,7 +1,8 @@
 //! What a checkpoint says beside hosts and seen set.
 
 use crate::address::KeyRules;
-use crate::frontier::{Counts, Position, Refusal};
+use crate::frontier::Counts;
+use crate::gate::{Position, Refusal};
 use crate::job::fields::Fields;
 use crate::job::journal::Needs;
 

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-use crate::frontier::Position;
+use crate::gate::Position;
 
 /// Why the journal cannot be opened, written or read.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,8 @@ use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{Disk, JournalError, Needs, Storage, record};
-use crate::frontier::{Entry, HostRecord, Journal, Position, Record, RobotsRecord, Settled, Timestamp};
+use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Settled, Timestamp};
+use crate::gate::Position;
 
 /// Bytes that are gathered before they are written without being asked for.
 const BUFFER: usize = 256 << 10;
@@ -57,7 +58,8 @@ pub enum SyncPolicy {
 /// [refused](JournalError::Stopped).
 ///
 /// ```
-/// use crawler::frontier::{Frontier, FrontierOptions, Position, Timestamp};
+/// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+/// use crawler::gate::Position;
 /// use crawler::job::journal::{Disk, FileJournal, JournalOptions};
 ///
 /// # let directory = tempfile::tempdir()?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::frontier::Position;
+use crate::gate::Position;
 
 /// What is needed of a journal: all from a position on, and of the segments before it those in which a URL stands that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::address::Fingerprint;
 use crate::frontier::{
-    DueRecord, Entry, Failure, HostRecord, Ill, Limit, Position, Receipt, Record, RobotsRecord, Settled, Standing,
-    Timestamp, Via,
+    DueRecord, Entry, Failure, HostRecord, Ill, Limit, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp,
 };
+use crate::gate::{Position, Via};
 use crate::job::fields::Fields;
 
 /// The flags of an admission, beside how it was found.

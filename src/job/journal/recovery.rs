@@ -9,7 +9,8 @@ use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{FileJournal, JournalError, JournalOptions, Needs, Storage, record};
-use crate::frontier::{Position, Record};
+use crate::frontier::Record;
+use crate::gate::Position;
 
 /// Bytes read at once while all are read.
 pub(super) const READ_AHEAD: usize = 1 << 20;

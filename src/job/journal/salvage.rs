@@ -7,7 +7,8 @@ use super::recovery::{READ_AHEAD, next_frame};
 use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{JournalError, Storage, segment_name};
-use crate::frontier::{Position, Record};
+use crate::frontier::Record;
+use crate::gate::Position;
 
 /// A piece of a journal; they follow each other without gaps.
 pub(in crate::job) enum Piece<'a> {

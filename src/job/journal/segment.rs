@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use super::JournalError;
 use super::frame::checksum;
-use crate::frontier::Position;
+use crate::gate::Position;
 
 /// Bytes of a segment's header.
 pub(super) const HEADER: usize = 32;
