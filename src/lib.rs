@@ -43,6 +43,8 @@
 //!
 //! Modules stand on each other in the order in which a URL travels; a module imports only from those before it.
 
+mod bytes;
+
 pub mod address;
 
 pub mod seen;

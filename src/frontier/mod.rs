@@ -25,7 +25,6 @@ mod statistics;
 mod timestamp;
 mod trouble;
 mod validators;
-mod varint;
 
 pub use drops::Dropped;
 pub use durable::{

@@ -21,7 +21,6 @@ pub mod checkpoint;
 mod directory;
 mod error;
 mod explain;
-mod fields;
 pub mod journal;
 mod lock;
 mod look;

@@ -15,7 +15,8 @@ use imports::Imports;
 use source::Source;
 
 /// The floors, lowest first. Code on a floor names its own and those before it.
-const FLOORS: [&str; 9] = ["address", "seen", "gate", "frontier", "job", "crawl", "report", "simulate", "cli"];
+const FLOORS: [&str; 10] =
+    ["bytes", "address", "seen", "gate", "frontier", "job", "crawl", "report", "simulate", "cli"];
 
 /// Where each foreign crate may be named: files, or folders by a `/` at the end. One file a crate, so that a swap is one
 /// file; where there are more, the reason stands beside them.

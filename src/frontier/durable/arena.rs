@@ -1,8 +1,8 @@
 //! The journal in memory.
 
 use super::{Entry, Journal};
-use crate::frontier::varint::put;
-use crate::frontier::{Timestamp, varint};
+use crate::bytes::varint::{self, put};
+use crate::frontier::Timestamp;
 use crate::gate::{Position, Via};
 use std::hint::black_box;
 use std::io;

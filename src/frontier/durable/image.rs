@@ -20,10 +20,10 @@ use std::time::Duration;
 
 use super::{Ill, Standing};
 use crate::address::HostKey;
+use crate::bytes::varint::{self, number, put};
 use crate::frontier::hosts::{Detour, Host, HostState, RobotsFile, Rules};
 use crate::frontier::queues::{Back, MARK, Queue, Queued, schedule};
-use crate::frontier::varint::{number, put};
-use crate::frontier::{Failure, Timestamp, varint};
+use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
 
 const HAS_ANSWERED: u64 = 1;

@@ -1,7 +1,7 @@
 //! The back queues: URLs by host.
 
 use super::{Chunk, Level, NONE, Pool, Queued};
-use crate::frontier::varint;
+use crate::bytes::varint;
 use crate::gate::Position;
 use std::hint::black_box;
 

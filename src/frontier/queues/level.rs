@@ -1,7 +1,7 @@
 //! The URLs of one priority of one host.
 
 use super::{Linked, NONE, Pool, Queued};
-use crate::frontier::varint;
+use crate::bytes::varint;
 use crate::gate::Position;
 
 /// The URLs of one priority of one host: the first and the last position as they are, those between as steps.

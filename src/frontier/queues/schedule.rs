@@ -1,10 +1,9 @@
 //! URLs that wait for a time.
 
 use super::{Back, Queue, Queued};
+use crate::bytes::varint::{self, number, put};
+use crate::frontier::Timestamp;
 use crate::frontier::durable::Entry;
-use crate::frontier::varint::number;
-use crate::frontier::varint::put;
-use crate::frontier::{Timestamp, varint};
 use crate::gate::Position;
 use std::collections::BTreeMap;
 

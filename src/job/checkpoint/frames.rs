@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use super::CheckpointError;
 use crate::address::FingerprintKey;
+use crate::bytes::Fields;
 use crate::gate::Position;
-use crate::job::fields::Fields;
 
 /// Bytes of a file's header.
 pub(super) const HEADER: usize = 32;

@@ -1,9 +1,9 @@
 //! What a checkpoint says beside hosts and seen set.
 
 use crate::address::KeyRules;
+use crate::bytes::Fields;
 use crate::frontier::Counts;
 use crate::gate::{Position, Refusal};
-use crate::job::fields::Fields;
 use crate::job::journal::Needs;
 
 /// What a checkpoint says beside hosts and seen set.

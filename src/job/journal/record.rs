@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::address::Fingerprint;
+use crate::bytes::Fields;
 use crate::frontier::{
     DueRecord, Entry, Failure, HostRecord, Ill, Limit, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp,
 };
 use crate::gate::{Position, Via};
-use crate::job::fields::Fields;
 
 /// The flags of an admission, beside how it was found.
 const HAS_REFERRER: u8 = 1 << 2;
