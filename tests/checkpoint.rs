@@ -17,6 +17,7 @@ use crawler::frontier::{
     Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
 use crawler::gate::{Position, ScopeKind};
+use crawler::job::FileError;
 use crawler::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, SyncPolicy};
 use random::Random;
@@ -525,7 +526,7 @@ fn content<'a>(world: &'a mut World, name: &str) -> &'a mut Vec<u8> {
 fn place(error: &CheckpointError) -> (&Path, u64) {
     use crawler::seen::SnapshotError::{Damaged, Short, Unknown, Version};
     match error {
-        CheckpointError::Damaged { path, offset, .. }
+        CheckpointError::File(FileError::Damaged { path, offset, .. })
         | CheckpointError::Seen { path, source: Damaged { offset, .. } | Short { offset } } => (path, *offset),
         CheckpointError::Seen { path, source: Unknown | Version { .. } } => (path, 0),
         other => panic!("{other}"),
@@ -707,15 +708,17 @@ fn damage_in_the_journal_before_a_checkpoint_is_no_torn_end() {
         error
     };
     match restore(&|bytes| bytes[end - 1] ^= 1) {
-        CheckpointError::Journal(JournalError::Damaged { path, offset, .. }) => {
+        CheckpointError::Journal(JournalError::File(FileError::Damaged { path, offset, .. })) => {
             assert!(path == Path::new(name) && offset < end as u64);
         }
         other => panic!("{other}"),
     }
     for cut in 1..end {
         let error = restore(&|bytes| bytes.truncate(end - cut));
-        let is_told =
-            matches!(&error, CheckpointError::Journal(JournalError::Damaged { .. } | JournalError::Beyond { .. }));
+        let is_told = matches!(
+            &error,
+            CheckpointError::Journal(JournalError::File(FileError::Damaged { .. }) | JournalError::Beyond { .. })
+        );
         assert!(is_told, "{cut} bytes less: {error}");
     }
 }
@@ -764,7 +767,7 @@ fn what_is_not_this_jobs_is_refused() {
         *content(&mut world, &newest[file]) = world.files[&before[file]].content.clone();
         let mut mixed = Sitting { storage: Faulty::of(world), ..sitting.clone() };
         let (restored, _) = mixed.restore(&options()).unwrap();
-        let expected = format!("{} is damaged at byte 0: another checkpoint's file", newest[file]);
+        let expected = format!("{} is damaged at byte 0: the header is another file's", newest[file]);
         assert_eq!(restored.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     }
 }
@@ -815,11 +818,11 @@ fn version_1_is_read_and_written_as_ever() {
         let magic: &[u8; 8] = if name.starts_with("hosts") { b"hosts\n\0\0" } else { b"checkpt\n" };
         assert_eq!(golden[..28], [&magic[..], b"\x01\0\0\0\x4d\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0"].concat());
         let length = usize::try_from(u32::from_le_bytes(*golden[32..].first_chunk().unwrap())).unwrap();
-        assert_eq!(golden[36..44], end.to_u64().to_le_bytes());
-        let payload = &golden[44..][..length];
-        let seed = FingerprintKey::from_u64(1).fingerprint_bytes(&golden[36..44]).bits();
-        let checksum = FingerprintKey::from_u64(seed).fingerprint_bytes(payload).bits();
-        assert_eq!(golden[44 + length..][..8], checksum.to_le_bytes());
+        let payload = &golden[36..][..length];
+        let checksum = FingerprintKey::from_u64(1).fingerprint_bytes(payload).bits();
+        assert_eq!(golden[36 + length..][..8], checksum.to_le_bytes());
+        assert_eq!(payload[..8], end.to_u64().to_le_bytes());
+        let payload = &payload[8..];
         if name.starts_with("hosts") {
             assert_eq!(payload[..18], *b"\x11https://a.example", "its length, and the first host");
         } else {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crawler::address::FingerprintKey;
-use crawler::job::{Job, JobError};
+use crawler::job::{FileError, Job, JobError};
 use tempfile::TempDir;
 
 fn empty() -> TempDir {
@@ -193,7 +193,10 @@ fn a_newer_format_is_refused_with_both_numbers_and_never_overwritten() {
         let expected = "manifest has format 2; this version of crawler knows formats up to 1";
         assert_eq!(conflict(root.path(), overwrite), expected);
     }
-    assert!(matches!(Job::open_for_reading(root.path()), Err(JobError::Newer { found: 2, supported: 1, .. })));
+    assert!(matches!(
+        Job::open_for_reading(root.path()),
+        Err(JobError::File(FileError::Newer { found: 2, supported: 1, .. }))
+    ));
     assert_eq!(names(&root), ["manifest"]);
 }
 

@@ -10,6 +10,7 @@ use crawler::frontier::{
     Timestamp,
 };
 use crawler::gate::{Position, ScopeKind, Via};
+use crawler::job::FileError;
 use crawler::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Needs, Record, Recovery, SyncPolicy};
 use proptest::prelude::*;
 
@@ -478,7 +479,10 @@ fn a_replay_may_begin_at_what_a_crash_tore() {
     fs::write(&path, &bytes).unwrap();
     // A position behind the damage is no torn end: what it follows is gone.
     let error = open_from(directory.path(), &small(), Position::from_u64(start(&path) + length)).unwrap_err();
-    assert!(matches!(error, JournalError::Damaged { offset: found, .. } if found == offset), "{error}");
+    assert!(
+        matches!(error, JournalError::File(FileError::Damaged { offset: found, .. }) if found == offset),
+        "{error}"
+    );
     let (journal, found, replayed) = open_from(directory.path(), &small(), positions[58]).unwrap();
     let cut = found.cut.unwrap();
     assert_eq!((cut.offset, cut.bytes, replayed), (offset, length - offset, Replayed::new()));

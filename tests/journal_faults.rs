@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crawler::frontier::{Entry, Journal, Timestamp};
 use crawler::gate::{Position, Via};
+use crawler::job::FileError;
 use crawler::job::journal::{FileJournal, JournalError, JournalOptions, Record, Recovery, SyncPolicy};
 use random::Random;
 use storage::{Fault, Faulty, World};
@@ -410,11 +411,13 @@ fn is_named(world: &World, changed: &str, byte: usize, history: &History) {
     let frame = frame_of(changed, byte, history);
     let is_last = world.files.keys().next_back().is_some_and(|last| last == changed);
     match open(&Faulty::of(world.clone()), &options(SyncPolicy::Always)) {
-        Err(JournalError::Damaged { path, offset, .. }) => {
+        Err(JournalError::File(FileError::Damaged { path, offset, .. })) => {
             assert!(!is_last || frame == 0, "the last segment's end is cut off instead");
             assert_eq!((path, offset), (changed.into(), frame), "byte {byte}");
         }
-        Err(JournalError::Newer { path, .. }) => assert!((8..12).contains(&byte) && path.ends_with(changed)),
+        Err(JournalError::File(FileError::Newer { path, .. })) => {
+            assert!((8..12).contains(&byte) && path.ends_with(changed));
+        }
         Err(error) => panic!("{changed}, byte {byte}: {error}"),
         Ok((_, found, left)) => {
             assert!(is_last, "{changed}, byte {byte}: silent");
@@ -450,8 +453,10 @@ fn a_closed_segment_that_is_cut_or_gone_is_named() {
             cut.files.get_mut(name).unwrap().content.truncate(length);
             let ends_whole = length >= 32 && history.iter().any(|(at, _)| at.to_u64() == start(name) + length as u64);
             match open(&Faulty::of(cut), &options(SyncPolicy::Always)).err() {
-                Some(JournalError::Damaged { path, offset: 0, .. }) if ends_whole => assert!(path.ends_with(next)),
-                Some(JournalError::Damaged { path, offset, .. }) => {
+                Some(JournalError::File(FileError::Damaged { path, offset: 0, .. })) if ends_whole => {
+                    assert!(path.ends_with(next));
+                }
+                Some(JournalError::File(FileError::Damaged { path, offset, .. })) => {
                     assert_eq!((path, offset), (name.into(), frame_of(name, length, &history)), "{length} bytes");
                 }
                 other => panic!("{name} of {length} bytes: {other:?}"),
@@ -460,6 +465,6 @@ fn a_closed_segment_that_is_cut_or_gone_is_named() {
         let mut gone = world.clone();
         gone.files.remove(name);
         let error = open(&Faulty::of(gone), &options(SyncPolicy::Always)).expect_err("it is missed");
-        assert!(matches!(error, JournalError::Damaged { path, .. } if path.ends_with(next)));
+        assert!(matches!(error, JournalError::File(FileError::Damaged { path, .. }) if path.ends_with(next)));
     }
 }

@@ -9,7 +9,7 @@ use crawler::address::{Canonicalizer, FingerprintKey};
 use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Timestamp};
 use crawler::gate::Refusal;
 use crawler::job::checkpoint::CheckpointError;
-use crawler::job::{Job, JobError, JobJournal, OpenError, OpenOptions, explain};
+use crawler::job::{FileError, Job, JobError, JobJournal, OpenError, OpenOptions, explain};
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
 
@@ -269,7 +269,7 @@ fn what_cannot_be_opened_is_refused_with_its_reason() {
     let occupied = "thesis.tex is not part of a job; give an empty or a new directory";
     assert_eq!(refused(elsewhere.path(), &FrontierOptions::default()), occupied);
     let error = Frontier::open(&elsewhere.path().join("thesis.tex"), &FrontierOptions::default(), NOW).map(drop);
-    assert!(matches!(error, Err(OpenError::Job(JobError::Io { .. }))), "{error:?}");
+    assert!(matches!(error, Err(OpenError::Job(JobError::File(FileError::Io { .. })))), "{error:?}");
 }
 
 #[test]
@@ -290,7 +290,9 @@ fn damage_is_told_and_the_checkpoint_before_serves() {
     let mut frontier = open(root.path());
     let opening = frontier.journal().opening();
     assert_eq!(opening.checkpoint, Some(1));
-    let [CheckpointError::Damaged { path, offset: 32, .. }] = &opening.damaged[..] else { panic!("{opening:?}") };
+    let [CheckpointError::File(FileError::Damaged { path, offset: 32, .. })] = &opening.damaged[..] else {
+        panic!("{opening:?}")
+    };
     assert_eq!(path, &hosts);
     crawl(&mut frontier, 1000, &mut fetched);
     assert_eq!((fetched.len(), BTreeSet::from_iter(&fetched).len()), (100, 100));

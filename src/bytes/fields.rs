@@ -1,6 +1,9 @@
-//! Bytes that were written field by field, read the same way.
+//! Numbers and texts that were written one behind the other, read the same way.
 
-/// Bytes that were written field by field, numbers little-endian.
+/// Bytes, taken off the front field by field. Numbers are little-endian.
+///
+/// A text or a part borrows from the bytes, so nothing is allocated by what a damaged length claims. Errors are a few words on
+/// what is wrong; whoever knows the file and the place adds these.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -18,6 +21,12 @@ impl<'a> Fields<'a> {
         self.take().map(|[byte]| byte)
     }
 
+    /// One of these, by its place in the list, which is one byte.
+    pub(crate) fn variant<T: Copy>(&mut self, variants: &[T]) -> Result<T, &'static str> {
+        let code = usize::from(self.u8()?);
+        variants.get(code).copied().ok_or("a code without a meaning")
+    }
+
     pub(crate) fn u16(&mut self) -> Result<u16, &'static str> {
         self.take().map(u16::from_le_bytes)
     }
@@ -30,18 +39,20 @@ impl<'a> Fields<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// So many bytes, field by field.
+    pub(crate) fn f64(&mut self) -> Result<f64, &'static str> {
+        self.take().map(f64::from_le_bytes)
+    }
+
+    /// The next `length` bytes, as fields of their own.
     pub(crate) fn part(&mut self, length: usize) -> Result<Self, &'static str> {
         let (part, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
         self.0 = rest;
         Ok(Self(part))
     }
 
-    /// So many bytes, as text.
+    /// The next `length` bytes, as text.
     pub(crate) fn text(&mut self, length: usize) -> Result<&'a str, &'static str> {
-        let (text, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
-        self.0 = rest;
-        str::from_utf8(text).map_err(|_| NOT_TEXT)
+        self.part(length)?.rest()
     }
 
     /// All that is left.
@@ -51,14 +62,13 @@ impl<'a> Fields<'a> {
 
     /// All that is left, as text.
     pub(crate) fn rest(&mut self) -> Result<&'a str, &'static str> {
-        str::from_utf8(self.bytes()).map_err(|_| NOT_TEXT)
+        str::from_utf8(self.bytes()).map_err(|_| "a text that is not UTF-8")
     }
 
     /// Nothing may be left.
     pub(crate) fn end(&self) -> Result<(), &'static str> {
-        if self.0.is_empty() { Ok(()) } else { Err("a record longer than its fields") }
+        if self.0.is_empty() { Ok(()) } else { Err("a frame longer than its fields") }
     }
 }
 
-const SHORT: &str = "a record shorter than its fields";
-const NOT_TEXT: &str = "a text that is not UTF-8";
+const SHORT: &str = "a frame shorter than its fields";

@@ -20,7 +20,7 @@ use crate::crawl::{
 use crate::frontier::Failure as Failed;
 use crate::gate::OptionError;
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{Job, JobError, replace};
+use crate::job::{FileError, Job, JobError, replace};
 use crate::report::{self, Cost, Parts, Report};
 use crate::seen::SeenError;
 
@@ -303,7 +303,7 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> Failure {
             let reason = "cannot be changed in a crawl that is under way; --overwrite starts afresh";
             return Failure::new(Exit::Usage, layers.refusal(option, reason));
         }
-        CrawlError::Checkpoint(error @ (CheckpointError::Newer { .. } | CheckpointError::Foreign { .. })) => {
+        CrawlError::Checkpoint(error @ CheckpointError::File(FileError::Newer { .. } | FileError::Foreign { .. })) => {
             return Failure::caused(Exit::ForeignJob, "job", error);
         }
         CrawlError::Checkpoint(cause) => {
@@ -383,7 +383,9 @@ pub(super) fn refused(error: &JobError) -> Failure {
     match error {
         JobError::NoJob { .. } => Failure::caused(Exit::ForeignJob, "job", error)
             .and("a job is made by a crawl: crawler https://example.org/ --job DIR".to_owned()),
-        JobError::Io { source, .. } if is_file(source) => Failure::caused(Exit::ForeignJob, "job", error),
+        JobError::File(FileError::Io { source, .. }) if is_file(source) => {
+            Failure::caused(Exit::ForeignJob, "job", error)
+        }
         error if error.is_conflict() => Failure::caused(Exit::ForeignJob, "job", error),
         error => Failure::caused(Exit::Failed, "job", error),
     }

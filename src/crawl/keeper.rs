@@ -15,7 +15,7 @@ use super::options::JobOptions;
 use super::records::{Output, Written};
 use crate::frontier::Counts;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal};
-use crate::job::{Job, Lock};
+use crate::job::{FileError, Job, Lock};
 
 /// How often it looks.
 const TICK: Duration = Duration::from_secs(1);
@@ -290,5 +290,5 @@ impl KeeperThread {
 }
 
 fn io_error(action: &'static str, path: &Path, source: io::Error) -> CheckpointError {
-    CheckpointError::Io { action, path: path.to_owned(), source }
+    FileError::Io { action, path: path.to_owned(), source }.into()
 }

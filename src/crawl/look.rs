@@ -16,7 +16,7 @@ use super::records::record;
 
 use crate::frontier::{Completion, LeaseKind, Timestamp};
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{Job, look as look_at, newest_extra};
+use crate::job::{FileError, Job, look as look_at, newest_extra};
 
 /// What was found of a crawl that has not ended.
 #[derive(Debug)]
@@ -50,7 +50,8 @@ pub fn has_gone_on(job: &Job, resumes: u64) -> Result<bool, CrawlError> {
 pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let now = Clock::start().now();
     let mut looked = look_at(job, &options.frontier, now);
-    if matches!(&looked, Err(CheckpointError::Io { source, .. }) if source.kind() == ErrorKind::NotFound) {
+    if matches!(&looked, Err(CheckpointError::File(FileError::Io { source, .. })) if source.kind() == ErrorKind::NotFound)
+    {
         // The crawl wrote a newer checkpoint meanwhile, and has removed what was being read.
         looked = look_at(job, &options.frontier, now);
     }
@@ -120,5 +121,5 @@ fn latest(directory: &Path, prefix: &str) -> io::Result<Option<Timestamp>> {
 }
 
 fn unreadable(path: &Path, source: io::Error) -> CheckpointError {
-    CheckpointError::Io { action: "read", path: path.to_owned(), source }
+    FileError::Io { action: "read", path: path.to_owned(), source }.into()
 }

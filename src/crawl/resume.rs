@@ -12,9 +12,9 @@ use super::options::CrawlOptions;
 use super::records::{Accord, Output, Sink, SinkThread};
 use super::run::Crawl;
 use crate::frontier::Receipt;
-use crate::job::Job;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
 use crate::job::journal::{Disk, JournalOptions};
+use crate::job::{FileError, Job};
 
 /// What a crawl found in its job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,5 +113,5 @@ impl Crawl<KeptJournal> {
 }
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CheckpointError {
-    move |source| CheckpointError::Io { action, path: path.to_owned(), source }
+    move |source| FileError::Io { action, path: path.to_owned(), source }.into()
 }

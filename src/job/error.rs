@@ -1,6 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::bytes::FileError;
+
 /// Why a directory cannot serve as a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,16 +19,9 @@ pub enum JobError {
         /// The manifest that is there.
         path: PathBuf,
     },
-    /// The operating system refused.
-    #[error("cannot {action} {}", path.display())]
-    Io {
-        /// What was tried: `read`, `create`.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
+    /// Of one of its files.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Another process crawls into it.
     #[error("{} is locked: another process crawls into this directory", path.display())]
     Locked {
@@ -42,16 +37,6 @@ pub enum JobError {
         line: usize,
         /// What is wrong there.
         problem: String,
-    },
-    /// The manifest is of a later format: what its files mean is not known here.
-    #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
-    Newer {
-        /// The manifest.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-        /// The latest format known.
-        supported: u32,
     },
     /// Nothing of a job is there.
     #[error("{} holds no job: there is no manifest", path.display())]
@@ -99,7 +84,7 @@ impl JobError {
             Self::Draft { .. }
                 | Self::Exists { .. }
                 | Self::Locked { .. }
-                | Self::Newer { .. }
+                | Self::File(FileError::Newer { .. })
                 | Self::Occupied { .. }
                 | Self::Strategy { .. }
                 | Self::Unlocked { .. }
@@ -108,6 +93,6 @@ impl JobError {
 
     /// For `map_err`: what was tried, and on what.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { action, path: path.to_owned(), source }
+        move |source| FileError::Io { action, path: path.to_owned(), source }.into()
     }
 }

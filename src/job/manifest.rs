@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::replace::{place, replace};
 use super::{JobError, own};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
+use crate::bytes::FileError;
 
 /// How the first line begins; the format's number follows.
 const MAGIC: &str = "crawler job, format ";
@@ -143,7 +144,7 @@ impl Manifest {
         let mut lines = Lines { rest: text.lines(), number: 0, path };
         let found = lines.value(MAGIC, |value| value.parse().ok())?;
         if found > FORMAT {
-            return Err(JobError::Newer { path: path.to_owned(), found, supported: FORMAT });
+            return Err(FileError::Newer { path: path.to_owned(), found, supported: FORMAT }.into());
         }
         let hexadecimal = |value: &str| u64::from_str_radix(value, 16).ok();
         let manifest = Self {

@@ -31,6 +31,7 @@ pub mod repair;
 mod replace;
 mod trail;
 
+pub use crate::bytes::FileError;
 pub use directory::Job;
 pub use error::JobError;
 pub use explain::{Explained, explain};

@@ -2,7 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Layout;
-use super::snapshot::VERSION;
+use crate::bytes::FrameError;
 
 /// Why a seen set cannot be made, or asked for something.
 #[derive(Debug, thiserror::Error)]
@@ -95,9 +95,21 @@ pub enum SnapshotError {
     #[error("not a snapshot of a seen set")]
     Unknown,
     /// A format that this version does not know.
-    #[error("format version {found} is not known here; this version has {VERSION}")]
+    #[error("format version {found} is not known here; this version has {known}")]
     Version {
         /// The file's.
         found: u32,
+        /// Ours.
+        known: u32,
     },
+}
+
+impl From<FrameError> for SnapshotError {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Damaged { offset, reason } => Self::Damaged { offset, reason },
+            FrameError::Read { offset, source } => Self::Read { offset, source },
+            FrameError::Short { offset } => Self::Short { offset },
+        }
+    }
 }

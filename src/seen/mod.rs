@@ -23,7 +23,6 @@ mod error;
 mod exact;
 mod filter;
 mod flat;
-mod frames;
 mod groups;
 mod growth;
 mod interval;

@@ -3,7 +3,7 @@
 //! ```text
 //! snapshot:  magic     8 bytes, "seen set"
 //!            version   4 bytes, 1
-//!            frames    (see the frames' layout in `frames.rs`), in this order:
+//!            frames    (see `bytes/frames.rs`; of at most 64 KiB, their seed is 0), in this order:
 //!
 //! header:    hash strategy     u32   how keys become fingerprints, 1
 //!            probe strategy    u32   how fingerprints become places and probes, 1
@@ -40,7 +40,6 @@ use std::sync::Arc;
 
 use super::exact::Exact;
 use super::filter::Filter;
-use super::frames::{Fields, FrameReader, FrameWriter, MAX_PAYLOAD, read_exact};
 use super::growth::{MAX_LAYERS, Plan};
 use super::options::is_to_be_had;
 use super::probes::{LANE_PROBES, LINE_BITS, STRATEGY};
@@ -49,9 +48,12 @@ use super::sizing::MAX_PROBES;
 use super::verified::{Verified, VerifiedCounts};
 use super::{Layout, OnFull, SeenError, SeenOptions, SeenSet, Sizing, SnapshotError};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
+use crate::bytes::{FrameReader, FrameWriter};
 
 const MAGIC: [u8; 8] = *b"seen set";
-pub(super) const VERSION: u32 = 1;
+const VERSION: u32 = 1;
+/// Bytes of the longest frame's payload.
+const LONGEST: u32 = 1 << 16;
 const LAYOUTS: [Layout; 6] =
     [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified];
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
@@ -77,14 +79,14 @@ impl SeenSet {
     pub fn save_with(&self, mut to: impl Write, mut around: impl FnMut(&mut dyn FnMut())) -> io::Result<()> {
         to.write_all(&MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
-        let mut frames = FrameWriter::new(to);
+        let mut frames = FrameWriter::new(to, 0);
         save_header(&mut frames, self.options())?;
         for index in 0..self.options().shards {
             let mut locked = None;
             around(&mut || locked = Some(self.lock(index)));
             save_shard(&mut frames, &locked.expect("it was called"))?;
         }
-        frames.finish()
+        frames.finish().map(drop)
     }
 
     /// Reads what [`save`](Self::save) wrote, holding 64 KiB beside the set; `key`, where it is given, must be that of the snapshot.
@@ -141,45 +143,38 @@ fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> 
 }
 
 /// Reads up to the first shard.
-pub(super) fn open<R: Read>(mut from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
-    let (mut magic, mut version) = ([0; 8], [0; 4]);
-    read_exact(&mut from, &mut magic, 0)?;
-    if magic != MAGIC {
+pub(super) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
+    let mut frames = FrameReader::new(from, 0, LONGEST);
+    if frames.raw()? != MAGIC {
         return Err(SnapshotError::Unknown);
     }
-    read_exact(&mut from, &mut version, 8)?;
-    let found = u32::from_le_bytes(version);
+    let found = u32::from_le_bytes(frames.raw()?);
     if found != VERSION {
-        return Err(SnapshotError::Version { found });
+        return Err(SnapshotError::Version { found, known: VERSION });
     }
-    let mut frames = FrameReader::new(from, 12);
-    let mut header = frames.next()?;
-    for (what, known) in [("hash", FINGERPRINT_STRATEGY), ("probe", STRATEGY)] {
-        let found = header.u32()?;
+    let (strategies, options) = frames.fields(|header| {
+        let strategies = [header.u32()?, header.u32()?];
+        let options = SeenOptions {
+            key: FingerprintKey::from_u64(header.u64()?),
+            layout: header.variant(&LAYOUTS)?,
+            on_full: header.variant(&ON_FULL)?,
+            open_ended: header.variant(&[false, true])?,
+            shards: header.u32()? as usize,
+            audit: header.u32()?,
+            probes: Some(header.u32()?).filter(|&probes| probes > 0),
+            capacity: header.u64()?,
+            false_positive_rate: header.f64()?,
+            bits_per_url: Some(header.f64()?).filter(|&bits| bits != 0.0),
+            directory: None,
+        };
+        Ok((strategies, options))
+    })?;
+    for ((what, known), found) in [("hash", FINGERPRINT_STRATEGY), ("probe", STRATEGY)].into_iter().zip(strategies) {
         if found != known {
             return Err(SnapshotError::Strategy { what, found, known });
         }
     }
-    let options = SeenOptions {
-        key: FingerprintKey::from_u64(header.u64()?),
-        layout: variant(&mut header, &LAYOUTS)?,
-        on_full: variant(&mut header, &ON_FULL)?,
-        open_ended: variant(&mut header, &[false, true])?,
-        shards: header.u32()? as usize,
-        audit: header.u32()?,
-        probes: Some(header.u32()?).filter(|&probes| probes > 0),
-        capacity: header.u64()?,
-        false_positive_rate: header.f64()?,
-        bits_per_url: Some(header.f64()?).filter(|&bits| bits != 0.0),
-        directory: None,
-    };
-    header.end()?;
     Ok((frames, options))
-}
-
-fn variant<T: Copy>(fields: &mut Fields<'_>, variants: &[T]) -> Result<T, SnapshotError> {
-    let code = usize::from(fields.u8()?);
-    variants.get(code).copied().ok_or_else(|| fields.damaged("a code without a meaning"))
 }
 
 fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
@@ -214,15 +209,10 @@ fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> 
     }
     frames.end()?;
     let mut ascending = verified.ascending()?;
-    let mut piece = Vec::with_capacity(MAX_PAYLOAD / 8);
     while let Some(bits) = ascending.next_until(u64::MAX)? {
-        piece.push(bits);
-        if piece.len() == piece.capacity() {
-            frames.words(&piece)?;
-            piece.clear();
-        }
+        frames.word(bits)?;
     }
-    frames.words(&piece)
+    frames.end_words()
 }
 
 /// Reads a shard's frames into `shard`, which is empty or holds what the union is made with.
@@ -231,35 +221,36 @@ pub(super) fn absorb_shard<R: Read>(
     shard: &mut Shard,
     options: &SeenOptions,
 ) -> Result<(), SnapshotError> {
-    let mut fields = frames.next()?;
-    let (layers, full, audited) =
-        (usize::from(fields.u8()?), variant(&mut fields, &[false, true])?, variant(&mut fields, &[false, true])?);
-    if layers == 0 || layers > MAX_LAYERS || audited != shard.audit.is_some() {
-        return Err(fields.damaged("a shard that cannot be"));
-    }
+    let audits = shard.audit.is_some();
     let counts = &mut shard.counts;
-    for count in [
-        &mut counts.inserted,
-        &mut counts.removed,
-        &mut counts.tests,
-        &mut counts.lock_waits,
-        &mut counts.batches,
-        &mut counts.batched,
-    ] {
-        *count = count.saturating_add(fields.u64()?);
-    }
-    fields.end()?;
+    let (layers, full) = frames.fields(|fields| {
+        let (layers, full, audited) =
+            (usize::from(fields.u8()?), fields.variant(&[false, true])?, fields.variant(&[false, true])?);
+        if layers == 0 || layers > MAX_LAYERS || audited != audits {
+            return Err("a shard that cannot be");
+        }
+        for count in [
+            &mut counts.inserted,
+            &mut counts.removed,
+            &mut counts.tests,
+            &mut counts.lock_waits,
+            &mut counts.batches,
+            &mut counts.batched,
+        ] {
+            *count = count.saturating_add(fields.u64()?);
+        }
+        Ok((layers, full))
+    })?;
     shard.full |= full;
     for index in 0..layers {
         absorb_layer(frames, shard, options, index)?;
     }
     if let Some(audit) = &mut shard.audit {
-        let mut fields = frames.next()?;
-        audit.shown = audit.shown.saturating_add(fields.u64()?);
-        audit.false_positives = audit.false_positives.saturating_add(fields.u64()?);
-        let holds_zero = variant(&mut fields, &[false, true])?;
-        let words = fields.u64()?;
-        fields.end()?;
+        let (holds_zero, words) = frames.fields(|fields| {
+            audit.shown = audit.shown.saturating_add(fields.u64()?);
+            audit.false_positives = audit.false_positives.saturating_add(fields.u64()?);
+            Ok((fields.variant(&[false, true])?, fields.u64()?))
+        })?;
         absorb_table(frames, &mut audit.held, holds_zero, words)?;
     }
     if shard.verified.is_some() { absorb_verified(frames, shard) } else { Ok(()) }
@@ -267,37 +258,36 @@ pub(super) fn absorb_shard<R: Read>(
 
 fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> Result<(), SnapshotError> {
     let Some(verified) = &mut shard.verified else { return Ok(()) };
-    let mut fields = frames.next()?;
     let counts = &mut verified.counts;
-    for count in [
-        &mut counts.lookups,
-        &mut counts.from_memory,
-        &mut counts.rescued,
-        &mut counts.pages_read,
-        &mut counts.bytes_written,
-        &mut counts.failures,
-    ] {
-        *count = count.saturating_add(fields.u64()?);
-    }
-    let words = usize::try_from(fields.u64()?).unwrap_or(usize::MAX);
-    fields.end()?;
+    let words = frames.fields(|fields| {
+        for count in [
+            &mut counts.lookups,
+            &mut counts.from_memory,
+            &mut counts.rescued,
+            &mut counts.pages_read,
+            &mut counts.bytes_written,
+            &mut counts.failures,
+        ] {
+            *count = count.saturating_add(fields.u64()?);
+        }
+        fields.u64()
+    })?;
     let mut union = match verified.union() {
         Ok(union) => union,
         Err(error) => return Err(shard.disk_error(error).into()),
     };
-    let (mut last, mut ascend, mut pushed) = (None, true, Ok(()));
-    let offset = frames.offset();
-    frames.words(words, |_, words| {
+    let (mut last, mut pushed) = (None, Ok(()));
+    frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, words| {
         for &bits in words {
-            ascend &= last.replace(bits) < Some(bits);
-            if ascend && pushed.is_ok() {
+            if last.replace(bits) >= Some(bits) {
+                return Err("fingerprints that do not ascend");
+            }
+            if pushed.is_ok() {
                 pushed = union.push(bits);
             }
         }
+        Ok(())
     })?;
-    if !ascend {
-        return Err(SnapshotError::Damaged { offset, reason: "fingerprints that do not ascend" });
-    }
     match pushed.and_then(|()| union.finish()) {
         Ok(run) => verified.replace(run),
         Err(error) => return Err(shard.disk_error(error).into()),
@@ -311,16 +301,13 @@ fn absorb_layer<R: Read>(
     options: &SeenOptions,
     index: usize,
 ) -> Result<(), SnapshotError> {
-    let mut fields = frames.next()?;
-    let sizing = Sizing { layout: options.layout.of_filter(), bits: fields.u64()?, probes: fields.u32()? };
-    let plan = Plan { sizing, capacity: fields.u64()?, room: fields.u64()? };
-    let inserted = fields.u64()?;
-    let holds_zero = variant(&mut fields, &[false, true])?;
-    let words = fields.u64()?;
-    fields.end()?;
-    if !is_possible(sizing) {
-        return Err(fields.damaged("a filter that cannot be"));
-    }
+    let (plan, inserted, holds_zero, words) = frames.fields(|fields| {
+        let sizing = Sizing { layout: options.layout.of_filter(), bits: fields.u64()?, probes: fields.u32()? };
+        let plan = Plan { sizing, capacity: fields.u64()?, room: fields.u64()? };
+        let read = (plan, fields.u64()?, fields.variant(&[false, true])?, fields.u64()?);
+        if is_possible(sizing) { Ok(read) } else { Err("a filter that cannot be") }
+    })?;
+    let sizing = plan.sizing;
     let merged = index < shard.layers.len();
     if !merged {
         if !is_to_be_had(sizing.bytes().into()) {
@@ -342,7 +329,10 @@ fn absorb_layer<R: Read>(
     if words != count as u64 {
         return Err(SnapshotError::Geometry("a layer's words do not fit its size"));
     }
-    frames.words(count, |at, words| layer.filter.absorb(at, words))?;
+    frames.words(count, |at, words| {
+        layer.filter.absorb(at, words);
+        Ok(())
+    })?;
     if merged {
         layer.estimate_inserted();
     }
@@ -357,7 +347,10 @@ fn absorb_table<R: Read>(
 ) -> Result<(), SnapshotError> {
     // A count beyond memory ends as a file too short: nothing is allocated for it.
     let count = usize::try_from(words).unwrap_or(usize::MAX);
-    frames.words(count, |_, words| table.absorb(words))?;
+    frames.words(count, |_, words| {
+        table.absorb(words);
+        Ok(())
+    })?;
     if holds_zero {
         table.absorb_zero();
     }

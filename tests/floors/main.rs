@@ -95,7 +95,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["src/cli/output.rs"]),
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints are one matter, checksums another.
-    ("xxhash_rust", &["src/address/fingerprint.rs"]),
+    ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),
     ("zstd", &["src/crawl/http/decoder/"]),
 ];
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::bytes::FileError;
 use crate::gate::OptionError;
 use crate::job::JobError;
 use crate::job::journal::JournalError;
@@ -18,16 +19,6 @@ pub enum CheckpointError {
         /// The option, by its path: `seen.layout`.
         option: String,
     },
-    /// A file does not hold what was written to it.
-    #[error("{} is damaged at byte {offset}: {reason}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Where in it the header or frame begins, in bytes.
-        offset: u64,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
     /// A file that is written to is not as it was left: somebody else has had his hands on it.
     #[error("{} {problem}", path.display())]
     Disturbed {
@@ -36,16 +27,9 @@ pub enum CheckpointError {
         /// What has become of it, and what was done about it.
         problem: String,
     },
-    /// A file is another job's.
-    #[error("{} belongs to job {found:016x}, not to {expected:016x}", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// The id of the job that wrote it.
-        found: u64,
-        /// The id of this job.
-        expected: u64,
-    },
+    /// Of one of its files.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The frontier's options.
     #[error(transparent)]
     Frontier(#[from] OptionError),
@@ -62,16 +46,6 @@ pub enum CheckpointError {
         #[source]
         journal: JournalError,
     },
-    /// The operating system refused.
-    #[error("cannot {action} {}", path.display())]
-    Io {
-        /// What was tried: `read`, `sync`.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
     /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -84,16 +58,6 @@ pub enum CheckpointError {
     Lost {
         /// The journal's directory.
         path: PathBuf,
-    },
-    /// A file is of a later format.
-    #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-        /// The latest format known.
-        supported: u32,
     },
     /// The seen set cannot be read.
     #[error("{}", path.display())]
@@ -108,13 +72,15 @@ pub enum CheckpointError {
 impl CheckpointError {
     /// One of ours that was told as another's, or another's.
     pub(in crate::job) fn of_io(error: io::Error, path: PathBuf) -> Self {
-        error.downcast().unwrap_or_else(|source| Self::Io { action: "read", path, source })
+        error.downcast().unwrap_or_else(|source| FileError::Io { action: "read", path, source }.into())
     }
 
     /// Why the journal cannot be opened, where these checkpoints were damaged, and none or another one serves.
     pub(in crate::job) fn of_journal(journal: JournalError, damaged: Vec<Self>, has_checkpoint: bool) -> Self {
         match journal {
-            JournalError::Damaged { .. } | JournalError::Beyond { .. } if !has_checkpoint && !damaged.is_empty() => {
+            JournalError::File(FileError::Damaged { .. }) | JournalError::Beyond { .. }
+                if !has_checkpoint && !damaged.is_empty() =>
+            {
                 Self::Irreparable { damaged, journal }
             }
             journal => Self::Journal(journal),
@@ -126,7 +92,12 @@ impl CheckpointError {
         match self {
             Self::Irreparable { .. } => true,
             Self::Journal(error) => {
-                matches!(error, JournalError::Damaged { .. } | JournalError::Beyond { .. } | JournalError::NoEntry(_))
+                matches!(
+                    error,
+                    JournalError::File(FileError::Damaged { .. })
+                        | JournalError::Beyond { .. }
+                        | JournalError::NoEntry(_)
+                )
             }
             error => error.is_damage(),
         }
@@ -135,8 +106,7 @@ impl CheckpointError {
     /// An earlier checkpoint may serve: this one's files are not what was written.
     pub(super) fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged { .. } => true,
-            Self::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            Self::File(error) => error.is_loss(),
             Self::Seen { source, .. } => match source {
                 // A snapshot's version is its checkpoint's too: another one is not what was written.
                 SnapshotError::Damaged { .. }
@@ -161,7 +131,7 @@ fn each_once(damaged: &[CheckpointError]) -> String {
 impl From<CheckpointError> for io::Error {
     fn from(error: CheckpointError) -> Self {
         match error {
-            CheckpointError::Io { ref source, .. } => Self::new(source.kind(), error),
+            CheckpointError::File(ref file) => Self::new(file.kind(), error),
             _ => Self::new(io::ErrorKind::InvalidData, error),
         }
     }

@@ -11,17 +11,10 @@
 //! idle-N          a run, of hosts that left memory: header, then frames of about 4 KiB of them, then an empty one; none where
 //!                 no host was to leave, and kept for as long as a checkpoint lists it
 //!
-//! header:   0  magic     8 bytes, "hosts\n\0\0", "checkpt\n" or "idle\n\0\0\0"
-//!           8  version   u32, 1
-//!          12  job       u64, the job's id
-//!          20  number    u64, N
-//!          28  checksum  u32, of bytes 0 to 27, seeded with 0
+//! header:   as `bytes/header.rs` says: magic "hosts\n\0\0", "checkpt\n" or "idle\n\0\0\0", version 1, the job's id, N
 //!
-//! frame:    0  length    u32, of the payload
-//!           4  position  u64, where the journal ended; 0 in a run
-//!          12  payload   length bytes
-//!              checksum  u64, XXH3-64 of the payload, seeded with XXH3-64 of the position, seeded with N XOR the
-//!                        frame's number, from 0
+//! frame:    as `bytes/frames.rs` says, seeded with N. The payload of a slice or a summary begins with a position, u64: where the
+//!           journal ended
 //!
 //! summary:  0  flags     u16: bit 0 there is a seen set; bits 1 to 7 the rules on keys, in their order in `crawler.toml`,
 //!                        bit 15 its shards have positions

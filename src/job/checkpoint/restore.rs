@@ -2,10 +2,10 @@
 
 use std::io::{self, BufReader};
 
-use super::frames::{FrameReader, HOSTS, SUMMARY};
+use super::frames::{FileReader, HOSTS, SUMMARY};
 use super::idle::Idle;
 use super::kept::KeptJournal;
-use super::store::{FILES, io_error, name};
+use super::store::{FILES, name};
 use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
@@ -151,7 +151,7 @@ impl<S: Storage> Checkpoints<S> {
 
     pub(super) fn summary(&mut self, number: u64) -> Result<Summary, CheckpointError> {
         let mut frames = self.frames(FILES[2], SUMMARY, number)?;
-        let (payload, position) = frames.next()?;
+        let (payload, position) = frames.next_placed()?;
         let summary = Summary::read(payload, position).map_err(|reason| frames.damaged(reason))?;
         frames.end()?;
         Ok(summary)
@@ -167,16 +167,12 @@ impl<S: Storage> Checkpoints<S> {
         replay.load_seen_at(summary.seen_at.clone());
         let mut frames = self.frames(FILES[0], HOSTS, number)?;
         for _ in 0..summary.slices {
-            let (slice, position) = frames.next()?;
+            let (slice, position) = frames.next_placed()?;
             if replay.load(slice, position).is_err() {
                 return Err(frames.damaged("hosts that cannot be"));
             }
         }
-        if !frames.next()?.0.is_empty() {
-            return Err(frames.damaged("more hosts than were counted"));
-        }
-        frames.end()?;
-        drop(frames);
+        frames.finish()?;
         // Those that the slices have, too, were in memory.
         let idle = Idle::open(&mut self.storage, self.job, &summary.runs)?;
         idle.each(&mut self.storage, |image| replay.away(image))?;
@@ -228,11 +224,10 @@ impl<S: Storage> Checkpoints<S> {
         file: &str,
         magic: [u8; 8],
         number: u64,
-    ) -> Result<FrameReader<BufReader<Reading<'_, S>>>, CheckpointError> {
+    ) -> Result<FileReader<BufReader<Reading<'_, S>>>, CheckpointError> {
         let name = name(file, number);
         let path = self.storage.path(&name);
-        let length = self.storage.length(&name).map_err(|source| io_error("open", &self.storage, &name, source))?;
         let reading = Reading { storage: &mut self.storage, name, at: 0 };
-        FrameReader::begin(BufReader::with_capacity(BUFFER, reading), path, length, magic, self.job, number)
+        FileReader::begin(BufReader::with_capacity(BUFFER, reading), path, magic, self.job, number)
     }
 }

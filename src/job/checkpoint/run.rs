@@ -2,12 +2,12 @@ use std::io::BufReader;
 use std::ops::Range;
 
 use super::CheckpointError;
-use super::frames::{FrameReader, FrameWriter, HEAD, HEADER, IDLE, payload, size};
-use super::store::{RUN, io_error, name};
+use super::frames::{self, FileReader, IDLE};
+use super::store::{RUN, name};
 use super::stream::{BUFFER, Reading};
 use crate::address::{Fingerprint, FingerprintKey};
+use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, size_of_frame};
 use crate::frontier::{IdleHost, idle_hosts};
-use crate::gate::Position;
 use crate::job::journal::Storage;
 
 /// Bytes of hosts that are gathered in one frame, and so those that are read to find one of them.
@@ -41,13 +41,12 @@ impl Run {
     ) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
         let path = storage.path(&name);
-        let length = storage.length(&name).map_err(|source| io_error("open", storage, &name, source))?;
         let reading = BufReader::with_capacity(BUFFER, Reading { storage, name, at: 0 });
-        let mut frames = FrameReader::begin(reading, path, length, IDLE, job, number)?;
-        let mut run = Self { number, frames: Vec::new(), end: HEADER as u64, hosts: 0 };
+        let mut frames = FileReader::begin(reading, path, IDLE, job, number)?;
+        let mut run = Self { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         let mut last = None;
         loop {
-            let images = frames.next()?.0.to_vec();
+            let images = frames.next()?.to_vec();
             if images.is_empty() {
                 break;
             }
@@ -68,7 +67,7 @@ impl Run {
             if bytes != images.len() {
                 return Err(frames.damaged("hosts that cannot be"));
             }
-            run.end = frames.offset() + size(images.len());
+            run.end = frames.offset() + size_of_frame(images.len());
         }
         frames.end()?;
         Ok(run)
@@ -90,16 +89,16 @@ impl Run {
         let end = self.frames.get(frame + 1).map_or(self.end, |next| next.1);
         let name = name(RUN, self.number);
         buffer.resize(usize::try_from(end - offset).unwrap_or(usize::MAX), 0);
-        let read = storage.read_at(&name, offset, buffer).map_err(|source| io_error("read", storage, &name, source))?;
-        let images = payload(&buffer[..read], self.number, frame as u64);
+        let read = storage.read_at(&name, offset, buffer).map_err(FileError::of("read", storage.path(&name)))?;
+        let images = open_frame(&buffer[..read], self.number, frame as u64);
         let images = images.map_err(|reason| self.damaged(storage, frame, reason))?;
-        Ok(HEAD..HEAD + images.len())
+        Ok(HEAD_OF_FRAME..HEAD_OF_FRAME + images.len())
     }
 
     /// The error for a frame that is not what it should be.
     pub(super) fn damaged(&self, storage: &impl Storage, frame: usize, reason: &'static str) -> CheckpointError {
         let path = storage.path(&name(RUN, self.number));
-        CheckpointError::Damaged { path, offset: self.frames[frame].1, reason }
+        FileError::Damaged { path, offset: self.frames[frame].1, reason }.into()
     }
 
     /// Reads the image of a host into a buffer, and says where in it that is; `None` where this run does not have it. One read.
@@ -146,10 +145,10 @@ pub(super) struct RunWriter {
 impl RunWriter {
     pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
-        storage.create(&name).map_err(|source| io_error("create", storage, &name, source))?;
-        let frames = FrameWriter::begin(Vec::new(), IDLE, job, number);
-        let frames = frames.map_err(|source| io_error("write", storage, &name, source))?;
-        let run = Run { number, frames: Vec::new(), end: HEADER as u64, hosts: 0 };
+        storage.create(&name).map_err(FileError::of("create", storage.path(&name)))?;
+        let frames = frames::begin(Vec::new(), IDLE, job, number);
+        let frames = frames.map_err(FileError::of("write", storage.path(&name)))?;
+        let run = Run { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
     }
 
@@ -168,7 +167,7 @@ impl RunWriter {
         self.images.extend_from_slice(image);
         self.last = Some(hash);
         self.run.hosts += 1;
-        if self.frames.bytes().len() >= BUFFER {
+        if self.frames.to().len() >= BUFFER {
             self.write(storage)?;
         }
         Ok(())
@@ -181,25 +180,25 @@ impl RunWriter {
         }
         self.close(storage)?;
         self.write(storage)?;
-        storage.sync(&self.name).map_err(|source| io_error("sync", storage, &self.name, source))?;
+        storage.sync(&self.name).map_err(FileError::of("sync", storage.path(&self.name)))?;
         Ok(self.run)
     }
 
     fn close_frame<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
         self.close(storage)?;
-        self.run.end += size(self.images.len());
+        self.run.end += size_of_frame(self.images.len());
         self.images.clear();
         Ok(())
     }
 
     fn close<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
-        let closed = self.frames.frame(&self.images, Position::default());
-        closed.map_err(|source| io_error("write", storage, &self.name, source))
+        let closed = self.frames.put(&self.images).end();
+        Ok(closed.map_err(FileError::of("write", storage.path(&self.name)))?)
     }
 
     fn write<S: Storage>(&mut self, storage: &mut S) -> Result<(), CheckpointError> {
-        let bytes = std::mem::take(self.frames.bytes());
-        storage.append(&self.name, &bytes).map_err(|source| io_error("write", storage, &self.name, source))
+        let bytes = std::mem::take(self.frames.to());
+        Ok(storage.append(&self.name, &bytes).map_err(FileError::of("write", storage.path(&self.name)))?)
     }
 }
 

@@ -6,13 +6,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::CheckpointError;
-use super::frames::{FrameWriter, HOSTS, SUMMARY};
+use super::frames::{self, HOSTS, SUMMARY};
 use super::idle::{self, Idle, Written};
 use super::leavers::Leavers;
 use super::run::Run;
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
+use crate::bytes::FileError;
 use crate::frontier::{Counts, Slice, waiting};
 use crate::gate::Position;
 use crate::job::journal::{Disk, Needs, Storage};
@@ -230,7 +231,7 @@ impl<S: Storage> Draft<'_, S> {
         let mut needs = std::mem::take(&mut self.needs);
         let mut leavers = Leavers::up_to(self.surplus);
         self.write(FILES[0], |to| {
-            let mut frames = FrameWriter::begin(to, HOSTS, job, number)?;
+            let mut frames = frames::begin(to, HOSTS, job, number)?;
             let mut slice = Vec::new();
             let mut rest = Some(Slice::default());
             while let Some(part) = rest {
@@ -239,13 +240,12 @@ impl<S: Storage> Draft<'_, S> {
                 (position, rest) = next(part, &mut slice);
                 // Not while the frontier is locked: one host may have millions.
                 waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
-                frames.frame(&slice, position)?;
+                frames.put(position.to_u64().to_le_bytes()).put(&slice).end()?;
                 leavers.look_at(&slice);
                 slices += 1;
                 bytes += slice.len() as u64;
             }
-            frames.frame(&[], Position::default())?;
-            frames.flush()
+            frames.finish().map(drop)
         })?;
         (self.slices, self.bytes, self.needs) = (slices, self.bytes + bytes, needs);
         if leavers.is_empty() { Ok(()) } else { self.write_run(&mut leavers) }
@@ -316,9 +316,9 @@ impl<S: Storage> Draft<'_, S> {
         let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
         let job = store.job;
         write(&mut store.storage, &beside, |to| {
-            let mut frames = FrameWriter::begin(to, SUMMARY, job, number)?;
-            frames.frame(&payload, position)?;
-            frames.flush()
+            let mut frames = frames::begin(to, SUMMARY, job, number)?;
+            frames.put(position.to_u64().to_le_bytes()).put(&payload).end()?;
+            frames.to().flush()
         })?;
         let storage = &mut store.storage;
         let placed =
@@ -397,5 +397,5 @@ fn number_of(of: &str, file: &str) -> Option<u64> {
 }
 
 pub(super) fn io_error(action: &'static str, storage: &impl Storage, name: &str, source: io::Error) -> CheckpointError {
-    CheckpointError::Io { action, path: storage.path(name), source }
+    FileError::Io { action, path: storage.path(name), source }.into()
 }

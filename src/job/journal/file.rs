@@ -7,6 +7,7 @@ use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{Disk, JournalError, Needs, Storage, record};
+use crate::bytes::FileError;
 use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Settled, Timestamp};
 use crate::gate::Position;
 
@@ -201,7 +202,7 @@ impl<S: Storage> FileJournal<S> {
             let segment = &self.segments[at];
             if !is_needed(&segment.part()) {
                 let name = &segment.name;
-                self.storage.remove(name).map_err(|source| io_error("remove", &self.storage, name, source))?;
+                self.storage.remove(name).map_err(FileError::of("remove", self.storage.path(name)))?;
                 self.segments.remove(at);
             }
         }
@@ -217,11 +218,12 @@ impl<S: Storage> FileJournal<S> {
         let last = self.segments.last_mut().expect("never empty");
         if self.state == State::Torn {
             let cut = self.storage.truncate(&last.name, last.end - last.start);
-            cut.map_err(|source| io_error("truncate", &self.storage, &last.name, source))?;
+            cut.map_err(FileError::of("truncate", self.storage.path(&last.name)))?;
         }
         self.state = State::Torn;
         let written = self.storage.append(&last.name, &self.pending);
-        written.map_err(|source| io_error("write", &self.storage, &last.name, source))?;
+        // Once for each batch of records: the path is made where it is wanted.
+        written.map_err(|source| FileError::of("write", self.storage.path(&last.name))(source))?;
         self.state = State::Written;
         last.end += self.pending.len() as u64;
         self.pending.clear();
@@ -231,9 +233,7 @@ impl<S: Storage> FileJournal<S> {
     /// Begins a sync of what is written, without waiting for it.
     fn begin_sync(&mut self) -> Result<(), JournalError> {
         let last = self.segments.last().expect("never empty");
-        self.storage
-            .begin_sync(&last.name)
-            .map_err(|source| io_error("begin to sync", &self.storage, &last.name, source))?;
+        self.storage.begin_sync(&last.name).map_err(FileError::of("begin to sync", self.storage.path(&last.name)))?;
         self.syncing = Some(last.end);
         Ok(())
     }
@@ -244,7 +244,7 @@ impl<S: Storage> FileJournal<S> {
         let last = self.segments.last().expect("never empty");
         if let Err(source) = self.storage.end_sync() {
             self.state = State::Stopped;
-            return Err(io_error("sync", &self.storage, &last.name, source));
+            return Err(FileError::of("sync", self.storage.path(&last.name))(source).into());
         }
         // What came later is written, and no more.
         if last.end == end {
@@ -256,7 +256,7 @@ impl<S: Storage> FileJournal<S> {
     fn sync_written(&mut self) -> Result<(), JournalError> {
         let name = &self.segments.last().expect("never empty").name;
         self.state = State::Stopped;
-        self.storage.sync(name).map_err(|source| io_error("sync", &self.storage, name, source))?;
+        self.storage.sync(name).map_err(FileError::of("sync", self.storage.path(name)))?;
         self.state = State::Synced;
         Ok(())
     }
@@ -266,12 +266,12 @@ impl<S: Storage> FileJournal<S> {
         let segment = Segment::new(start, HEADER as u64);
         let name = &segment.name;
         // A file that is there is what a try that failed before has left.
-        self.storage.create(name).map_err(|source| io_error("create", &self.storage, name, source))?;
+        self.storage.create(name).map_err(FileError::of("create", self.storage.path(name)))?;
         let written = self.storage.append(name, &segment.header(self.job));
-        written.map_err(|source| io_error("write", &self.storage, name, source))?;
+        written.map_err(FileError::of("write", self.storage.path(name)))?;
         self.state = State::Stopped;
         let synced = self.storage.sync(name).and_then(|()| self.storage.sync_names());
-        synced.map_err(|source| io_error("sync", &self.storage, name, source))?;
+        synced.map_err(FileError::of("sync", self.storage.path(name)))?;
         self.segments.push(segment);
         self.state = State::Synced;
         Ok(())
@@ -344,15 +344,11 @@ impl<S: Storage> Journal for FileJournal<S> {
     }
 }
 
-pub(super) fn io_error(action: &'static str, storage: &impl Storage, name: &str, source: io::Error) -> JournalError {
-    JournalError::Io { action, path: storage.path(name), source }
-}
-
 /// The error for a frame that cannot be read.
 pub(super) fn damaged(storage: &impl Storage, segment: &Segment, at: u64, why: Unreadable) -> JournalError {
     let (path, offset) = (storage.path(&segment.name), at - segment.start);
     match why {
         Unreadable::Kind(kind) => JournalError::Kind { path, offset, kind },
-        Unreadable::Payload(reason) => JournalError::Damaged { path, offset, reason },
+        Unreadable::Payload(reason) => FileError::Damaged { path, offset, reason }.into(),
     }
 }

@@ -1,7 +1,7 @@
 //! A record in its frame, behind a checksum.
 
 use super::{JournalError, record};
-use crate::address::FingerprintKey;
+use crate::bytes::checksum;
 use crate::frontier::Record;
 
 /// Bytes before the payload.
@@ -30,8 +30,8 @@ impl<'a> Frame<'a> {
         };
         let frame = &mut to[begin..];
         frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(record::kind(record)) << 24).to_le_bytes());
-        let checksum = checksum(&frame[CHECKSUM..], seed);
-        frame[..CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
+        let checksum = half_checksum(&frame[CHECKSUM..], seed);
+        frame[..CHECKSUM].copy_from_slice(&checksum);
         Ok(())
     }
 
@@ -39,7 +39,7 @@ impl<'a> Frame<'a> {
     pub(super) fn read(bytes: &'a [u8], seed: u64) -> Result<Self, &'static str> {
         let frame = Self::length(bytes).and_then(|length| bytes.get(..length)).ok_or("the frame is cut short")?;
         let (found, checked) = frame.split_at(CHECKSUM);
-        if found != checksum(checked, seed).to_le_bytes() {
+        if found != half_checksum(checked, seed) {
             return Err("the checksum does not match");
         }
         Ok(Self { kind: frame[HEAD - 1], payload: &frame[HEAD..] })
@@ -62,8 +62,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// 32 bits that change when a byte does.
-#[expect(clippy::cast_possible_truncation, reason = "its lower half is meant")]
-pub(super) fn checksum(bytes: &[u8], seed: u64) -> u32 {
-    FingerprintKey::from_u64(seed).fingerprint_bytes(bytes).bits() as u32
+/// Half a checksum: 32 bits for each record.
+fn half_checksum(bytes: &[u8], seed: u64) -> [u8; CHECKSUM] {
+    *checksum(seed, bytes).to_le_bytes().first_chunk().expect("four of eight bytes")
 }

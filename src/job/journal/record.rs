@@ -370,7 +370,7 @@ mod tests {
             for length in 0..fields {
                 assert_eq!(
                     reason(kind, &payload[..length]),
-                    "a record shorter than its fields",
+                    "a frame shorter than its fields",
                     "{kind}: {length} bytes"
                 );
             }
@@ -383,6 +383,6 @@ mod tests {
             payload.push(0xff);
             assert_eq!(reason(kind(&records()[at]), &payload), "a text that is not UTF-8");
         }
-        assert_eq!(reason(4, &[0; 9]), "a record longer than its fields");
+        assert_eq!(reason(4, &[0; 9]), "a frame longer than its fields");
     }
 }

@@ -3,12 +3,13 @@
 use std::iter;
 use std::path::PathBuf;
 
-use super::file::{State, damaged, io_error};
+use super::file::{State, damaged};
 use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{FileJournal, JournalError, JournalOptions, Needs, Storage, record};
+use crate::bytes::FileError;
 use crate::frontier::Record;
 use crate::gate::Position;
 
@@ -117,7 +118,7 @@ impl<S: Storage> FileJournal<S> {
         synced: Position,
         mut replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery, Option<u64>), JournalError> {
-        let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
+        let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
         let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
         starts.sort_unstable();
         let from = if is_all { 0 } else { needs.from().to_u64() };
@@ -159,24 +160,24 @@ impl<S: Storage> FileJournal<S> {
         let Self { storage, segments, window, .. } = self;
         let last = segments.last().expect("there is one");
         let beside = format!("{}.new", last.name);
-        storage.create(&beside).map_err(|source| io_error("create", storage, &beside, source))?;
+        storage.create(&beside).map_err(FileError::of("create", storage.path(&beside)))?;
         let mut at = last.start;
         while at < last.end {
             let bytes = window.fill(storage, last, at, READ_AHEAD)?;
             at += bytes.len() as u64;
-            storage.append(&beside, bytes).map_err(|source| io_error("write", storage, &beside, source))?;
+            storage.append(&beside, bytes).map_err(FileError::of("write", storage.path(&beside)))?;
         }
         let done = storage.sync(&beside).and_then(|()| storage.rename(&beside, &last.name));
         let done = done.and_then(|()| storage.sync_names());
-        done.map_err(|source| io_error("renew", storage, &last.name, source))
+        Ok(done.map_err(FileError::of("renew", storage.path(&last.name)))?)
     }
 }
 
 /// Whether there is a journal: a segment that has more than its header.
 pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
-    let names = storage.list().map_err(|source| io_error("list", storage, "", source))?;
+    let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
     for name in names.iter().filter(|name| Segment::start_of(name).is_some()) {
-        let length = storage.length(name).map_err(|source| io_error("open", storage, name, source))?;
+        let length = storage.length(name).map_err(FileError::of("open", storage.path(name)))?;
         if length > HEADER as u64 {
             return Ok(true);
         }
@@ -236,7 +237,7 @@ impl<S: Storage> Scan<'_, S> {
     ) -> Result<Segment, JournalError> {
         let mut segment = Segment::new(start, 0);
         let length = self.storage.length(&segment.name);
-        let length = length.map_err(|source| io_error("open", &self.storage, &segment.name, source))?;
+        let length = length.map_err(FileError::of("open", self.storage.path(&segment.name)))?;
         let gap = Position::from_u64(expected)..Position::from_u64(start);
         if start < expected || start > expected && self.needs.any_in(&gap) {
             return Err(self.damaged(&segment, start, "the segment before it is missing or has another length"));
@@ -247,9 +248,9 @@ impl<S: Storage> Scan<'_, S> {
         let ahead = if is_before { HEADER } else { READ_AHEAD };
         let header = self.window.fill(&mut self.storage, &segment, start, ahead)?;
         let header = &header[..header.len().min(HEADER)];
-        match segment.check(header, self.job, path) {
+        match segment.check(header, self.job, &path) {
             // Its header was safe on disk before anything followed it.
-            Err(JournalError::Damaged { path, reason, .. })
+            Err(FileError::Damaged { path, reason, .. })
                 if next.is_none() && length <= HEADER as u64 && start >= self.synced =>
             {
                 segment.end = start;

@@ -1,12 +1,13 @@
 //! What stands in a journal of which parts are damaged or gone: each whole record where it stood, and what lies between.
 
-use super::file::{damaged, io_error};
+use super::file::damaged;
 use super::frame::Frame;
 use super::record::{self, Unreadable};
 use super::recovery::{READ_AHEAD, next_frame};
 use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{JournalError, Storage, segment_name};
+use crate::bytes::FileError;
 use crate::frontier::Record;
 use crate::gate::Position;
 
@@ -48,7 +49,7 @@ pub fn look_closely(
                 (position + bytes, 0, "the segment before it is missing or has another length")
             }
         };
-        Err(JournalError::Damaged { path: path.join(segment_name(start)), offset, reason })
+        Err(FileError::Damaged { path: path.join(segment_name(start)), offset, reason }.into())
     })
 }
 
@@ -56,12 +57,12 @@ pub fn look_closely(
 ///
 /// # Errors
 /// Where the storage fails, or a segment is another job's or of a later format; what `show` says.
-pub(in crate::job) fn salvage<E: From<JournalError>>(
+pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
     storage: &mut impl Storage,
     job: u64,
     mut show: impl FnMut(Piece<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let names = storage.list().map_err(|source| io_error("list", storage, "", source))?;
+    let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
     let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
     starts.sort_unstable();
     let mut end = 0;
@@ -70,7 +71,7 @@ pub(in crate::job) fn salvage<E: From<JournalError>>(
         let next = starts.get(nth + 1).copied();
         let mut segment = Segment::new(start, 0);
         let length = storage.length(&segment.name);
-        let length = length.map_err(|source| io_error("open", storage, &segment.name, source))?;
+        let length = length.map_err(FileError::of("open", storage.path(&segment.name)))?;
         // One that reaches into the next one is damaged where it does.
         segment.end = start.saturating_add(length).min(next.unwrap_or(u64::MAX));
         if segment.end < start + HEADER as u64 {
@@ -82,8 +83,8 @@ pub(in crate::job) fn salvage<E: From<JournalError>>(
         }
         let header = window.fill(storage, &segment, start, READ_AHEAD)?;
         let header = header[..header.len().min(HEADER)].to_vec();
-        let is_whole = match segment.check(&header, job, storage.path(&segment.name)) {
-            Err(JournalError::Damaged { .. }) => false,
+        let is_whole = match segment.check(&header, job, &storage.path(&segment.name)) {
+            Err(FileError::Damaged { .. }) => false,
             checked => checked.map(|()| true)?,
         };
         show(Piece::Begin { start, is_whole })?;

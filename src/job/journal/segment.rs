@@ -1,13 +1,11 @@
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::Path;
 
-use super::JournalError;
-use super::frame::checksum;
+use crate::bytes::{FileError, Header};
 use crate::gate::Position;
 
 /// Bytes of a segment's header.
-pub(super) const HEADER: usize = 32;
-const MAGIC: [u8; 8] = *b"journal\n";
+pub(super) const HEADER: usize = Header::SIZE;
 /// The format that is written here, and the latest that is read.
 const VERSION: u32 = 1;
 /// How a segment's name begins; the position at which it starts follows.
@@ -39,40 +37,18 @@ impl Segment {
         (Self::new(start, 0).name == name).then_some(start)
     }
 
+    /// What its file begins with.
     pub(super) fn header(&self, job: u64) -> [u8; HEADER] {
-        let mut header = [0; HEADER];
-        header[..8].copy_from_slice(&MAGIC);
-        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        header[12..20].copy_from_slice(&job.to_le_bytes());
-        header[20..28].copy_from_slice(&self.start.to_le_bytes());
-        let checksum = checksum(&header[..28], 0);
-        header[28..].copy_from_slice(&checksum.to_le_bytes());
-        header
+        self.header_of(job).to_bytes()
     }
 
     /// Whether these bytes, at the beginning of the file at `path`, are its header.
-    pub(super) fn check(&self, bytes: &[u8], job: u64, path: PathBuf) -> Result<(), JournalError> {
-        let Some(found) = bytes.first_chunk::<HEADER>() else {
-            return Err(JournalError::Damaged { path, offset: 0, reason: "the header is cut short" });
-        };
-        let version = u32::from_le_bytes([found[8], found[9], found[10], found[11]]);
-        if found[..8] != MAGIC {
-            return Err(JournalError::Damaged { path, offset: 0, reason: "no journal's header" });
-        }
-        if version > VERSION {
-            return Err(JournalError::Newer { path, found: version, supported: VERSION });
-        }
-        if found[28..] != checksum(&found[..28], 0).to_le_bytes() {
-            return Err(JournalError::Damaged { path, offset: 0, reason: "the header's checksum does not match" });
-        }
-        let found_job = found[12..20].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        if found_job != job {
-            return Err(JournalError::Foreign { path, found: found_job, expected: job });
-        }
-        if *found != self.header(job) {
-            return Err(JournalError::Damaged { path, offset: 0, reason: "the header is another segment's" });
-        }
-        Ok(())
+    pub(super) fn check(&self, bytes: &[u8], job: u64, path: &Path) -> Result<(), FileError> {
+        self.header_of(job).check(bytes, path)
+    }
+
+    fn header_of(&self, job: u64) -> Header {
+        Header { magic: *b"journal\n", version: VERSION, job, number: self.start }
     }
 }
 

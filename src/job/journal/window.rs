@@ -1,9 +1,9 @@
 use std::io;
 
-use super::file::io_error;
 use super::frame::{Frame, HEAD};
 use super::segment::Segment;
 use super::{JournalError, Storage};
+use crate::bytes::FileError;
 
 /// The part of a segment that was read last. Segments only grow, so what was read stays right.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Window {
             Err(error) => error,
         };
         self.bytes.clear();
-        Err(io_error("read", storage, &segment.name, error))
+        Err(FileError::of("read", storage.path(&segment.name))(error).into())
     }
 
     pub(super) fn memory(&self) -> usize {

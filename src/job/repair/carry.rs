@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::findings::Findings;
 use super::lines::{Line, Lines};
 use super::survey::{Known, State, fingerprint};
+use crate::bytes::FileError;
 use crate::frontier::{Entry, Receipt, Record, Settled, Standing, Timestamp};
 use crate::gate::{Position, Via};
 use crate::job::checkpoint::CheckpointError;
@@ -37,12 +38,12 @@ impl Findings {
     pub fn carry_out(&self, job: &Job, read: &dyn Fn(&[u8]) -> Option<Line>) -> Result<Kept, CheckpointError> {
         let (old, pages) = (job.frontier_directory(), job.pages_path());
         let (new, new_pages) = (with_end(&old, ".new"), with_end(&pages, ".new"));
-        clear(&new).map_err(io_error("remove", &new))?;
-        let disk = Disk::at(&new).map_err(io_error("create", &new))?;
+        clear(&new).map_err(FileError::of("remove", &new))?;
+        let disk = Disk::at(&new).map_err(FileError::of("create", &new))?;
         let (id, from) = (job.manifest().id, Position::default());
         let (mut journal, _) = FileJournal::open(disk, id, &JournalOptions::default(), from, |_, _| {})?;
         let mut placed = Placed::new();
-        if let Some(mut lines) = Lines::of(&pages).map_err(io_error("read", &pages))? {
+        if let Some(mut lines) = Lines::of(&pages).map_err(FileError::of("read", &pages))? {
             let to = if self.removed.is_empty() { None } else { Some(new_pages.as_path()) };
             let done = self.write_done(&mut lines, to, &mut journal, &mut placed, read);
             done.map_err(|error| CheckpointError::of_io(error, new_pages.clone()))?;
@@ -57,12 +58,12 @@ impl Findings {
         let mut kept = Kept { frontier: free(&old), pages: None };
         if !self.removed.is_empty() {
             let aside = free(&pages);
-            place(&pages, &aside).map_err(io_error("rename", &pages))?;
-            place(&new_pages, &pages).map_err(io_error("rename", &new_pages))?;
+            place(&pages, &aside).map_err(FileError::of("rename", &pages))?;
+            place(&new_pages, &pages).map_err(FileError::of("rename", &new_pages))?;
             kept.pages = Some(aside);
         }
-        place(&old, &kept.frontier).map_err(io_error("rename", &old))?;
-        place(&new, &old).map_err(io_error("rename", &new))?;
+        place(&old, &kept.frontier).map_err(FileError::of("rename", &old))?;
+        place(&new, &old).map_err(FileError::of("rename", &new))?;
         Ok(kept)
     }
 
@@ -209,8 +210,4 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
-}
-
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CheckpointError {
-    move |source| CheckpointError::Io { action, path: path.to_owned(), source }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::lines::{Line, Lines};
 use super::survey::{State, Survey, fingerprint};
 use crate::address::Canonicalizer;
+use crate::bytes::FileError;
 use crate::frontier::FrontierOptions;
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::Disk;
@@ -81,7 +82,6 @@ pub fn look(
     let directory = job.frontier_directory();
     let id = job.manifest().id;
     let pages = job.pages_path();
-    let io_error = |source| CheckpointError::Io { action: "read", path: pages.clone(), source };
     let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), id)?;
     if !checkpoints.has_journal()? {
         return Err(JobError::NoJournal { path: directory }.into());
@@ -95,7 +95,7 @@ pub fn look(
     let mut damaged = Vec::new();
     let newest = checkpoints.newest(&options, &mut damaged)?.map(|(_, _, summary)| summary);
     let mut disk = Disk::for_reading(&directory);
-    let mut output = Lines::of(&pages).map_err(io_error)?;
+    let mut output = Lines::of(&pages).map_err(FileError::of("read", &pages))?;
     let mut survey = Survey::of(&mut disk, id, &canonicalizer, output.as_mut(), read)?;
 
     let mut damage = std::mem::take(&mut survey.damage);
@@ -138,7 +138,9 @@ pub fn look(
     };
     let mut done = HashSet::new();
     if let Some(output) = &mut output {
-        findings.sort_lines(output, !removed.is_empty(), &pages, read, &mut done).map_err(io_error)?;
+        findings
+            .sort_lines(output, !removed.is_empty(), &pages, read, &mut done)
+            .map_err(FileError::of("read", &pages))?;
     }
     findings.count(&done);
     Ok(findings)

@@ -1,0 +1,88 @@
+//! What can be wrong with a file, said with its path.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use super::FrameError;
+
+/// Why a file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// It does not hold what was written to it.
+    #[error("{} is damaged at byte {offset}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in it the header or frame begins, in bytes.
+        offset: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// It is another job's.
+    #[error("{} belongs to job {found:016x}, not to {expected:016x}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The id of the job that wrote it.
+        found: u64,
+        /// The id of this job.
+        expected: u64,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was tried: `read`, `sync`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// It is of a later format.
+    #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest format known.
+        supported: u32,
+    },
+}
+
+impl FileError {
+    /// For `map_err`: the system's error with what was tried, a verb that completes "cannot ...", and on which file.
+    pub(crate) fn of(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, path: path.into(), source }
+    }
+
+    /// The file is gone, or does not hold what was written to it: a copy of it would do.
+    pub fn is_loss(&self) -> bool {
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Io { source, .. } => source.kind() == ErrorKind::NotFound,
+            Self::Foreign { .. } | Self::Newer { .. } => false,
+        }
+    }
+
+    /// The kind that an [`io::Error`] of it has: that of the system where there is one, so that a full disk is still
+    /// [`StorageFull`](ErrorKind::StorageFull).
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { source, .. } => source.kind(),
+            _ => ErrorKind::InvalidData,
+        }
+    }
+}
+
+impl FrameError {
+    /// The same, said of this file.
+    pub(crate) fn of_file(self, path: PathBuf) -> FileError {
+        match self {
+            Self::Damaged { offset, reason } => FileError::Damaged { path, offset, reason },
+            Self::Read { source, .. } => FileError::Io { action: "read", path, source },
+            Self::Short { offset } => FileError::Damaged { path, offset, reason: "the file is cut short" },
+        }
+    }
+}

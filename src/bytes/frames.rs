@@ -1,0 +1,319 @@
+//! Frames: how a file is cut into pieces that are checked one by one.
+//!
+//! ```text
+//! frame:  length    4 bytes, of the payload
+//!         payload   length bytes
+//!         checksum  8 bytes, of the payload, seeded with the file's seed XOR the frame's number from 0
+//! ```
+//!
+//! All numbers are little-endian. The seed tells frames apart that changed places, in a file or between files.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use super::{Fields, checksum};
+
+/// Bytes of a frame before its payload.
+pub(crate) const HEAD_OF_FRAME: usize = 4;
+/// And behind it.
+const TAIL: usize = 8;
+
+/// Words of 8 bytes that fill one frame, where there are many: 64 KiB.
+const WORDS: usize = 8192;
+
+/// Bytes of a frame with this many bytes of payload.
+pub(crate) const fn size_of_frame(payload: usize) -> u64 {
+    (HEAD_OF_FRAME + payload + TAIL) as u64
+}
+
+/// The payload of a frame that was read by itself: number `number` of a file with this seed.
+pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], &'static str> {
+    let parts = frame.split_last_chunk().and_then(|(rest, found)| Some((rest.split_first_chunk()?, found)));
+    let ((length, payload), found) = parts.ok_or("the file is cut short")?;
+    if u32::from_le_bytes(*length) as usize != payload.len() {
+        return Err("a frame of another length");
+    }
+    if u64::from_le_bytes(*found) != checksum(seed ^ number, payload) {
+        return Err(MISMATCH);
+    }
+    Ok(payload)
+}
+
+const MISMATCH: &str = "the checksum does not match";
+
+/// Writes frames, holding one at a time.
+pub(crate) struct FrameWriter<W> {
+    to: W,
+    seed: u64,
+    number: u64,
+    payload: Vec<u8>,
+}
+
+impl<W: Write> FrameWriter<W> {
+    pub(crate) fn new(to: W, seed: u64) -> Self {
+        Self { to, seed, number: 0, payload: Vec::new() }
+    }
+
+    /// Appends to the frame.
+    pub(crate) fn put(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.payload.extend_from_slice(bytes.as_ref());
+        self
+    }
+
+    /// Ends the frame; the next one begins.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        let length = u32::try_from(self.payload.len()).map_err(|_| io::Error::other("a frame of 4 GiB"))?;
+        self.to.write_all(&length.to_le_bytes())?;
+        self.to.write_all(&self.payload)?;
+        self.to.write_all(&checksum(self.seed ^ self.number, &self.payload).to_le_bytes())?;
+        self.payload.clear();
+        self.number += 1;
+        Ok(())
+    }
+
+    /// Writes words, in as many frames of 64 KiB as they take; the last has the rest.
+    pub(crate) fn words(&mut self, words: &[u64]) -> io::Result<()> {
+        for piece in words.chunks(WORDS) {
+            self.payload.extend(piece.iter().flat_map(|word| word.to_le_bytes()));
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    /// Writes one of the words that [`end_words`](Self::end_words) ends, as [`words`](Self::words) would.
+    pub(crate) fn word(&mut self, word: u64) -> io::Result<()> {
+        self.put(word.to_le_bytes());
+        if self.payload.len() < WORDS * size_of::<u64>() { Ok(()) } else { self.end() }
+    }
+
+    /// Writes what is left of the words.
+    pub(crate) fn end_words(&mut self) -> io::Result<()> {
+        if self.payload.is_empty() { Ok(()) } else { self.end() }
+    }
+
+    /// Writes the empty frame that is the last one.
+    pub(crate) fn finish(mut self) -> io::Result<W> {
+        self.end()?;
+        self.to.flush()?;
+        Ok(self.to)
+    }
+
+    /// What the frames are written to.
+    pub(crate) fn to(&mut self) -> &mut W {
+        &mut self.to
+    }
+}
+
+/// Reads frames, holding one at a time.
+pub(crate) struct FrameReader<R> {
+    from: R,
+    seed: u64,
+    /// Bytes of the longest payload.
+    most: u32,
+    number: u64,
+    /// Where in the file the frame begins that was read last.
+    offset: u64,
+    /// Where the next one begins.
+    next: u64,
+    payload: Vec<u8>,
+}
+
+impl<R: Read> FrameReader<R> {
+    pub(crate) fn new(from: R, seed: u64, most: u32) -> Self {
+        Self { from, seed, most, number: 0, offset: 0, next: 0, payload: Vec::new() }
+    }
+
+    /// The next bytes, which are no frame: what stands before the first one.
+    pub(crate) fn raw<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
+        self.offset = self.next;
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        self.next += N as u64;
+        Ok(bytes)
+    }
+
+    /// The payload of the next frame, checked.
+    pub(crate) fn next(&mut self) -> Result<&[u8], FrameError> {
+        self.offset = self.next;
+        let (mut length, mut found) = ([0; HEAD_OF_FRAME], [0; TAIL]);
+        self.fill(&mut length)?;
+        let length = u32::from_le_bytes(length);
+        if length > self.most {
+            return Err(self.damaged("a frame longer than any"));
+        }
+        self.payload.clear();
+        let read = self.from.by_ref().take(length.into()).read_to_end(&mut self.payload);
+        match read {
+            Ok(read) if read < length as usize => return Err(FrameError::Short { offset: self.offset }),
+            Ok(_) => {}
+            Err(source) => return Err(FrameError::Read { offset: self.offset, source }),
+        }
+        self.fill(&mut found)?;
+        if u64::from_le_bytes(found) != checksum(self.seed ^ self.number, &self.payload) {
+            return Err(self.damaged(MISMATCH));
+        }
+        self.next += size_of_frame(length as usize);
+        self.number += 1;
+        Ok(&self.payload)
+    }
+
+    /// Reads all of the next frame, field by field.
+    pub(crate) fn fields<T>(
+        &mut self,
+        read: impl FnOnce(&mut Fields<'_>) -> Result<T, &'static str>,
+    ) -> Result<T, FrameError> {
+        let mut fields = Fields::of(self.next()?);
+        let read = read(&mut fields).and_then(|read| fields.end().map(|()| read));
+        read.map_err(|reason| self.damaged(reason))
+    }
+
+    /// Reads this many words, from as many frames as they take; `each` gets those of a frame, with the place of the first.
+    pub(crate) fn words(
+        &mut self,
+        count: usize,
+        mut each: impl FnMut(usize, &[u64]) -> Result<(), &'static str>,
+    ) -> Result<(), FrameError> {
+        let mut words = Vec::with_capacity(count.min(WORDS));
+        let mut at = 0;
+        while at < count {
+            let (pieces, rest) = self.next()?.as_chunks();
+            let is_whole = pieces.len() == (count - at).min(WORDS) && rest.is_empty();
+            words.clear();
+            words.extend(pieces.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+            let read = if is_whole { each(at, &words) } else { Err("a frame of another length than expected") };
+            read.map_err(|reason| self.damaged(reason))?;
+            at += words.len();
+        }
+        Ok(())
+    }
+
+    /// Where in the file the frame begins that was read last, in bytes.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Where in the file the next frame begins, in bytes.
+    pub(crate) fn next_offset(&self) -> u64 {
+        self.next
+    }
+
+    /// The frame that was read last says what cannot be.
+    pub(crate) fn damaged(&self, reason: &'static str) -> FrameError {
+        FrameError::Damaged { offset: self.offset, reason }
+    }
+
+    /// The next frame is the empty one, and nothing follows it.
+    pub(crate) fn finish(mut self) -> Result<(), FrameError> {
+        self.fields(|_| Ok(()))?;
+        self.end()
+    }
+
+    /// Nothing follows the frame that was read last.
+    pub(crate) fn end(mut self) -> Result<(), FrameError> {
+        self.offset = self.next;
+        match self.from.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(self.damaged("bytes after the end")),
+            Err(source) => Err(FrameError::Read { offset: self.offset, source }),
+        }
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), FrameError> {
+        let offset = self.offset;
+        self.from.read_exact(buffer).map_err(|source| match source.kind() {
+            ErrorKind::UnexpectedEof => FrameError::Short { offset },
+            _ => FrameError::Read { offset, source },
+        })
+    }
+}
+
+/// Why a frame cannot be read. `offset` is where in the file it begins, in bytes.
+#[derive(Debug)]
+pub(crate) enum FrameError {
+    Damaged { offset: u64, reason: &'static str },
+    Read { offset: u64, source: io::Error },
+    Short { offset: u64 },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: u64 = 7;
+
+    fn file() -> Vec<u8> {
+        let mut frames = FrameWriter::new(b"magic".to_vec(), SEED);
+        frames.put(*b"one").put([1; 30]).end().unwrap();
+        let words: Vec<u64> = (0..20_000).collect();
+        frames.words(&words).unwrap();
+        let mut one_by_one = FrameWriter { to: Vec::new(), seed: SEED, number: 1, payload: Vec::new() };
+        (0..20_000).try_for_each(|word| one_by_one.word(word)).and_then(|()| one_by_one.end_words()).unwrap();
+        assert!(frames.to.ends_with(&one_by_one.to));
+        frames.finish().unwrap()
+    }
+
+    fn read(file: &[u8]) -> Result<(), FrameError> {
+        let mut frames = FrameReader::new(file, SEED, 1 << 16);
+        assert_eq!(&frames.raw::<5>()?, b"magic");
+        frames.fields(|fields| {
+            assert_eq!((fields.take()?, fields.bytes()), (*b"one", &[1; 30][..]));
+            Ok(())
+        })?;
+        frames.words(20_000, |at, words| {
+            assert!(words.iter().copied().eq((at..at + words.len()).map(|word| word as u64)));
+            Ok(())
+        })?;
+        frames.finish()
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        read(&file()).unwrap();
+        assert_eq!(file().len(), 5 + (12 + 33) + 3 * 12 + 20_000 * 8 + 12);
+    }
+
+    #[test]
+    fn damage_is_told_where_its_frame_begins() {
+        let file = file();
+        let begins = [5, 5 + 12 + 33, 62 + (1 << 16), 74 + (2 << 16), 5 + (12 + 33) + 3 * 12 + 20_000 * 8, file.len()];
+        for place in (5..file.len()).filter(|place| place % 97 == 0 || place % (1 << 16) < 90) {
+            let begin = begins.into_iter().rfind(|begin| *begin <= place).unwrap() as u64;
+            let mut flipped = file.clone();
+            flipped[place] ^= 1 << (place % 8);
+            match read(&flipped) {
+                Err(FrameError::Damaged { offset, .. } | FrameError::Short { offset }) => assert_eq!(offset, begin),
+                other => panic!("byte {place}: {other:?}"),
+            }
+            match read(&file[..place]) {
+                Err(FrameError::Short { offset }) => assert_eq!(offset, begin),
+                other => panic!("{place} bytes: {other:?}"),
+            }
+        }
+        match read(&[&file[..], b"x"].concat()) {
+            Err(FrameError::Damaged { offset, .. }) => assert_eq!(offset, file.len() as u64),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_frame_passes_only_in_its_place() {
+        let mut frames = FrameWriter::new(Vec::new(), SEED);
+        for payload in [b"a", b"b"] {
+            frames.put(payload).end().unwrap();
+        }
+        let file = frames.to().clone();
+        let size = 4 + 1 + 8;
+        assert_eq!(open_frame(&file[size..], SEED, 1), Ok(&b"b"[..]));
+        assert_eq!(open_frame(&file[size..], SEED, 0), Err(MISMATCH));
+        assert_eq!(open_frame(&file[size..], SEED + 4, 1), Err(MISMATCH));
+        assert_eq!(open_frame(&file[size + 1..], SEED, 1), Err("a frame of another length"));
+        assert_eq!(open_frame(&file[..5], SEED, 0), Err("the file is cut short"));
+    }
+
+    /// A length is not believed: what it claims is not allocated.
+    #[test]
+    fn a_length_beyond_the_file_takes_no_memory() {
+        let mut frames = FrameReader::new(&[0xff, 0xff, 0xff, 0xff, 1, 2, 3][..], 0, u32::MAX);
+        assert!(matches!(frames.next(), Err(FrameError::Short { offset: 0 })));
+        assert!(frames.payload.capacity() < 1 << 20);
+    }
+}
