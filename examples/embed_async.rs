@@ -1,7 +1,7 @@
 //! The same with many tasks and reqwest: they lease from one durable frontier, and a task that is dropped gives its lease back.
 //!
 //! ```console
-//! $ cargo run --no-default-features --features crawl --example embed_async
+//! $ cargo run --no-default-features --features lending --example embed_async
 //! ```
 
 mod web;
@@ -10,9 +10,9 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crawler::crawl::{Clock, SharedFrontier};
 use crawler::frontier::{Failure, Frontier, FrontierOptions, Lease, Outcome, Trouble};
 use crawler::job::JobJournal;
+use crawler::lending::{Clock, SharedFrontier};
 use reqwest::header::LOCATION;
 use reqwest::{Client, Response};
 use tokio::task::JoinSet;

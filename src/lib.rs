@@ -35,7 +35,8 @@
 //! - **Embed it** with `default-features = false`: [`Frontier`](frontier::Frontier) has an example, and
 //!   [`Frontier::open`](frontier::Frontier::open) makes one that survives its process, and
 //!   [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again. No async runtime, HTTP client or
-//!   HTML parser is in the build then. Feature `crawl` adds [`Crawl`](crawl::Crawl) and its fetchers, `simulate` a
+//!   HTML parser is in the build then. Feature `lending` adds
+//!   [`SharedFrontier`](lending::SharedFrontier), which many tasks lease from, `crawl` [`Crawl`](crawl::Crawl) and its fetchers, `simulate` a
 //!   [simulated web](simulate), `cli` (the default) the command.
 //! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.
 //!
@@ -54,6 +55,9 @@ pub mod gate;
 pub mod frontier;
 
 pub mod job;
+
+#[cfg(feature = "lending")]
+pub mod lending;
 
 #[cfg(feature = "crawl")]
 pub mod crawl;

@@ -7,9 +7,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crawler::crawl::{Clock, Crawl, CrawlOptions, FinishReason, Finished, PageRecord, SharedFrontier, Sink};
-use crawler::frontier::{Completion, Failure, Frontier, FrontierOptions, LeaseKind, Outcome};
-use crawler::gate::{Admission, Found, Refusal};
+use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Sink};
+use crawler::gate::Refusal;
 use crawler::seen::OnFull;
 
 /// A site on loopback: what it answers to a path, and what it was asked.
@@ -279,73 +278,4 @@ async fn a_private_address_is_not_asked_unless_allowed() {
         crawl.run(sink).await;
         assert_eq!(site.asked().len(), asked, "allowed: {allow}");
     }
-}
-
-fn shared() -> SharedFrontier {
-    let mut options = FrontierOptions::default();
-    options.politeness.robots = false;
-    options.politeness.host_delay = Duration::ZERO;
-    options.politeness.backoff = Duration::ZERO;
-    SharedFrontier::new(Frontier::new(&options).unwrap(), Clock::start())
-}
-
-fn plant(frontier: &SharedFrontier, text: &str) {
-    let gate = frontier.gate();
-    let url = gate.canonicalizer().canonicalize(text).unwrap();
-    let Admission::Admitted(admitted) = gate.admit(Found::seed(url)) else { panic!("{text} is new") };
-    frontier.submit([admitted]).unwrap();
-}
-
-#[tokio::test]
-async fn a_lease_that_is_dropped_is_tried_again() {
-    let frontier = shared();
-    plant(&frontier, "http://a.test/");
-    for attempt in 1..=2 {
-        let lease = frontier.lease().await.unwrap().unwrap();
-        assert_eq!((lease.url(), lease.kind(), lease.attempt()), ("http://a.test/", LeaseKind::Page, attempt));
-        drop(lease);
-    }
-    let lease = frontier.lease().await.unwrap().unwrap();
-    let outcome = Outcome::Failed(Failure::BadResponse.into());
-    assert_eq!(lease.complete(Vec::new(), outcome).unwrap(), Completion::Done);
-    assert!(frontier.lease().await.unwrap().is_none(), "drained");
-}
-
-#[tokio::test]
-async fn all_who_wait_are_served_or_sent_home() {
-    let frontier = shared();
-    (0..10).for_each(|host| plant(&frontier, &format!("http://h{host}.test/")));
-    let tasks: Vec<_> = (0..50)
-        .map(|_| {
-            let frontier = frontier.clone();
-            tokio::spawn(async move {
-                let mut fetched = 0;
-                while let Some(lease) = frontier.lease().await.unwrap() {
-                    tokio::task::yield_now().await;
-                    let outcome = Outcome::Response { status: 200, retry_after: None };
-                    lease.complete(Vec::new(), outcome).unwrap();
-                    fetched += 1;
-                }
-                fetched
-            })
-        })
-        .collect();
-    let mut fetched = 0;
-    for task in tasks {
-        fetched += task.await.unwrap();
-    }
-    assert_eq!(fetched, 10);
-}
-
-#[tokio::test]
-async fn waiting_for_a_lease_can_be_given_up() {
-    let frontier = shared();
-    plant(&frontier, "http://a.test/");
-    let held = frontier.lease().await.unwrap().unwrap();
-    for _ in 0..3 {
-        let waited = tokio::time::timeout(Duration::from_millis(1), frontier.lease()).await;
-        assert!(waited.is_err(), "the only host is busy");
-    }
-    drop(held);
-    assert!(frontier.lease().await.unwrap().is_some(), "who gave up took nothing along");
 }

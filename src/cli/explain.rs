@@ -7,10 +7,11 @@ use super::exit::{Exit, Failure};
 use super::layers::Layers;
 use super::output::{self, Safe, print};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
-use crate::crawl::{Clock, CrawlError, look_up};
+use crate::crawl::{CrawlError, look_up};
 use crate::frontier::{Explanation, History, Place, RobotsAnswer, Verdict};
 use crate::gate::{Refusal, Ruled, Via};
 use crate::job::{Explained, Job, explain as explain_from};
+use crate::lending::Clock;
 use crate::seen::Sighting;
 
 /// Answers for each URL, in the order given.

@@ -9,10 +9,10 @@ use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, PolitenessWatch, Progress, Tally};
 use super::options::ParseOptions;
-use super::shared::SharedFrontier;
 use super::stop::Stop;
 use crate::frontier::Journal;
 use crate::gate::Refusal;
+use crate::lending::SharedFrontier;
 use crate::seen::OnFull;
 
 /// What all tasks of a crawl share.

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::clock::Clock;
 use super::error::CrawlError;
 use super::finish::FinishReason;
 use super::finished::{Finished, TOP_HOSTS};
 use super::numbers::{Carried, PolitenessWatch, Tally};
 use super::options::CrawlOptions;
 use super::records::record;
+use crate::lending::Clock;
 
 use crate::frontier::{Completion, LeaseKind, Timestamp};
 use crate::job::checkpoint::CheckpointError;

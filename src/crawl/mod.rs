@@ -1,7 +1,6 @@
 //! There and back: a loop that leases, and tasks that fetch, parse and submit.
 
 mod bounds;
-mod clock;
 mod crew;
 mod dispatch;
 mod error;
@@ -18,13 +17,11 @@ mod records;
 mod resume;
 mod retry;
 mod run;
-mod shared;
 mod stop;
 mod visit;
 mod worker;
 
 pub use bounds::{Places, raise_open_files};
-pub use clock::Clock;
 pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
@@ -39,5 +36,4 @@ pub(crate) use records::is_unsafe;
 pub use records::{LinkCounts, PageRecord, Sink, SinkThread, SkippedLink, Timings, look_up, page_line};
 pub use resume::Resumed;
 pub use run::Crawl;
-pub use shared::{HeldLease, SharedFrontier};
 pub use stop::Stop;

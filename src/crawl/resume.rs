@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::clock::Clock;
 use super::error::CrawlError;
 use super::keeper::Keeper;
 use super::numbers::{Carried, NameCounts};
@@ -15,6 +14,7 @@ use crate::frontier::Receipt;
 use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
 use crate::job::journal::{Disk, JournalOptions};
 use crate::job::{FileError, Job};
+use crate::lending::Clock;
 
 /// What a crawl found in its job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::bounds::{Budget, Memory, Places};
-use super::clock::Clock;
 use super::crew::Crew;
 use super::dispatch::Dispatcher;
 use super::error::CrawlError;
@@ -21,12 +20,13 @@ use super::lock::lock;
 use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
 use super::records::{Sink, SinkThread, SkipList};
-use super::shared::SharedFrontier;
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
 use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Limit, Record, Timestamp};
 use crate::gate::{Admission, Found, Gate, Refusal};
+use crate::lending::Clock;
+use crate::lending::SharedFrontier;
 
 /// One run from seeds to drained: a frontier, the tasks that fetch for it, and where their records go.
 ///

@@ -12,10 +12,10 @@ use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
 use super::records::{Sink, SkipList, Skips, Slot, line};
-use super::shared::HeldLease;
 use super::visit::Visit;
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, LeaseKind, Trouble};
 use crate::gate::{Admission, Admitted, Found, Refusal};
+use crate::lending::HeldLease;
 
 /// How a task ended that had a lease to see to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -94,7 +94,7 @@ impl Audit {
 
 /// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct AuditStatistics {
     /// One URL in so many is in the sample.

@@ -15,8 +15,8 @@ use imports::Imports;
 use source::Source;
 
 /// The floors, lowest first. Code on a floor names its own and those before it.
-const FLOORS: [&str; 10] =
-    ["bytes", "address", "seen", "gate", "frontier", "job", "crawl", "report", "simulate", "cli"];
+const FLOORS: [&str; 11] =
+    ["bytes", "address", "seen", "gate", "frontier", "job", "lending", "crawl", "report", "simulate", "cli"];
 
 /// Where each foreign crate may be named: files, or folders by a `/` at the end. One file a crate, so that a swap is one
 /// file; where there are more, the reason stands beside them.
@@ -88,7 +88,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // Derives.
     ("thiserror", &["src/"]),
     // The runtime is all around what runs on it.
-    ("tokio", &["src/crawl/", "src/simulate/server.rs", "src/cli/"]),
+    ("tokio", &["src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cli/"]),
     ("toml", &["src/cli/toml_file.rs"]),
     ("tower_service", &["src/crawl/http/client.rs", "src/crawl/http/dial.rs"]),
     ("tracing", &["src/crawl/", "src/cli/"]),

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use tokio::time::sleep_until;
+use tokio::time::timeout_at;
 
 use super::clock::Clock;
 use crate::frontier::{Arena, Completion, Failure, Frontier, Journal, Lease, Next, Outcome};
@@ -79,7 +79,7 @@ impl<J: Journal> SharedFrontier<J> {
                 }
                 Next::Wait(until) => {
                     let due = self.inner.clock.instant(until);
-                    tokio::select! { () = changed => {} () = sleep_until(due.into()) => {} }
+                    let _ = timeout_at(due.into(), changed).await;
                 }
                 Next::Busy => changed.await,
                 Next::Drained => return Ok(None),
@@ -127,7 +127,7 @@ pub struct HeldLease<J: Journal = Arena> {
 
 impl<J: Journal> HeldLease<J> {
     /// The same, and dropped without a panic it goes back to the head of its queue, as if it had not been lent.
-    pub(super) fn releasing(mut self) -> Self {
+    pub(crate) fn releasing(mut self) -> Self {
         self.dropped = Outcome::Released;
         self
     }

@@ -1,3 +1,5 @@
+//! The clock that a shared frontier lives by.
+
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::frontier::Timestamp;
