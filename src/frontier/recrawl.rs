@@ -85,7 +85,7 @@ impl<J: Journal> Frontier<J> {
         let found = |url| Found { url, depth: lease.depth(), via: lease.via(), redirects: 0, referrer: None };
         let url = self.gate.canonicalizer().canonicalize(lease.url());
         // The limits may be lower than when it was admitted.
-        let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate.pass(&found(url)));
+        let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate.check(&found(url)));
         if let Err(refusal) = verdict {
             self.gate.refuse(refusal);
             return Ok(Some(refusal));
@@ -144,7 +144,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
-        if let Err(refusal) = self.gate.pass(found) {
+        if let Err(refusal) = self.gate.check(found) {
             self.gate.refuse(refusal);
             return Ok(Some(refusal));
         }

@@ -18,12 +18,12 @@ impl Admitted {
         &self.found
     }
 
-    /// What the seen set remembers of it.
+    /// The bits that the seen set remembers.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// Its front queue: its depth, at most 255; 0 goes first.
+    /// Its front queue: 0 goes first.
     pub fn priority(&self) -> u8 {
         self.priority
     }

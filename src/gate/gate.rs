@@ -1,10 +1,12 @@
 //! The verdict on each URL that is found.
 
-use super::scope::Roots;
-use super::{GateOptions, Via};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Admission, Admitted, Found, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits};
+use super::scope::Roots;
+use super::{
+    Admission, Admitted, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits, Via,
+};
 use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::seen::{SeenOptions, SeenSet, Sighting};
 
@@ -12,7 +14,6 @@ use crate::seen::{SeenOptions, SeenSet, Sighting};
 ///
 /// Every URL found is counted once, as admitted or as refused for one reason: [`found`](Self::found) is
 /// [`admitted`](Self::admitted) and all [`refusals`](Self::refusals) together, at any time that nobody is at the gate.
-#[derive(Debug)]
 pub struct Gate {
     canonicalizer: Canonicalizer,
     key: FingerprintKey,
@@ -23,8 +24,15 @@ pub struct Gate {
     refused: [AtomicU64; Refusal::ALL.len()],
 }
 
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (admitted, refused) = (self.admitted(), self.refusals().total());
+        f.debug_struct("Gate").field("admitted", &admitted).field("refused", &refused).finish_non_exhaustive()
+    }
+}
+
 impl Gate {
-    /// Around a seen set that was there before, where one is given: it brings its own key.
+    /// A seen set that was there before brings its own key.
     pub(crate) fn new(options: GateOptions<'_>, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         let seen = match seen {
@@ -47,15 +55,15 @@ impl Gate {
         &self.canonicalizer
     }
 
-    /// What the fingerprints are keyed with.
+    /// The key of the fingerprints.
     pub fn fingerprint_key(&self) -> FingerprintKey {
         self.key
     }
 
-    /// A link's text to a URL; a text that is none is counted as refused.
+    /// Makes a URL of a link's text. A text that is none is counted as refused.
     ///
     /// # Errors
-    /// The reason it was refused for.
+    /// Why it is refused.
     pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, Refusal> {
         self.canonicalizer.join(base, href).map_err(|error| {
             let refusal = Refusal::from(&error);
@@ -64,31 +72,28 @@ impl Gate {
         })
     }
 
-    /// Decides on one URL and, where it is new, remembers it. A seed, and where a seed redirects to, widens the scope first.
+    /// The verdict on one URL, which is remembered where it is new. A seed, and where a seed redirects to, widens the scope first.
     pub fn admit(&self, found: Found) -> Admission {
-        match self.pass(&found) {
+        self.scope.widen(std::slice::from_ref(&found));
+        let verdict = self.judge(&self.scope.roots(), &found);
+        match verdict {
             Ok(fingerprint) => self.conclude(found, fingerprint, self.seen.insert(fingerprint)),
             Err(refusal) => self.turn_away(refusal),
         }
     }
 
-    /// Why a URL would be refused, but for the seen test; nothing is counted or remembered. A seed widens the scope first, as when
-    /// it is [admitted](Self::admit).
+    /// The verdict without the seen test: whether scope and traps let a URL pass. Nothing is counted, and the seen set is neither
+    /// asked nor told. As in [`admit`](Self::admit), a seed widens the scope first, and the scope stays widened.
     ///
     /// # Errors
-    /// The refusal.
+    /// Why it does not pass.
     pub fn check(&self, found: &Found) -> Result<(), Refusal> {
-        self.pass(found).map(drop)
-    }
-
-    /// Decides as [`admit`](Self::admit) does, but for the seen test; nothing is counted or remembered.
-    pub(crate) fn pass(&self, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.widen(std::slice::from_ref(found));
-        self.judge(&self.scope.roots(), found)
+        self.judge(&self.scope.roots(), found).map(drop)
     }
 
-    /// Decides on a page's links together: the seen set's locks are taken once a shard, and not at all for links that this thread
-    /// brought lately. Answers in the order asked.
+    /// The verdicts on a page's links, in their order. Taken together, the seen set's locks are taken once a shard, and not at all for links that this thread
+    /// brought lately.
     ///
     /// # Panics
     /// Where the seen set does not answer each question.
@@ -112,24 +117,24 @@ impl Gate {
         found.into_iter().zip(verdicts).map(conclude).collect()
     }
 
-    /// Counts a URL that was found and refused elsewhere, on its page.
+    /// Counts a URL that was refused before the gate: by its page's nofollow, say.
     pub fn refuse(&self, refusal: Refusal) {
         self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts URLs as refused that were admitted before: their host does not want them.
+    /// Counts URLs as refused that were counted as admitted: their host's robots.txt disallows them.
     pub(crate) fn withdraw(&self, refusal: Refusal, urls: u64) {
         self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// Takes [`withdraw`](Self::withdraw) back.
+    /// Undoes [`withdraw`](Self::withdraw).
     pub(crate) fn reinstate(&self, refusal: Refusal, urls: u64) {
         self.refused[refusal as usize].fetch_sub(urls, Ordering::Relaxed);
         self.admitted.fetch_add(urls, Ordering::Relaxed);
     }
 
-    /// Takes back that URLs were admitted.
+    /// Counts URLs as admitted no more.
     pub(crate) fn retract(&self, urls: u64) {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
@@ -139,7 +144,7 @@ impl Gate {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
 
-    /// Takes the counts of another that this one goes on from, and what the seeds opened there.
+    /// Goes on from the counts of an earlier run, and what the seeds had opened by then.
     pub(crate) fn restore(&mut self, admitted: u64, refused: &[(Refusal, u64)], roots: &[String]) {
         *self.admitted.get_mut() = admitted;
         for &(refusal, count) in refused {
@@ -148,7 +153,8 @@ impl Gate {
         self.scope.open(roots);
     }
 
-    /// Remembers a URL that was admitted without the seen test, and counts it where it is not counted yet.
+    /// Admits a URL without the seen test: one that the journal has, or that is asked for again. It is counted where `count` says
+    /// so, and inserted where `is_in` says that the seen set lacks it.
     pub(crate) fn remember(
         &self,
         url: &CanonicalUrl,
@@ -186,15 +192,15 @@ impl Gate {
         self.admitted.load(Ordering::Relaxed)
     }
 
-    /// Everything but the seen test, which alone remembers.
+    /// Scope, then traps.
     fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
         Ok(found.url.fingerprint(self.key))
     }
 
-    /// What [`admit`](Self::admit) would say before the seen test, and by which rules; nothing is counted or remembered.
-    pub(crate) fn look(&self, found: &Found) -> (Ruled, Ruled) {
+    /// What scope and traps say of a URL, and by which rules. Changes nothing: the scope is not widened either.
+    pub(crate) fn explain(&self, found: &Found) -> (Ruled, Ruled) {
         let (scope, trap) = (self.scope.judge(&self.scope.roots(), found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
         (scope, Ruled { refusal: trap.err(), rule: self.traps.rule(trap) })

@@ -1,9 +1,57 @@
-//! What may enter the frontier: scope, then traps, then the URL-seen test.
+//! The verdict on each URL that is found: in scope, no trap, and new. What passes is [`Admitted`].
+//!
+//! ```text
+//! Found ──▶ widen? ──▶ scope ──▶ traps ──▶ seen set ──▶ Admission::Admitted(Admitted)
+//!                        │         │          │
+//!                        └─────────┴──────────┴───────▶ Admission::Refused(Refusal)
+//! ```
+//!
+//! # The order
+//!
+//! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So
+//!    does the URL that a seed redirects to. An excluded seed opens nothing. What is opened stays open.
+//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then `include`, then the depth. The first rule that
+//!    refuses gives the reason.
+//! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, a path too deep, a segment that repeats.
+//! 4. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
+//!    bring them at once, exactly one is told that it is new.
+//!
+//! The seen test comes last because it alone remembers, and cannot be undone. A URL that scope or traps refuse leaves no mark:
+//! it takes no room in a filter of fixed size, and a later run with wider rules finds it new. Scope comes before traps because
+//! the commonest refusal of a crawl should name the rule that its user chose.
+//!
+//! # What is counted
+//!
+//! Every URL that is found is counted once: as admitted, or as refused for one [`Refusal`]. At any time that nobody is inside,
+//! [`Gate::found`] is [`Gate::admitted`] and all of [`Gate::refusals`] together. Texts that are no URLs are counted by
+//! [`Gate::join`], and links that their page forbids to follow by [`Gate::refuse`]. [`Gate::check`] counts nothing.
+//!
+//! A URL that its host's robots.txt disallows was admitted before anybody had read that file: its count moves from admitted to
+//! [`Refusal::Robots`] when its turn comes.
+//!
+//! # Threads
+//!
+//! A [`Gate`] is `Sync`, and no method needs it alone. The counts are atomic, each shard of the seen set has a lock of its own,
+//! and the opened surroundings stand behind a lock that is only read once the seeds are in. [`Gate::admit_batch`] takes each
+//! shard's lock once for all links of a page. No lock is held between two calls.
+//!
+//! # The proof
+//!
+//! Only a gate makes an [`Admitted`], and only an [`Admitted`] can be [submitted](crate::frontier::Frontier::submit), so no URL
+//! is queued around the rules. It is a debt as well: the seen set remembers the URL from here on, and a proof that is dropped
+//! is a page that this crawl never fetches.
+//!
+//! # Where things stand
+//!
+//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. `scope`, `pattern` and `trap` are the rules, each of
+//! which can say which of them decided ([`Ruled`], for `explain`). A [`Position`] is where the journal keeps an admission.
+//! The gate's options are part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
 mod admission;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
+mod option_error;
 mod options;
 mod pattern;
 mod position;
@@ -15,10 +63,12 @@ mod trap;
 pub use admission::{Admission, Admitted};
 pub use found::{Found, Via};
 pub use gate::Gate;
+pub use option_error::OptionError;
 pub(crate) use options::GateOptions;
-pub use options::{OptionError, ScopeKind, ScopeOptions, TrapLimits};
+pub use options::{ScopeKind, ScopeOptions};
 pub(crate) use pattern::patterns;
 pub use position::Position;
 pub use refusal::{Refusal, RefusalCounts};
 pub use ruled::Ruled;
 pub(crate) use scope::Scope;
+pub use trap::TrapLimits;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::TrapLimits;
 use crate::address::{FingerprintKey, KeyRules};
-use crate::seen::{SeenError, SeenOptions};
+use crate::seen::SeenOptions;
 
 /// What a gate is made from: its share of a frontier's options.
 #[derive(Clone, Copy, Debug)]
@@ -64,43 +65,4 @@ pub struct ScopeOptions {
     pub exclude: Vec<String>,
     /// Links from a seed at most; `None` is no limit.
     pub max_depth: Option<u32>,
-}
-
-/// Bounds that only a site without end reaches.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct TrapLimits {
-    /// Bytes in a URL.
-    pub url_bytes: usize,
-    /// Segments in a path.
-    pub path_segments: usize,
-    /// Times that one segment may stand in a path.
-    pub segment_repeats: usize,
-    /// Redirects in a row.
-    pub redirects: u8,
-}
-
-impl Default for TrapLimits {
-    fn default() -> Self {
-        Self { url_bytes: 8192, path_segments: 20, segment_repeats: 3, redirects: 10 }
-    }
-}
-
-/// Why a frontier cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OptionError {
-    /// An option is out of its range or does not parse.
-    #[error("{option} = {value}: {reason}")]
-    Option {
-        /// The option, by its path: `scope.include`.
-        option: &'static str,
-        /// What was given.
-        value: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The seen set's options.
-    #[error("seen.{0}")]
-    Seen(#[from] SeenError),
 }

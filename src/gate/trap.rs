@@ -1,6 +1,26 @@
-//! Bounds that only a site without end reaches.
+//! Traps: sites without end, told by their URLs.
 
-use super::{Found, Refusal, TrapLimits, Via};
+use super::{Found, Refusal, Via};
+
+/// Bounds that only a site without end reaches.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TrapLimits {
+    /// Bytes in a URL.
+    pub url_bytes: usize,
+    /// Segments in a path.
+    pub path_segments: usize,
+    /// Times that one segment may stand in a path.
+    pub segment_repeats: usize,
+    /// Redirects in a row.
+    pub redirects: u8,
+}
+
+impl Default for TrapLimits {
+    fn default() -> Self {
+        Self { url_bytes: 8192, path_segments: 20, segment_repeats: 3, redirects: 10 }
+    }
+}
 
 impl TrapLimits {
     /// Why this URL looks like one of endlessly many. A seed's path is the user's own choice.

@@ -103,7 +103,7 @@ impl Known<'_> {
                 remembered.place = if at == Entry::NEVER { Place::GivenUp } else { Place::Scheduled { at } };
             }
         }
-        let (scope, trap) = self.gate.look(&found);
+        let (scope, trap) = self.gate.explain(&found);
         let seen = self.gate.seen();
         let fingerprint = url.fingerprint(self.gate.fingerprint_key());
         let shard = seen.shard_of(fingerprint);

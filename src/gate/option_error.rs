@@ -1,0 +1,22 @@
+//! Why options are refused.
+
+use crate::seen::SeenError;
+
+/// Why no frontier can be made with these options.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionError {
+    /// An option is out of its range or does not parse.
+    #[error("{option} = {value}: {reason}")]
+    Option {
+        /// The option, by its path: `scope.include`.
+        option: &'static str,
+        /// What was given.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The seen set's options.
+    #[error("seen.{0}")]
+    Seen(#[from] SeenError),
+}
