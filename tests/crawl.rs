@@ -128,7 +128,7 @@ async fn a_crawl_fetches_each_page_once_and_ends_drained() {
     assert_eq!(finished.gate.refusals().of(Refusal::UnsupportedScheme), 1);
     let refused: u64 = finished.gate.refusals().iter().map(|(_, count)| count).sum();
     assert_eq!(finished.gate.found(), refused + finished.gate.admitted(), "nothing falls between the counts");
-    assert_eq!(finished.politeness.violations(), 0);
+    assert_eq!(finished.politeness.violations, 0);
 }
 
 #[tokio::test]

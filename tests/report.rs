@@ -5,9 +5,9 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crawler::crawl::{CrawlOptions, FinishReason, PageRecord, PolitenessWatch, Tally};
+use crawler::crawl::{CrawlOptions, Finished, PageRecord, PolitenessWatch, Tally};
 use crawler::frontier::{Frontier, LeaseKind, Next, Outcome, Timestamp};
-use crawler::report::{Cost, Parts, Report, ReportError, Seeds, read};
+use crawler::report::{Cost, Report, ReportError, read};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -62,29 +62,9 @@ fn crawled(requests: usize) -> Report {
         let completion = frontier.complete(lease, outcome, now).expect("memory");
         tally.record(kind, completion, &record);
     }
-    let gate = frontier.gate();
-    Report::new(Parts {
-        finish: FinishReason::Stopped,
-        started: Timestamp::default(),
-        ended: now,
-        elapsed: now.since(Timestamp::default()),
-        resumes: 0,
-        options: &options,
-        seeds: Seeds { taken: 1, refused: 0 },
-        found: gate.found(),
-        admitted: gate.admitted(),
-        refused: &gate.refusals(),
-        tally: &tally,
-        frontier: frontier.statistics(),
-        top_hosts: &frontier.top_hosts(10),
-        hosts_by_requests: &frontier.hosts_by_requests(),
-        politeness: &politeness,
-        judged: (politeness.sends(), politeness.violations()),
-        checkpoints: None,
-        seen: gate.seen().statistics(),
-        cost: Cost::default(),
-        simulated: None,
-    })
+    let mut finished = Finished::of(&frontier, tally, now);
+    finished.politeness = politeness.counts();
+    Report::of(&finished, &options, Cost::default(), None)
 }
 
 #[test]

@@ -14,14 +14,14 @@ use super::simulated::SimulatedWeb;
 use super::surroundings;
 use crate::address::FingerprintKey;
 use crate::crawl::{
-    Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, NameCounts, Places, Resumed, Sink,
-    SinkThread, Tally, raise_open_files,
+    Crawl, CrawlError, CrawlOptions, FetcherError, FinishReason, Finished, NameCounts, Places, Resumed, SeedCounts,
+    Sink, SinkThread, Tally, raise_open_files,
 };
 use crate::frontier::Failure as Failed;
 use crate::gate::OptionError;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, Job, JobError, replace};
-use crate::report::{self, Cost, Parts, Report};
+use crate::report::{self, Cost, Report};
 use crate::seen::SeenError;
 
 /// Crawls, tells how far it is, and prints the report; with `retry`, pages whose last try failed are asked for again.
@@ -131,7 +131,7 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
     }
     // The simulated web has seen this run only.
     let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
-    let report = report_of(&finished, &options, Cost::of_this_process(), simulated);
+    let report = Report::of(&finished, &options, Cost::of_this_process(), simulated);
     let saved = report.save(&job.report_path());
     if is_unread {
         waiting(&job, &finished);
@@ -148,38 +148,6 @@ async fn run(layers: &Layers, seeds: Seeds, retry: bool, screen: &Screen) -> Res
     }
     waiting(&job, &finished);
     ended(&finished, &signals)
-}
-
-/// A crawl in numbers.
-pub(super) fn report_of(
-    finished: &Finished,
-    options: &CrawlOptions,
-    cost: Cost,
-    simulated: Option<report::Simulated>,
-) -> Report {
-    let (taken, refused) = finished.seeds;
-    Report::new(Parts {
-        finish: finished.reason,
-        started: finished.started,
-        ended: finished.ended,
-        elapsed: finished.elapsed,
-        resumes: finished.resumes,
-        options,
-        seeds: report::Seeds { taken, refused },
-        found: finished.gate.found(),
-        admitted: finished.gate.admitted(),
-        refused: &finished.gate.refusals(),
-        tally: &finished.tally,
-        frontier: finished.frontier,
-        top_hosts: &finished.top_hosts,
-        hosts_by_requests: &finished.hosts_by_requests,
-        politeness: &finished.politeness,
-        judged: finished.judged,
-        seen: finished.gate.seen().statistics(),
-        checkpoints: finished.checkpoints,
-        cost,
-        simulated,
-    })
 }
 
 fn waiting(job: &Job, finished: &Finished) {
@@ -369,8 +337,8 @@ fn nothing_crawled(finished: &Finished) -> String {
     }
     if reasons.is_empty() {
         reasons.push(match (finished.seeds, finished.reason) {
-            ((0, 0), _) => "there was no seed".to_owned(),
-            ((0, refused), _) => format!("{refused} seeds refused"),
+            (SeedCounts { taken: 0, refused: 0 }, _) => "there was no seed".to_owned(),
+            (SeedCounts { taken: 0, refused }, _) => format!("{refused} seeds refused"),
             (_, FinishReason::MaxDuration) => "the time was over before a page came".to_owned(),
             _ => "no page came before the end".to_owned(),
         });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::crawl::{refused, report_of, unfit};
+use super::crawl::{refused, unfit};
 use super::exit::{Exit, Failure};
 use super::output::{self, print};
 use super::{CommandLine, of_job_kept};
@@ -39,7 +39,7 @@ fn so_far(line: &CommandLine, job: &Job) -> Result<Report, Failure> {
         "{directory} is being crawled, or was cut off: as of {}, by {checkpoint} and {records} records behind it",
         finished.ended
     ));
-    Ok(report_of(&finished, options, Cost::default(), None))
+    Ok(Report::of(&finished, options, Cost::default(), None))
 }
 
 fn is_missing(error: &ReportError) -> bool {

@@ -73,8 +73,7 @@ impl<J: Journal> Crew<J> {
         let mut carried = lock(&self.carried).clone();
         carried.elapsed_us += u64::try_from(self.frontier.clock().elapsed().as_micros()).unwrap_or(u64::MAX);
         carried.tally.merge(&lock(&self.tally));
-        let judge = lock(&self.politeness);
-        carried.judged = (carried.judged.0 + judge.sends(), carried.judged.1 + judge.violations());
+        carried.politeness.merge(lock(&self.politeness).counts());
         carried
     }
 

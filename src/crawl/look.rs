@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::CrawlError;
 use super::finish::FinishReason;
-use super::finished::{Finished, TOP_HOSTS};
-use super::numbers::{Carried, PolitenessWatch, Tally};
+use super::finished::Finished;
+use super::numbers::{Carried, Tally};
 use super::options::CrawlOptions;
 use super::records::record;
 use crate::lending::Clock;
@@ -65,23 +64,8 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let tally = tally(&path, looked.counted, looked.output).map_err(|source| unreadable(&path, source))?;
     carried.tally.merge(&tally);
     let frontier = &looked.frontier;
-    let finished = Finished {
-        reason: FinishReason::Unfinished,
-        started: carried.started(),
-        ended,
-        elapsed: carried.elapsed() + since,
-        resumes: carried.resumes,
-        seeds: carried.seeds,
-        judged: carried.judged,
-        tally: carried.tally,
-        frontier: frontier.statistics(),
-        top_hosts: frontier.top_hosts(TOP_HOSTS),
-        hosts_by_requests: frontier.hosts_by_requests(),
-        politeness: PolitenessWatch::default(),
-        gate: Arc::clone(frontier.gate()),
-        checkpoints: None,
-        storage_error: None,
-    };
+    let finished = Finished::of(frontier, std::mem::take(&mut carried.tally), ended).with(&carried);
+    let finished = Finished { reason: FinishReason::Unfinished, elapsed: carried.elapsed() + since, ..finished };
     Ok(Underway {
         finished,
         checkpoint: looked.checkpoint,

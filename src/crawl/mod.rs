@@ -29,7 +29,10 @@ pub use html::{EncodingSource, Link, LinkKind, Page, Reading, RobotsTag, is_html
 pub use http::{FetchError, Fetcher, FetcherError, Response, is_global};
 pub use keeper::CheckpointCosts;
 pub use look::{Underway, has_gone_on, look};
-pub use numbers::{Latencies, LinkTotals, NameCounts, PolitenessWatch, Progress, Tally, Traffic, Violation};
+pub use numbers::{
+    Latencies, LinkTotals, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic,
+    Violation,
+};
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;

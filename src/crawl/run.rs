@@ -13,7 +13,7 @@ use super::crew::Crew;
 use super::dispatch::Dispatcher;
 use super::error::CrawlError;
 use super::finish::FinishReason;
-use super::finished::{Finished, TOP_HOSTS};
+use super::finished::Finished;
 use super::http::Fetcher;
 use super::keeper::{CheckpointCosts, Keeper};
 use super::lock::lock;
@@ -129,7 +129,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// Tells how many seeds were taken and refused, for the report.
     pub fn count_seeds(&self, taken: u64, refused: u64) {
         let seeds = &mut lock(&self.crew.carried).seeds;
-        *seeds = (seeds.0 + taken, seeds.1 + refused);
+        (seeds.taken, seeds.refused) = (seeds.taken + taken, seeds.refused + refused);
     }
 
     /// Lists each link that is refused in a file, a [`SkippedLink`](super::SkippedLink) a line; beyond 32 MiB, a sample that grows
@@ -232,27 +232,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
 
     fn finished(&self, checkpoints: Option<CheckpointCosts>, storage_error: Option<io::Error>) -> Finished {
         let crew = &self.crew;
-        let clock = crew.frontier.clock();
-        let (frontier, top_hosts, hosts_by_requests) = crew
-            .frontier
-            .with(|frontier| (frontier.statistics(), frontier.top_hosts(TOP_HOSTS), frontier.hosts_by_requests()));
-        let carried = crew.carried();
+        let (carried, ended) = (crew.carried(), self.now());
+        let finished = crew.frontier.with(|frontier| Finished::of(frontier, carried.tally.clone(), ended));
         Finished {
-            reason: self.reason(&frontier),
-            started: carried.started(),
-            ended: clock.now(),
-            elapsed: carried.elapsed(),
-            resumes: carried.resumes,
-            seeds: carried.seeds,
-            judged: carried.judged,
-            tally: carried.tally,
-            frontier,
-            top_hosts,
-            hosts_by_requests,
-            politeness: std::mem::take(&mut *lock(&crew.politeness)),
-            gate: Arc::clone(crew.frontier.gate()),
+            reason: self.reason(&finished.frontier),
+            worst_violation: lock(&crew.politeness).worst().cloned(),
             checkpoints,
             storage_error,
+            ..finished.with(&carried)
         }
     }
 }

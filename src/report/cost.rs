@@ -1,3 +1,5 @@
+//! What a crawl took of its machine.
+
 use std::fs;
 
 use serde::{Deserialize, Serialize};

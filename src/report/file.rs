@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Report;
+use super::format::Report;
 use crate::job::{own, replace};
 
 /// Why a report cannot be read.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Cost;
-use crate::crawl::FinishReason;
+use super::cost::Cost;
+use crate::crawl::{FinishReason, SeedCounts};
 use crate::seen::SeenStatistics;
 
 /// A crawl in numbers.
@@ -31,7 +31,7 @@ pub struct Report {
     /// What it was told, where that changes how the numbers are to be read.
     pub settings: Settings,
     /// What the user gave to start from.
-    pub seeds: Seeds,
+    pub seeds: SeedCounts,
     /// What became of the URLs.
     pub urls: Urls,
     /// Requests for pages.
@@ -98,15 +98,6 @@ pub struct Checkpoints {
     pub longest_pause_us: u64,
     /// Bytes of the last one, without the seen set.
     pub bytes: u64,
-}
-
-/// What the user gave to start from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seeds {
-    /// Seeds that were queued.
-    pub taken: u64,
-    /// Lines that were no address, and addresses that were refused or given twice.
-    pub refused: u64,
 }
 
 /// What became of the URLs: `found` is `admitted` and all of `refused` together.

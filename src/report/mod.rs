@@ -14,15 +14,14 @@
 mod cost;
 pub(crate) mod figures;
 mod file;
+mod finished;
 mod format;
 mod page;
-mod parts;
 mod text;
 
 pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    Checkpoints, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings, Simulated,
-    TooEarly, Urls,
+    Checkpoints, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Settings, Simulated, TooEarly,
+    Urls,
 };
-pub use parts::Parts;

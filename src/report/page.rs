@@ -1,3 +1,5 @@
+//! A page of text for people: headings, facts, tables.
+
 use std::iter;
 
 /// Columns of a line at most; the rest is cut.

@@ -6,8 +6,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
+use super::format::{HostBucket, HostRow, Hosts, Percentiles, Report, Simulated};
 use super::page::Page;
-use super::{HostBucket, HostRow, Hosts, Percentiles, Report, Simulated};
 use crate::crawl::FinishReason;
 use crate::seen::ShardStatistics;
 

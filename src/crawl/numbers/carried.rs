@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::politeness_watch::PolitenessCounts;
+use super::seed_counts::SeedCounts;
 use super::tally::Tally;
 use crate::frontier::Timestamp;
 
@@ -17,11 +19,9 @@ pub(in crate::crawl) struct Carried {
     pub(in crate::crawl) elapsed_us: u64,
     /// Runs but the first.
     pub(in crate::crawl) resumes: u64,
-    /// Seeds that were taken and refused.
-    pub(in crate::crawl) seeds: (u64, u64),
+    pub(in crate::crawl) seeds: SeedCounts,
     pub(in crate::crawl) tally: Tally,
-    /// Requests that the judge of the delays has seen, and how many of them came too early.
-    pub(in crate::crawl) judged: (u64, u64),
+    pub(in crate::crawl) politeness: PolitenessCounts,
 }
 
 impl Carried {
@@ -75,7 +75,7 @@ mod tests {
             };
             carried.tally.record(LeaseKind::Page, Completion::Done, &record);
         }
-        carried.seeds = (3, 4);
+        carried.seeds = SeedCounts { taken: 3, refused: 4 };
         let read = Carried::read(&carried.to_bytes()).unwrap();
         assert!(read == carried, "each count of each time");
         let p99 = |carried: &Carried| carried.tally.pages.first_byte.quantile(0.99);

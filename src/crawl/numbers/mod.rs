@@ -5,11 +5,13 @@ mod latencies;
 mod name_counts;
 mod politeness_watch;
 mod progress;
+mod seed_counts;
 mod tally;
 
 pub(super) use carried::Carried;
 pub use latencies::Latencies;
 pub use name_counts::NameCounts;
-pub use politeness_watch::{PolitenessWatch, Violation};
+pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};
 pub use progress::Progress;
+pub use seed_counts::SeedCounts;
 pub use tally::{LinkTotals, Tally, Traffic};

@@ -1,6 +1,9 @@
+//! Judges a crawl's politeness from the times at which its requests were sent.
+
 use std::time::Duration;
 
 use ahash::AHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::address::HostKey;
 use crate::frontier::Timestamp;
@@ -17,9 +20,26 @@ pub struct PolitenessWatch {
     recent: AHashMap<HostKey, Timestamp>,
     /// Hosts asked in the turn before, and not since: forgotten at the next.
     older: AHashMap<HostKey, Timestamp>,
-    sends: u64,
-    violations: u64,
+    counts: PolitenessCounts,
     worst: Option<Violation>,
+}
+
+/// Requests that were judged by the times at which they were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PolitenessCounts {
+    /// Requests judged.
+    pub requests: u64,
+    /// Requests that came too early; anything but zero is a fault of this program.
+    pub violations: u64,
+}
+
+impl PolitenessCounts {
+    /// Counts all that another has counted.
+    pub fn merge(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.violations += other.violations;
+    }
 }
 
 /// A request sent before its host's rest was over.
@@ -39,7 +59,7 @@ impl PolitenessWatch {
 
     /// Judges a request: sent to `host` at `at`, when its requests were to be `delay` apart. O(1).
     pub fn sent(&mut self, host: &HostKey, at: Timestamp, delay: Duration) {
-        self.sends += 1;
+        self.counts.requests += 1;
         let last = if let Some(last) = self.recent.get_mut(host) {
             Some(std::mem::replace(last, at))
         } else {
@@ -54,21 +74,16 @@ impl PolitenessWatch {
             self.older = std::mem::take(&mut self.recent);
         }
         let Some(waited) = last.map(|last| at.since(last)).filter(|&waited| waited < delay) else { return };
-        self.violations += 1;
+        self.counts.violations += 1;
         let violation = Violation { host: host.clone(), waited, delay };
         if self.worst.as_ref().is_none_or(|worst| worst.short() < violation.short()) {
             self.worst = Some(violation);
         }
     }
 
-    /// Requests judged.
-    pub fn sends(&self) -> u64 {
-        self.sends
-    }
-
-    /// Requests that came too early; anything but zero is a fault of this program.
-    pub fn violations(&self) -> u64 {
-        self.violations
+    /// How many requests were judged, and how many came too early.
+    pub fn counts(&self) -> PolitenessCounts {
+        self.counts
     }
 
     /// The one that came earliest before its time.
@@ -107,13 +122,13 @@ mod tests {
         watch.sent(&slow, at(0), SECOND);
         watch.sent(&quick, at(1), SECOND);
         watch.sent(&slow, at(1000), SECOND);
-        assert_eq!((watch.sends(), watch.violations(), watch.worst()), (3, 0, None));
+        assert_eq!((watch.counts(), watch.worst()), (PolitenessCounts { requests: 3, violations: 0 }, None));
 
         watch.sent(&slow, at(1900), SECOND);
         watch.sent(&quick, at(501), SECOND);
         watch.sent(&slow, at(2700), SECOND);
         let (waited, delay) = (Duration::from_millis(500), SECOND);
-        assert_eq!(watch.violations(), 3);
+        assert_eq!(watch.counts().violations, 3);
         assert_eq!(watch.worst(), Some(&Violation { host: quick, waited, delay }));
     }
 
@@ -124,7 +139,7 @@ mod tests {
         watch.sent(&host, at(0), Duration::ZERO);
         watch.sent(&host, at(0), Duration::ZERO);
         watch.sent(&host, at(500), SECOND);
-        assert_eq!(watch.violations(), 1);
+        assert_eq!(watch.counts().violations, 1);
     }
 
     #[test]
@@ -148,6 +163,6 @@ mod tests {
             assert!(watch.recent.len() + watch.older.len() <= PolitenessWatch::REMEMBERED);
         }
         // Each return of the faithful host was too early, and none was overlooked.
-        assert_eq!(watch.violations(), PolitenessWatch::REMEMBERED as u64 * 3 / 30_000);
+        assert_eq!(watch.counts().violations, PolitenessWatch::REMEMBERED as u64 * 3 / 30_000);
     }
 }

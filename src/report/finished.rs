@@ -1,82 +1,35 @@
+//! The report of a crawl that has ended: each number, and where it comes from.
+
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::{
-    Checkpoints, Cost, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Seeds, Settings,
-    Simulated, TooEarly, Urls,
+use super::cost::Cost;
+use super::format::{
+    Checkpoints, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Settings, Simulated, TooEarly,
+    Urls,
 };
-use crate::crawl::{
-    CheckpointCosts, CrawlOptions, FinishReason, Latencies, NameCounts, PolitenessWatch, Tally, Traffic, Violation,
-};
-use crate::frontier::{FrontierStatistics, HostSpread, HostStatistics, Timestamp};
-use crate::gate::RefusalCounts;
-use crate::seen::SeenStatistics;
-
-/// What a report is made from: each floor's own counters.
-#[derive(Debug)]
-pub struct Parts<'a> {
-    /// Why the crawl ended.
-    pub finish: FinishReason,
-    /// When it began.
-    pub started: Timestamp,
-    /// When it ended.
-    pub ended: Timestamp,
-    /// How long it took, all runs together.
-    pub elapsed: Duration,
-    /// Runs but the first.
-    pub resumes: u64,
-    /// What it was told.
-    pub options: &'a CrawlOptions,
-    /// What it started from.
-    pub seeds: Seeds,
-    /// URLs found.
-    pub found: u64,
-    /// URLs admitted.
-    pub admitted: u64,
-    /// URLs refused, by reason.
-    pub refused: &'a RefusalCounts,
-    /// Requests and responses.
-    pub tally: &'a Tally,
-    /// What is left in the frontier.
-    pub frontier: FrontierStatistics,
-    /// Hosts to show, most requests first.
-    pub top_hosts: &'a [HostStatistics],
-    /// How many have had how many requests.
-    pub hosts_by_requests: &'a HostSpread,
-    /// The judge of the delays, of the last run.
-    pub politeness: &'a PolitenessWatch,
-    /// Requests that it has seen, and how many of them came too early, in all runs.
-    pub judged: (u64, u64),
-    /// The seen set.
-    pub seen: SeenStatistics,
-    /// What its checkpoints have cost.
-    pub checkpoints: Option<CheckpointCosts>,
-    /// What the crawl took of its machine.
-    pub cost: Cost,
-    /// What the simulated web knows.
-    pub simulated: Option<Simulated>,
-}
+use crate::crawl::{CheckpointCosts, CrawlOptions, Finished, Latencies, NameCounts, Traffic, Violation};
+use crate::frontier::HostStatistics;
 
 impl Report {
-    /// Puts the parts together.
-    pub fn new(parts: Parts<'_>) -> Self {
-        let Parts { finish, started, elapsed, resumes, options, seeds, tally, frontier, seen, cost, simulated, .. } =
-            parts;
+    /// The report of a crawl that has ended; `simulated` is what the simulated web knows of it.
+    pub fn of(finished: &Finished, options: &CrawlOptions, cost: Cost, simulated: Option<Simulated>) -> Self {
+        let Finished { tally, frontier, gate, .. } = finished;
         Self {
             version: Self::VERSION,
             crawler: env!("CARGO_PKG_VERSION").to_owned(),
-            finish,
-            started: started.to_string(),
-            finished: parts.ended.to_string(),
-            elapsed_ms: millis(elapsed),
-            resumes,
+            finish: finished.reason,
+            started: finished.started.to_string(),
+            finished: finished.ended.to_string(),
+            elapsed_ms: millis(finished.elapsed),
+            resumes: finished.resumes,
             settings: Settings::from(options),
-            seeds,
+            seeds: finished.seeds,
             urls: Urls {
-                found: parts.found,
-                refused: parts.refused.iter().map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
-                admitted: parts.admitted,
+                found: gate.found(),
+                refused: gate.refusals().iter().map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+                admitted: gate.admitted(),
                 fetched: tally.fetched,
                 failed: tally.failed,
                 unreachable: by_name(&tally.unreachable),
@@ -90,16 +43,16 @@ impl Report {
                 in_memory: frontier.hosts_in_memory,
                 active: frontier.active_hosts,
                 unreachable: frontier.retired_hosts,
-                top: parts.top_hosts.iter().map(HostRow::from).collect(),
-                by_requests: parts.hosts_by_requests.buckets().map(HostBucket::from).collect(),
+                top: finished.top_hosts.iter().map(HostRow::from).collect(),
+                by_requests: finished.hosts_by_requests.buckets().map(HostBucket::from).collect(),
             },
             politeness: Politeness {
-                requests: parts.judged.0,
-                violations: parts.judged.1,
-                ..Politeness::from(parts.politeness)
+                requests: finished.politeness.requests,
+                violations: finished.politeness.violations,
+                worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
-            seen,
-            checkpoints: parts.checkpoints.as_ref().map(Checkpoints::from),
+            seen: gate.seen().statistics(),
+            checkpoints: finished.checkpoints.as_ref().map(Checkpoints::from),
             cost,
             simulated,
         }
@@ -186,14 +139,13 @@ impl From<(RangeInclusive<u64>, u64)> for HostBucket {
     }
 }
 
-impl From<&PolitenessWatch> for Politeness {
-    fn from(watch: &PolitenessWatch) -> Self {
-        let worst = |Violation { host, waited, delay }: &Violation| TooEarly {
-            host: host.to_string(),
-            waited_us: micros(*waited),
-            delay_us: micros(*delay),
-        };
-        Self { requests: watch.sends(), violations: watch.violations(), worst: watch.worst().map(worst) }
+impl From<&Violation> for TooEarly {
+    fn from(violation: &Violation) -> Self {
+        Self {
+            host: violation.host.to_string(),
+            waited_us: micros(violation.waited),
+            delay_us: micros(violation.delay),
+        }
     }
 }
 
@@ -215,8 +167,8 @@ fn micros(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::address::{Canonicalizer, HostKey, KeyRules};
-    use crate::crawl::PageRecord;
-    use crate::frontier::{Completion, LeaseKind};
+    use crate::crawl::{FinishReason, PageRecord, PolitenessWatch, SeedCounts, Tally};
+    use crate::frontier::{Completion, Frontier, FrontierStatistics, LeaseKind, Timestamp};
 
     fn host() -> HostKey {
         let url = Canonicalizer::new(&KeyRules::default()).canonicalize("http://a.test/");
@@ -239,34 +191,24 @@ mod tests {
         let mut politeness = PolitenessWatch::default();
         politeness.sent(&host(), Timestamp::from_micros(0), Duration::ZERO);
         politeness.sent(&host(), Timestamp::from_micros(250), Duration::from_millis(1));
-        let frontier = FrontierStatistics { queued: 3, leased: 2, hosts: 5, retired_hosts: 1, ..Default::default() };
         let delay = Duration::from_millis(1500);
         let top = HostStatistics { host: host(), requests: 102, queued: 3, failures: 1, delay, retired: true };
         let mut options = CrawlOptions::default();
         options.frontier.politeness.robots = false;
 
-        let report = Report::new(Parts {
-            finish: FinishReason::MaxPages,
+        let frontier = Frontier::new(&options.frontier).expect("the defaults");
+        let finished = Finished {
+            reason: FinishReason::MaxPages,
             started: Timestamp::from_micros(1_794_304_800_000_000),
-            ended: Timestamp::from_micros(1_794_304_890_500_000),
             elapsed: Duration::from_millis(90_500),
-            resumes: 0,
-            options: &options,
-            seeds: Seeds { taken: 2, refused: 1 },
-            found: 106,
-            admitted: 106,
-            refused: &RefusalCounts::default(),
-            tally: &tally,
-            frontier,
-            top_hosts: &[top],
-            hosts_by_requests: &HostSpread::default(),
-            politeness: &politeness,
-            judged: (politeness.sends(), politeness.violations()),
-            checkpoints: None,
-            seen: SeenStatistics::default(),
-            cost: Cost { cpu_ms: Some(4), peak_memory_bytes: None },
-            simulated: None,
-        });
+            seeds: SeedCounts { taken: 2, refused: 1 },
+            frontier: FrontierStatistics { queued: 3, leased: 2, hosts: 5, retired_hosts: 1, ..Default::default() },
+            top_hosts: vec![top],
+            politeness: politeness.counts(),
+            worst_violation: politeness.worst().cloned(),
+            ..Finished::of(&frontier, tally, Timestamp::from_micros(1_794_304_890_500_000))
+        };
+        let report = Report::of(&finished, &options, Cost { cpu_ms: Some(4), peak_memory_bytes: None }, None);
 
         assert_eq!((report.version, report.finish), (1, FinishReason::MaxPages));
         assert_eq!([&*report.started, &report.finished], ["2026-11-10T10:00:00.000Z", "2026-11-10T10:01:30.500Z"]);
