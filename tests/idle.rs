@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Arena, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Slice,
+    Arena, Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Slice,
     Timestamp, idle_hosts,
 };
 use crawler::gate::{Position, ScopeKind};
-use crawler::job::checkpoint::{Checkpoints, KeptJournal, restore};
-use crawler::job::journal::{Disk, JournalOptions};
+use crawler::job::checkpoint::{self, CheckpointError, Owner};
+use crawler::job::journal::Disk;
+use crawler::job::{JobJournal, OpenOptions};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -335,8 +336,7 @@ fn what_cannot_be_read_is_told_and_changes_nothing() {
 /// A crawl that is kept on disk, of a web of many hosts.
 struct Kept {
     directory: TempDir,
-    frontier: Frontier<KeptJournal>,
-    checkpoints: Checkpoints,
+    frontier: Frontier<JobJournal>,
     now: Timestamp,
     random: u64,
     web: Web,
@@ -366,22 +366,24 @@ impl Web {
 const HOSTS: u64 = 5000;
 
 impl Kept {
-    fn open(directory: TempDir, now: Timestamp, random: u64, web: Web, admitted: u64) -> Self {
+    /// Beyond so many, idle hosts leave.
+    fn open(directory: TempDir, hosts: u64, now: Timestamp, random: u64, web: Web, admitted: u64) -> Self {
         let disk = || Disk::at(directory.path()).unwrap();
-        let mut checkpoints = Checkpoints::open(disk(), 1).unwrap();
         let mut options = options();
         options.seen.capacity = 100_000;
         options.politeness.robots_ttl = Duration::from_secs(24 * 3600);
-        let restored = restore(disk(), &mut checkpoints, &options, &JournalOptions::default(), |_| true, now).unwrap();
-        Self { directory, frontier: restored.frontier, checkpoints, now, random, web, admitted }
+        let mut open = OpenOptions::default();
+        open.hosts_in_memory = hosts;
+        let frontier = Frontier::open_on([disk(), disk()], 1, &options, &open, |_| true, now).unwrap();
+        Self { directory, frontier, now, random, web, admitted }
     }
 
     /// The process is killed, and another goes on.
-    fn again(self) -> Self {
-        let Self { directory, frontier, checkpoints, now, random, web, admitted } = self;
+    fn again(self, hosts_in_memory: u64) -> Self {
+        let Self { directory, frontier, now, random, web, admitted } = self;
         let was = frontier.statistics();
-        drop((frontier, checkpoints));
-        let again = Self::open(directory, now, random, web, admitted);
+        drop(frontier);
+        let again = Self::open(directory, hosts_in_memory, now, random, web, admitted);
         let is = again.frontier.statistics();
         assert_eq!((is.hosts, is.completed, is.queued), (was.hosts, was.completed, was.queued));
         again
@@ -421,52 +423,39 @@ impl Kept {
         true
     }
 
-    /// Goes on while one is written.
-    fn checkpoint(&mut self, hosts_in_memory: u64) {
-        let surplus = self.frontier.statistics().hosts_in_memory.saturating_sub(hosts_in_memory);
-        let mut slices = Vec::new();
-        let needs = self.frontier.journal().needs();
-        let mut rest = Some(Slice::default());
-        while let Some(slice) = rest {
-            self.act(200);
-            let mut bytes = Vec::new();
-            let end = self.frontier.journal().end();
-            rest = self.frontier.save(slice, &mut bytes);
-            slices.push((bytes, end, rest));
-        }
-        self.act(200);
-        let mut draft = self.checkpoints.begin(needs).unwrap().releasing(surplus);
-        let mut slices = slices.into_iter();
-        let hosts = draft.hosts(|_, to| {
-            let (bytes, end, rest) = slices.next().unwrap();
-            to.extend(bytes);
-            (end, rest)
-        });
-        hosts.unwrap();
-        draft.seen(self.frontier.gate().seen(), |_| panic!("this layout cannot forget")).unwrap();
-        self.frontier.journal_mut().sync().unwrap();
-        let counts = self.frontier.counts(self.frontier.journal().end());
-        draft.commit(&options().keys, counts, b"").unwrap();
-        for images in self.checkpoints.leaving() {
-            self.frontier.leave(&images);
-        }
+    fn checkpoint(&mut self) {
+        checkpoint::write(self).unwrap().unwrap();
+    }
+}
+
+/// The crawl goes on while a checkpoint is written.
+impl Owner for Kept {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
+        self.act(25);
+        act(&mut self.frontier)
+    }
+
+    fn confirm(&mut self, _: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
+        Ok(Some(Vec::new()))
     }
 }
 
 #[test]
 fn hosts_that_come_and_go_while_slices_are_saved_are_all_there_after_a_kill() {
     let now = Timestamp::from_micros(1_000_000_000);
-    let mut crawl = Kept::open(tempfile::tempdir().unwrap(), now, 0x0051_1ce5, Web::default(), 0);
+    let mut crawl = Kept::open(tempfile::tempdir().unwrap(), 0, now, 0x0051_1ce5, Web::default(), 0);
     crawl.act(15_000);
     let mut fewest = u64::MAX;
     for hosts_in_memory in [0, 2000, 0, 3000, 0, 0] {
-        crawl.checkpoint(hosts_in_memory);
+        crawl = crawl.again(hosts_in_memory);
+        crawl.act(500);
+        crawl.checkpoint();
         fewest = fewest.min(crawl.frontier.statistics().hosts_in_memory);
         crawl.act(3000);
         // Behind the checkpoint, or in the middle of the next.
-        crawl = crawl.again();
+        crawl = crawl.again(1000);
         crawl.act(2000);
-        crawl.checkpoint(1000);
+        crawl.checkpoint();
         crawl.act(1000);
     }
     while crawl.fetch() {}

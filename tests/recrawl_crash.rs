@@ -105,7 +105,7 @@ impl Life {
                 Removal::Absent => false,
                 Removal::Kept => panic!("there is one layer, and no retired host"),
             }),
-            3 if self.random.below(4) == 0 => self.frontier.checkpoint().unwrap(),
+            3 if self.random.below(4) == 0 => drop(self.frontier.checkpoint().unwrap()),
             4..=9 => {
                 self.lend();
             }

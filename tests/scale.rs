@@ -37,7 +37,10 @@ fn every_page_that_was_found_is_lent_once_in_its_time_across_checkpoints_and_kil
     while crawl.turn(false) {}
     crawl.check_all_is_there();
     for in_memory in [HOSTS_IN_MEMORY, HOSTS_IN_MEMORY, 0] {
-        crawl.hosts_in_memory = in_memory;
+        crawl.open.hosts_in_memory = in_memory;
+        crawl = crawl.die_and_resume().0;
+        // What was dropped for its robots.txt is dropped again.
+        while crawl.turn(false) {}
         crawl.checkpoint();
         let statistics = crawl.frontier.statistics();
         assert_eq!((statistics.hosts_in_memory, statistics.hosts > HOSTS / 2), (in_memory, true));

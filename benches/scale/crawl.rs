@@ -5,11 +5,11 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crawler::address::KeyRules;
-use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
+use crawler::frontier::{Counts, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
 use crawler::gate::{Admission, Found, ScopeKind};
-use crawler::job::checkpoint::{Checkpoints, KeptJournal, restore};
-use crawler::job::journal::{Disk, JournalOptions};
+use crawler::job::checkpoint::{self, CheckpointError, Owner};
+use crawler::job::journal::Disk;
+use crawler::job::{JobJournal, OpenOptions};
 
 use crate::meter::{Meter, Span};
 use crate::web::{LINKS, Page, Web, host_of, rest_of, robots_of};
@@ -25,11 +25,10 @@ const STRIDE: u64 = 1_000_003;
 
 pub(crate) struct Crawl {
     pub(crate) web: Web,
-    pub(crate) frontier: Frontier<KeptJournal>,
-    pub(crate) hosts_in_memory: u64,
+    pub(crate) frontier: Frontier<JobJournal>,
     directory: PathBuf,
     options: FrontierOptions,
-    checkpoints: Checkpoints,
+    pub(crate) open: OpenOptions,
     now: Timestamp,
     began: Instant,
     out: Vec<Lease>,
@@ -80,20 +79,18 @@ impl Crawl {
         let unlent = vec![u64::MAX; fits(web.pages() / 64 + 1)];
         let due = (0..hosts).map(|_| 0).collect();
         let options = options(links);
-        let disk = || Disk::at(directory).expect("a directory");
-        let mut checkpoints = Checkpoints::open(disk(), 1).expect("a directory");
+        let mut open = OpenOptions::default();
+        open.hosts_in_memory = hosts_in_memory;
         let (now, began) = (Timestamp::from_micros(1 << 50), Instant::now());
         let mut other = Web::new(links, hosts);
         let texts = (0..CONTROLS).map(|_| other.link().text()).collect();
-        let restored = restore(disk(), &mut checkpoints, &options, &JournalOptions::default(), |_| true, now);
-        let frontier = restored.expect("room").frontier;
+        let frontier = frontier(directory, &options, &open, now);
         let mut crawl = Self {
             web,
             frontier,
-            hosts_in_memory,
             directory: directory.to_owned(),
             options,
-            checkpoints,
+            open,
             now,
             began,
             out: Vec::new(),
@@ -223,41 +220,12 @@ impl Crawl {
         self.frontier.complete(lease, outcome, self.now).expect("room");
     }
 
-    /// Writes one as a crawl does: the frontier can be used between any two slices.
+    /// Writes one as a crawl does.
     pub(crate) fn checkpoint(&mut self) {
         let began = Span::begin();
-        let frontier = &mut self.frontier;
-        let mut pause = Meter::default();
-        let surplus = frontier.statistics().hosts_in_memory.saturating_sub(self.hosts_in_memory);
-        let draft = self.checkpoints.begin(frontier.journal().needs()).expect("a directory");
-        let mut draft = draft.releasing(surplus);
-        let hosts = draft.hosts(|slice, to| {
-            let began = Span::begin();
-            let next = frontier.save(slice, to);
-            pause = pause.longer(began.end());
-            (frontier.journal().end(), next)
-        });
-        hosts.expect("room");
-        draft
-            .seen(frontier.gate().seen(), |lock| {
-                lock();
-                frontier.journal().end()
-            })
-            .expect("room");
-        draft.sync_journal(frontier.journal().segment()).expect("room");
-        frontier.journal_mut().sync().expect("room");
-        let counts = frontier.counts(frontier.journal().end());
-        let bytes = draft.commit(&KeyRules::default(), counts, b"").expect("room");
-        for images in self.checkpoints.leaving() {
-            let began = Span::begin();
-            self.costs.left += frontier.leave(&images) as u64;
-            let took = began.end();
-            self.costs.leaving = self.costs.leaving.plus(took);
-            pause = pause.longer(took);
-        }
-        self.costs.bytes = [bytes, frontier.gate().seen().statistics().merged.bytes];
+        let cost = checkpoint::write(self).expect("room").expect("nobody calls it off");
+        self.costs.bytes = [cost.bytes, self.frontier.gate().seen().statistics().merged.bytes];
         self.costs.written += 1;
-        self.costs.pause = self.costs.pause.longer(pause);
         self.costs.checkpoints = self.costs.checkpoints.plus(began.end());
     }
 
@@ -299,54 +267,49 @@ impl Crawl {
         }
         let before = self.frontier.statistics();
         let admitted = self.frontier.gate().admitted();
-        let Self {
-            web,
-            frontier,
-            hosts_in_memory,
-            directory,
-            options,
-            checkpoints,
-            now,
-            began,
-            out,
-            texts,
-            unlent,
-            due,
-            costs,
-            robots,
-        } = self;
-        drop((frontier, checkpoints));
-        let disk = || Disk::at(&directory).expect("a directory");
+        let Self { web, frontier, directory, options, open, now, began, out, texts, unlent, due, costs, robots } = self;
+        drop(frontier);
         let resuming = Span::begin();
-        let mut checkpoints = Checkpoints::open(disk(), 1).expect("a directory");
-        let restored = restore(disk(), &mut checkpoints, &options, &JournalOptions::default(), |_| true, now);
-        let restored = restored.expect("a checkpoint and a journal");
+        let frontier = self::frontier(&directory, &options, &open, now);
         let took = resuming.end();
-        assert_eq!(restored.checkpoint, Some(u64::from(costs.written)));
-        let (frontier, records) = (restored.frontier, restored.recovery.records);
+        let opening = frontier.journal().opening();
+        assert_eq!(opening.checkpoint, Some(u64::from(costs.written)));
+        let records = opening.recovery.records;
         let after = frontier.statistics();
         assert_eq!((after.hosts, after.completed), (before.hosts, before.completed));
         // What was dropped for its robots.txt, and nothing of its host lent since, is queued again, to be dropped again.
         assert!(frontier.gate().admitted() >= admitted);
-        let crawl = Self {
-            web,
-            frontier,
-            hosts_in_memory,
-            directory,
-            options,
-            checkpoints,
-            now,
-            began,
-            out,
-            texts,
-            unlent,
-            due,
-            costs,
-            robots,
-        };
+        let crawl =
+            Self { web, frontier, directory, options, open, now, began, out, texts, unlent, due, costs, robots };
         crawl.check_all_is_there();
         (crawl, records, took)
     }
+}
+
+/// The frontier is taken as a crawl's is, and how long for is measured.
+impl Owner for Crawl {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
+        let before = self.frontier.statistics().hosts_in_memory;
+        let began = Span::begin();
+        let done = act(&mut self.frontier);
+        let took = began.end();
+        let left = before - self.frontier.statistics().hosts_in_memory;
+        if left > 0 {
+            self.costs.leaving = self.costs.leaving.plus(took);
+            self.costs.left += left;
+        }
+        self.costs.pause = self.costs.pause.longer(took);
+        done
+    }
+
+    fn confirm(&mut self, _: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
+        Ok(Some(Vec::new()))
+    }
+}
+
+fn frontier(directory: &Path, options: &FrontierOptions, open: &OpenOptions, now: Timestamp) -> Frontier<JobJournal> {
+    let disk = || Disk::at(directory).expect("a directory");
+    Frontier::open_on([disk(), disk()], 1, options, open, |_| true, now).expect("what was written is there")
 }
 
 fn fits(number: u64) -> usize {

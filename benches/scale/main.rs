@@ -28,7 +28,7 @@ mod meter;
 mod web;
 
 use crawl::{Costs, Crawl};
-use crawler::job::HOSTS_IN_MEMORY;
+use crawler::job::OpenOptions;
 use meter::{Meter, resident};
 
 /// Links found when the cost is taken that later ones are held against: around a million.
@@ -41,7 +41,8 @@ fn main() {
     let links = std::env::var("SCALE_URLS").map_or(1e6, |links| links.parse().expect("SCALE_URLS is a number")) as u64;
     let directory = tempfile::tempdir().expect("a directory");
     let hosts_in_memory = std::env::var("SCALE_HOSTS_IN_MEMORY");
-    let hosts_in_memory = hosts_in_memory.map_or(HOSTS_IN_MEMORY, |hosts| hosts.parse().expect("a number of hosts"));
+    let hosts_in_memory = hosts_in_memory
+        .map_or(OpenOptions::default().hosts_in_memory, |hosts| hosts.parse().expect("a number of hosts"));
     let mut crawl = Crawl::new(links, (links / 100).max(10), hosts_in_memory, directory.path());
     let base = resident();
     println!(
@@ -136,7 +137,7 @@ fn tell(crawl: &Crawl, (queued, memory): (u64, u64)) {
         hosts >> 20,
         seen >> 20,
     );
-    println!("  longest slice: {:.1} ms [{:.1}]", millis(pause.cpu), millis(pause.wall));
+    println!("  longest pause: {:.1} ms [{:.1}]", millis(pause.cpu), millis(pause.wall));
 }
 
 /// As after a kill; then a little further, under the same checks.

@@ -19,7 +19,7 @@ pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, Failure> {
     let job = Job::resume(&settings.job.dir).map_err(|error| refused(&error))?;
     let options = &settings.crawl.frontier;
     let failed = |error| unfit(layers, &CrawlError::Checkpoint(error));
-    let findings = look(&job, options, settings.crawl.job.keep_journal, &page_line).map_err(failed)?;
+    let findings = look(&job, options, settings.crawl.job.open.keep_journal, &page_line).map_err(failed)?;
     let directory = job.directory().display().to_string();
     print(|out| describe(&findings, out))?;
     if findings.is_fine() {

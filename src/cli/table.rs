@@ -309,7 +309,7 @@ pub(super) static TABLE: &[Setting] = &[
     row(
         "job.sync",
         "What a power cut may cost: interval (a second), always (nothing; waits for the disk) or never (a segment)",
-        &Choice(|s| &mut s.crawl.job.sync, SYNC),
+        &Choice(|s| &mut s.crawl.job.open.journal.sync, SYNC),
     ),
     row(
         "job.checkpoint_interval",
@@ -319,12 +319,12 @@ pub(super) static TABLE: &[Setting] = &[
     row(
         "job.keep_journal",
         "Keep what the journal has of URLs long fetched; false for a crawl without end",
-        &One(|s| &mut s.crawl.job.keep_journal),
+        &One(|s| &mut s.crawl.job.open.keep_journal),
     ),
     row(
         "job.hosts_in_memory",
         "Hosts beyond these that have nothing queued wait on disk, those that have rested for longest",
-        &One(|s| &mut s.crawl.job.hosts_in_memory),
+        &One(|s| &mut s.crawl.job.open.hosts_in_memory),
     ),
     row(
         "job.min_free_disk",
@@ -449,8 +449,8 @@ mod tests {
         // A structure's opening line is no value; what a list or an option gains stands on lines of its own.
         let leaves: BTreeSet<_> = before.lines().filter(|line| !line.ends_with(['{', '('])).filter_map(value).collect();
         let kept: Vec<_> = after.lines().filter_map(value).filter(|leaf| leaves.contains(leaf)).collect();
-        // The first follows from the word `auto` of the capacity, the second from the job's directory.
-        let derived = ["open_ended", "directory"];
+        // The first follows from the word `auto` of the capacity, the second from the job's directory; the third is for embedders.
+        let derived = ["open_ended", "directory", "segment_bytes"];
         let kept: Vec<_> = kept.into_iter().filter(|(name, _)| !derived.contains(&name.as_str())).collect();
         assert_eq!(kept, [], "no row changes these");
     }

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::checkpointer::CheckpointCosts;
 use super::finish::FinishReason;
-use super::keeper::CheckpointCosts;
 use super::numbers::{Carried, PolitenessCounts, SeedCounts, Tally, Violation};
 use crate::frontier::{Frontier, FrontierStatistics, HostSpread, HostStatistics, Journal, Timestamp};
 use crate::gate::Gate;

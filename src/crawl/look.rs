@@ -48,29 +48,29 @@ pub fn has_gone_on(job: &Job, resumes: u64) -> Result<bool, CrawlError> {
 /// Where the job's files are damaged, of another job or of other options, or cannot be read.
 pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let now = Clock::start().now();
-    let mut looked = look_at(job, &options.frontier, now);
-    if matches!(&looked, Err(CheckpointError::File(FileError::Io { source, .. })) if source.kind() == ErrorKind::NotFound)
+    let mut frontier = look_at(job, &options.frontier, now);
+    if matches!(&frontier, Err(CheckpointError::File(FileError::Io { source, .. })) if source.kind() == ErrorKind::NotFound)
     {
         // The crawl wrote a newer checkpoint meanwhile, and has removed what was being read.
-        looked = look_at(job, &options.frontier, now);
+        frontier = look_at(job, &options.frontier, now);
     }
-    let looked = looked?;
+    let frontier = frontier?;
     let directory = job.frontier_directory();
     let latest = |of: &str| latest(&directory, of).map_err(|source| unreadable(&directory, source));
     let ended = latest("")?.unwrap_or(now);
-    let mut carried = Carried::read(&looked.extra).unwrap_or_else(|| Carried::begin(ended));
+    let opening = frontier.journal().opening();
+    let mut carried = Carried::read(&opening.extra).unwrap_or_else(|| Carried::begin(ended));
     let since = latest("checkpoint-")?.map_or(Duration::ZERO, |checkpoint| ended.since(checkpoint));
     let path = job.pages_path();
-    let tally = tally(&path, looked.counted, looked.output).map_err(|source| unreadable(&path, source))?;
+    let tally = tally(&path, opening.counted, opening.output).map_err(|source| unreadable(&path, source))?;
     carried.tally.merge(&tally);
-    let frontier = &looked.frontier;
-    let finished = Finished::of(frontier, std::mem::take(&mut carried.tally), ended).with(&carried);
+    let finished = Finished::of(&frontier, std::mem::take(&mut carried.tally), ended).with(&carried);
     let finished = Finished { reason: FinishReason::Unfinished, elapsed: carried.elapsed() + since, ..finished };
     Ok(Underway {
         finished,
-        checkpoint: looked.checkpoint,
-        records: looked.records,
-        damaged: looked.damaged.iter().map(ToString::to_string).collect(),
+        checkpoint: opening.checkpoint,
+        records: opening.recovery.records,
+        damaged: opening.damaged.iter().map(ToString::to_string).collect(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! There and back: a loop that leases, and tasks that fetch, parse and submit.
 
 mod bounds;
+mod checkpointer;
 mod crew;
 mod dispatch;
 mod error;
@@ -8,7 +9,6 @@ mod finish;
 mod finished;
 mod html;
 mod http;
-mod keeper;
 mod lock;
 mod look;
 mod numbers;
@@ -22,12 +22,12 @@ mod visit;
 mod worker;
 
 pub use bounds::{Places, raise_open_files};
+pub use checkpointer::CheckpointCosts;
 pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Link, LinkKind, Page, Reading, RobotsTag, is_html, parse};
 pub use http::{FetchError, Fetcher, FetcherError, Response, is_global};
-pub use keeper::CheckpointCosts;
 pub use look::{Underway, has_gone_on, look};
 pub use numbers::{
     Latencies, LinkTotals, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic,

@@ -2,8 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::frontier::FrontierOptions;
-use crate::job::HOSTS_IN_MEMORY;
-use crate::job::journal::SyncPolicy;
+use crate::job::OpenOptions;
 
 /// What a crawl is made from; plain data, checked once in `Crawl::new`.
 #[derive(Clone, Debug)]
@@ -48,27 +47,17 @@ impl Default for CrawlOptions {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JobOptions {
-    /// When the journal is safe from a power cut.
-    pub sync: SyncPolicy,
+    /// How its frontier is kept.
+    pub open: OpenOptions,
     /// Time between two checkpoints; longer where they would take more than a thirty-third of it.
     pub checkpoint_interval: Duration,
-    /// Keep the journal's segments when nothing in them is left to fetch.
-    pub keep_journal: bool,
-    /// Hosts that stay in memory. Beyond, each checkpoint lets those leave that are idle, and have rested for longest.
-    pub hosts_in_memory: u64,
     /// Bytes free on the disk below which the crawl stops.
     pub min_free_disk: u64,
 }
 
 impl Default for JobOptions {
     fn default() -> Self {
-        Self {
-            sync: SyncPolicy::Interval(Duration::from_secs(1)),
-            checkpoint_interval: Duration::from_secs(60),
-            keep_journal: true,
-            hosts_in_memory: HOSTS_IN_MEMORY,
-            min_free_disk: 256 << 20,
-        }
+        Self { open: OpenOptions::default(), checkpoint_interval: Duration::from_secs(60), min_free_disk: 256 << 20 }
     }
 }
 

@@ -4,16 +4,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
-use super::keeper::Keeper;
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
 use super::records::{Accord, Output, Sink, SinkThread};
 use super::run::Crawl;
-use crate::frontier::Receipt;
-use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal, Restored, restore};
-use crate::job::journal::{Disk, JournalOptions};
-use crate::job::{FileError, Job};
+use crate::frontier::{Frontier, Receipt};
+use crate::job::checkpoint::CheckpointError;
+use crate::job::{FileError, Job, JobJournal, OpenError};
 use crate::lending::Clock;
 
 /// What a crawl found in its job.
@@ -36,7 +35,7 @@ pub struct Resumed {
     pub damaged: Vec<String>,
 }
 
-impl Crawl<KeptJournal> {
+impl Crawl<JobJournal> {
     /// A crawl that is kept in a job: where it is there already, it goes on where it stood.
     ///
     /// With `output`, page records go to the job's own file (see [`sink`](Self::sink)), and a page is done only where its
@@ -48,7 +47,6 @@ impl Crawl<KeptJournal> {
     /// file system refuses.
     pub fn open(options: &CrawlOptions, job: &Job, output: bool) -> Result<(Self, Resumed), CrawlError> {
         let clock = Clock::start();
-        let directory = job.frontier_directory();
         let path = job.pages_path();
         let mut found = if output { Output::find(&path).map_err(io_error("open", &path))? } else { None };
         let accord = Accord::of(job, output, found.as_mut())?;
@@ -56,40 +54,35 @@ impl Crawl<KeptJournal> {
             found = Some(Output::create(&path).map_err(io_error("create", &path))?);
         }
         let mut output = found;
-        let disk = || Disk::at(&directory).map_err(io_error("create", &directory));
-        let mut options = options.clone();
-        options.frontier.fingerprint_key = Some(job.manifest().fingerprint_key);
-        options.frontier.seen.directory = Some(directory.clone());
-        let journal = JournalOptions { sync: options.job.sync, ..JournalOptions::default() };
-        let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
         let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has(receipt));
-        let restored = restore(disk()?, &mut checkpoints, &options.frontier, &journal, has, clock.now())?;
-        let Restored { mut frontier, checkpoint, damaged, recovery, output: confirmed, counted, extra } = restored;
+        let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
         // Whatever kept a host from being asked may be gone.
         let asked_again = frontier.ask_again(clock.now()).map_err(CrawlError::Storage)?;
+        let opening = frontier.journal().opening();
         let mut resumed = Resumed { queued: frontier.statistics().queued, asked_again, ..Resumed::default() };
         if let Some(output) = &mut output {
-            if confirmed < accord.confirmed {
-                return Err(CrawlError::Record { path, offset: confirmed });
+            if opening.output < accord.confirmed {
+                return Err(CrawlError::Record { path, offset: opening.output });
             }
-            resumed.cut = output.cut(confirmed).map_err(io_error("cut", &path))?;
+            resumed.cut = output.cut(opening.output).map_err(io_error("cut", &path))?;
         }
         // What came after the checkpoint is not in its counts.
-        let recounted = output.as_mut().map(|output| output.tally(counted).map_err(io_error("read", &output.path)));
-        let mut carried = Carried::read(&extra).unwrap_or_else(|| Carried::begin(clock.now()));
+        let recounted =
+            output.as_mut().map(|output| output.tally(opening.counted).map_err(io_error("read", &output.path)));
+        let mut carried = Carried::read(&opening.extra).unwrap_or_else(|| Carried::begin(clock.now()));
         carried.tally.merge(&recounted.transpose()?.unwrap_or_default());
         carried.tally.unreachable = NameCounts::default();
-        carried.resumes += u64::from(checkpoint.is_some() || recovery.records > 0);
+        carried.resumes += u64::from(!opening.is_new);
         resumed.runs = carried.resumes;
         resumed.pages = carried.pages();
-        resumed.replayed = recovery.records;
-        resumed.damaged = damaged.iter().map(ToString::to_string).collect();
-        resumed.damaged.extend(recovery.cut.map(|cut| {
+        resumed.replayed = opening.recovery.records;
+        resumed.damaged = opening.damaged.iter().map(ToString::to_string).collect();
+        resumed.damaged.extend(opening.recovery.cut.as_ref().map(|cut| {
             format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
         }));
-        let mut crawl = Self::over(frontier, clock, &options, output.is_some(), Some(carried))?;
+        let mut crawl = Self::over(frontier, clock, options, output.is_some(), Some(carried))?;
         let crew = Arc::clone(&crawl.crew);
-        crawl.keeper = Some(Keeper::new(crew, checkpoints, options.job, job, output));
+        crawl.checkpointer = Some(Checkpointer::new(crew, options.job, job, output));
         Ok((crawl, resumed))
     }
 
@@ -98,8 +91,7 @@ impl Crawl<KeptJournal> {
     /// # Errors
     /// Where the file system refuses.
     pub fn sync(&self) -> Result<(), CrawlError> {
-        let synced = self.crew.frontier.with(|frontier| frontier.journal_mut().sync());
-        synced.map_err(|error| CheckpointError::from(error).into())
+        Ok(self.crew.frontier.with(|frontier| frontier.journal_mut().sync())?)
     }
 
     /// Where its page records go: the job's own file.
@@ -107,8 +99,17 @@ impl Crawl<KeptJournal> {
     /// # Errors
     /// Where the crawl was opened without output, or the thread cannot be started.
     pub fn sink(&self) -> io::Result<(Sink, SinkThread)> {
-        let output = self.keeper.as_ref().and_then(Keeper::output);
+        let output = self.checkpointer.as_ref().and_then(Checkpointer::output);
         Sink::start(output.ok_or(io::ErrorKind::Unsupported)?.handle()?)
+    }
+}
+
+impl From<OpenError> for CrawlError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Checkpoint(error) => error.into(),
+            OpenError::Job(error) => error.into(),
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use ahash::{AHashMap, RandomState};
 
 use super::records::{PageRecord, record};
 use super::run::Crawl;
-use crate::job::checkpoint::KeptJournal;
+use crate::job::JobJournal;
 
-impl Crawl<KeptJournal> {
+impl Crawl<JobJournal> {
     /// Queues each page whose last record in `pages` is a failure: no whole response, 429 or 5xx. Says how many those are.
     ///
     /// Where URLs are still waiting, none is queued: they may be among them. Reads the file once, and holds 16 bytes for each

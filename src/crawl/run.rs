@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::bounds::{Budget, Memory, Places};
+use super::checkpointer::{CheckpointCosts, Checkpointer};
 use super::crew::Crew;
 use super::dispatch::Dispatcher;
 use super::error::CrawlError;
 use super::finish::FinishReason;
 use super::finished::Finished;
 use super::http::Fetcher;
-use super::keeper::{CheckpointCosts, Keeper};
 use super::lock::lock;
 use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
@@ -34,7 +34,7 @@ use crate::lending::SharedFrontier;
 #[derive(Debug)]
 pub struct Crawl<J: Journal = Arena> {
     pub(super) crew: Arc<Crew<J>>,
-    pub(super) keeper: Option<Keeper>,
+    pub(super) checkpointer: Option<Checkpointer>,
     skipped: Option<SkipList>,
     options: CrawlOptions,
     places: Places,
@@ -79,7 +79,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             receipts,
             warned_full: Once::new(),
         };
-        Ok(Self { crew: Arc::new(crew), keeper: None, skipped: None, options: options.clone(), places })
+        Ok(Self { crew: Arc::new(crew), checkpointer: None, skipped: None, options: options.clone(), places })
     }
 
     /// Takes a seed; where it is refused, says why.
@@ -169,9 +169,9 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     ///
     /// There is a report even of a crawl that failed: its reason is in [`Finished`].
     pub async fn run(mut self, sink: Sink) -> Finished {
-        let keeper = self.keeper.take().map(|keeper| keeper.start(sink.written()));
-        let (keeper, mut storage_error) = match keeper.transpose() {
-            Ok(keeper) => (keeper, None),
+        let checkpointer = self.checkpointer.take().map(|checkpointer| checkpointer.start(sink.written()));
+        let (checkpointer, mut storage_error) = match checkpointer.transpose() {
+            Ok(checkpointer) => (checkpointer, None),
             Err(error) => {
                 self.crew.break_off(FinishReason::StorageFailed);
                 (None, Some(error))
@@ -201,7 +201,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         if let Err(error) = self.note_limit() {
             storage_error = storage_error.or(Some(error));
         }
-        let ending = keeper.map(|keeper| tokio::task::spawn_blocking(|| keeper.end()));
+        let ending = checkpointer.map(|checkpointer| tokio::task::spawn_blocking(|| checkpointer.end()));
         let mut checkpoints = None;
         if let Some(ending) = ending {
             match ending.await {

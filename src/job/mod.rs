@@ -26,19 +26,22 @@ mod lock;
 mod look;
 mod manifest;
 mod open;
+mod options;
 pub(crate) mod own;
 pub mod repair;
 mod replace;
 mod trail;
 
 pub use crate::bytes::FileError;
+pub use checkpoint::{CheckpointCost, JobJournal, Opening};
 pub use directory::Job;
 pub use error::JobError;
 pub use explain::{Explained, explain};
 pub use lock::Lock;
-pub use look::{Looked, look, newest_extra, newest_seen};
+pub use look::{look, newest_extra, newest_seen};
 pub use manifest::Manifest;
-pub use open::{HOSTS_IN_MEMORY, JobJournal, OpenError, OpenOptions, Opening};
+pub use open::OpenError;
+pub use options::OpenOptions;
 pub use replace::{replace, replace_with};
 
 /// Empty, and locked while a process crawls into the directory.

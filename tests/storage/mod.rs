@@ -217,6 +217,10 @@ impl Storage for Faulty {
         world.has_sync_failed |= outcome.is_err();
         let file = world.files.get_mut(name).ok_or(io::ErrorKind::NotFound)?;
         file.settle(file.later.len(), outcome.is_ok());
+        // One that another handle has begun finds nothing to do.
+        if let Some((_, changes)) = world.syncing.as_mut().filter(|(syncing, _)| syncing == name) {
+            *changes = 0;
+        }
         outcome.map_err(error)
     }
 

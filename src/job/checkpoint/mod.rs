@@ -63,9 +63,11 @@
 mod error;
 mod frames;
 mod idle;
-mod kept;
+mod job_journal;
 mod leavers;
 mod merge;
+mod opening;
+mod procedure;
 mod restore;
 mod run;
 mod store;
@@ -73,7 +75,8 @@ mod stream;
 mod summary;
 
 pub use error::CheckpointError;
-pub use kept::KeptJournal;
-pub(in crate::job) use restore::{Reread, reread};
-pub use restore::{Restored, restore};
-pub use store::{Checkpoints, Draft};
+pub use job_journal::JobJournal;
+pub use opening::Opening;
+pub use procedure::{CheckpointCost, Owner, write};
+pub(in crate::job) use restore::{reread, restore};
+pub(crate) use store::Checkpoints;

@@ -4,35 +4,15 @@ use std::io::{self, BufReader};
 
 use super::frames::{FileReader, HOSTS, SUMMARY};
 use super::idle::Idle;
-use super::kept::KeptJournal;
 use super::store::{FILES, name};
 use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
-use super::{CheckpointError, Checkpoints};
+use super::{CheckpointError, Checkpoints, JobJournal, Opening};
 use crate::frontier::{Frontier, FrontierOptions, Receipt, Record, Replay, Timestamp};
 use crate::gate::Position;
-use crate::job::journal::{FileJournal, JournalOptions, Needs, Recovery, Storage, is_begun};
+use crate::job::OpenOptions;
+use crate::job::journal::{FileJournal, Needs, Recovery, Storage, is_begun};
 use crate::seen::SeenSet;
-
-/// A frontier as it was, and how that was found out.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Restored<S: Storage> {
-    /// Goes on where the journal ends.
-    pub frontier: Frontier<KeptJournal<S>>,
-    /// The checkpoint that it was made of; `None` where there was none.
-    pub checkpoint: Option<u64>,
-    /// Newer checkpoints that are damaged, and were passed over.
-    pub damaged: Vec<CheckpointError>,
-    /// The journal behind it.
-    pub recovery: Recovery,
-    /// Bytes of the output that are confirmed; what is behind them must be cut off before more is written.
-    pub output: u64,
-    /// Of these, those that were there at the checkpoint, and of which what the owner gave may speak.
-    pub counted: u64,
-    /// What the owner gave to [`Draft::commit`](super::Draft::commit).
-    pub extra: Vec<u8>,
-}
 
 /// Makes a frontier of the newest checkpoint that is whole and the journal behind it; of no checkpoint and no journal, a new
 /// one. `has` says whether the output has what a receipt says.
@@ -42,85 +22,109 @@ pub struct Restored<S: Storage> {
 /// # Errors
 /// Where the storage fails, a file is another job's or of a later format, the journal is damaged, or an option is another than
 /// that of the job.
-pub fn restore<S: Storage>(
+pub(in crate::job) fn restore<S: Storage>(
     journal: S,
-    checkpoints: &mut Checkpoints<S>,
+    mut checkpoints: Checkpoints<S>,
     options: &FrontierOptions,
-    journal_options: &JournalOptions,
-    has: impl FnMut(&Receipt) -> bool,
-    now: Timestamp,
-) -> Result<Restored<S>, CheckpointError> {
-    let Reread { replay, journal, checkpoint, damaged, recovery, counted, extra } =
-        reread(journal, checkpoints, options, journal_options, has)?;
-    let output = replay.output();
-    Ok(Restored { frontier: replay.finish(journal, now), checkpoint, damaged, recovery, output, counted, extra })
-}
-
-/// A frontier that only has to be finished, and how it was found; see [`Restored`].
-pub(in crate::job) struct Reread<S: Storage> {
-    pub(in crate::job) replay: Replay,
-    pub(in crate::job) journal: KeptJournal<S>,
-    pub(in crate::job) checkpoint: Option<u64>,
-    pub(in crate::job) damaged: Vec<CheckpointError>,
-    pub(in crate::job) recovery: Recovery,
-    pub(in crate::job) counted: u64,
-    pub(in crate::job) extra: Vec<u8>,
-}
-
-/// As [`restore`], up to the end of the journal.
-pub(in crate::job) fn reread<S: Storage>(
-    journal: S,
-    checkpoints: &mut Checkpoints<S>,
-    options: &FrontierOptions,
-    journal_options: &JournalOptions,
+    open: &OpenOptions,
     mut has: impl FnMut(&Receipt) -> bool,
-) -> Result<Reread<S>, CheckpointError> {
-    let mut damaged = Vec::new();
-    let newest = checkpoints.newest(options, &mut damaged)?;
-    let (checkpoint, mut replay, needs, synced, extra) = match newest {
-        Some((number, replay, Summary { needs, counts, extra, .. })) => {
-            (Some(number), replay, needs, counts.position, extra)
-        }
-        None => (None, Replay::new(options, None)?, Needs::default(), Position::default(), Vec::new()),
-    };
-    let counted = replay.output();
+    now: Timestamp,
+) -> Result<Frontier<JobJournal<S>>, CheckpointError> {
+    let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
     // Where a record is missing, what was written behind it is void, until the journal was opened again and it was cut off.
     let mut missing: Option<u64> = None;
     // Nothing more is replayed once a host could not be brought back.
     let mut recalled = Ok(());
-    let opened =
-        FileJournal::open_needed(journal, checkpoints.job, journal_options, &needs, synced, |position, record| {
-            if let Record::Resumed { output } = record {
-                missing = missing.filter(|end| *end <= output);
+    let job = checkpoints.job;
+    let opened = FileJournal::open_needed(journal, job, &open.journal, &needs, synced, |position, record| {
+        if let Record::Resumed { output } = record {
+            missing = missing.filter(|end| *end <= output);
+        }
+        let has = |receipt: &Receipt| {
+            if missing.is_none() && !has(receipt) {
+                missing = Some(receipt.end);
             }
-            let has = |receipt: &Receipt| {
-                if missing.is_none() && !has(receipt) {
-                    missing = Some(receipt.end);
-                }
-                missing.is_none()
-            };
-            if recalled.is_ok() {
-                recalled = replay.record(position, &record, has, |key| checkpoints.host(key));
-            }
-        });
-    let (mut journal, recovery) = match opened {
+            missing.is_none()
+        };
+        if recalled.is_ok() {
+            recalled = replay.record(position, &record, has, |key| checkpoints.host(key));
+        }
+    });
+    let mut file;
+    (file, opening.recovery) = match opened {
         Ok(opened) => opened,
-        Err(error) => return Err(CheckpointError::of_journal(error, damaged, checkpoint.is_some())),
+        Err(error) => return Err(opening.of_journal(error)),
     };
     recalled.map_err(|error| CheckpointError::of_io(error, checkpoints.storage.path("")))?;
-    journal.record(&Record::Resumed { output: replay.output() })?;
-    journal.sync()?;
-    checkpoints.sweep()?;
-    let whole = checkpoints.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
-    checkpoints.damaged.extend(checkpoints.numbers.drain(whole..).map(|(number, _)| number));
-    if let Some((_, known)) = checkpoints.numbers.last_mut() {
-        *known = Some(needs);
-    }
-    let journal = checkpoints.keep(journal);
-    Ok(Reread { replay, journal, checkpoint, damaged, recovery, counted, extra })
+    file.record(&Record::Resumed { output: replay.output() })?;
+    file.sync()?;
+    checkpoints.settle_on(opening.checkpoint, needs)?;
+    opening.output = replay.output();
+    opening.is_new = opening.checkpoint.is_none() && opening.recovery == Recovery::default();
+    Ok(replay.finish(JobJournal::new(file, checkpoints, *open, opening), now))
+}
+
+/// As [`restore`], of a job that another process may hold: nothing is written. Shows each record of the whole journal, and says
+/// whether none of its segments was removed.
+pub(in crate::job) fn reread<S: Storage>(
+    journal: S,
+    mut checkpoints: Checkpoints<S>,
+    options: &FrontierOptions,
+    mut show: impl FnMut(Position, &Record<'_>),
+) -> Result<(Replay, JobJournal<S>, bool), CheckpointError> {
+    let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
+    let mut recalled = Ok(());
+    let job = checkpoints.job;
+    let looked = FileJournal::look(journal, job, &needs, synced, |position, record| {
+        if position >= needs.from() && recalled.is_ok() {
+            // Whether the output has what it should is seen where a record is looked up.
+            recalled = replay.record(position, &record, |_| true, |key| checkpoints.host(key));
+        }
+        show(position, &record);
+    });
+    let (file, is_whole) = match looked {
+        Ok(looked) => looked,
+        Err(error) => return Err(opening.of_journal(error)),
+    };
+    recalled.map_err(|error| CheckpointError::of_io(error, checkpoints.storage.path("")))?;
+    opening.output = replay.output();
+    opening.recovery.records = replay.records();
+    Ok((replay, JobJournal::new(file, checkpoints, OpenOptions::default(), opening), is_whole))
+}
+
+/// A frontier as it was at the newest checkpoint that is whole, and what is needed of the journal.
+struct Found {
+    replay: Replay,
+    needs: Needs,
+    /// Up to here, the journal was safe on disk.
+    synced: Position,
+    opening: Opening,
 }
 
 impl<S: Storage> Checkpoints<S> {
+    fn find(&mut self, options: &FrontierOptions) -> Result<Found, CheckpointError> {
+        let mut opening = Opening::default();
+        let (replay, needs, synced) = match self.newest(options, &mut opening.damaged)? {
+            None => (Replay::new(options, None)?, Needs::default(), Position::default()),
+            Some((number, replay, Summary { needs, counts, extra, .. })) => {
+                (opening.checkpoint, opening.extra, opening.counted) = (Some(number), extra, counts.output);
+                (replay, needs, counts.position)
+            }
+        };
+        Ok(Found { replay, needs, synced, opening })
+    }
+
+    /// Now that a frontier was made of this one: those found damaged go once there is a newer one.
+    fn settle_on(&mut self, checkpoint: Option<u64>, needs: Needs) -> Result<(), CheckpointError> {
+        self.sweep()?;
+        let whole = self.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
+        self.damaged.extend(self.numbers.drain(whole..).map(|(number, _)| number));
+        if let Some((_, known)) = self.numbers.last_mut() {
+            *known = Some(needs);
+        }
+        Ok(())
+    }
+
     /// The newest one that is whole, and its number.
     pub(in crate::job) fn newest(
         &mut self,
@@ -182,7 +186,7 @@ impl<S: Storage> Checkpoints<S> {
     }
 
     /// Bytes of the output that were safe on disk by the newest checkpoint whose summary can be read; `None` where there is none.
-    pub fn output(&mut self) -> Option<u64> {
+    pub(crate) fn output(&mut self) -> Option<u64> {
         let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
         numbers.into_iter().find_map(|number| Some(self.summary(number).ok()?.counts.output))
     }
@@ -191,7 +195,7 @@ impl<S: Storage> Checkpoints<S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn has_journal(&mut self) -> Result<bool, CheckpointError> {
+    pub(crate) fn has_journal(&mut self) -> Result<bool, CheckpointError> {
         let Self { storage, .. } = self;
         Ok(is_begun(storage)?)
     }
@@ -200,11 +204,6 @@ impl<S: Storage> Checkpoints<S> {
     pub(in crate::job) fn host(&mut self, key: &str) -> io::Result<Option<Vec<u8>>> {
         let mut buffer = Vec::new();
         Ok(self.idle.find(&mut self.storage, key, &mut buffer)?.map(<[u8]>::to_vec))
-    }
-
-    /// The journal, that from here on knows of the hosts that left memory.
-    pub(in crate::job) fn keep(&self, journal: FileJournal<S>) -> KeptJournal<S> {
-        KeptJournal::new(journal, self.idle.clone())
     }
 
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {

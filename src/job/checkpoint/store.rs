@@ -30,7 +30,7 @@ pub(super) const RUN: &str = "idle";
 
 /// A job's checkpoints.
 #[derive(Debug)]
-pub struct Checkpoints<S: Storage = Disk> {
+pub(crate) struct Checkpoints<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
     /// Oldest first, each with what it needs of the journal, where that is known.
@@ -53,7 +53,7 @@ pub struct Checkpoints<S: Storage = Disk> {
 
 /// A checkpoint that is being written. Dropped before [`commit`](Self::commit), or where that fails, it never was.
 #[derive(Debug)]
-pub struct Draft<'a, S: Storage = Disk> {
+pub(super) struct Draft<'a, S: Storage = Disk> {
     store: &'a mut Checkpoints<S>,
     number: u64,
     needs: Needs,
@@ -73,7 +73,7 @@ impl<S: Storage> Checkpoints<S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn open(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
+    pub(crate) fn open(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
         let of = |file: &str| {
             let numbers = names.iter().filter_map(move |name| number_of(name, file));
@@ -133,39 +133,36 @@ impl<S: Storage> Checkpoints<S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn look(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
+    pub(crate) fn look(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name, FILES[2])).collect();
         numbers.sort_unstable();
         Ok(Self::of(storage, job, numbers))
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
     /// Whether they need any of this part of the journal, for their replays or for the texts of the URLs that wait in them; the rest
     /// may be [removed](crate::job::journal::FileJournal::remove_unneeded). Where it is not known, of those found at a resume, yes.
-    pub fn need(&self, part: &Range<Position>) -> bool {
+    pub(crate) fn need(&self, part: &Range<Position>) -> bool {
         self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(part)))
     }
 
+    /// Why none can be written any more.
+    pub(super) fn lost(&self) -> CheckpointError {
+        CheckpointError::Lost { path: self.storage.path("") }
+    }
+
     /// Begins one; `needs` are those of the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is saved.
-    ///
-    /// # Errors
-    /// Where the storage fails.
-    pub fn begin(&mut self, needs: Needs) -> Result<Draft<'_, S>, CheckpointError> {
+    pub(super) fn begin(&mut self, needs: Needs) -> Draft<'_, S> {
         // A try before may have left a summary that nobody could remove: its files must not be another's.
         self.last += 1;
         let number = self.last;
         self.leaving.clear();
-        Ok(Draft {
+        Draft {
             store: self,
             number,
             needs,
@@ -176,14 +173,14 @@ impl<S: Storage> Checkpoints<S> {
             surplus: 0,
             runs: None,
             is_placed: false,
-        })
+        }
     }
 
     /// The hosts that may leave memory by the last checkpoint, in pieces, each to be given to [`Frontier::leave`] before the next
     /// checkpoint is begun.
     ///
     /// [`Frontier::leave`]: crate::frontier::Frontier::leave
-    pub fn leaving(&mut self) -> impl Iterator<Item = Vec<u8>> {
+    pub(super) fn leaving(&mut self) -> impl Iterator<Item = Vec<u8>> {
         self.leaving.drain(..)
     }
 
@@ -212,7 +209,7 @@ impl<S: Storage> Draft<'_, S> {
     /// So many hosts shall leave memory, if as many are idle: those that have rested for longest. Once this checkpoint is written,
     /// they are [leaving](Checkpoints::leaving).
     #[must_use]
-    pub fn releasing(mut self, surplus: u64) -> Self {
+    pub(super) fn releasing(mut self, surplus: u64) -> Self {
         self.surplus = surplus;
         self
     }
@@ -222,7 +219,7 @@ impl<S: Storage> Draft<'_, S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn hosts(
+    pub(super) fn hosts(
         &mut self,
         mut next: impl FnMut(Slice, &mut Vec<u8>) -> (Position, Option<Slice>),
     ) -> Result<(), CheckpointError> {
@@ -265,7 +262,7 @@ impl<S: Storage> Draft<'_, S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn seen(
+    pub(super) fn seen(
         &mut self,
         seen: &SeenSet,
         mut at: impl FnMut(&mut dyn FnMut()) -> Position,
@@ -282,7 +279,7 @@ impl<S: Storage> Draft<'_, S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
+    pub(super) fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
         let storage = &mut self.store.storage;
         storage.sync(segment).map_err(|source| io_error("sync", storage, segment, source))
     }
@@ -295,7 +292,7 @@ impl<S: Storage> Draft<'_, S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
+    pub(super) fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
         let needs = std::mem::take(&mut self.needs);
         let seen_at = std::mem::take(&mut self.seen_at);
         let Self { ref mut store, number, slices, bytes, has_seen, .. } = self;

@@ -185,6 +185,11 @@ impl<S: Storage> FileJournal<S> {
         if self.state == State::Written { self.sync_written() } else { Ok(()) }
     }
 
+    /// A sync of it through another handle has failed: what is on disk is not known, and nothing more is written.
+    pub(in crate::job) fn stop(&mut self) {
+        self.state = State::Stopped;
+    }
+
     /// What is needed of it by one who will open it from its end: so far, nothing of what it holds.
     pub fn needs(&self) -> Needs {
         Needs::of(self.end(), self.segments.iter().map(Segment::part))

@@ -1,4 +1,4 @@
-//! Who looks after a crawl's job while it runs.
+//! The thread that writes a crawl's checkpoints, and looks after its job's files and disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use super::finish::FinishReason;
 use super::numbers::Carried;
 use super::options::JobOptions;
 use super::records::{Output, Written};
-use crate::frontier::Counts;
-use crate::job::checkpoint::{CheckpointError, Checkpoints, KeptJournal};
+use crate::frontier::{Counts, Frontier};
+use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
 use crate::job::{FileError, Job, Lock};
 
 /// How often it looks.
@@ -22,11 +22,10 @@ const TICK: Duration = Duration::from_secs(1);
 /// A checkpoint may take one part in so many of the time.
 const SHARE: u32 = 33;
 
-/// Looks after a crawl's job: writes checkpoints, and stops the crawl before the disk is full.
+/// Writes a crawl's checkpoints, and stops the crawl before the disk is full or where its files are not its own any more.
 #[derive(Debug)]
-pub(super) struct Keeper {
-    crew: Arc<Crew<KeptJournal>>,
-    checkpoints: Checkpoints,
+pub(super) struct Checkpointer {
+    crew: Arc<Crew<JobJournal>>,
     options: JobOptions,
     /// The job's directory, whose disk must not run full.
     directory: PathBuf,
@@ -37,6 +36,8 @@ pub(super) struct Keeper {
     disturbed: Option<CheckpointError>,
     /// How far this run's records have come.
     written: Written,
+    /// What the checkpoint under way will keep: of the moment of its counts.
+    carried: Carried,
     costs: CheckpointCosts,
 }
 
@@ -57,63 +58,64 @@ pub struct CheckpointCosts {
 }
 
 impl CheckpointCosts {
-    fn note(&mut self, took: Duration, pause: Duration, bytes: u64) {
+    fn add(&mut self, cost: CheckpointCost) {
         self.checkpoints += 1;
-        (self.last, self.bytes) = (took, bytes);
-        self.total += took;
-        self.longest_pause = self.longest_pause.max(pause);
+        (self.last, self.bytes) = (cost.time, cost.bytes);
+        self.total += cost.time;
+        self.longest_pause = self.longest_pause.max(cost.longest_pause);
     }
 }
 
-/// A keeper at work.
+/// A checkpointer at work.
 #[derive(Debug)]
-pub(super) struct KeeperThread {
+pub(super) struct CheckpointerThread {
     ended: Arc<(Mutex<bool>, Condvar)>,
-    thread: JoinHandle<Kept>,
+    thread: JoinHandle<Result<CheckpointCosts, CheckpointError>>,
 }
 
-/// All of a crawl at one moment.
-struct Moment {
-    counts: Counts,
-    carried: Carried,
-    /// The journal's segment that is written to.
-    segment: String,
-    pause: Duration,
-}
+impl Owner for Checkpointer {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
+        self.crew.frontier.with(act)
+    }
 
-impl Crew<KeptJournal> {
-    /// Waits until nobody is between the gate and the journal, and looks.
-    fn moment(&self) -> Moment {
-        let began = Instant::now();
-        let _nobody = self.crossing.write().unwrap_or_else(PoisonError::into_inner);
-        let (counts, segment) = self.frontier.with(|frontier| {
-            let journal = frontier.journal();
-            (frontier.counts(journal.end()), journal.segment().to_owned())
-        });
-        Moment { counts, carried: self.carried(), segment, pause: began.elapsed() }
+    /// Waits until nobody is between the gate and the journal.
+    fn quiesce(&mut self) -> Counts {
+        let _nobody = self.crew.crossing.write().unwrap_or_else(PoisonError::into_inner);
+        self.carried = self.crew.carried();
+        self.crew.frontier.with(|frontier| frontier.counts(frontier.journal().end()))
+    }
+
+    fn confirm(&mut self, counts: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
+        if self.crew.broken.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        if let Some(output) = &mut self.output {
+            // A writer that has failed has told so itself.
+            if !self.written.wait_for(counts.output - output.length()) {
+                return Ok(None);
+            }
+            // What the checkpoint would say of it must be so. At the crawl's end it is seen to.
+            let problem = output.problem(counts.output);
+            if problem.map_err(|source| io_error("look at", &output.path, source))?.is_some() {
+                return Ok(None);
+            }
+            output.sync().map_err(|source| io_error("sync", &output.path, source))?;
+        }
+        Ok(Some(self.carried.to_bytes()))
     }
 }
 
-/// What came of a keeper's work.
-pub(super) type Kept = Result<CheckpointCosts, CheckpointError>;
-
-impl Keeper {
-    pub(super) fn new(
-        crew: Arc<Crew<KeptJournal>>,
-        checkpoints: Checkpoints,
-        options: JobOptions,
-        job: &Job,
-        output: Option<Output>,
-    ) -> Self {
+impl Checkpointer {
+    pub(super) fn new(crew: Arc<Crew<JobJournal>>, options: JobOptions, job: &Job, output: Option<Output>) -> Self {
         Self {
             crew,
-            checkpoints,
             options,
             directory: job.frontier_directory(),
             lock: job.lock().cloned(),
             output,
             disturbed: None,
             written: Written::default(),
+            carried: Carried::default(),
             costs: CheckpointCosts::default(),
         }
     }
@@ -124,23 +126,23 @@ impl Keeper {
     }
 
     /// Sets to work, on a thread of its own.
-    pub(super) fn start(mut self, written: Written) -> io::Result<KeeperThread> {
+    pub(super) fn start(mut self, written: Written) -> io::Result<CheckpointerThread> {
         self.written = written;
         let ended = Arc::new((Mutex::new(false), Condvar::new()));
         let told = Arc::clone(&ended);
         let work = move || {
             let crew = Arc::clone(&self.crew);
-            let kept = self.keep(&told);
-            if kept.is_err() {
+            let ended = self.work(&told);
+            if ended.is_err() {
                 crew.break_off(FinishReason::StorageFailed);
             }
-            kept
+            ended
         };
-        let thread = std::thread::Builder::new().name("keeper".to_owned()).spawn(work)?;
-        Ok(KeeperThread { ended, thread })
+        let thread = std::thread::Builder::new().name("checkpointer".to_owned()).spawn(work)?;
+        Ok(CheckpointerThread { ended, thread })
     }
 
-    fn keep(mut self, ended: &(Mutex<bool>, Condvar)) -> Kept {
+    fn work(mut self, ended: &(Mutex<bool>, Condvar)) -> Result<CheckpointCosts, CheckpointError> {
         // Options and seeds are kept before anything is asked for.
         self.checkpoint()?;
         let mut last = Instant::now();
@@ -186,7 +188,7 @@ impl Keeper {
 
     /// At the end, when all records are written: those in a file that has lost its name get one again.
     fn save_the_output(&mut self) -> Result<(), CheckpointError> {
-        let counts = self.crew.moment().counts;
+        let counts = self.quiesce();
         let Some(output) = &mut self.output else { return Ok(()) };
         if !self.written.wait_for(counts.output - output.length()) {
             return Ok(());
@@ -217,72 +219,18 @@ impl Keeper {
         Ok(())
     }
 
-    /// Writes one. The frontier is locked for a slice of its hosts at a time; the gate, at the end, for the counts.
     fn checkpoint(&mut self) -> Result<(), CheckpointError> {
-        let began = Instant::now();
         self.mind_the_files()?;
-        let crew = Arc::clone(&self.crew);
-        let gate = crew.frontier.gate();
-        let mut pause = Duration::ZERO;
-        let (needs, hosts) =
-            crew.frontier.with(|frontier| (frontier.journal().needs(), frontier.statistics().hosts_in_memory));
-        let surplus = hosts.saturating_sub(self.options.hosts_in_memory);
-        let mut draft = self.checkpoints.begin(needs)?.releasing(surplus);
-        draft.hosts(|slice, to| {
-            let began = Instant::now();
-            let saved = crew.frontier.with(|frontier| (frontier.journal().end(), frontier.save(slice, to)));
-            pause = pause.max(began.elapsed());
-            saved
-        })?;
-        if gate.seen().tests() > 0 {
-            draft.seen(gate.seen(), |lock| {
-                crew.frontier.with(|frontier| {
-                    lock();
-                    frontier.journal().end()
-                })
-            })?;
+        if let Some(cost) = checkpoint::write(self)? {
+            self.costs.add(cost);
         }
-        let moment = crew.moment();
-        pause = pause.max(moment.pause);
-        if crew.broken.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        // What the seen set's snapshot holds must be in the journal, and what the counts say in the output, before they
-        // count. The first sync takes the time; the second, for which the frontier waits, finds little to do.
-        draft.sync_journal(&moment.segment)?;
-        let began_sync = Instant::now();
-        crew.frontier.with(|frontier| frontier.journal_mut().sync())?;
-        pause = pause.max(began_sync.elapsed());
-        if let Some(output) = &mut self.output {
-            // A writer that has failed has told so itself.
-            if !self.written.wait_for(moment.counts.output - output.length()) {
-                return Ok(());
-            }
-            // What the checkpoint would say of it must be so. At the crawl's end it is seen to.
-            let problem = output.problem(moment.counts.output);
-            if problem.map_err(|source| io_error("look at", &output.path, source))?.is_some() {
-                return Ok(());
-            }
-            output.sync().map_err(|source| io_error("sync", &output.path, source))?;
-        }
-        let bytes = draft.commit(gate.canonicalizer().rules(), moment.counts, &moment.carried.to_bytes())?;
-        if !self.options.keep_journal {
-            let checkpoints = &self.checkpoints;
-            crew.frontier.with(|frontier| frontier.journal_mut().remove_unneeded(|part| checkpoints.need(part)))?;
-        }
-        for images in self.checkpoints.leaving() {
-            let began = Instant::now();
-            crew.frontier.with(|frontier| frontier.leave(&images));
-            pause = pause.max(began.elapsed());
-        }
-        self.costs.note(began.elapsed(), pause, bytes);
         Ok(())
     }
 }
 
-impl KeeperThread {
+impl CheckpointerThread {
     /// Lets it write the last checkpoint, and waits for that. Blocks.
-    pub(super) fn end(self) -> Kept {
+    pub(super) fn end(self) -> Result<CheckpointCosts, CheckpointError> {
         *self.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.ended.1.notify_all();
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
