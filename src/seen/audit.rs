@@ -1,8 +1,8 @@
 use super::Sighting;
-use super::exact::Exact;
-use super::interval::clopper_pearson;
-use super::sizing::share;
-use super::window::{Subset, Window};
+use super::layouts::exact::Exact;
+use super::layouts::window::{Subset, Window};
+use super::maths::interval::clopper_pearson;
+use super::maths::sizing::share;
 use crate::address::Fingerprint;
 
 /// The filter's true errors, counted over a small sample of fingerprint space.
@@ -94,7 +94,7 @@ impl Audit {
 
 /// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct AuditStatistics {
     /// One URL in so many is in the sample.

@@ -18,36 +18,23 @@
 //! No I/O is done here but by the verified layout, in the directory that its options name, and in one file of ours (`run.rs`).
 
 mod audit;
-mod blocked;
 mod error;
-mod exact;
-mod filter;
-mod flat;
 mod groups;
-mod growth;
-mod interval;
-mod lanes;
-mod load;
+mod layouts;
+mod maths;
 mod options;
-mod plan;
 mod probes;
 mod recent;
-mod reshard;
-mod run;
+mod saved;
 mod set;
 mod shard;
-mod sizing;
-mod snapshot;
 mod statistics;
-mod union;
-mod verified;
-mod window;
 
 pub use audit::AuditStatistics;
 pub use error::{SeenError, SnapshotError};
+pub(crate) use layouts::run::is_leftover;
+pub use maths::plan::{PlanRow, plan};
+pub use maths::sizing::Sizing;
 pub use options::{Layout, OnFull, SeenOptions};
-pub use plan::{PlanRow, plan};
-pub(crate) use run::is_leftover;
 pub use set::{Removal, SeenSet, Sighting};
-pub use sizing::Sizing;
 pub use statistics::{SeenStatistics, ShardStatistics, VerifiedStatistics};

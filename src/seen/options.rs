@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
 use super::SeenError;
-use super::growth::Growth;
+use super::maths::growth::Growth;
+use super::maths::sizing::MAX_PROBES;
 use super::probes::LANE_PROBES;
-use super::sizing::MAX_PROBES;
 use crate::address::FingerprintKey;
 
 /// How a shard remembers.

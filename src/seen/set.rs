@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::groups::{Busy, Groups};
-use super::growth::Growth;
+use super::maths::growth::Growth;
 use super::probes::shard;
 use super::recent::Recent;
 use super::shard::Shard;

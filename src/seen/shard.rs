@@ -2,13 +2,13 @@ use std::io;
 use std::sync::Arc;
 
 use super::audit::Audit;
-use super::filter::Filter;
-use super::growth::{Growth, Plan};
+use super::layouts::filter::Filter;
+use super::layouts::verified::Verified;
+use super::layouts::window::{Subset, Window};
+use super::maths::growth::{Growth, Plan};
+use super::maths::sizing::to_u64;
 use super::options::is_to_be_had;
 use super::probes::Probes;
-use super::sizing::to_u64;
-use super::verified::Verified;
-use super::window::{Subset, Window};
 use super::{Layout, OnFull, Removal, SeenError, ShardStatistics, Sighting, Sizing};
 use crate::address::Fingerprint;
 

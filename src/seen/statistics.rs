@@ -1,9 +1,9 @@
 use super::audit::AuditStatistics;
-use super::sizing::share;
+use super::maths::sizing::share;
 
 /// What one shard holds and costs; sums and means of these for the merged row.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ShardStatistics {
     /// URLs it is sized for.
@@ -55,7 +55,7 @@ pub struct ShardStatistics {
 
 /// What the verified layout did to lose nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct VerifiedStatistics {
     /// Times that the filter took a URL for seen, so that it was looked up.
@@ -101,7 +101,7 @@ impl ShardStatistics {
 
 /// The seen set in numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct SeenStatistics {
     /// All shards as one.
@@ -110,7 +110,7 @@ pub struct SeenStatistics {
     pub shards: Vec<ShardStatistics>,
     /// Questions beside the shards' tests, answered `Seen` because the same thread had just asked the same
     /// ([`SeenSet::insert_links`](super::SeenSet::insert_links)), since the set was made or loaded: URLs.
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[cfg_attr(feature = "crawl", serde(default))]
     pub recent_hits: u64,
 }
 

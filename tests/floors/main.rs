@@ -28,7 +28,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("clap", &["src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
     ("encoding_rs", &["src/crawl/html/charset.rs"]),
-    ("fearless_simd", &["src/seen/lanes.rs"]),
+    ("fearless_simd", &["src/seen/layouts/lanes.rs"]),
     // The simulated web compresses what the crawl decompresses.
     ("flate2", &["src/crawl/http/decoder/", "src/simulate/gzip.rs"]),
     // `catch_unwind`.
@@ -55,7 +55,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/digests.rs"]),
-    ("prefetch_index", &["src/seen/window.rs"]),
+    ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("psl", &["src/gate/scope.rs"]),
     // Built in one, asked in the other.
     ("regex", &["src/gate/pattern.rs", "src/gate/scope.rs"]),

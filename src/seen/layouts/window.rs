@@ -1,16 +1,16 @@
 use std::iter::once;
 
-use super::Sighting;
-use super::probes::Probes;
 use crate::address::Fingerprint;
+use crate::seen::Sighting;
+use crate::seen::probes::Probes;
 
 /// Fingerprints of one shard that are tested together, at most [`Window::MAX`].
 ///
 /// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 lines at a time. So with each test the memory
 /// of a later one is asked for, a window ahead: all at once would fill the queue, and the tests would wait behind it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window<'a> {
-    pub(super) fingerprints: &'a [Fingerprint],
+pub(in crate::seen) struct Window<'a> {
+    pub(in crate::seen) fingerprints: &'a [Fingerprint],
     /// Those of the next; none after the last.
     ahead: &'a [Fingerprint],
     /// How many shards there are, as a power of two.
@@ -19,10 +19,10 @@ pub(super) struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// At most as many as a word has bits.
-    pub(super) const MAX: usize = 32;
+    pub(in crate::seen) const MAX: usize = 32;
 
     /// All of these, in windows.
-    pub(super) fn all_of(fingerprints: &'a [Fingerprint], shard_bits: u32) -> impl Iterator<Item = Self> {
+    pub(in crate::seen) fn all_of(fingerprints: &'a [Fingerprint], shard_bits: u32) -> impl Iterator<Item = Self> {
         let next = fingerprints.chunks(Self::MAX).skip(1).chain(once(&[][..]));
         fingerprints.chunks(Self::MAX).zip(next).map(move |(fingerprints, ahead)| Self {
             fingerprints,
@@ -32,23 +32,23 @@ impl<'a> Window<'a> {
     }
 
     /// The first of these, to be asked for and not tested.
-    pub(super) fn before(fingerprints: &'a [Fingerprint], shard_bits: u32) -> Self {
+    pub(in crate::seen) fn before(fingerprints: &'a [Fingerprint], shard_bits: u32) -> Self {
         let ahead = &fingerprints[..fingerprints.len().min(Self::MAX)];
         Self { fingerprints: &[], ahead, shard_bits }
     }
 
-    pub(super) fn len(self) -> usize {
+    pub(in crate::seen) fn len(self) -> usize {
         self.fingerprints.len()
     }
 
-    pub(super) fn ahead(self) -> impl Iterator<Item = Probes> {
+    pub(in crate::seen) fn ahead(self) -> impl Iterator<Item = Probes> {
         self.ahead.iter().map(move |&fingerprint| Probes::new(fingerprint, self.shard_bits))
     }
 
     /// Those for which `is_one` says so, asked of each in order; it gets the place as well.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "what is asked may use instructions that only the caller may use")]
-    pub(super) fn choose(self, mut is_one: impl FnMut(Probes, usize) -> bool) -> Subset {
+    pub(in crate::seen) fn choose(self, mut is_one: impl FnMut(Probes, usize) -> bool) -> Subset {
         let mut chosen = 0;
         for (place, &fingerprint) in self.fingerprints.iter().enumerate() {
             chosen |= u64::from(is_one(Probes::new(fingerprint, self.shard_bits), place)) << place;
@@ -62,29 +62,29 @@ impl<'a> Window<'a> {
 /// A load would do without the crate. But a load that waits holds up all that follows it, so that tests and memory take turns instead of
 /// overlapping, and a batch takes a quarter longer at 20 M URLs.
 #[inline]
-pub(super) fn prefetch<T>(slots: &[T], slot: usize) {
+pub(in crate::seen) fn prefetch<T>(slots: &[T], slot: usize) {
     prefetch_index::prefetch_index(slots, slot);
 }
 
 /// Some of a window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Subset(
+pub(in crate::seen) struct Subset(
     /// One bit each, the first in the lowest.
-    pub(super) u64,
+    pub(in crate::seen) u64,
 );
 
 impl Subset {
     /// Those of either.
-    pub(super) fn or(self, other: Self) -> Self {
+    pub(in crate::seen) fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     #[inline]
-    pub(super) fn has(self, place: usize) -> bool {
+    pub(in crate::seen) fn has(self, place: usize) -> bool {
         self.0 >> place & 1 == 1
     }
 
-    pub(super) fn places(mut self) -> impl Iterator<Item = usize> {
+    pub(in crate::seen) fn places(mut self) -> impl Iterator<Item = usize> {
         std::iter::from_fn(move || {
             let place = self.0.trailing_zeros();
             self.0 &= self.0.wrapping_sub(1);
@@ -92,12 +92,12 @@ impl Subset {
         })
     }
 
-    pub(super) fn count(self) -> u64 {
+    pub(in crate::seen) fn count(self) -> u64 {
         self.0.count_ones().into()
     }
 
     /// Of those that are new: what each one's answer is.
-    pub(super) fn sighting(self, place: usize) -> Sighting {
+    pub(in crate::seen) fn sighting(self, place: usize) -> Sighting {
         if self.has(place) { Sighting::New } else { Sighting::Seen }
     }
 }

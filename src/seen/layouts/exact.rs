@@ -1,15 +1,15 @@
 use super::filter::Memory;
-use super::probes::Probes;
 use super::window::prefetch;
-use super::{Removal, Sighting};
 use crate::address::Fingerprint;
+use crate::seen::probes::Probes;
+use crate::seen::{Removal, Sighting};
 
 /// Every fingerprint of a shard, in one table with open addressing: 10.7 to 13.4 bytes a URL once it grows.
 ///
 /// Fingerprints are keyed and even already, so they are not hashed again: a slot follows from the fingerprint's place in the
 /// shard, and a larger table is filled from a smaller one front to back.
 #[derive(Debug)]
-pub(super) struct Exact {
+pub(in crate::seen) struct Exact {
     slots: Vec<u64>,
     len: usize,
     /// The fingerprint 0, since 0 means an empty slot.
@@ -21,71 +21,71 @@ pub(super) struct Exact {
 const SLOTS_FOR_THREE: usize = 4;
 
 /// Slots that hold `capacity` fingerprints without growing.
-pub(super) fn slots_for(capacity: u64) -> u64 {
+pub(in crate::seen) fn slots_for(capacity: u64) -> u64 {
     (capacity.saturating_mul(SLOTS_FOR_THREE as u64) / 3).saturating_add(1)
 }
 
 impl Exact {
-    pub(super) fn new(slots: u64, split_bits: u32) -> Self {
+    pub(in crate::seen) fn new(slots: u64, split_bits: u32) -> Self {
         let slots = usize::try_from(slots).expect("sizes are checked against the memory before");
         Self { slots: vec![0; slots.max(2)], len: 0, holds_zero: false, split_bits }
     }
 
     /// With room for so many.
-    pub(super) fn for_urls(capacity: u64, split_bits: u32) -> Self {
+    pub(in crate::seen) fn for_urls(capacity: u64, split_bits: u32) -> Self {
         Self::new(slots_for(capacity), split_bits)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::seen) fn len(&self) -> usize {
         self.len + usize::from(self.holds_zero)
     }
 
-    pub(super) fn slots(&self) -> usize {
+    pub(in crate::seen) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    pub(super) fn words(&self) -> &[u64] {
+    pub(in crate::seen) fn words(&self) -> &[u64] {
         &self.slots
     }
 
-    pub(super) fn holds_zero(&self) -> bool {
+    pub(in crate::seen) fn holds_zero(&self) -> bool {
         self.holds_zero
     }
 
     /// All fingerprints, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+    pub(in crate::seen) fn iter(&self) -> impl Iterator<Item = u64> {
         let zero = self.holds_zero.then_some(0);
         self.slots.iter().copied().filter(|&bits| bits != 0).chain(zero)
     }
 
     /// Inserts the fingerprints of another table's slots.
-    pub(super) fn absorb(&mut self, slots: &[u64]) {
+    pub(in crate::seen) fn absorb(&mut self, slots: &[u64]) {
         for &bits in slots.iter().filter(|&&bits| bits != 0) {
             self.insert(Fingerprint::from_bits(bits));
         }
     }
 
-    pub(super) fn absorb_table(&mut self, other: &Self) {
+    pub(in crate::seen) fn absorb_table(&mut self, other: &Self) {
         self.absorb(&other.slots);
         self.holds_zero |= other.holds_zero;
     }
 
-    pub(super) fn absorb_zero(&mut self) {
+    pub(in crate::seen) fn absorb_zero(&mut self) {
         self.holds_zero = true;
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::seen) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<u64>()
     }
 
-    pub(super) fn contains(&self, fingerprint: Fingerprint) -> bool {
+    pub(in crate::seen) fn contains(&self, fingerprint: Fingerprint) -> bool {
         match fingerprint.bits() {
             0 => self.holds_zero,
             bits => self.slots[self.find(bits)] == bits,
         }
     }
 
-    pub(super) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
+    pub(in crate::seen) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
         let bits = fingerprint.bits();
         if bits == 0 {
             return if std::mem::replace(&mut self.holds_zero, true) { Sighting::Seen } else { Sighting::New };
@@ -102,7 +102,7 @@ impl Exact {
         Sighting::New
     }
 
-    pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
+    pub(in crate::seen) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
         let bits = fingerprint.bits();
         if !self.contains(fingerprint) {
             return Removal::Absent;

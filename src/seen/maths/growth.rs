@@ -1,7 +1,7 @@
 use std::sync::OnceLock;
 
 use super::sizing::to_u64;
-use super::{Layout, OnFull, SeenOptions, Sizing};
+use crate::seen::{Layout, OnFull, SeenOptions, Sizing};
 
 /// What each layer of a shard is, or will be when the one before is full: the same for all shards of a set.
 ///
@@ -16,7 +16,7 @@ use super::{Layout, OnFull, SeenOptions, Sizing};
 /// a crawl that outgrows all of them is rare. With these shares it costs at most 1.35 times the bits of a set of known capacity
 /// there, at any rate from 1e-2 down, and not much more where it ends earlier or later.
 #[derive(Debug)]
-pub(super) struct Growth {
+pub(in crate::seen) struct Growth {
     options: SeenOptions,
     /// The target: what was asked for, or what follows from the bits that were asked for.
     rate: f64,
@@ -25,12 +25,12 @@ pub(super) struct Growth {
 
 /// One layer of one shard.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    pub(super) sizing: Sizing,
+pub(in crate::seen) struct Plan {
+    pub(in crate::seen) sizing: Sizing,
     /// URLs of the shard's part.
-    pub(super) capacity: u64,
+    pub(in crate::seen) capacity: u64,
     /// URLs answered `New` after which it is full.
-    pub(super) room: u64,
+    pub(in crate::seen) room: u64,
 }
 
 /// 10^(1/3).
@@ -39,7 +39,7 @@ const GROWTH: f64 = 2.154_434_690_031_884;
 const OPEN_ENDED_GROWTH: f64 = 3.162_277_660_168_379_5;
 
 /// To 4.6e7 times the first layer's capacity, and more.
-pub(super) const MAX_LAYERS: usize = 24;
+pub(in crate::seen) const MAX_LAYERS: usize = 24;
 
 /// Part of the target rate that a first layer of known capacity leaves to later ones; it costs 0.12 bits a URL at 1e-4.
 const RESERVE: f64 = 1.0 / 32.0;
@@ -49,7 +49,7 @@ const MOST: usize = 4;
 const MOST_SHARE: f64 = 0.277;
 
 impl Growth {
-    pub(super) fn new(options: &SeenOptions) -> Self {
+    pub(in crate::seen) fn new(options: &SeenOptions) -> Self {
         let layers = [const { OnceLock::new() }; MAX_LAYERS];
         let mut growth = Self { options: options.clone(), rate: options.false_positive_rate, layers };
         if options.bits_per_url.is_some() {
@@ -60,16 +60,16 @@ impl Growth {
     }
 
     /// The share of new URLs that may be taken for seen while the set grows as planned.
-    pub(super) fn rate(&self) -> f64 {
+    pub(in crate::seen) fn rate(&self) -> f64 {
         self.rate
     }
 
-    pub(super) fn options(&self) -> &SeenOptions {
+    pub(in crate::seen) fn options(&self) -> &SeenOptions {
         &self.options
     }
 
     /// `None` where a shard must not grow so far.
-    pub(super) fn layer(&self, index: usize) -> Option<Plan> {
+    pub(in crate::seen) fn layer(&self, index: usize) -> Option<Plan> {
         if index > 0 && self.options.on_full != OnFull::Grow {
             return None;
         }

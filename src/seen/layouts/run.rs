@@ -18,24 +18,24 @@ const WIDTH: usize = 8;
 
 /// Ascending fingerprints, each once. In memory is the first of each page: an eighth of a bit for each fingerprint.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(in crate::seen) struct Run {
     file: File,
     len: u64,
     firsts: Vec<u64>,
 }
 
 impl Run {
-    pub(super) fn len(&self) -> u64 {
+    pub(in crate::seen) fn len(&self) -> u64 {
         self.len
     }
 
     /// Memory allocated.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::seen) fn bytes(&self) -> usize {
         self.firsts.capacity() * size_of::<u64>()
     }
 
     /// Whether this fingerprint is in it: at the price of one page read, or none.
-    pub(super) fn holds(&self, bits: u64, pages_read: &mut u64) -> io::Result<bool> {
+    pub(in crate::seen) fn holds(&self, bits: u64, pages_read: &mut u64) -> io::Result<bool> {
         let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(false) };
         if self.firsts[page] == bits {
             return Ok(true);
@@ -48,7 +48,7 @@ impl Run {
 
     /// As a disk does that fails.
     #[cfg(test)]
-    pub(super) fn lose(&self) {
+    pub(in crate::seen) fn lose(&self) {
         self.file.set_len(0).unwrap();
     }
 
@@ -66,7 +66,7 @@ impl Run {
 
 /// Writes a run from front to back.
 #[derive(Debug)]
-pub(super) struct RunWriter {
+pub(in crate::seen) struct RunWriter {
     to: BufWriter<File>,
     len: u64,
     firsts: Vec<u64>,
@@ -74,7 +74,7 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    pub(super) fn new(directory: &Path) -> io::Result<Self> {
+    pub(in crate::seen) fn new(directory: &Path) -> io::Result<Self> {
         /// How many were made.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let file = nameless(directory, &COUNT)?;
@@ -82,7 +82,7 @@ impl RunWriter {
     }
 
     /// Appends a fingerprint, not below the last one; the last one again is nothing new.
-    pub(super) fn push(&mut self, bits: u64) -> io::Result<()> {
+    pub(in crate::seen) fn push(&mut self, bits: u64) -> io::Result<()> {
         debug_assert!(self.last <= Some(bits), "a run ascends");
         if self.last == Some(bits) {
             return Ok(());
@@ -95,7 +95,7 @@ impl RunWriter {
         self.to.write_all(&bits.to_le_bytes())
     }
 
-    pub(super) fn finish(self) -> io::Result<Run> {
+    pub(in crate::seen) fn finish(self) -> io::Result<Run> {
         let Self { to, len, mut firsts, .. } = self;
         let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
         firsts.shrink_to_fit();
@@ -105,7 +105,7 @@ impl RunWriter {
 
 /// Fingerprints one after the other: of a run, holding 64 KiB of it, or of the memory.
 #[derive(Debug)]
-pub(super) struct Cursor<'a> {
+pub(in crate::seen) struct Cursor<'a> {
     run: Option<&'a Run>,
     /// The place in the run from which the next piece is read.
     at: u64,
@@ -115,13 +115,13 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// Of these, which ascend.
-    pub(super) fn of(ascending: Vec<u64>) -> Self {
+    pub(in crate::seen) fn of(ascending: Vec<u64>) -> Self {
         let mut piece = ascending.into_iter();
         let next = piece.next();
         Self { run: None, at: 0, piece, next }
     }
 
-    pub(super) fn over(run: &'a Run) -> io::Result<Self> {
+    pub(in crate::seen) fn over(run: &'a Run) -> io::Result<Self> {
         let mut cursor = Self { run: Some(run), at: 0, piece: Vec::new().into_iter(), next: None };
         cursor.advance()?;
         Ok(cursor)
@@ -142,11 +142,11 @@ impl<'a> Cursor<'a> {
 
 /// Several cursors as one, in ascending order; a fingerprint that more than one has comes as often.
 #[derive(Debug)]
-pub(super) struct Merge<'a>(pub(super) Vec<Cursor<'a>>);
+pub(in crate::seen) struct Merge<'a>(pub(in crate::seen) Vec<Cursor<'a>>);
 
 impl Merge<'_> {
     /// The next one, if it is at most `until`.
-    pub(super) fn next_until(&mut self, until: u64) -> io::Result<Option<u64>> {
+    pub(in crate::seen) fn next_until(&mut self, until: u64) -> io::Result<Option<u64>> {
         // There are only a few: a heap would not be faster.
         let least = self.0.iter_mut().filter(|cursor| cursor.next.is_some()).min_by_key(|cursor| cursor.next);
         let Some(least) = least.filter(|cursor| cursor.next <= Some(until)) else { return Ok(None) };

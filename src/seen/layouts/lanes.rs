@@ -6,25 +6,25 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u64x8};
 
-use super::probes::{LANES, Lanes, Probes};
 use super::window::{Subset, Window, prefetch};
+use crate::seen::probes::{LANES, Lanes, Probes};
 
 /// A cache line of a blocked filter, in lanes.
 ///
 /// In all that follows no branch hangs on a bit: a wrong guess would throw away the work that was begun after it, and no predictor
 /// knows what is new. A window's lanes are asked all at once where this processor can. One fingerprint's are not: alone it waits for
 /// its memory, and is not answered sooner.
-pub(super) type Line = [u64; LANES];
+pub(in crate::seen) type Line = [u64; LANES];
 
 /// How many of these bits are set, one in each lane.
 #[inline]
-pub(super) fn held(line: &Line, bits: Lanes) -> u64 {
+pub(in crate::seen) fn held(line: &Line, bits: Lanes) -> u64 {
     line.iter().enumerate().map(|(lane, word)| word >> bits.bit(lane) & 1).sum()
 }
 
 /// Sets one bit in each lane; returns how many were not set.
 #[inline]
-pub(super) fn set(line: &mut Line, bits: Lanes) -> u64 {
+pub(in crate::seen) fn set(line: &mut Line, bits: Lanes) -> u64 {
     let mut missing = 0;
     for (lane, word) in line.iter_mut().enumerate() {
         let bit = 1 << bits.bit(lane);
@@ -35,13 +35,13 @@ pub(super) fn set(line: &mut Line, bits: Lanes) -> u64 {
 }
 
 /// Those of a window whose bits are all set, while the memory of the next window is asked for.
-pub(super) fn find_window(lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
+pub(in crate::seen) fn find_window(lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
     dispatch!(Level::new(), simd => find_each(simd, lines, probes_per_lane, window))
 }
 
 /// Sets the bits of each of a window, in order, but for those that were `seen` elsewhere, while the memory of the next window is asked
 /// for; returns which are new, and how many bits were not set.
-pub(super) fn insert_window(
+pub(in crate::seen) fn insert_window(
     lines: &mut [Line],
     probes_per_lane: u32,
     window: Window<'_>,

@@ -1,5 +1,5 @@
-use super::probes::LANE_PROBES;
 use super::sizing::to_u64;
+use crate::seen::probes::LANE_PROBES;
 
 /// A mean load of a blocked filter's lines, in URLs a line, and what they answer then.
 ///
@@ -7,11 +7,11 @@ use super::sizing::to_u64;
 /// the derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral that of `r(0) + ... + r(J - 1)`: so one walk
 /// over the loads gives all three.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(in crate::seen) struct Load {
     /// The share of new URLs that are taken for seen.
-    pub(super) rate: f64,
+    pub(in crate::seen) rate: f64,
     /// URLs taken for seen on the way from an empty line to this load: the integral of the rate.
-    pub(super) lost: f64,
+    pub(in crate::seen) lost: f64,
     /// The derivative of the rate.
     slope: f64,
 }
@@ -22,7 +22,7 @@ const LANE_BITS: f64 = 64.0;
 const FULL: f64 = 4096.0;
 
 impl Load {
-    pub(super) fn of(mean_load: f64, probes: u32) -> Self {
+    pub(in crate::seen) fn of(mean_load: f64, probes: u32) -> Self {
         let mean = mean_load.min(FULL);
         // Outside of these the chances are below 1e-18 of the rest.
         let spread = 14.0 * mean.sqrt() + 40.0;
@@ -50,7 +50,7 @@ impl Load {
     }
 
     /// The mean load at which the rate is reached.
-    pub(super) fn at_rate(rate: f64, probes: u32) -> f64 {
+    pub(in crate::seen) fn at_rate(rate: f64, probes: u32) -> f64 {
         let (mut low, mut high) = (0.0, FULL);
         // Where all lines held the same: a bit is set with the chance `rate^(1/k)`.
         let ln_clear = (-rate.powf(1.0 / f64::from(probes))).ln_1p();

@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
-use super::filter::Filter;
-use super::shard::{Layer, Shard};
 use super::snapshot::{absorb_shard, open};
-use super::{Layout, SeenOptions, SeenSet, SnapshotError};
+use crate::seen::layouts::filter::Filter;
+use crate::seen::shard::{Layer, Shard};
+use crate::seen::{Layout, SeenOptions, SeenSet, SnapshotError};
 
 impl SeenSet {
     /// The union with what another snapshot holds, read as by [`load`](Self::load): whatever either has seen. Counts of new URLs

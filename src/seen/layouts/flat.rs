@@ -1,14 +1,14 @@
 use super::filter::Memory;
-use super::probes::Probes;
 use super::window::prefetch;
-use super::{Removal, Sighting};
+use crate::seen::probes::Probes;
+use crate::seen::{Removal, Sighting};
 
 /// A Bloom filter over one array of cells, or over one array for each probe: bits, or counters that can forget.
 ///
 /// One array of bits is the filter of Bloom 1970; one for each probe that of Chang, Feng and Li 2004; counters of 4 bits are Fan, Cao,
 /// Almeida and Broder's 2000. A counter that reaches 15 stays there, so that no removal takes what another URL needs.
 #[derive(Debug)]
-pub(super) struct Flat {
+pub(in crate::seen) struct Flat {
     words: Vec<u64>,
     /// Cells of each array.
     cells: usize,
@@ -22,23 +22,23 @@ pub(super) struct Flat {
 
 impl Flat {
     /// `cells`: in all arrays together.
-    pub(super) fn new(cells: u64, probes: u32, apart: bool, width: usize) -> Self {
+    pub(in crate::seen) fn new(cells: u64, probes: u32, apart: bool, width: usize) -> Self {
         let cells = usize::try_from(cells).expect("sizes are checked against the memory before");
         let words = vec![0; (cells * width).div_ceil(64)];
         let cells = if apart { cells / probes as usize } else { cells };
         Self { words, cells, apart, width, probes, cells_set: 0 }
     }
 
-    pub(super) fn cells_set(&self) -> u64 {
+    pub(in crate::seen) fn cells_set(&self) -> u64 {
         self.cells_set
     }
 
-    pub(super) fn words(&self) -> &[u64] {
+    pub(in crate::seen) fn words(&self) -> &[u64] {
         &self.words
     }
 
     /// Adds the cells of these words, from place `at` on; counters only to clear ones.
-    pub(super) fn absorb(&mut self, at: usize, words: &[u64]) {
+    pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         let set = |word: u64| match self.width {
             1 => word.count_ones(),
             // Each counter's four bits together, in its lowest.
@@ -51,7 +51,7 @@ impl Flat {
     }
 
     /// Takes back one insertion that was answered `New`; only counters can.
-    pub(super) fn remove(&mut self, probes: Probes) -> Removal {
+    pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         if !self.contains(probes) {
             return Removal::Absent;
         }

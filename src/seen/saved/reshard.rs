@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
-use super::filter::Filter;
-use super::growth::Growth;
-use super::probes::shard;
-use super::shard::{Counts, Layer, Shard};
-use super::verified::VerifiedCounts;
-use super::{Layout, SeenError, SeenOptions, SeenSet, Sizing};
 use crate::address::Fingerprint;
+use crate::seen::layouts::filter::Filter;
+use crate::seen::layouts::verified::VerifiedCounts;
+use crate::seen::maths::growth::Growth;
+use crate::seen::probes::shard;
+use crate::seen::shard::{Counts, Layer, Shard};
+use crate::seen::{Layout, SeenError, SeenOptions, SeenSet, Sizing};
 
 impl SeenSet {
     /// The same set in another number of shards, without the URLs: it answers as before, in the blocked layout its errors included.

@@ -2,10 +2,10 @@ use std::io;
 use std::path::PathBuf;
 
 use super::exact::Exact;
-use super::probes::Probes;
 use super::run::{Cursor, Merge, Run, RunWriter};
-use super::{Sighting, VerifiedStatistics};
 use crate::address::Fingerprint;
+use crate::seen::probes::Probes;
+use crate::seen::{Sighting, VerifiedStatistics};
 
 /// Every fingerprint of a shard, on disk, behind its Bloom filter: what the filter takes for seen is looked up here, so nothing is lost. The
 /// two-step test that browsers use on lists of bad URLs.
@@ -19,7 +19,7 @@ use crate::address::Fingerprint;
 /// stands: the set is then what a Bloom filter alone would be, `New` is still said once, and [`failure`](Self::failure) tells. What
 /// cannot be written stays in memory.
 #[derive(Debug)]
-pub(super) struct Verified {
+pub(in crate::seen) struct Verified {
     directory: PathBuf,
     split_bits: u32,
     /// Not on disk yet.
@@ -30,22 +30,22 @@ pub(super) struct Verified {
     recent: Vec<u64>,
     /// Oldest and largest first.
     runs: Vec<Run>,
-    pub(super) counts: VerifiedCounts,
+    pub(in crate::seen) counts: VerifiedCounts,
     failure: Option<io::Error>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct VerifiedCounts {
-    pub(super) lookups: u64,
-    pub(super) from_memory: u64,
-    pub(super) rescued: u64,
-    pub(super) pages_read: u64,
-    pub(super) bytes_written: u64,
-    pub(super) failures: u64,
+pub(in crate::seen) struct VerifiedCounts {
+    pub(in crate::seen) lookups: u64,
+    pub(in crate::seen) from_memory: u64,
+    pub(in crate::seen) rescued: u64,
+    pub(in crate::seen) pages_read: u64,
+    pub(in crate::seen) bytes_written: u64,
+    pub(in crate::seen) failures: u64,
 }
 
 impl VerifiedCounts {
-    pub(super) fn add(&mut self, other: Self) {
+    pub(in crate::seen) fn add(&mut self, other: Self) {
         let Self { lookups, from_memory, rescued, pages_read, bytes_written, failures } = other;
         self.lookups += lookups;
         self.from_memory += from_memory;
@@ -65,7 +65,7 @@ const MIN_ROOM: usize = 512;
 const TIER: u64 = 8;
 
 impl Verified {
-    pub(super) fn new(directory: PathBuf, split_bits: u32) -> Self {
+    pub(in crate::seen) fn new(directory: PathBuf, split_bits: u32) -> Self {
         Self {
             directory,
             split_bits,
@@ -80,7 +80,7 @@ impl Verified {
 
     /// The last word on what the filter answered; remembers what is new.
     #[inline]
-    pub(super) fn check(&mut self, probes: Probes, answer: Sighting) -> Sighting {
+    pub(in crate::seen) fn check(&mut self, probes: Probes, answer: Sighting) -> Sighting {
         if answer == Sighting::Seen && self.holds(probes) {
             return Sighting::Seen;
         }
@@ -97,7 +97,7 @@ impl Verified {
     }
 
     /// Whether what the filter took for seen is.
-    pub(super) fn holds(&mut self, probes: Probes) -> bool {
+    pub(in crate::seen) fn holds(&mut self, probes: Probes) -> bool {
         self.counts.lookups += 1;
         let bits = probes.fingerprint.bits();
         let slot = probes.slot(self.recent.len());
@@ -122,21 +122,21 @@ impl Verified {
     }
 
     /// Distinct fingerprints.
-    pub(super) fn len(&self) -> u64 {
+    pub(in crate::seen) fn len(&self) -> u64 {
         self.stored() + self.fresh.len() as u64
     }
 
     /// Why the filter's answers stand unverified, some of them.
-    pub(super) fn failure(&self) -> Option<&io::Error> {
+    pub(in crate::seen) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }
 
     /// All of them, ascending.
-    pub(super) fn ascending(&self) -> io::Result<Merge<'_>> {
+    pub(in crate::seen) fn ascending(&self) -> io::Result<Merge<'_>> {
         self.merge_from(0)
     }
 
-    pub(super) fn for_each(&self, mut each: impl FnMut(u64)) -> io::Result<()> {
+    pub(in crate::seen) fn for_each(&self, mut each: impl FnMut(u64)) -> io::Result<()> {
         let mut ascending = self.ascending()?;
         while let Some(bits) = ascending.next_until(u64::MAX)? {
             each(bits);
@@ -145,7 +145,7 @@ impl Verified {
     }
 
     /// The union with another, whose counts are added.
-    pub(super) fn absorb(&mut self, other: &Self) -> io::Result<()> {
+    pub(in crate::seen) fn absorb(&mut self, other: &Self) -> io::Result<()> {
         let mut union = self.union()?;
         let mut theirs = other.ascending()?;
         while let Some(bits) = theirs.next_until(u64::MAX)? {
@@ -158,22 +158,22 @@ impl Verified {
     }
 
     /// Of all there are and more to come, one run.
-    pub(super) fn union(&self) -> io::Result<Union<'_>> {
+    pub(in crate::seen) fn union(&self) -> io::Result<Union<'_>> {
         Ok(Union { ours: self.ascending()?, to: RunWriter::new(&self.directory)? })
     }
 
     /// Replaces all by what a union has made of it.
-    pub(super) fn replace(&mut self, run: Run) {
+    pub(in crate::seen) fn replace(&mut self, run: Run) {
         self.settle(0, run);
     }
 
     /// Memory allocated.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::seen) fn bytes(&self) -> usize {
         let runs = self.runs.iter().map(Run::bytes).sum::<usize>() + self.runs.capacity() * size_of::<Run>();
         self.fresh.bytes() + self.recent.capacity() * size_of::<u64>() + runs
     }
 
-    pub(super) fn statistics(&self) -> VerifiedStatistics {
+    pub(in crate::seen) fn statistics(&self) -> VerifiedStatistics {
         let VerifiedCounts { lookups, from_memory, rescued, pages_read, bytes_written, failures } = self.counts;
         let (runs, disk_bytes) = (self.runs.len() as u64, self.stored() * size_of::<u64>() as u64);
         VerifiedStatistics { lookups, from_memory, rescued, pages_read, runs, disk_bytes, bytes_written, failures }
@@ -234,21 +234,21 @@ impl Verified {
 
 /// A run in the making, of what is there and what comes.
 #[derive(Debug)]
-pub(super) struct Union<'a> {
+pub(in crate::seen) struct Union<'a> {
     ours: Merge<'a>,
     to: RunWriter,
 }
 
 impl Union<'_> {
     /// Adds a fingerprint, above the last one that was added.
-    pub(super) fn push(&mut self, bits: u64) -> io::Result<()> {
+    pub(in crate::seen) fn push(&mut self, bits: u64) -> io::Result<()> {
         while let Some(ours) = self.ours.next_until(bits)? {
             self.to.push(ours)?;
         }
         self.to.push(bits)
     }
 
-    pub(super) fn finish(mut self) -> io::Result<Run> {
+    pub(in crate::seen) fn finish(mut self) -> io::Result<Run> {
         while let Some(ours) = self.ours.next_until(u64::MAX)? {
             self.to.push(ours)?;
         }

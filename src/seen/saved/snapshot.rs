@@ -38,17 +38,17 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::exact::Exact;
-use super::filter::Filter;
-use super::growth::{MAX_LAYERS, Plan};
-use super::options::is_to_be_had;
-use super::probes::{LANE_PROBES, LINE_BITS, STRATEGY};
-use super::shard::{Counts, Layer, Shard};
-use super::sizing::MAX_PROBES;
-use super::verified::{Verified, VerifiedCounts};
-use super::{Layout, OnFull, SeenError, SeenOptions, SeenSet, Sizing, SnapshotError};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
 use crate::bytes::{FrameReader, FrameWriter};
+use crate::seen::layouts::exact::Exact;
+use crate::seen::layouts::filter::Filter;
+use crate::seen::layouts::verified::{Verified, VerifiedCounts};
+use crate::seen::maths::growth::{MAX_LAYERS, Plan};
+use crate::seen::maths::sizing::MAX_PROBES;
+use crate::seen::options::is_to_be_had;
+use crate::seen::probes::{LANE_PROBES, LINE_BITS, STRATEGY};
+use crate::seen::shard::{Counts, Layer, Shard};
+use crate::seen::{Layout, OnFull, SeenError, SeenOptions, SeenSet, Sizing, SnapshotError};
 
 const MAGIC: [u8; 8] = *b"seen set";
 const VERSION: u32 = 1;
@@ -143,7 +143,7 @@ fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> 
 }
 
 /// Reads up to the first shard.
-pub(super) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
+pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
     let mut frames = FrameReader::new(from, 0, LONGEST);
     if frames.raw()? != MAGIC {
         return Err(SnapshotError::Unknown);
@@ -216,7 +216,7 @@ fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> 
 }
 
 /// Reads a shard's frames into `shard`, which is empty or holds what the union is made with.
-pub(super) fn absorb_shard<R: Read>(
+pub(in crate::seen) fn absorb_shard<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,
     options: &SeenOptions,

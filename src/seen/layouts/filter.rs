@@ -1,12 +1,12 @@
 use super::blocked::Blocked;
 use super::exact::Exact;
 use super::flat::Flat;
-use super::probes::Probes;
 use super::window::{Subset, Window};
-use super::{Layout, Removal, Sighting, Sizing};
+use crate::seen::probes::Probes;
+use crate::seen::{Layout, Removal, Sighting, Sizing};
 
 /// What each layout does with a fingerprint.
-pub(super) trait Memory {
+pub(in crate::seen) trait Memory {
     /// Asks for what a test will look at, and does not wait.
     fn touch(&self, probes: Probes);
     /// Was it inserted, or is taken for it?
@@ -35,7 +35,7 @@ pub(super) trait Memory {
 
 /// One layer's memory, in any of the layouts.
 #[derive(Debug)]
-pub(super) enum Filter {
+pub(in crate::seen) enum Filter {
     Blocked(Blocked),
     Exact(Exact),
     Flat(Flat),
@@ -43,7 +43,7 @@ pub(super) enum Filter {
 
 impl Filter {
     /// `split_bits`: how many shards there are, as a power of two.
-    pub(super) fn new(sizing: Sizing, split_bits: u32) -> Self {
+    pub(in crate::seen) fn new(sizing: Sizing, split_bits: u32) -> Self {
         let flat = |apart, width| Self::Flat(Flat::new(sizing.bits, sizing.probes, apart, width));
         match sizing.layout {
             Layout::Blocked | Layout::Verified => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
@@ -55,7 +55,7 @@ impl Filter {
     }
 
     /// Asks for what a test will look at, and does not wait.
-    pub(super) fn touch(&self, probes: Probes) {
+    pub(in crate::seen) fn touch(&self, probes: Probes) {
         match self {
             Self::Blocked(blocked) => blocked.touch(probes),
             Self::Exact(exact) => exact.touch(probes),
@@ -64,7 +64,7 @@ impl Filter {
     }
 
     #[inline(never)]
-    pub(super) fn contains(&self, probes: Probes) -> bool {
+    pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         match self {
             Self::Blocked(blocked) => blocked.contains(probes),
             Self::Exact(exact) => Memory::contains(exact, probes),
@@ -73,7 +73,7 @@ impl Filter {
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, probes: Probes) -> Sighting {
+    pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         match self {
             Self::Blocked(blocked) => blocked.insert(probes),
             Self::Exact(exact) => Memory::insert(exact, probes),
@@ -82,7 +82,7 @@ impl Filter {
     }
 
     /// Those of a window that it contains, while the memory of the next window is asked for.
-    pub(super) fn find_window(&self, window: Window<'_>) -> Subset {
+    pub(in crate::seen) fn find_window(&self, window: Window<'_>) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.find_window(window),
             Self::Exact(exact) => exact.find_window(window),
@@ -92,7 +92,7 @@ impl Filter {
 
     /// As [`insert`](Self::insert) for each, in order, but for those that others have seen, while the memory of the next window is
     /// asked for; returns the new ones.
-    pub(super) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
+    pub(in crate::seen) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.insert_window(window, seen),
             Self::Exact(exact) => exact.insert_window(window, seen),
@@ -101,7 +101,7 @@ impl Filter {
     }
 
     /// Called only of layouts that can: exact and counting.
-    pub(super) fn remove(&mut self, probes: Probes) -> Removal {
+    pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         match self {
             Self::Blocked(_) => Removal::Kept,
             Self::Exact(exact) => exact.remove(probes.fingerprint),
@@ -110,7 +110,7 @@ impl Filter {
     }
 
     /// Cells that are not clear, and all cells: bits, counters, or, of the exact layout, 64 for each slot.
-    pub(super) fn cells(&self, sizing: Sizing) -> (u64, u64) {
+    pub(in crate::seen) fn cells(&self, sizing: Sizing) -> (u64, u64) {
         match self {
             Self::Blocked(blocked) => (blocked.bits_set(), sizing.bits),
             Self::Exact(exact) => (exact.len() as u64 * 64, exact.slots() as u64 * 64),
@@ -119,7 +119,7 @@ impl Filter {
     }
 
     /// The cells, the first in the lowest bits; of the exact layout the slots.
-    pub(super) fn words(&self) -> &[u64] {
+    pub(in crate::seen) fn words(&self) -> &[u64] {
         match self {
             Self::Blocked(blocked) => blocked.words(),
             Self::Exact(exact) => exact.words(),
@@ -128,12 +128,12 @@ impl Filter {
     }
 
     /// Whether the exact layout holds the fingerprint that means an empty slot.
-    pub(super) fn holds_zero(&self) -> bool {
+    pub(in crate::seen) fn holds_zero(&self) -> bool {
         matches!(self, Self::Exact(exact) if exact.holds_zero())
     }
 
     /// Adds what another filter of the same size holds in its words from `at` on.
-    pub(super) fn absorb(&mut self, at: usize, words: &[u64]) {
+    pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         match self {
             Self::Blocked(blocked) => blocked.absorb(at, words),
             Self::Exact(exact) => exact.absorb(words),
@@ -142,7 +142,7 @@ impl Filter {
     }
 
     /// Memory allocated.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::seen) fn bytes(&self) -> usize {
         match self {
             Self::Blocked(blocked) => blocked.bytes(),
             Self::Exact(exact) => exact.bytes(),

@@ -2,7 +2,7 @@
 
 /// The Clopper–Pearson interval: of `trials` independent ones `hits` came true; in at least 95 of 100 such experiments the
 /// true share lies between these bounds (Clopper and Pearson 1934). Without trials, from 0 to 1.
-pub(super) fn clopper_pearson(hits: u64, trials: u64) -> (f64, f64) {
+pub(in crate::seen) fn clopper_pearson(hits: u64, trials: u64) -> (f64, f64) {
     const TAIL: f64 = 0.025;
     let (hit, missed) = (hits as f64, trials.saturating_sub(hits) as f64);
     let low = if hits == 0 { 0.0 } else { inverse_beta(TAIL, hit, missed + 1.0) };

@@ -1,9 +1,9 @@
 use super::sizing::to_u64;
-use super::{Layout, Sizing};
+use crate::seen::{Layout, Sizing};
 
 /// What remembering so many URLs takes in one way: a row of [`plan`].
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PlanRow {
     /// The layout, or what else.

@@ -1,13 +1,13 @@
-use super::Sighting;
 use super::filter::Memory;
 use super::lanes::{self, Line, held, set};
-use super::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 use super::window::{Subset, Window, prefetch};
+use crate::seen::Sighting;
+use crate::seen::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 
 /// A Bloom filter in cache lines: all probes of a URL fall into one line, one or two into each of its lanes (Putze, Sanders and
 /// Singler 2009, "Cache-, hash- and space-efficient Bloom filters"). One line touched a test.
 #[derive(Debug)]
-pub(super) struct Blocked {
+pub(in crate::seen) struct Blocked {
     lines: Lines,
     probes_per_lane: u32,
     bits_set: u64,
@@ -15,21 +15,21 @@ pub(super) struct Blocked {
 
 impl Blocked {
     /// `probes`: 8 or 16.
-    pub(super) fn new(bits: u64, probes: u32) -> Self {
+    pub(in crate::seen) fn new(bits: u64, probes: u32) -> Self {
         let lines = usize::try_from(bits / LINE_BITS).expect("sizes are checked against the memory before");
         Self { lines: Lines::zeroed(lines), probes_per_lane: probes / LANE_PROBES, bits_set: 0 }
     }
 
-    pub(super) fn bits_set(&self) -> u64 {
+    pub(in crate::seen) fn bits_set(&self) -> u64 {
         self.bits_set
     }
 
-    pub(super) fn words(&self) -> &[u64] {
+    pub(in crate::seen) fn words(&self) -> &[u64] {
         self.lines.as_slice().as_flattened()
     }
 
     /// Sets the bits of these words, from place `at` on.
-    pub(super) fn absorb(&mut self, at: usize, words: &[u64]) {
+    pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         for (word, &more) in self.lines.as_mut_slice().as_flattened_mut()[at..].iter_mut().zip(words) {
             self.bits_set += u64::from((more & !*word).count_ones());
             *word |= more;
@@ -49,7 +49,7 @@ impl Blocked {
         self.set(probes, probes.lanes_again())
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::seen) fn bytes(&self) -> usize {
         self.lines.words.capacity() * size_of::<u64>()
     }
 }

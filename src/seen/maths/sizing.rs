@@ -1,7 +1,7 @@
-use super::Layout;
-use super::exact::slots_for;
 use super::load::Load;
-use super::probes::{LANE_PROBES, LINE_BITS};
+use crate::seen::Layout;
+use crate::seen::layouts::exact::slots_for;
+use crate::seen::probes::{LANE_PROBES, LINE_BITS};
 
 /// How large a filter is, and what follows from it: pure arithmetic, nothing is allocated.
 ///
@@ -28,7 +28,7 @@ pub struct Sizing {
 }
 
 /// The most probes a URL; a rate of 1e-19 takes as many.
-pub(super) const MAX_PROBES: u32 = 64;
+pub(in crate::seen) const MAX_PROBES: u32 = 64;
 
 /// Below this rate two bits a lane take fewer bits than one (by 13 % here, by 24 % at 1e-6); above it they take more, or more time.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
@@ -197,13 +197,13 @@ fn integral(function: impl Fn(f64) -> f64, end: f64) -> f64 {
 }
 
 /// `part / whole`, and 0 of nothing.
-pub(super) fn share(part: f64, whole: f64) -> f64 {
+pub(in crate::seen) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 /// Counts are not negative, and beyond 2^64 they saturate.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; not negative by its use")]
-pub(super) fn to_u64(count: f64) -> u64 {
+pub(in crate::seen) fn to_u64(count: f64) -> u64 {
     count as u64
 }
 

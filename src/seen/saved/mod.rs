@@ -1,0 +1,5 @@
+//! A set in a file, two sets as one, one set in another number of shards.
+
+mod reshard;
+mod snapshot;
+mod union;
