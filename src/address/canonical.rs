@@ -1,10 +1,13 @@
+//! A URL in its two forms.
+
 use super::key::Key;
 use super::whatwg::Wire;
 use super::{Fingerprint, FingerprintKey, HostKey, host};
 
-/// A URL in its two forms: as the page spelled it (wire), and the one spelling that stands for all of its kind (key).
+/// A URL in its two forms: as the page spelled it (wire), and in the one spelling that stands for all of its kind (key).
 ///
-/// Both are printable ASCII. 56 bytes and the wire text; the key's text only where it differs.
+/// Both are printable ASCII. Only a [`Canonicalizer`](super::Canonicalizer) makes one, so whoever has it need not check it. It takes 56 bytes
+/// and the wire text, and the key's text only where that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CanonicalUrl {
     wire: String,
@@ -18,12 +21,12 @@ impl CanonicalUrl {
         Self { wire: wire.text, path: wire.path, key }
     }
 
-    /// What is requested: WHATWG-parsed, fragment and userinfo off.
+    /// What is requested: the URL as the WHATWG parser writes it, without fragment, user and password.
     pub fn wire(&self) -> &str {
         &self.wire
     }
 
-    /// What equal URLs share.
+    /// The text that all spellings of this URL share.
     pub fn key(&self) -> &str {
         self.key.as_ref().map_or(&self.wire, |key| &key.text)
     }
@@ -33,7 +36,7 @@ impl CanonicalUrl {
         key.fingerprint(self.key())
     }
 
-    /// The text of the [`HostKey`], for looking one up without making one: `https://example.org`.
+    /// The text of the [`HostKey`], by which one is looked up without making one: `https://example.org`.
     pub fn origin(&self) -> &str {
         match &self.key {
             Some(key) => &key.text[..key.path],
@@ -41,17 +44,17 @@ impl CanonicalUrl {
         }
     }
 
-    /// The unit of politeness, from the key's spelling. One allocation.
+    /// The unit of politeness, in the key's spelling. One allocation.
     pub fn host_key(&self) -> HostKey {
         HostKey::new(self.origin())
     }
 
-    /// The host's name or address as in the key: lower-case, without port or trailing dot, an IPv6 address in brackets.
+    /// The host's name or address as the key has it: in lower case, without port or trailing dot, an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         host::host(self.origin())
     }
 
-    /// Path and query of the wire form, as robots rules are matched against it; starts with a slash.
+    /// Path and query of the wire form, which robots rules are matched against. It starts with a slash.
     pub fn path_and_query(&self) -> &str {
         &self.wire[self.path..]
     }

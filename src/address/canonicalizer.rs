@@ -1,13 +1,15 @@
+//! From text to URL, by fixed rules.
+
 use super::key::KeyMaker;
 use super::whatwg::Wire;
 use super::{AddressError, BaseUrl, CanonicalUrl, KeyRules};
 
-/// Bytes that a URL may have unless told otherwise. RFC 9110 section 4.1 asks for at least 8,000.
+/// The most bytes that a URL may have, unless another limit is given. RFC 9110 section 4.1 asks for at least 8,000.
 pub const DEFAULT_MAX_BYTES: usize = 8192;
 
-/// Turns text into [`CanonicalUrl`]s by fixed rules. Cheap to share, immutable.
+/// Turns text into [`CanonicalUrl`]s by fixed rules. It never changes, so threads share it by reference.
 ///
-/// Costs one parse and one allocation for a URL that is its own key, and a second allocation for one that is not.
+/// A URL that is its own key, as most are, costs one parse and one allocation. Another costs a second allocation.
 #[derive(Clone, Debug)]
 pub struct Canonicalizer {
     keys: KeyMaker,
@@ -20,7 +22,7 @@ impl Canonicalizer {
         Self { keys: KeyMaker::new(rules), max_bytes: DEFAULT_MAX_BYTES }
     }
 
-    /// The same rules with another limit on a URL's bytes, which holds for the text and for the wire URL made of it.
+    /// The same rules with another limit on a URL's bytes. It holds for the text and for the wire URL that is made of it.
     #[must_use]
     pub fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
@@ -31,12 +33,12 @@ impl Canonicalizer {
         self.keys.rules()
     }
 
-    /// Bytes that a URL may have.
+    /// The most bytes that a URL may have.
     pub fn max_bytes(&self) -> usize {
         self.max_bytes
     }
 
-    /// An absolute URL.
+    /// The URL that an absolute text stands for.
     ///
     /// # Errors
     /// Where the text is not the absolute http(s) address of a page.
@@ -44,7 +46,7 @@ impl Canonicalizer {
         Wire::parse(None, text, self.max_bytes).map(|wire| self.keyed(wire))
     }
 
-    /// A link found on a page.
+    /// The URL that a link on a page leads to.
     ///
     /// # Errors
     /// Where the resolved text is not the http(s) address of a page.
@@ -52,7 +54,7 @@ impl Canonicalizer {
         Wire::parse(Some(base), href, self.max_bytes).map(|wire| self.keyed(wire))
     }
 
-    /// The base that a fetched page's links start from: the wire URL it was fetched at.
+    /// The base of a fetched page's links: `wire` is the URL at which the page was fetched, after all redirects.
     ///
     /// # Errors
     /// Where the text is not an absolute http(s) URL.

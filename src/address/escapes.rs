@@ -1,19 +1,19 @@
 //! Percent-escapes by RFC 3986 section 6.2.2.
 
-/// Which escapes are no part of a key.
+/// Which escapes a key does not have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needless {
-    /// Those of unreserved characters; all others are written in upper case.
+    /// Those of unreserved characters. All others are then written in upper case.
     pub(super) unreserved: bool,
-    /// Those of these characters, of which none is a hexadecimal digit.
+    /// Those of these characters. None of them may be a hexadecimal digit.
     pub(super) bare: &'static [u8],
 }
 
-/// Writes ASCII `text` without needless escapes. Never longer.
+/// Writes ASCII `text` without needless escapes. The result is never longer, and normalizing it again changes nothing.
 pub(super) fn normalize(text: &str, needless: Needless) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // Where `out` holds a `%` that starts no escape.
+    // Where `out` has a `%` that begins no escape.
     let mut bare = None;
     while let Some((before, after)) = rest.split_once('%') {
         out.push_str(before);
@@ -23,7 +23,7 @@ pub(super) fn normalize(text: &str, needless: Needless) -> String {
             rest = after;
             continue;
         };
-        // A digit decoded right behind a bare `%` could make an escape of it: `%%36%35` is not `%65`.
+        // A digit that is decoded right behind a bare `%` could make an escape of it: `%%36%35` is not `%65`.
         let is_open =
             |bare: usize| out.len() - bare <= 2 && out[bare + 1..].bytes().all(|byte| byte.is_ascii_hexdigit());
         let completes = byte.is_ascii_hexdigit() && bare.is_some_and(is_open);
@@ -39,12 +39,13 @@ pub(super) fn normalize(text: &str, needless: Needless) -> String {
     out
 }
 
+/// The byte that two hexadecimal digits stand for.
 fn decode(hex: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(hex[at]).to_digit(16);
     u8::try_from(digit(0)? * 16 + digit(1)?).ok()
 }
 
-/// RFC 3986 section 2.3.
+/// Whether escaping it makes no difference (RFC 3986 section 2.3).
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
@@ -86,6 +87,7 @@ mod tests {
             assert_eq!(normalize(expected, UNRESERVED), expected);
         }
     }
+
     #[test]
     fn brackets_are_another_matter_than_the_unreserved() {
         for (text, brackets, both) in [

@@ -1,11 +1,14 @@
+//! The unit of politeness.
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 
-/// Scheme, host and port: the unit of politeness. Displayed as an origin, `https://example.org` or `http://example.org:8080`.
+/// Scheme, host and port: what is asked politely, one request at a time. Written as an origin, `https://example.org` or
+/// `http://example.org:8080`.
 ///
-/// One allocation of exactly the text, 16 bytes beside it. A table of hosts is searched by
-/// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which makes none:
+/// It takes one allocation of exactly the text, and 16 bytes beside it. A table of hosts can be searched by
+/// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, HostKey, KeyRules};
@@ -23,12 +26,12 @@ impl HostKey {
         Self(origin.into())
     }
 
-    /// From the text of one that was written before.
+    /// From the text of a host key that was written before.
     pub(crate) fn of_origin(origin: &str) -> Self {
         Self::new(origin)
     }
 
-    /// The origin's text, without a trailing slash; the port only where it is not the scheme's own.
+    /// The origin's text, without a trailing slash. It has a port only where that is not the scheme's own.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -43,7 +46,7 @@ impl HostKey {
         host(&self.0)
     }
 
-    /// The port, the scheme's own where none is written.
+    /// The port. Where none is written, the scheme's own.
     pub fn port(&self) -> u16 {
         let written = self.0[range(&self.0).end..].strip_prefix(':').and_then(|port| port.parse().ok());
         written.unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
@@ -61,7 +64,7 @@ impl fmt::Display for HostKey {
     }
 }
 
-/// Hashes and compares as its text does.
+/// It hashes and compares as its text does, so a table can be searched by text.
 impl Borrow<str> for HostKey {
     fn borrow(&self) -> &str {
         &self.0
@@ -77,7 +80,7 @@ pub(super) fn host(origin: &str) -> &str {
     &origin[range(origin)]
 }
 
-/// Where the host stands. A colon is the port's only where no bracket follows: an IPv6 address has its own.
+/// Where the host stands. A colon begins a port only where no bracket follows, since an IPv6 address has colons of its own.
 fn range(origin: &str) -> Range<usize> {
     let start = scheme(origin).len() + "://".len();
     let port = origin[start..].rfind([':', ']']).map(|at| start + at).filter(|&at| origin[at..].starts_with(':'));

@@ -1,4 +1,4 @@
-//! From the wire form to the key.
+//! From the wire form to the key. The order of the rules is that of the [table](super#the-rules).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,7 +8,7 @@ use super::parameters::{NameSet, is_hex_session};
 use super::whatwg::Wire;
 use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 
-/// Characters that RFC 3986 lets stand in no URL, and that the parser, and so browsers, leave bare in a path.
+/// Characters that no URL may hold by RFC 3986, and that the parser, as browsers do, leaves bare in a path.
 const BARE_IN_PATHS: &[u8] = b"[]|";
 /// The same in a query.
 const BARE_IN_QUERIES: &[u8] = b"[]{}|\\^`";
@@ -21,7 +21,7 @@ pub(super) struct Key {
     pub(super) path: usize,
 }
 
-/// The rules, prepared.
+/// The rules, prepared for many URLs.
 #[derive(Clone, Debug)]
 pub(super) struct KeyMaker {
     rules: KeyRules,
@@ -40,7 +40,7 @@ impl KeyMaker {
         &self.rules
     }
 
-    /// `None` where the wire form is its own key. Never longer than that.
+    /// The key of a wire form; `None` where the wire form is its own key. A key is never longer than its wire form.
     pub(super) fn make(&self, wire: &Wire) -> Option<Key> {
         let (origin, tail) = wire.text.split_at(wire.path);
         let (host, port) = origin.split_at(wire.host_end);
@@ -60,7 +60,8 @@ impl KeyMaker {
         (text != wire.text).then(|| Key { text: text.into(), path: start })
     }
 
-    /// Says without an allocation that no rule applies; the answer for most URLs. May be wrong on the safe side.
+    /// Whether no rule applies to path and query, found out without an allocation. For most URLs the answer is yes. Where it is no, a rule
+    /// may still turn out to change nothing.
     fn is_clean(&self, tail: &str) -> bool {
         const QUERY: u8 = 1;
         const UNCLEAR: u8 = 2;
@@ -82,7 +83,7 @@ impl KeyMaker {
             && (found & QUERY == 0 || tail.split_once('?').is_none_or(|(_, query)| is_clean(query)))
     }
 
-    /// Without the escapes that make no other URL.
+    /// The text without escapes that do not make it another URL.
     fn unescape<'a>(&self, text: &'a str, bare: &'static [u8]) -> Cow<'a, str> {
         let bare = if self.rules.unescape_brackets { bare } else { b"" };
         let needless = Needless { unreserved: self.rules.normalize_escapes, bare };
@@ -124,27 +125,27 @@ impl KeyMaker {
     }
 }
 
-/// Bytewise, and total: `a` goes before `a=`. Most pairs are decided by their first byte.
+/// A total order, byte by byte, in which `a` goes before `a=`. For most pairs their first byte decides.
 fn by_name_then_value(one: &str, other: &str) -> Ordering {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let in_name = !one[..same].contains(&b'=');
-    // The first `=` ends the name, and so goes before each byte that a longer name goes on with.
+    // The first `=` ends the name, so it goes before any byte with which a longer name goes on.
     let next = |text: &[u8]| text.get(same).map(|&byte| if in_name && byte == b'=' { 0 } else { byte });
     next(one).cmp(&next(other))
 }
 
-/// Name and value.
+/// Name and value of a parameter.
 fn parts(parameter: &str) -> (&str, &str) {
     parameter.split_once('=').unwrap_or((parameter, ""))
 }
 
-/// `http://host` without one trailing dot. Two in a row stay: no name, and without them `1..` would become an IPv4 address.
+/// `http://host` without one trailing dot. Two in a row stay: that is no name, and `1..` would become an IPv4 address without them.
 fn without_dot(host: &str) -> &str {
     host.strip_suffix('.').filter(|name| !name.ends_with(['.', '/'])).unwrap_or(host)
 }
 
-/// A path segment without its `;jsessionid=...`; whole where the rest would be a dot segment, and name another page.
+/// Appends a path segment without its `;jsessionid=...`. If the rest would be a dot segment, and so name another page, all of it is appended.
 fn push_without_session(out: &mut String, segment: &str) {
     let start = out.len();
     for (at, piece) in segment.split(';').enumerate() {

@@ -1,8 +1,10 @@
+//! A list of any size, line by line.
+
 use std::io::{self, BufRead, Read};
 
 use super::AddressError;
 
-/// Reads a list line by line; holds no more of a line than could be an address, however long it is.
+/// Reads a list line by line. However long a line is, no more of it is kept than an address could have.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     reader: R,
@@ -11,7 +13,7 @@ pub(super) struct Lines<R> {
     number: u64,
 }
 
-/// Bytes of a line beyond a URL's: a byte-order mark, a line end, some blanks.
+/// Bytes that a line may have beyond its URL: a byte-order mark, a line end, some blanks.
 const MARGIN: usize = 64;
 
 impl<R: BufRead> Lines<R> {
@@ -19,7 +21,7 @@ impl<R: BufRead> Lines<R> {
         Self { reader, max_bytes, kept: Vec::new(), number: 0 }
     }
 
-    /// Lines read so far, the one that fails included.
+    /// Lines that were read so far, with the one that failed.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -41,14 +43,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// One line, blanks around it off.
+/// One line, without the blanks around it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     /// 1-based.
     pub(super) number: u64,
-    /// What was kept.
+    /// What was kept of it.
     pub(super) kept: &'a [u8],
-    /// Of the whole line, its end too.
+    /// Bytes in the whole line, with its end.
     length: usize,
     max_bytes: usize,
 }

@@ -1,11 +1,14 @@
+//! The rules, applied to a list, so that they can be compared with other tools'.
+
 use std::io::{self, BufRead, Write};
 
 use super::lines::Lines;
 use super::{AddressError, BaseUrl, Canonicalizer};
 
-/// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order, so that the rules can be held against
-/// other tools'. Lines are hrefs where a base is given, absolute URLs else. Constant memory; nothing of a bad line is echoed
-/// but its scheme.
+/// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order. With a base the lines are taken for links, without one
+/// for absolute URLs.
+///
+/// It takes constant memory. Of a bad line nothing is repeated but its scheme, since the line may hold a password.
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, KeyRules, canonicalize_lines};
@@ -19,7 +22,7 @@ use super::{AddressError, BaseUrl, Canonicalizer};
 /// ```
 ///
 /// # Errors
-/// Where reading or writing fails; never for a bad line.
+/// Where reading or writing fails. A bad line is no error.
 pub fn canonicalize_lines<R: BufRead, W: Write>(
     reader: R,
     mut writer: W,

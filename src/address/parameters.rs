@@ -1,7 +1,9 @@
 //! Query parameters that do not choose a page.
 
-/// Names of parameters that only say where a visitor came from, in any case; `utm_*` stands for all that start with `utm_`.
-/// Left out on purpose: `ref`, `source`, `campaign`, `cid`, by which many sites choose pages.
+/// Names of parameters that only say where a visitor came from. They count in upper and lower case, and `utm_*` stands for all that start
+/// with `utm_`.
+///
+/// `ref`, `source`, `campaign` and `cid` are left out on purpose: many sites choose pages by them.
 pub const TRACKING_PARAMETERS: &[&str] = &[
     // Google: Analytics, Ads, cross-domain linker, Merchant Center.
     "utm_*",
@@ -61,7 +63,7 @@ pub const TRACKING_PARAMETERS: &[&str] = &[
     "wickedid",
 ];
 
-/// Names of parameters that only name a visitor's session, in any case; `*` as in [`TRACKING_PARAMETERS`].
+/// Names of parameters that only name a visitor's session, written as in [`TRACKING_PARAMETERS`].
 pub const SESSION_PARAMETERS: &[&str] = &[
     // PHP, Java servlets, ASP (which appends eight letters of its own), ASP.NET, ColdFusion.
     "phpsessid",
@@ -76,8 +78,8 @@ pub const SESSION_PARAMETERS: &[&str] = &[
     "zenid",
 ];
 
-/// Names that a session shares with pages: `sid` is a session in phpBB and a story elsewhere, `session_id` a talk at a
-/// conference. Dropped only where the value is a digest, 32 hexadecimal digits or more.
+/// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a story elsewhere, `session_id` may be a
+/// talk at a conference. They are dropped only where the value is a digest, of 32 hexadecimal digits or more.
 pub const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
 
 pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
@@ -86,7 +88,7 @@ pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
         && HEX_SESSION_PARAMETERS.iter().any(|session| name.eq_ignore_ascii_case(session))
 }
 
-/// Names to drop, by their first letter: a name that is none of them costs a few comparisons, not one for each.
+/// Names to drop, by their first letter. So a name that is none of them costs a few comparisons, and not one for each name.
 #[derive(Clone, Debug)]
 pub(super) struct NameSet(Box<[Vec<Pattern>; 27]>);
 
@@ -119,7 +121,7 @@ impl NameSet {
     }
 }
 
-/// One list for each letter, one for all else.
+/// The number of the list: one for each letter, and one for all else.
 fn initial(name: &str) -> usize {
     match name.bytes().next() {
         Some(byte) if byte.is_ascii_alphabetic() => usize::from(byte.to_ascii_lowercase() - b'a'),

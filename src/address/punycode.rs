@@ -1,16 +1,16 @@
 //! Hosts of ASCII whose `xn--` labels are no punycode. The URL standard takes them as they are since June 2026; the `url` crate
-//! (2.5) refuses them. So the parser is shown another text, and what it makes of that is put right.
+//! (2.5) refuses them. So the parser is shown another text, in which these labels begin otherwise, and its answer is changed back.
 
 use std::ops::Range;
 
-use super::whatwg::is_dropped;
+use super::slashes::{is_dropped, split_slashes};
 
-/// How a label begins that Unicode has a say in.
+/// How a label begins that stands for one of Unicode.
 const PREFIX: &str = "xn--";
-/// The same as the parser is shown it: a character that it takes in a host, and no name has.
+/// What the parser is shown instead. It takes the first character in a host, and no name has it.
 const MASK: &str = "*n--";
 
-/// The text with its host in lower case and masked; `None` where its host is not ASCII or has no such label.
+/// The text with its host in lower case and its labels masked. `None` where the host is not ASCII or has no such label.
 pub(super) fn mask(text: &str) -> Option<String> {
     let range = host(text)?;
     let host = decode(&text[range.clone()])?;
@@ -22,7 +22,7 @@ pub(super) fn mask(text: &str) -> Option<String> {
     Some([&text[..range.start], &host.join("."), &text[range.end..]].concat())
 }
 
-/// Puts a masked host right, which stands there in the text.
+/// Changes the masked host back that stands in this part of the text.
 pub(super) fn unmask(text: &mut String, host: Range<usize>) {
     let labels = text[host.clone()].split('.').map(|label| label.strip_prefix(MASK).map_or(label.to_owned(), unmasked));
     let labels: Vec<_> = labels.collect();
@@ -33,15 +33,14 @@ fn unmasked(rest: &str) -> String {
     [PREFIX, rest].concat()
 }
 
-/// Where the parser would find the host of an http(s) URL; `None` where it has none of its own.
+/// Where the parser would find the host of an http(s) URL. `None` where the text has no host of its own, as a path has none.
 fn host(text: &str) -> Option<Range<usize>> {
     let scheme = text.find(':').filter(|&end| {
         let scheme: String = text[..end].chars().filter(|&c| !is_dropped(c)).collect();
         ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
     });
     let rest = &text[scheme.map_or(0, |end| end + 1)..];
-    let authority = rest.trim_start_matches(|c| matches!(c, '/' | '\\') || is_dropped(c));
-    let slashes = rest[..rest.len() - authority.len()].bytes().filter(|byte| matches!(byte, b'/' | b'\\')).count();
+    let (slashes, authority) = split_slashes(rest);
     if scheme.is_none() && slashes < 2 {
         return None;
     }
@@ -53,7 +52,7 @@ fn host(text: &str) -> Option<Range<usize>> {
     Some(start + userinfo..start + userinfo + end)
 }
 
-/// A host's text without escapes and in lower case; `None` where it is not ASCII, or holds what no host may.
+/// A host's text without escapes and in lower case. `None` where it is not ASCII, or holds what no host may hold.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes().filter(|&byte| !is_dropped(byte.into()));
     let mut host = String::with_capacity(text.len());

@@ -1,38 +1,40 @@
+//! The URLs that a crawl starts from, read from a list.
+
 use std::borrow::Cow;
 use std::io::BufRead;
 
 use super::lines::{Line, Lines};
 use super::{AddressError, CanonicalUrl, Canonicalizer, without_userinfo};
 
-/// A URL the user starts from, with its place in the list.
+/// A URL that the user starts from, with its place in the list.
 #[derive(Clone, Debug)]
 pub struct Seed {
     /// The URL.
     pub url: CanonicalUrl,
     /// 1-based line number.
     pub line: u64,
-    /// The scheme was missing and taken as https.
+    /// The scheme was missing, and https was taken for it.
     pub assumed_https: bool,
-    /// There were a user name or a password, which are left out.
+    /// There was a user name or a password, which was left out.
     pub had_userinfo: bool,
 }
 
-/// A line of a seed list that could not be taken.
+/// Why a line of a seed list is no seed.
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
-    /// The line is no address.
+    /// The line is no address of a page.
     #[error("{name}:{line}: {reason}: {text:?}")]
     Address {
         /// The list's name.
         name: String,
         /// 1-based line number.
         line: u64,
-        /// The line, cut.
+        /// The line without a password, cut to 80 characters.
         text: String,
         /// Why.
         reason: AddressError,
     },
-    /// The list could not be read on; nothing follows.
+    /// The list could not be read any further. Nothing follows.
     #[error("{name}:{line}: cannot read")]
     Read {
         /// The list's name.
@@ -44,8 +46,8 @@ pub enum SeedError {
     },
 }
 
-/// Reads a seed list in constant memory: one URL a line; blank lines and lines that start with `#` are skipped, and so are
-/// a byte-order mark and blanks around a line. An error stands for its line, and the lines behind it follow.
+/// Reads a seed list, one URL a line, in constant memory. Blank lines and lines that start with `#` are skipped, as are a byte-order mark
+/// and the blanks around a line. An error takes the place of its line, and the lines after it follow.
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, KeyRules, SeedList};
@@ -113,8 +115,8 @@ fn seed(line: Line<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, AddressEr
     Ok(Seed { url: canonicalizer.canonicalize(&text)?, line: line.number, assumed_https, had_userinfo })
 }
 
-/// Does the text start with a host? `example.org:8080` and `localhost:3000` do, though each could be scheme and path, and
-/// so `tel:911` does not; nor does a path, nor a mail address.
+/// Whether the text starts with a host. `example.org:8080` and `localhost:3000` do, though each could be a scheme and a path. `tel:911` does
+/// not, nor does a path or a mail address.
 fn lacks_scheme(text: &str) -> bool {
     let authority = &text[..text.find(['/', '\\', '?', '#']).unwrap_or(text.len())];
     if authority.is_empty() || authority.contains('@') || matches!(authority, "." | "..") {
@@ -129,11 +131,11 @@ fn lacks_scheme(text: &str) -> bool {
     }
 }
 
-/// Characters of a bad line that an error shows.
+/// How many characters of a bad line an error shows.
 const SHOWN: usize = 80;
 
 fn shown(line: &[u8]) -> String {
-    // Four bytes are the most that a character has.
+    // A character has four bytes at most.
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN)]);
     let text = without_userinfo(&text).map_or(text, Cow::Owned);
     match text.char_indices().nth(SHOWN) {

@@ -1,8 +1,8 @@
-//! User names and passwords in URLs: found, so that it can be said that they are left out; and never shown.
+//! User names and passwords in URLs. They are found, so that the user can be told that they are left out, and they are never shown.
 
 use std::ops::Range;
 
-/// Whether a URL, or a link to one, names a user or a password. They are [never sent](super).
+/// Whether a URL, or a link to one, names a user or a password. These are [never sent](super).
 ///
 /// ```
 /// # use crawler::address::has_userinfo;
@@ -13,14 +13,15 @@ pub fn has_userinfo(text: &str) -> bool {
     authority(text).is_some_and(|authority| text[authority].contains('@'))
 }
 
-/// The text without user and password, where it has them: also where the scheme is left out, and there is a password.
+/// The text without user and password; `None` where it has none. A text without a scheme has them only where there is a password, since
+/// `ann@example.org` alone is a mail address.
 pub fn without_userinfo(text: &str) -> Option<String> {
     let authority = authority(text).or_else(|| bare(text))?;
     let end = authority.start + text[authority.clone()].rfind('@')? + 1;
     Some(format!("{}{}", &text[..authority.start], &text[end..]))
 }
 
-/// Where the authority stands: behind `//`, with a scheme before it or none.
+/// Where the authority stands: after `//`, whether a scheme stands before it or not.
 fn authority(text: &str) -> Option<Range<usize>> {
     let is_slash = |c| matches!(c, '/' | '\\');
     let scheme = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(text.len());
@@ -29,7 +30,7 @@ fn authority(text: &str) -> Option<Range<usize>> {
     (start >= behind + 2).then(|| start..end(text, start))
 }
 
-/// As `ann:pw@example.org`, and not as the addresses of people that begin with a scheme.
+/// Where the authority stands in a text such as `ann:pw@example.org`. A person's address with a scheme, such as `mailto:`, has none.
 fn bare(text: &str) -> Option<Range<usize>> {
     let authority = 0..end(text, 0);
     let user = text[authority.clone()].rsplit_once('@')?.0;
@@ -39,6 +40,7 @@ fn bare(text: &str) -> Option<Range<usize>> {
     (!is_person).then_some(authority)
 }
 
+/// Where an authority ends that begins at `start`.
 fn end(text: &str, start: usize) -> usize {
     text[start..].find(['/', '\\', '?', '#']).map_or(text.len(), |at| start + at)
 }

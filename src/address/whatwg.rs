@@ -7,6 +7,7 @@ use std::sync::Arc;
 use url::{ParseError, Position, Url};
 
 use super::punycode;
+use super::slashes::{is_dropped, split_slashes};
 
 /// Why a text is not the address of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,12 +16,12 @@ pub enum AddressError {
     /// Not a URL by the WHATWG standard.
     #[error("not a URL: {0}")]
     Malformed(String),
-    /// Longer than the limit, as text (checked before parsing) or as the wire URL that it stands for.
+    /// Longer than the limit: the text, which is checked before it is parsed, or the wire URL made of it.
     #[error("{length} bytes long, the limit is {limit}")]
     TooLong {
-        /// Bytes there are.
+        /// Its length in bytes.
         length: usize,
-        /// Bytes allowed.
+        /// The most bytes allowed.
         limit: usize,
     },
     /// Neither http nor https.
@@ -28,7 +29,9 @@ pub enum AddressError {
     UnsupportedScheme(String),
 }
 
-/// The URL that a page's links are resolved against, and the encoding that their queries are written in.
+/// The URL that a page's links are resolved against, and the encoding in which their queries are written.
+///
+/// It is made once for a page, by [`Canonicalizer::base`](super::Canonicalizer::base), and holds the limit on a URL's length.
 #[derive(Clone, Debug)]
 pub struct BaseUrl {
     parsed: Parsed,
@@ -41,29 +44,32 @@ impl BaseUrl {
         resolve(None, text, max_bytes).map(|parsed| Self { parsed, query: None, max_bytes })
     }
 
-    /// Resolves `href` as a `<base href>` would be: against this base; `None` where the result cannot be a base.
+    /// The base that a `<base href>` makes of this one. `None` where the result is no http(s) URL, so that this one stays in force.
     #[must_use]
     pub fn rebase(&self, href: &str) -> Option<Self> {
         let parsed = resolve(Some(self), href, self.max_bytes).ok()?;
         Some(Self { parsed, query: self.query.clone(), max_bytes: self.max_bytes })
     }
 
-    /// The same base on a page that is not in UTF-8: queries of links are written in the page's encoding (URL standard,
-    /// "percent-encode after encoding"), paths never are.
+    /// The same base on a page that is not in UTF-8. The queries of its links are written in the page's encoding (URL standard,
+    /// "percent-encode after encoding"), and the paths are not.
     #[must_use]
     pub fn with_query_encoder(self, query: Option<QueryEncoder>) -> Self {
         Self { query, ..self }
     }
 }
 
-/// Writes a query's characters as the bytes of a page's encoding. What the encoding lacks becomes `%26%23N%3B`, N its number.
+/// Writes a query's characters as the bytes of a page's encoding. A character that the encoding lacks becomes `%26%23N%3B`, where N is its
+/// number in Unicode, as browsers do.
+///
+/// A function, so that this floor needs no table of encodings.
 #[derive(Clone)]
 pub struct QueryEncoder(Arc<Encode>);
 
 type Encode = dyn Fn(&str) -> Cow<'_, [u8]> + Send + Sync;
 
 impl QueryEncoder {
-    /// By a function from text to bytes; the bytes that no URL may hold are escaped behind it.
+    /// Of a function from text to bytes. Bytes that no URL may hold are escaped after it.
     pub fn new(encode: impl Fn(&str) -> Cow<'_, [u8]> + Send + Sync + 'static) -> Self {
         Self(Arc::new(encode))
     }
@@ -75,10 +81,10 @@ impl fmt::Debug for QueryEncoder {
     }
 }
 
-/// The wire form: ASCII, `scheme://host[:port]` then path and query.
+/// The wire form: ASCII, `scheme://host[:port]`, then path and query.
 pub(super) struct Wire {
     pub(super) text: String,
-    /// Where the host ends; `:port` may follow.
+    /// Where the host ends. `:port` may follow.
     pub(super) host_end: usize,
     /// Where the path starts, and the origin ends.
     pub(super) path: usize,
@@ -109,11 +115,11 @@ impl Wire {
 #[derive(Clone, Debug)]
 struct Parsed {
     url: Url,
-    /// The host's `xn--` labels are masked.
+    /// Whether the host's `xn--` labels are masked, and must be changed back.
     masked: bool,
 }
 
-/// Parses, against a base where there is one. What can be refused by its first bytes or its length is never copied.
+/// Parses a text, against a base where there is one. A text that can be refused by its first bytes or its length is never copied.
 fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parsed, AddressError> {
     let text = text.trim_matches(|c| c <= ' ');
     if let Some(scheme) = unsupported_scheme(text) {
@@ -145,10 +151,10 @@ fn check_length(length: usize, limit: usize) -> Result<(), AddressError> {
     if length > limit { Err(AddressError::TooLong { length, limit }) } else { Ok(()) }
 }
 
-/// Bytes in which a scheme is looked for; the longest registered with IANA has 36.
+/// Bytes in which a scheme is looked for. The longest that is registered with IANA has 36.
 const MAX_SCHEME: usize = 64;
 
-/// The scheme, where a text starts with one that is not http or https: the parser is spared a `data:` URL of 100 MB.
+/// The scheme, where a text starts with one that is not http or https. This spares the parser a `data:` URL of 100 MB.
 fn unsupported_scheme(text: &str) -> Option<String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.\t\n\r".contains(&byte);
     let end = text.bytes().take(MAX_SCHEME).position(|byte| !is_part(byte))?;
@@ -156,21 +162,15 @@ fn unsupported_scheme(text: &str) -> Option<String> {
     if !text[end..].starts_with(':') || scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http") {
         return None;
     }
-    // Rare from here on: the parser removes tabs and line ends before it looks (`java\nscript:`), so this must too.
+    // Few texts come this far. The parser removes tabs and line ends before it looks (`java\nscript:`), so this must, too.
     let scheme: String = scheme.chars().filter(|&c| !is_dropped(c)).map(|c| c.to_ascii_lowercase()).collect();
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && !matches!(&*scheme, "http" | "https");
     is_scheme.then_some(scheme)
 }
 
-/// The standard takes `///host/path` against a base for `//host/path`, however many slashes there are, and so do browsers;
-/// the `url` crate (2.5) refuses it. Borrowed but for that.
+/// The link with two slashes at its beginning where it has more. The standard takes `///host/path` against a base for `//host/path`,
+/// however many slashes there are, and so do browsers; the `url` crate (2.5) refuses it.
 fn two_slashes(href: &str) -> Cow<'_, str> {
-    let rest = href.trim_start_matches(|c| matches!(c, '/' | '\\') || is_dropped(c));
-    let slashes = href[..href.len() - rest.len()].bytes().filter(|byte| matches!(byte, b'/' | b'\\')).count();
+    let (slashes, rest) = split_slashes(href);
     if slashes > 2 { format!("//{rest}").into() } else { href.into() }
-}
-
-/// Dropped from anywhere in a URL by the standard.
-pub(super) fn is_dropped(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r')
 }
