@@ -13,7 +13,6 @@ use super::run::Run;
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
-use crate::bytes::FileError;
 use crate::frontier::{Counts, Slice, waiting};
 use crate::gate::Position;
 use crate::job::journal::{Disk, Needs, Storage};
@@ -394,5 +393,5 @@ fn number_of(of: &str, file: &str) -> Option<u64> {
 }
 
 pub(super) fn io_error(action: &'static str, storage: &impl Storage, name: &str, source: io::Error) -> CheckpointError {
-    FileError::Io { action, path: storage.path(name), source }.into()
+    crate::bytes::FileError::Io { action, path: storage.path(name), source }.into()
 }
