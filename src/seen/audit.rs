@@ -1,26 +1,30 @@
-use super::Sighting;
+//! The filter's true errors, counted while it is used.
+
 use super::layouts::exact::Exact;
 use super::layouts::window::{Subset, Window};
-use super::maths::interval::clopper_pearson;
-use super::maths::sizing::share;
+use super::sighting::Sighting;
+use super::statistics::AuditStatistics;
 use crate::address::Fingerprint;
 
-/// The filter's true errors, counted over a small sample of fingerprint space.
+/// The filter's true errors, counted over a small sample of all fingerprints.
 ///
-/// Every URL whose fingerprint falls into the sample is also kept exactly. Where the filter says `Seen` and the exact set has never heard of
-/// it, that is a URL lost. The sample is chosen by the fingerprint's last bits, which drive no probe of their own.
+/// Every URL whose fingerprint falls into the sample is also kept exactly. Where the filter says `Seen` and the exact set has never heard
+/// of the URL, a URL was lost. The sample is chosen by the fingerprint's last bits. Probes come from all bits, mixed, so the sample is
+/// treated as any other URL is, and its rate is that of the set.
+///
+/// With one URL in 1,024, which is the default, the audit takes 1/10 of a bit for each URL.
 #[derive(Debug)]
 pub(super) struct Audit {
-    /// One fingerprint in so many; a power of two.
+    /// One fingerprint in this many is in the sample. A power of two.
     sample: u32,
     pub(super) held: Exact,
-    /// Distinct ones shown, since that may differ from those held now.
+    /// Distinct fingerprints that were shown. More than are held where some were removed.
     pub(super) shown: u64,
     pub(super) false_positives: u64,
 }
 
 impl Audit {
-    /// `sample`: a power of two. `capacity`: URLs of the shard; the audit grows on by itself.
+    /// `sample`: a power of two. `capacity`: URLs that the shard is for; the audit grows further by itself.
     pub(super) fn new(sample: u32, capacity: u64, split_bits: u32) -> Self {
         let held = Exact::for_urls(capacity / u64::from(sample), split_bits);
         Self { sample, held, shown: 0, false_positives: 0 }
@@ -34,7 +38,8 @@ impl Audit {
         }
     }
 
-    /// As [`check`](Self::check) for a whole window: of 32 windows, 31 have none of the sample, which is found out without a branch for each.
+    /// As [`check`](Self::check) for a whole window. Of 32 windows 31 have none of the sample, and that is found out without a branch for
+    /// each fingerprint.
     #[inline]
     pub(super) fn check_window(&mut self, window: Window<'_>, new: Subset) {
         if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {
@@ -66,13 +71,13 @@ impl Audit {
         }
     }
 
-    /// Adds what another sample holds, and counted.
+    /// Adds what another audit holds and has counted.
     pub(super) fn absorb(&mut self, other: &Self) {
         self.held.absorb_table(&other.held);
         self.count_from(other);
     }
 
-    /// Adds what another one counted.
+    /// Adds what another audit has counted.
     pub(super) fn count_from(&mut self, other: &Self) {
         self.shown += other.shown;
         self.false_positives += other.false_positives;
@@ -83,53 +88,6 @@ impl Audit {
     }
 
     pub(super) fn statistics(&self) -> AuditStatistics {
-        AuditStatistics {
-            sample: self.sample,
-            shown: self.shown,
-            false_positives: self.false_positives,
-            ..Default::default()
-        }
-    }
-}
-
-/// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct AuditStatistics {
-    /// One URL in so many is in the sample.
-    pub sample: u32,
-    /// Distinct URLs of the sample that were shown.
-    pub shown: u64,
-    /// Of these, taken for seen when they were new: URLs.
-    pub false_positives: u64,
-    /// Share of new URLs taken for seen, as a mean over the fill so far, 0 to 1: measured.
-    pub rate: f64,
-    /// Lower bound of the 95 % confidence interval of `rate` (Clopper and Pearson).
-    pub rate_low: f64,
-    /// Upper bound.
-    pub rate_high: f64,
-    /// URLs lost in the whole set: the rate times the distinct URLs shown.
-    pub lost: f64,
-    /// Lower bound of the 95 % confidence interval of `lost`.
-    pub lost_low: f64,
-    /// Upper bound.
-    pub lost_high: f64,
-}
-
-impl AuditStatistics {
-    /// Adds another shard's counts.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.sample = other.sample;
-        self.shown += other.shown;
-        self.false_positives += other.false_positives;
-    }
-
-    /// Fills in what follows from the counts, for a set that was shown so many distinct URLs.
-    pub(super) fn over(self, cardinality: f64) -> Self {
-        let rate = share(self.false_positives as f64, self.shown as f64);
-        let (rate_low, rate_high) = clopper_pearson(self.false_positives, self.shown);
-        let (lost, lost_low, lost_high) = (rate * cardinality, rate_low * cardinality, rate_high * cardinality);
-        Self { rate, rate_low, rate_high, lost, lost_low, lost_high, ..self }
+        AuditStatistics::of(self.sample, self.shown, self.false_positives)
     }
 }

@@ -1,10 +1,12 @@
+//! Why a seen set cannot be made, used, or read from a file.
+
 use std::io;
 use std::path::PathBuf;
 
-use super::Layout;
+use super::layout::Layout;
 use crate::bytes::FrameError;
 
-/// Why a seen set cannot be made, or asked for something.
+/// Why a seen set cannot be made, or cannot do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SeenError {
@@ -16,12 +18,12 @@ pub enum SeenError {
         /// Why.
         source: io::Error,
     },
-    /// The memory is not there.
+    /// There is not enough memory.
     #[error("capacity = {capacity}: takes {bytes} bytes, more than this machine gives")]
     Memory {
-        /// URLs asked for.
+        /// URLs that it was to be made for.
         capacity: u64,
-        /// Bytes that they would take.
+        /// Bytes that these would take.
         bytes: u128,
     },
     /// An option is out of its range.
@@ -50,7 +52,7 @@ pub enum SeenError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The file says something that cannot be, or its checksum is wrong.
+    /// The file says something impossible, or a checksum is wrong.
     #[error("damaged at byte {offset}: {reason}")]
     Damaged {
         /// Where the frame begins, in bytes.
@@ -61,10 +63,10 @@ pub enum SnapshotError {
     /// Two sets that cannot be merged.
     #[error("cannot be merged: {0}")]
     Geometry(&'static str),
-    /// The fingerprints are keyed with another number than expected: none of them would be found.
+    /// The fingerprints are keyed with another number than expected, so none of them would be found.
     #[error("keyed with another number than this job's")]
     Key,
-    /// What was saved cannot be made here.
+    /// The set that was saved cannot be made here.
     #[error("cannot be made here")]
     Options(#[from] SeenError),
     /// The file cannot be read.
@@ -81,7 +83,7 @@ pub enum SnapshotError {
         /// Where the frame begins, in bytes.
         offset: u64,
     },
-    /// Fingerprints or probes are made in a way that this version does not know.
+    /// Fingerprints or probes were made in a way that this version does not know.
     #[error("{what} strategy {found} is not known here; this version has {known}")]
     Strategy {
         /// `hash` or `probe`.

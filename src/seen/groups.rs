@@ -1,3 +1,5 @@
+//! A batch, sorted by shard, so that each shard is locked once.
+
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -7,17 +9,17 @@ use crate::address::Fingerprint;
 /// Fingerprints of a batch by shard, and inside a shard in the order in which they came.
 pub(super) struct Groups {
     fingerprints: [Fingerprint; Groups::MAX],
-    /// Where each stood.
+    /// Where in the batch each stood.
     places: [u16; Groups::MAX],
     /// The groups whose shard was busy.
     put_off: Vec<Range<usize>>,
 }
 
-/// Shard bits that are sorted by counting.
+/// How many of the shard bits are sorted by counting.
 const BUCKET_BITS: u32 = 8;
 
 thread_local! {
-    /// Made once a thread: to clear it would cost a short batch more than its tests.
+    /// One for each thread, and never cleared: that would cost a short batch more than its tests do.
     static SCRATCH: RefCell<Groups> = const {
         RefCell::new(Groups {
             fingerprints: [Fingerprint::from_bits(0); Groups::MAX],
@@ -28,11 +30,11 @@ thread_local! {
 }
 
 impl Groups {
-    /// Fingerprints that are grouped at one time: 40 KB with their places.
+    /// The most fingerprints that are grouped at one time. With their places they take 40 KB.
     pub(super) const MAX: usize = 4096;
 
-    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. Where it answers `false`, it is shown them
-    /// again after all others, and must then wait for its shard.
+    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. Where it answers `false`, since the shard
+    /// is busy, it is shown the same group again after all others, and must wait for the shard then.
     pub(super) fn of(run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16], Busy) -> bool) {
         SCRATCH.with_borrow_mut(|groups| {
             groups.sort(run, shard_bits, |group, places| each(group, places, Busy::PutOff));
@@ -43,9 +45,9 @@ impl Groups {
         });
     }
 
-    /// A counting sort by the first shard bits, and a comparing one for the rest.
+    /// Sorts by counting the first shard bits, and by comparing the rest.
     fn sort(&mut self, run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16]) -> bool) {
-        // The remainders here and below change nothing and spare the checks of bounds.
+        // The remainders here and below change no value, and spare the checks of bounds.
         let bucket_bits = shard_bits.min(BUCKET_BITS);
         let bucket = |fingerprint| shard(fingerprint, bucket_bits) % (1 << BUCKET_BITS);
         let mut ends = [0_u16; 1 << BUCKET_BITS];
@@ -89,10 +91,12 @@ impl Groups {
     }
 }
 
-/// What to do where someone else has the shard.
+/// What to do where another thread has the shard's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Busy {
+    /// Leave the group for later.
     PutOff,
+    /// Wait for the lock.
     Wait,
 }
 
@@ -100,7 +104,7 @@ pub(super) enum Busy {
 mod tests {
     use super::*;
 
-    /// Whatever is busy, and however often: each is shown, in its place, and waited for only when all others are through.
+    /// Whatever shards are busy, each fingerprint is shown once and in its place, and no group is waited for before all others are done.
     #[test]
     fn what_is_put_off_comes_last_and_once() {
         // Some shards have many and some have one.

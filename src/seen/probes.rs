@@ -1,30 +1,40 @@
-//! How a fingerprint's 64 bits are spent, and nowhere else.
+//! How a fingerprint's 64 bits are spent. No other file decides about it.
 //!
-//! The leading bits choose the shard, the ones after them the place inside the shard's memory. Inside a shard, or a line, those
-//! bits are constant, so they must not choose the probes as well: these come from all 64 bits, mixed again.
+//! ```text
+//! fingerprint   s s s s p p p p p p p p p p p p ...................................... a a a a a a a a a a
+//!               shard   place in its memory: a line, or a slot                        is it in the audit's sample?
+//! mixed         all 64 bits again, for the probes: 6 bits a lane, or a start and a step
+//! ```
+//!
+//! The leading bits choose the shard, and the bits after them the place inside the shard's memory. Inside a shard, or a line, those bits
+//! are constant, so they must not choose the probes as well. Probes come from all 64 bits, mixed again.
 
 use crate::address::Fingerprint;
 
-/// The number of this way to spend the bits: stands in every saved file. A strategy, once released, never changes.
+/// The number of this way to spend the bits, which stands in every saved file. A strategy, once released, never changes: another way
+/// gets another number, and a file with a number that is not known is refused.
 pub(super) const STRATEGY: u32 = 1;
 
 /// Bits in a cache line.
 pub(super) const LINE_BITS: u64 = 512;
-/// Words of 64 bits in a cache line, each probed for itself.
+/// Words of 64 bits in a cache line. Each is probed for itself.
 pub(super) const LANES: usize = 8;
 
-/// The same number, as a number of probes.
+/// One probe in each lane.
 pub(super) const LANE_PROBES: u32 = 8;
+
+/// The most probes that a URL may take. A rate of 1e-19 takes as many.
+pub(super) const MAX_PROBES: u32 = 64;
 
 /// Which of `2^shard_bits` shards a fingerprint belongs to.
 pub(super) fn shard(fingerprint: Fingerprint, shard_bits: u32) -> usize {
-    // Split in two since a shift by 64 is none.
+    // In two steps, since a shift by 64 bits is not defined.
     let index = fingerprint.bits() >> 1 >> (63 - shard_bits);
     usize::try_from(index).expect("at most 16 shard bits")
 }
 
-/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from. Two words, so that it is handed on in
-/// registers.
+/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from. It is two words long, so that it is
+/// handed on in registers, and each layout computes only what it needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probes {
     pub(super) fingerprint: Fingerprint,
@@ -36,8 +46,8 @@ impl Probes {
         Self { fingerprint, shard_bits }
     }
 
-    /// Which of `slots` it lies in: in the fingerprints' own order, evenly. The multiplication replaces a division (Lemire 2019,
-    /// "Fast random integer generation in an interval").
+    /// Which of `slots` it lies in. Slots are in the fingerprints' own order and get even shares. A multiplication replaces the division
+    /// (Lemire 2019, "Fast random integer generation in an interval").
     pub(super) fn slot(self, slots: usize) -> usize {
         scale(self.fingerprint.bits() << self.shard_bits, slots)
     }
@@ -47,13 +57,13 @@ impl Probes {
         Lanes(self.first())
     }
 
-    /// A second bit in each lane, from 48 fresh bits; it may be the first one again.
+    /// A second bit in each lane, from 48 fresh bits. It may be the same as the first.
     pub(super) fn lanes_again(self) -> Lanes {
         Lanes(self.second())
     }
 
-    /// `probes` cells of `cells`: one hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on
-    /// the way (Dillinger and Manolios 2004), since a fixed one floors the rate of small filters.
+    /// `probes` of `cells` cells. One hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on
+    /// the way (Dillinger and Manolios 2004): with a fixed step the rate of a small filter cannot fall below a floor.
     pub(super) fn steps(self, cells: usize, probes: u32) -> impl Iterator<Item = usize> + use<> {
         let (mut at, mut step) = (self.first(), self.second());
         let change = step.rotate_left(32) | 1;
@@ -74,20 +84,20 @@ impl Probes {
     }
 }
 
-/// One bit of each lane.
+/// One bit in each lane, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lanes(u64);
 
 impl Lanes {
-    /// By how much a lane's six bits are shifted.
+    /// How far to the left each lane's six bits stand.
     pub(super) const SHIFTS: [u64; LANES] = [0, 6, 12, 18, 24, 30, 36, 42];
 
-    /// The bit's number in this lane: six bits for each.
+    /// The number of this lane's bit, 0 to 63.
     pub(super) fn bit(self, lane: usize) -> u64 {
         self.0 >> Self::SHIFTS[lane] & 63
     }
 
-    /// For who shifts and masks all lanes at once.
+    /// All of it, for code that shifts and masks all lanes at once.
     pub(super) fn word(self) -> u64 {
         self.0
     }
@@ -101,7 +111,8 @@ fn scale(place: u64, slots: usize) -> usize {
     slot
 }
 
-/// Each bit of the result depends on all bits of `bits`; a bijection (the finalizer of `MurmurHash3`, constants by D. Stafford, "Mix13").
+/// A bijection in which each bit of the result depends on all of the argument's: the finalizer of `MurmurHash3` with the constants of
+/// D. Stafford's "Mix13".
 fn mix(bits: u64) -> u64 {
     let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,27 +1,30 @@
+//! A small cache for each thread, in front of the shards.
+
 use std::cell::RefCell;
 
-use super::Sighting;
+use super::sighting::Sighting;
 use crate::address::Fingerprint;
 
-/// What this thread showed to a set lately: shown again, it was seen, and no shard need be asked.
+/// What this thread showed to a set lately. Shown again, it was seen, and no shard need be asked.
 ///
-/// Only whole fingerprints count, so it changes no answer of a set that never forgets. Of a page's links nine in ten repeat one of the last
-/// thousand; each costs a load then, instead of its share of a shard's lock.
+/// Whole fingerprints are compared, so the cache changes no answer of a set that never forgets. Of a page's links, nine in ten repeat one
+/// of the last thousand. Each of these costs one load instead of its share of a shard's lock.
 pub(super) struct Recent {
     /// The number of the set; 0 is none.
     set: u64,
-    /// The latest that fell into each slot.
+    /// The latest fingerprint that fell into each slot.
     slots: [u64; SLOTS],
-    /// Those of a batch that are not among them, with their places.
+    /// The fingerprints of a batch that are not in the slots, their places in the batch, and the answers to them. Kept here so that
+    /// nothing is allocated for each batch.
     missing: Vec<Fingerprint>,
     places: Vec<usize>,
     sightings: Vec<Sighting>,
 }
 
-/// 8 KiB, which stay in the first level's cache.
+/// Together 8 KiB, which stay in the processor's first-level cache.
 const SLOTS: usize = 1024;
 
-/// In each slot a fingerprint that belongs into another one.
+/// Each slot has a fingerprint that would belong into another slot, so it equals none that is looked for there.
 const EMPTY: [u64; SLOTS] = {
     let mut slots = [0; SLOTS];
     let mut slot = 0;
@@ -39,8 +42,8 @@ thread_local! {
 }
 
 impl Recent {
-    /// Answers `Seen` for those that this thread showed to the set of this number lately, and lets `ask` answer for the others; how many
-    /// these are.
+    /// Answers `Seen` for those that this thread showed to the set of this number lately, and lets `ask` answer for the others. Returns
+    /// how many the others are.
     pub(super) fn sift(
         set: u64,
         fingerprints: &[Fingerprint],
@@ -66,7 +69,7 @@ impl Recent {
         }
     }
 
-    /// Those not here are missing, and here from now on: they are shown before anything else is asked.
+    /// Finds those that are missing, and puts them into the slots at once: they will be shown to the set before anything else is asked.
     fn note(&mut self, fingerprints: &[Fingerprint]) {
         self.missing.clear();
         self.places.clear();

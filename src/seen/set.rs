@@ -1,62 +1,52 @@
+//! All shards together: which shard a fingerprint belongs to, and its lock.
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use super::error::SeenError;
 use super::groups::{Busy, Groups};
 use super::maths::growth::Growth;
+use super::options::SeenOptions;
 use super::probes::shard;
 use super::recent::Recent;
 use super::shard::Shard;
-use super::{SeenError, SeenOptions, SeenStatistics, ShardStatistics};
+use super::sighting::{Removal, Sighting};
+use super::statistics::{SeenStatistics, ShardStatistics};
 use crate::address::Fingerprint;
 
-/// The answer of the URL-seen test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sighting {
-    /// Not shown before. Said once for each fingerprint.
-    New,
-    /// Shown before, or, at the stated rate, taken for it.
-    Seen,
-}
-
-/// What became of a fingerprint that was to be forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Removal {
-    /// It was not remembered.
-    Absent,
-    /// It is still remembered: two layers claim to hold it, and to take it from the wrong one would make the set forget another.
-    Kept,
-    /// It is no longer remembered, unless by error.
-    Removed,
-}
-
-/// All shards together: shared by reference among threads.
+/// A set of fingerprints that says whether one was shown before. Threads share it by reference.
+///
+/// A shard is locked for one question, or for one group of a batch, and no code ever holds the locks of two shards: there is no order
+/// in which they must be taken.
 #[derive(Debug)]
 pub struct SeenSet {
     growth: Arc<Growth>,
+    /// Whether any shard is full, and whether any has failed: copies, so that asking takes no lock.
     full: AtomicBool,
     failed: AtomicBool,
     shards: Box<[Locked]>,
     shard_bits: u32,
-    /// Of all sets in this process, from 1 on.
+    /// Tells it from other sets of this process, in the [caches](Recent) of its threads. From 1 on.
     number: u64,
     recent_hits: AtomicU64,
 }
 
-/// How many were made.
+/// How many sets were made in this process.
 static SETS: AtomicU64 = AtomicU64::new(0);
 
-/// A shard on cache lines of its own (two, since processors fetch them in pairs), so that neighbors do not wait for each other.
+/// A shard on cache lines of its own, so that threads do not wait for each other's neighbors. Two lines, since processors fetch them in
+/// pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Locked(Mutex<Shard>);
 
 impl SeenSet {
-    /// Checks the options and allocates. Memory is zeroed by the operating system where it is first touched.
+    /// Checks the options and allocates. The operating system gives the memory when it is first touched.
     ///
     /// # Errors
     /// Where an option is out of its range, or the memory cannot be had.
     pub fn new(options: &SeenOptions) -> Result<Self, SeenError> {
-        let growth = Arc::new(options.check()?);
+        let growth = Arc::new(Growth::of(options)?);
         let shards = (0..options.shards).map(|_| Shard::new(&growth)).collect();
         Ok(Self::from_shards(growth, shards))
     }
@@ -91,21 +81,21 @@ impl SeenSet {
         sighting
     }
 
-    /// As [`insert`](Self::insert), of any bytes: a URL's key, a user name, an address.
+    /// As [`insert`](Self::insert), for any bytes: a URL's key, a user name, an address.
     pub fn insert_bytes(&self, bytes: &[u8]) -> Sighting {
         self.insert(self.options().key.fingerprint_bytes(bytes))
     }
 
-    /// As [`insert`](Self::insert), of a vector of integers, hashed words at a time.
+    /// As [`insert`](Self::insert), for a vector of integers. It is hashed without being copied as a whole.
     pub fn insert_words(&self, words: &[u32]) -> Sighting {
         self.insert(self.options().key.fingerprint_words(words))
     }
 
-    /// As [`insert`](Self::insert) for each, in order; the answers replace `sightings`.
+    /// As [`insert`](Self::insert) for each, in order. The answers replace `sightings`.
     ///
-    /// Fingerprints are grouped by shard and each shard's lock is taken once (once for each 4,096 fingerprints); a shard that another
-    /// thread has comes last. Much faster than one by one, since the memory of many is asked for at the same time; the more a shard
-    /// gets at once, the faster.
+    /// This is much faster than one by one, since the memory of many is asked for at the same time. Fingerprints are grouped by shard, and
+    /// each shard is locked once for each 4,096 fingerprints; a shard that another thread has locked comes last. The more fingerprints a
+    /// shard gets at once, the faster.
     pub fn insert_batch(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         sightings.clear();
         sightings.resize(fingerprints.len(), Sighting::Seen);
@@ -124,9 +114,10 @@ impl SeenSet {
         }
     }
 
-    /// As [`insert_batch`](Self::insert_batch), for a stream in which most repeat one of the last thousand, as pages' links do: each thread
-    /// answers these by itself, but in layouts that can [`remove`](Self::remove). Half and a
-    /// quarter of the time on the links of two manuals, of which 90 % and 96 % were recent.
+    /// As [`insert_batch`](Self::insert_batch), for a stream in which most fingerprints repeat one of the last thousand, as the links of
+    /// pages do. Each thread answers these from a cache of its own, except in layouts that can [`remove`](Self::remove).
+    ///
+    /// It took half and a quarter of the time on the links of two manuals, of which 90 % and 96 % were recent.
     pub fn insert_links(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         if self.options().layout.forgets() {
             return self.insert_batch(fingerprints, sightings);
@@ -137,7 +128,7 @@ impl SeenSet {
         self.recent_hits.fetch_add((fingerprints.len() - missing) as u64, Ordering::Relaxed);
     }
 
-    /// Shows all of these to one shard.
+    /// Shows all of a group to the shard that it belongs to.
     fn insert_group(&self, mut shard: MutexGuard<'_, Shard>, group: &[Fingerprint], new: impl FnMut(usize)) {
         shard.insert_batch(group, new);
         self.note(&shard);
@@ -156,7 +147,7 @@ impl SeenSet {
         shard(fingerprint, self.shard_bits)
     }
 
-    /// What one shard holds and costs: a row of [`statistics`](Self::statistics), at the cost of that row.
+    /// What one shard holds and costs: a row of [`statistics`](Self::statistics), without the work for the others.
     ///
     /// # Panics
     /// Where there is no shard of that number.
@@ -166,11 +157,11 @@ impl SeenSet {
 
     /// Forgets a fingerprint, so that it is new when it is next shown.
     ///
-    /// To be called once for an insertion that was answered `New`: to remove what was never inserted may, in the counting layout,
-    /// make the set forget another URL.
+    /// Call it once for an insertion that was answered `New`. In the counting layout, removing what was never inserted may make the set
+    /// forget another URL.
     ///
     /// # Errors
-    /// Where the layout cannot forget: all but counting and exact.
+    /// Where the layout cannot forget. Only counting and exact can.
     pub fn remove(&self, fingerprint: Fingerprint) -> Result<Removal, SeenError> {
         let layout = self.options().layout;
         if layout.forgets() {
@@ -179,15 +170,16 @@ impl SeenSet {
         Err(SeenError::Unsupported { layout, act: "remove", reason: "each of its bits may be another URL's as well" })
     }
 
-    /// A shard is beyond its capacity and does not grow, by its options or for want of memory: the rate is about to rise beyond its
-    /// target. Costs a load; asked by who can stop the crawl.
+    /// A shard is beyond its capacity and does not grow, by its options or for want of memory. The rate is about to rise beyond its
+    /// target. Takes no lock, so it can be asked after each insertion.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Whether the verified layout's disk has served so far. From the first failure on, where a fingerprint could not be looked up, it is seen
-    /// where the filter says so: `New` is still said once, and URLs are lost at the filter's rate, as in the blocked layout. Where
-    /// fingerprints could not be written, they stay in memory. Costs a load; asked by who can stop the crawl.
+    /// Whether the verified layout's disk has served so far. Takes no lock while it has, so it can be asked after each insertion.
+    ///
+    /// A fingerprint that could not be looked up counts as seen where the filter says so. `New` is still said once, and URLs are lost at
+    /// the filter's rate, as in the blocked layout. Fingerprints that could not be written stay in memory.
     ///
     /// # Errors
     /// The first failure of a shard.
@@ -198,14 +190,14 @@ impl SeenSet {
         (0..self.shards.len()).try_for_each(|index| self.lock(index).failure().map_or(Ok(()), Err))
     }
 
-    /// What it holds and what it costs, merged and a shard. Each shard is locked for itself, so of a set in use the rows are a
-    /// moment apart.
+    /// What it holds and what it costs, as a whole and for each shard. Shards are locked one after the other, so while the set is in use
+    /// their rows are a moment apart.
     pub fn statistics(&self) -> SeenStatistics {
         let shards = (0..self.shards.len()).map(|index| self.lock(index).statistics()).collect();
         SeenStatistics::new(shards, self.recent_hits.load(Ordering::Relaxed))
     }
 
-    /// Questions asked that are remembered, repeated ones each time: as in the [`statistics`](Self::statistics), without the rest.
+    /// Questions that were asked to be remembered, repeated ones each time: as in the [`statistics`](Self::statistics), without the rest.
     pub fn tests(&self) -> u64 {
         (0..self.shards.len()).map(|index| self.lock(index).counts.tests).sum()
     }
@@ -215,6 +207,7 @@ impl SeenSet {
         (0..self.shards.len()).map(|index| self.lock(index).bytes()).sum()
     }
 
+    /// Locks a shard, and counts where another thread had it.
     pub(super) fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
         self.try_lock(index).unwrap_or_else(|| {
             let mut shard = self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,8 +216,8 @@ impl SeenSet {
         })
     }
 
-    /// `None` where someone else has it. A shard is whole whenever its lock is free: no code under it panics between two writes that
-    /// belong together.
+    /// Locks a shard unless another thread has it. A thread that panicked while it held the lock left the shard whole: no code panics
+    /// between two writes that belong together.
     fn try_lock(&self, index: usize) -> Option<MutexGuard<'_, Shard>> {
         match self.shards[index].0.try_lock() {
             Ok(shard) => Some(shard),
@@ -233,6 +226,7 @@ impl SeenSet {
         }
     }
 
+    /// Keeps the copies of what a shard says of itself up to date.
     fn note(&self, shard: &Shard) {
         if shard.is_full() {
             self.full.store(true, Ordering::Relaxed);
@@ -257,7 +251,7 @@ mod tests {
     #[test]
     fn who_waits_for_a_lock_is_counted() {
         let seen = SeenSet::new(&SeenOptions { shards: 1, ..SeenOptions::default() }).unwrap();
-        // Nobody can tell when the other one is there: so again, until it is.
+        // Nobody can tell when the other thread is there, so it is tried until it was.
         let waited = (0..1000).any(|count| {
             let (begins, began) = mpsc::channel();
             let held = seen.lock(0);

@@ -1,59 +1,40 @@
+//! One part of the seen set, behind one lock.
+
 use std::io;
 use std::sync::Arc;
 
+use super::allocation::can_be_had;
 use super::audit::Audit;
-use super::layouts::filter::Filter;
+use super::counts::Counts;
+use super::error::SeenError;
+use super::layer::Layer;
+use super::layout::Layout;
 use super::layouts::verified::Verified;
 use super::layouts::window::{Subset, Window};
-use super::maths::growth::{Growth, Plan};
-use super::maths::sizing::to_u64;
-use super::options::is_to_be_had;
+use super::maths::growth::Growth;
+use super::maths::sizing::Sizing;
+use super::options::OnFull;
 use super::probes::Probes;
-use super::{Layout, OnFull, Removal, SeenError, ShardStatistics, Sighting, Sizing};
+use super::sighting::{Removal, Sighting};
+use super::statistics::ShardStatistics;
 use crate::address::Fingerprint;
 
-/// One part of the seen set: layers of filters, the audit, and the counters. Its lock is outside.
+/// Layers of filters, what verifies their answers, the audit, and the counters.
+///
+/// The lock is outside, in [`SeenSet`](super::SeenSet): whoever has a `&mut Shard` holds it.
 #[derive(Debug)]
 pub(super) struct Shard {
     growth: Arc<Growth>,
     /// How many shards there are, as a power of two.
     pub(super) split_bits: u32,
-    /// Oldest first; there is always one.
+    /// The oldest first. There is always one.
     pub(super) layers: Vec<Layer>,
     pub(super) audit: Option<Audit>,
-    /// What the filters' answers are verified by, in the layout of that name.
+    /// What verifies the filters' answers, in the layout of that name.
     pub(super) verified: Option<Verified>,
+    /// A layer reached its capacity, and no further one followed.
     pub(super) full: bool,
     pub(super) counts: Counts,
-}
-
-#[derive(Debug)]
-pub(super) struct Layer {
-    pub(super) filter: Filter,
-    pub(super) plan: Plan,
-    pub(super) inserted: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) inserted: u64,
-    pub(super) removed: u64,
-    pub(super) tests: u64,
-    pub(super) lock_waits: u64,
-    pub(super) batches: u64,
-    pub(super) batched: u64,
-}
-
-impl Counts {
-    pub(super) fn add(&mut self, other: Self) {
-        let Self { inserted, removed, tests, lock_waits, batches, batched } = other;
-        self.inserted += inserted;
-        self.removed += removed;
-        self.tests += tests;
-        self.lock_waits += lock_waits;
-        self.batches += batches;
-        self.batched += batched;
-    }
 }
 
 impl Shard {
@@ -63,7 +44,7 @@ impl Shard {
         shard
     }
 
-    /// Without a layer: for one that is read from a file next.
+    /// A shard without a layer, which is to be filled from elsewhere at once.
     pub(super) fn empty(growth: &Arc<Growth>) -> Self {
         let options = growth.options();
         let split_bits = options.shards.trailing_zeros();
@@ -80,16 +61,17 @@ impl Shard {
         }
     }
 
+    /// Was this fingerprint shown before? Remembers it either way.
     #[inline]
     pub(super) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
         self.answer(self.probes(fingerprint))
     }
 
-    /// As [`insert`](Self::insert) for each, in order; `new` gets the places of those that are.
+    /// As [`insert`](Self::insert) for each, in order. `new` gets the places of those that are new.
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
-        self.touch(Window::before(fingerprints, self.split_bits));
+        self.prefetch(Window::before(fingerprints, self.split_bits));
         for (number, window) in Window::all_of(fingerprints, self.split_bits).enumerate() {
             for place in self.insert_window(window).places() {
                 new(number * Window::MAX + place);
@@ -98,20 +80,20 @@ impl Shard {
     }
 
     /// Asks for the memory of the window ahead.
-    fn touch(&self, window: Window<'_>) {
+    fn prefetch(&self, window: Window<'_>) {
         for probes in window.ahead() {
-            self.layers.iter().for_each(|layer| layer.filter.touch(probes));
+            self.layers.iter().for_each(|layer| layer.filter.prefetch(probes));
         }
     }
 
     fn insert_window(&mut self, window: Window<'_>) -> Subset {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
         if newest.inserted + window.len() as u64 >= newest.plan.room {
-            // It may grow on the way.
-            self.touch(window);
+            // The shard may grow on the way, so one by one.
+            self.prefetch(window);
             return window.choose(|probes, _| self.answer(probes) == Sighting::New);
         }
-        // Layer by layer, the newest last: older ones do not change.
+        // Layer by layer, the newest last: older layers do not change.
         let seen = older.iter().map(|layer| layer.filter.find_window(window)).fold(Subset::default(), Subset::or);
         let mut new = newest.filter.insert_window(window, seen);
         if let Some(verified) = &mut self.verified {
@@ -126,12 +108,13 @@ impl Shard {
         new
     }
 
+    /// Was this fingerprint shown before? Counts nothing but what a lookup on disk takes.
     pub(super) fn contains(&mut self, fingerprint: Fingerprint) -> bool {
         let probes = self.probes(fingerprint);
         hold(&self.layers, probes) && self.verified.as_mut().is_none_or(|verified| verified.holds(probes))
     }
 
-    /// For layouts that can.
+    /// Forgets a fingerprint. Called only of layouts that can.
     pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
         let probes = self.probes(fingerprint);
         let mut claiming = self.layers.iter_mut().filter(|layer| layer.filter.contains(probes));
@@ -152,17 +135,16 @@ impl Shard {
         removal
     }
 
-    /// A layer reached its capacity, and no further one followed.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// The disk has failed it.
+    /// The verified layout's disk has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.verified.as_ref().is_some_and(|verified| verified.failure().is_some())
     }
 
-    /// How, as an error of its own: that of the system stays here.
+    /// How the disk has failed, as an error of its own: the system's error stays here for the next who asks.
     pub(super) fn failure(&self) -> Option<SeenError> {
         let error = self.verified.as_ref()?.failure()?;
         Some(self.disk_error(io::Error::new(error.kind(), error.to_string())))
@@ -182,7 +164,7 @@ impl Shard {
         let mut row = ShardStatistics { inserted, tests, removed, lock_waits, batches, batched, ..Default::default() };
         row.layers = self.layers.len() as u64;
         row.full = u64::from(self.full);
-        // The share of new URLs that no older layer takes for seen.
+        // The share of new URLs that none of the layers so far takes for seen.
         let mut passed = 1.0;
         for layer in &self.layers {
             let Layer { filter, plan, .. } = layer;
@@ -213,13 +195,13 @@ impl Shard {
         row
     }
 
-    /// Memory allocated.
+    /// Memory allocated, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let filters: usize = self.layers.iter().map(|layer| layer.filter.bytes()).sum();
         filters as u64 + self.bytes_bookkeeping()
     }
 
-    /// Of it, what is beside the filters.
+    /// The part of it that is not filters.
     fn bytes_bookkeeping(&self) -> u64 {
         let audit = self.audit.as_ref().map_or(0, Audit::bytes);
         let verified = self.verified.as_ref().map_or(0, Verified::bytes);
@@ -230,7 +212,8 @@ impl Shard {
         Probes::new(fingerprint, self.split_bits)
     }
 
-    /// Looks into the newest layer first: it is the largest, and what was seen lately is seen most.
+    /// The one place that answers a question and remembers it. Looks into the newest layer first: it is the largest, and what was seen
+    /// lately is seen most often.
     #[inline]
     fn answer(&mut self, probes: Probes) -> Sighting {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
@@ -239,7 +222,7 @@ impl Shard {
         if let Some(verified) = &mut self.verified {
             sighting = verified.check(probes, sighting);
         }
-        // Without a branch on the answer, which would be guessed wrong.
+        // No branch on the answer: it would be guessed wrong.
         let new = u64::from(sighting == Sighting::New);
         self.counts.tests += 1;
         self.counts.inserted += new;
@@ -253,7 +236,7 @@ impl Shard {
         sighting
     }
 
-    /// The newest layer has no more room: the next URL that is new needs another.
+    /// The newest layer has no more room. A new URL asks for the next layer; one that was seen needs none.
     #[cold]
     #[inline(never)]
     fn fill(&mut self, sighting: Sighting) {
@@ -262,14 +245,14 @@ impl Shard {
         }
     }
 
-    /// Adds the next layer, or, where there is none, is full: from then on the newest has room without end.
+    /// Adds the next layer. Where there is none, the shard is full, and the newest layer has room without end from then on.
     fn grow(&mut self) {
         let options = self.growth.options();
-        // An exact table grows by itself.
+        // A table grows by itself.
         let is_table = options.layout == Layout::Exact && !self.layers.is_empty();
         let next = if is_table { None } else { self.growth.layer(self.layers.len()) };
-        if let Some(plan) = next.filter(|plan| is_to_be_had(plan.sizing.bytes().into())) {
-            self.layers.push(Layer { filter: Filter::new(plan.sizing, self.split_bits), plan, inserted: 0 });
+        if let Some(plan) = next.filter(|plan| can_be_had(plan.sizing.bytes().into())) {
+            self.layers.push(Layer::new(plan, self.split_bits));
         } else if let Some(newest) = self.layers.last_mut() {
             newest.plan.room = u64::MAX;
             self.full = !(is_table && options.on_full == OnFull::Grow);
@@ -284,26 +267,10 @@ fn hold(layers: &[Layer], probes: Probes) -> bool {
     layers.iter().rev().any(|layer| layer.filter.contains(probes))
 }
 
-impl Layer {
-    /// Its size as it is now, and an estimate of the distinct URLs that came to it: those shown while it was the newest, which no older
-    /// layer took for seen. A full filter cannot tell more than its cells.
-    fn came(&self) -> (Sizing, f64) {
-        let (cells_set, cells) = self.filter.cells(self.plan.sizing);
-        let sizing = Sizing { bits: cells, ..self.plan.sizing };
-        (sizing, sizing.cardinality(cells_set as f64 / cells as f64).min(cells as f64))
-    }
-
-    /// After a union nobody has counted what is new in it.
-    pub(super) fn estimate_inserted(&mut self) {
-        let (sizing, came) = self.came();
-        self.inserted = to_u64((came - sizing.expected_lost(came)).round());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seen::SeenOptions;
+    use crate::seen::options::SeenOptions;
 
     /// 46 million times as large, and no further: what does not fit is told.
     #[test]

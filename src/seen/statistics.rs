@@ -1,7 +1,9 @@
-use super::audit::AuditStatistics;
-use super::maths::sizing::share;
+//! The seen set in numbers, for reports and for programs.
 
-/// What one shard holds and costs; sums and means of these for the merged row.
+use super::maths::arithmetic::share;
+use super::maths::interval::clopper_pearson;
+
+/// What one shard holds and costs; in the merged row the sums and means of these.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -10,9 +12,9 @@ pub struct ShardStatistics {
     pub capacity: u64,
     /// Fingerprints answered `New`: URLs.
     pub inserted: u64,
-    /// Questions asked that are remembered: URLs, repeated ones each time.
+    /// Questions that were asked to be remembered: URLs, repeated ones each time.
     pub tests: u64,
-    /// Fingerprints taken back: URLs.
+    /// Fingerprints that were removed: URLs.
     pub removed: u64,
     /// Times that someone had to wait for the shard's lock.
     pub lock_waits: u64,
@@ -20,36 +22,36 @@ pub struct ShardStatistics {
     pub batches: u64,
     /// Questions asked in these batches: URLs.
     pub batched: u64,
-    /// Filters, one when nothing has grown; summed over the shards in the merged row.
+    /// Filters: one for each shard, and one more each time it grew.
     pub layers: u64,
     /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row.
     pub full: u64,
     /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 64 a slot).
     pub bits: u64,
-    /// Those that are set.
+    /// Bits that are set.
     pub bits_set: u64,
     /// Bits looked at for each URL, `k`, in the layer with the most.
     pub probes: u32,
     /// Memory allocated in all, in bytes.
     pub bytes: u64,
-    /// Of these, not bits but what is beside them: the audit and the counters, in bytes.
+    /// The part of `bytes` that is not filters: the audit and the counters.
     pub bytes_bookkeeping: u64,
     /// Share of bits set, 0 to 1.
     pub fill_ratio: f64,
-    /// Distinct URLs shown, estimated from the fill; those taken for seen are in it.
+    /// Distinct URLs shown, estimated from the fill. URLs that were taken for seen are among them.
     pub cardinality: f64,
-    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: what was asked for.
-    /// 0 for the exact and verified layouts.
+    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: the rate that was asked
+    /// for. It is 0 for the exact and verified layouts.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
     /// The same, as a mean over the fill from empty to now, 0 to 1.
     pub false_positive_rate_mean: f64,
-    /// URLs lost to the filter so far: taken for seen, though they were new. An expectation, not a count.
+    /// URLs that the filter took for seen so far, though they were new. An expectation, not a count.
     pub expected_lost: f64,
-    /// The same, measured; `None` where no sample is audited.
+    /// The same as it was measured; `None` where no sample is audited.
     pub audit: Option<AuditStatistics>,
-    /// What it took to verify the filter's answers; `None` but in the verified layout.
+    /// What it took to verify the filter's answers; `None` in other layouts than the verified one.
     pub verified: Option<VerifiedStatistics>,
 }
 
@@ -60,20 +62,67 @@ pub struct ShardStatistics {
 pub struct VerifiedStatistics {
     /// Times that the filter took a URL for seen, so that it was looked up.
     pub lookups: u64,
-    /// Of these, answered from memory: the URL was new, or was looked up, not long ago.
+    /// Lookups that were answered from memory, since the URL was inserted or looked up not long ago.
     pub from_memory: u64,
-    /// URLs that were new though the filter took them for seen: it alone would have lost them.
+    /// URLs that were new though the filter took them for seen. The filter alone would have lost them.
     pub rescued: u64,
     /// Pages of 4 KiB asked from the operating system, which may have them in its cache.
     pub pages_read: u64,
     /// Sorted runs that the fingerprints on disk are in.
     pub runs: u64,
-    /// What these take, in bytes.
+    /// What the runs take on disk, in bytes.
     pub disk_bytes: u64,
-    /// What was written to keep them few, in bytes.
+    /// What was written to keep the runs few, in bytes.
     pub bytes_written: u64,
-    /// Reads and writes that failed; where it is not 0, URLs may be lost at the filter's rate.
+    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate.
     pub failures: u64,
+}
+
+/// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct AuditStatistics {
+    /// One URL in this many is in the sample.
+    pub sample: u32,
+    /// Distinct URLs of the sample that were shown.
+    pub shown: u64,
+    /// URLs of the sample that were taken for seen when they were new.
+    pub false_positives: u64,
+    /// Share of new URLs taken for seen, as a mean over the fill so far, 0 to 1: measured.
+    pub rate: f64,
+    /// Lower bound of the 95 % confidence interval of `rate` (Clopper and Pearson).
+    pub rate_low: f64,
+    /// Upper bound.
+    pub rate_high: f64,
+    /// URLs lost in the whole set: the rate times the distinct URLs shown.
+    pub lost: f64,
+    /// Lower bound of the 95 % confidence interval of `lost`.
+    pub lost_low: f64,
+    /// Upper bound.
+    pub lost_high: f64,
+}
+
+impl AuditStatistics {
+    /// Of counts alone; [`over`](Self::over) fills in the rest.
+    pub(super) fn of(sample: u32, shown: u64, false_positives: u64) -> Self {
+        Self { sample, shown, false_positives, ..Self::default() }
+    }
+
+    /// Adds another shard's counts.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.sample = other.sample;
+        self.shown += other.shown;
+        self.false_positives += other.false_positives;
+    }
+
+    /// Fills in what follows from the counts, for a set that was shown this many distinct URLs.
+    pub(super) fn over(self, cardinality: f64) -> Self {
+        let rate = share(self.false_positives as f64, self.shown as f64);
+        let (rate_low, rate_high) = clopper_pearson(self.false_positives, self.shown);
+        let (lost, lost_low, lost_high) = (rate * cardinality, rate_low * cardinality, rate_high * cardinality);
+        Self { rate, rate_low, rate_high, lost, lost_low, lost_high, ..self }
+    }
 }
 
 impl VerifiedStatistics {
@@ -91,7 +140,7 @@ impl VerifiedStatistics {
 }
 
 impl ShardStatistics {
-    /// Fills in what follows from the rest.
+    /// Fills in what follows from the other fields.
     pub(super) fn finish(&mut self) {
         self.fill_ratio = share(self.bits_set as f64, self.bits as f64);
         self.false_positive_rate_mean = share(self.expected_lost, self.cardinality);
@@ -108,14 +157,14 @@ pub struct SeenStatistics {
     pub merged: ShardStatistics,
     /// One row a shard, in the shards' order.
     pub shards: Vec<ShardStatistics>,
-    /// Questions beside the shards' tests, answered `Seen` because the same thread had just asked the same
-    /// ([`SeenSet::insert_links`](super::SeenSet::insert_links)), since the set was made or loaded: URLs.
+    /// Questions that no shard was asked, since the same thread had just asked the same: URLs, since the set was made or loaded. See
+    /// [`SeenSet::insert_links`](super::SeenSet::insert_links).
     #[cfg_attr(feature = "crawl", serde(default))]
     pub recent_hits: u64,
 }
 
 impl SeenStatistics {
-    /// Merges the rows: a new URL falls into each shard with the same chance, so rates are plain means.
+    /// Merges the rows. A new URL falls into each shard with the same chance, so rates are plain means.
     pub(super) fn new(shards: Vec<ShardStatistics>, recent_hits: u64) -> Self {
         let mut merged = ShardStatistics::default();
         for shard in &shards {

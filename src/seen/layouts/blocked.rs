@@ -1,11 +1,14 @@
-use super::filter::Memory;
+//! The blocked layout, and the filter of the verified one: all bits of a URL in one cache line.
+
 use super::lanes::{self, Line, held, set};
 use super::window::{Subset, Window, prefetch};
-use crate::seen::Sighting;
 use crate::seen::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
+use crate::seen::sighting::Sighting;
 
-/// A Bloom filter in cache lines: all probes of a URL fall into one line, one or two into each of its lanes (Putze, Sanders and
-/// Singler 2009, "Cache-, hash- and space-efficient Bloom filters"). One line touched a test.
+/// A Bloom filter in cache lines: all probes of a URL fall into one line, one or two into each of its 8 lanes (Putze, Sanders and
+/// Singler 2009, "Cache-, hash- and space-efficient Bloom filters"). A test touches one line, so it waits for memory once.
+///
+/// `bits_set` is kept up to date with each insertion: to count them all for a report would take longer than the report.
 #[derive(Debug)]
 pub(in crate::seen) struct Blocked {
     lines: Lines,
@@ -28,7 +31,7 @@ impl Blocked {
         self.lines.as_slice().as_flattened()
     }
 
-    /// Sets the bits of these words, from place `at` on.
+    /// Sets the bits that are set in these words, from word `at` on.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         for (word, &more) in self.lines.as_mut_slice().as_flattened_mut()[at..].iter_mut().zip(words) {
             self.bits_set += u64::from((more & !*word).count_ones());
@@ -36,14 +39,14 @@ impl Blocked {
         }
     }
 
-    /// Sets one bit in each lane; returns how many were not.
+    /// Sets one bit in each lane. Returns how many were not set before.
     #[inline]
     fn set(&mut self, probes: Probes, bits: Lanes) -> u64 {
         let lines = self.lines.as_mut_slice();
         set(&mut lines[probes.slot(lines.len())], bits)
     }
 
-    /// The same for the second bits: beside the way of the layers that have one.
+    /// The same for the second bits. A function of its own, so that layers with one bit a lane, which are most, do not carry it along.
     #[inline(never)]
     fn set_again(&mut self, probes: Probes) -> u64 {
         self.set(probes, probes.lanes_again())
@@ -52,17 +55,15 @@ impl Blocked {
     pub(in crate::seen) fn bytes(&self) -> usize {
         self.lines.words.capacity() * size_of::<u64>()
     }
-}
 
-impl Memory for Blocked {
     #[inline]
-    fn touch(&self, probes: Probes) {
+    pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         let lines = self.lines.as_slice();
         prefetch(lines, probes.slot(lines.len()));
     }
 
     #[inline]
-    fn contains(&self, probes: Probes) -> bool {
+    pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         let lines = self.lines.as_slice();
         let line = &lines[probes.slot(lines.len())];
         held(line, probes.lanes()) == LANES as u64
@@ -70,31 +71,32 @@ impl Memory for Blocked {
     }
 
     #[inline]
-    fn insert(&mut self, probes: Probes) -> Sighting {
+    pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         let missing = self.set(probes, probes.lanes());
         let missing = if self.probes_per_lane == 1 { missing } else { missing + self.set_again(probes) };
         self.bits_set += missing;
         if missing == 0 { Sighting::Seen } else { Sighting::New }
     }
 
-    fn find_window(&self, window: Window<'_>) -> Subset {
+    pub(in crate::seen) fn find_window(&self, window: Window<'_>) -> Subset {
         lanes::find_window(self.lines.as_slice(), self.probes_per_lane, window)
     }
 
-    fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
+    pub(in crate::seen) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
         let (new, missing) = lanes::insert_window(self.lines.as_mut_slice(), self.probes_per_lane, window, seen);
         self.bits_set += missing;
         new
     }
 }
 
-/// Lines that begin where cache lines begin, zeroed by the operating system when first touched.
+/// Lines that begin where cache lines begin, zeroed by the operating system when they are first touched.
 ///
-/// A vector of an aligned type would be zeroed by hand, page by page, at once; so this is a vector of words, entered at the first
-/// aligned one.
+/// A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory before there is anything in it. So this
+/// is a vector of words, of which the first aligned one begins the first line.
 #[derive(Debug)]
 struct Lines {
     words: Vec<u64>,
+    /// Words before the first line.
     skip: usize,
 }
 

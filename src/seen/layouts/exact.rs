@@ -1,41 +1,37 @@
-use super::filter::Memory;
+//! The exact layout: a hash table of fingerprints. The audit and the verified layout keep theirs in one, too.
+
 use super::window::prefetch;
 use crate::address::Fingerprint;
+use crate::seen::maths::sizing::{SLOTS_FOR_THREE, slots_for};
 use crate::seen::probes::Probes;
-use crate::seen::{Removal, Sighting};
+use crate::seen::sighting::{Removal, Sighting};
 
 /// Every fingerprint of a shard, in one table with open addressing: 10.7 to 13.4 bytes a URL once it grows.
 ///
-/// Fingerprints are keyed and even already, so they are not hashed again: a slot follows from the fingerprint's place in the
-/// shard, and a larger table is filled from a smaller one front to back.
+/// Fingerprints are keyed and even already, so they are not hashed again. A slot follows from the fingerprint's place in the shard, so
+/// the table is nearly sorted, and a larger table is filled from a smaller one front to back.
 #[derive(Debug)]
 pub(in crate::seen) struct Exact {
     slots: Vec<u64>,
     len: usize,
-    /// The fingerprint 0, since 0 means an empty slot.
+    /// Whether the fingerprint 0 is in the set. It has no slot, since 0 means that a slot is empty.
     holds_zero: bool,
     split_bits: u32,
 }
 
-/// Slots for each 3 fingerprints: linear probing at a load of 3/4 looks at 8.5 neighbors for a new one (Knuth, vol. 3, 6.4).
-const SLOTS_FOR_THREE: usize = 4;
-
-/// Slots that hold `capacity` fingerprints without growing.
-pub(in crate::seen) fn slots_for(capacity: u64) -> u64 {
-    (capacity.saturating_mul(SLOTS_FOR_THREE as u64) / 3).saturating_add(1)
-}
-
 impl Exact {
+    /// An empty table of this many slots; it grows. `split_bits`: how many shards there are, as a power of two.
     pub(in crate::seen) fn new(slots: u64, split_bits: u32) -> Self {
         let slots = usize::try_from(slots).expect("sizes are checked against the memory before");
         Self { slots: vec![0; slots.max(2)], len: 0, holds_zero: false, split_bits }
     }
 
-    /// With room for so many.
+    /// An empty table with room for this many fingerprints.
     pub(in crate::seen) fn for_urls(capacity: u64, split_bits: u32) -> Self {
         Self::new(slots_for(capacity), split_bits)
     }
 
+    /// How many fingerprints it holds.
     pub(in crate::seen) fn len(&self) -> usize {
         self.len + usize::from(self.holds_zero)
     }
@@ -65,11 +61,13 @@ impl Exact {
         }
     }
 
+    /// Inserts all of another table.
     pub(in crate::seen) fn absorb_table(&mut self, other: &Self) {
         self.absorb(&other.slots);
         self.holds_zero |= other.holds_zero;
     }
 
+    /// Inserts the fingerprint 0.
     pub(in crate::seen) fn absorb_zero(&mut self) {
         self.holds_zero = true;
     }
@@ -85,6 +83,7 @@ impl Exact {
         }
     }
 
+    #[inline(never)]
     pub(in crate::seen) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
         let bits = fingerprint.bits();
         if bits == 0 {
@@ -114,11 +113,11 @@ impl Exact {
         let mut free = self.find(bits);
         self.slots[free] = 0;
         self.len -= 1;
-        // Those that were pushed past the slot now free move up to it, or a search would end there before it reaches them.
+        // Fingerprints that were pushed past this slot when it was taken move up to it. Else a search for them would end here.
         let mut slot = self.next(free);
         while self.slots[slot] != 0 {
             let home = self.home(self.slots[slot]);
-            // From its home around the end, does the search for it come by the free slot?
+            // Does the search for it, from its home on and around the end, come by the free slot?
             if self.distance(home, free) <= self.distance(home, slot) {
                 self.slots.swap(free, slot);
                 free = slot;
@@ -128,7 +127,7 @@ impl Exact {
         Removal::Removed
     }
 
-    /// The slot that holds `bits`, or the empty one where they belong; there always is one, since the load stays below one.
+    /// The slot that holds `bits`, or the empty one where they belong. There always is an empty one, since the table is never full.
     fn find(&self, bits: u64) -> usize {
         let mut slot = self.home(bits);
         while self.slots[slot] != 0 && self.slots[slot] != bits {
@@ -146,12 +145,13 @@ impl Exact {
         if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
     }
 
-    /// Steps from one slot to another.
+    /// Steps from one slot forward to another.
     fn distance(&self, from: usize, to: usize) -> usize {
         if to >= from { to - from } else { to + self.slots.len() - from }
     }
 
-    /// A quarter more slots: the load falls to 3/5, and a fingerprint is moved 4 times on average over the table's life.
+    /// Makes a table of a quarter more slots. The load falls from 3/4 to 3/5, and over the table's life a fingerprint is moved 4 times
+    /// on average.
     fn grow(&mut self) {
         let slots = self.slots.len() + self.slots.len() / 4 + 1;
         let old = std::mem::replace(&mut self.slots, vec![0; slots]);
@@ -160,19 +160,8 @@ impl Exact {
             self.slots[slot] = bits;
         }
     }
-}
 
-impl Memory for Exact {
-    fn touch(&self, probes: Probes) {
+    pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         prefetch(&self.slots, probes.slot(self.slots.len()));
-    }
-
-    fn contains(&self, probes: Probes) -> bool {
-        self.contains(probes.fingerprint)
-    }
-
-    #[inline(never)]
-    fn insert(&mut self, probes: Probes) -> Sighting {
-        self.insert(probes.fingerprint)
     }
 }

@@ -1,39 +1,17 @@
+//! The memory of one layer, in any layout. Only this file knows all of them.
+
 use super::blocked::Blocked;
 use super::exact::Exact;
 use super::flat::Flat;
 use super::window::{Subset, Window};
+use crate::seen::layout::Shape;
+use crate::seen::maths::sizing::Sizing;
 use crate::seen::probes::Probes;
-use crate::seen::{Layout, Removal, Sighting, Sizing};
+use crate::seen::sighting::{Removal, Sighting};
 
-/// What each layout does with a fingerprint.
-pub(in crate::seen) trait Memory {
-    /// Asks for what a test will look at, and does not wait.
-    fn touch(&self, probes: Probes);
-    /// Was it inserted, or is taken for it?
-    fn contains(&self, probes: Probes) -> bool;
-    /// The same, and it is inserted where it was not.
-    fn insert(&mut self, probes: Probes) -> Sighting;
-
-    /// Those of a window that it contains, while the memory of the next window is asked for.
-    fn find_window(&self, window: Window<'_>) -> Subset {
-        let mut ahead = window.ahead();
-        window.choose(|probes, _| {
-            ahead.next().inspect(|next| self.touch(*next));
-            self.contains(probes)
-        })
-    }
-
-    /// As [`insert`](Self::insert) for each, in order, but for those that others have seen; returns the new ones.
-    fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
-        let mut ahead = window.ahead();
-        window.choose(|probes, place| {
-            ahead.next().inspect(|next| self.touch(*next));
-            !seen.has(place) && self.insert(probes) == Sighting::New
-        })
-    }
-}
-
-/// One layer's memory, in any of the layouts.
+/// A filter, or the table that stands for one.
+///
+/// An enum and no trait object: which layout it is costs a branch that is always guessed right, and what is inlined stays so.
 #[derive(Debug)]
 pub(in crate::seen) enum Filter {
     Blocked(Blocked),
@@ -41,42 +19,48 @@ pub(in crate::seen) enum Filter {
     Flat(Flat),
 }
 
+/// The same expression for each of them.
+macro_rules! each {
+    ($filter:expr, $layout:ident => $answer:expr) => {
+        match $filter {
+            Filter::Blocked($layout) => $answer,
+            Filter::Exact($layout) => $answer,
+            Filter::Flat($layout) => $answer,
+        }
+    };
+}
+
 impl Filter {
-    /// `split_bits`: how many shards there are, as a power of two.
+    /// An empty one. `split_bits`: how many shards there are, as a power of two.
     pub(in crate::seen) fn new(sizing: Sizing, split_bits: u32) -> Self {
-        let flat = |apart, width| Self::Flat(Flat::new(sizing.bits, sizing.probes, apart, width));
-        match sizing.layout {
-            Layout::Blocked | Layout::Verified => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
-            Layout::Counting => flat(false, 4),
-            Layout::Exact => Self::Exact(Exact::new(sizing.bits / 64, split_bits)),
-            Layout::Partitioned => flat(true, 1),
-            Layout::Standard => flat(false, 1),
+        match sizing.layout.shape() {
+            Shape::Lines => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
+            Shape::Cells { apart, width } => Self::Flat(Flat::new(sizing.bits, sizing.probes, apart, width)),
+            Shape::Slots => Self::Exact(Exact::new(sizing.bits / 64, split_bits)),
         }
     }
 
-    /// Asks for what a test will look at, and does not wait.
-    pub(in crate::seen) fn touch(&self, probes: Probes) {
-        match self {
-            Self::Blocked(blocked) => blocked.touch(probes),
-            Self::Exact(exact) => exact.touch(probes),
-            Self::Flat(flat) => flat.touch(probes),
-        }
+    /// Asks for the memory that a test will look at, and does not wait for it.
+    pub(in crate::seen) fn prefetch(&self, probes: Probes) {
+        each!(self, layout => layout.prefetch(probes));
     }
 
+    /// Was it inserted, or is it taken for one that was?
     #[inline(never)]
     pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         match self {
             Self::Blocked(blocked) => blocked.contains(probes),
-            Self::Exact(exact) => Memory::contains(exact, probes),
+            Self::Exact(exact) => exact.contains(probes.fingerprint),
             Self::Flat(flat) => flat.contains(probes),
         }
     }
 
+    /// The same question; inserts it where the answer is no.
     #[inline]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         match self {
             Self::Blocked(blocked) => blocked.insert(probes),
-            Self::Exact(exact) => Memory::insert(exact, probes),
+            Self::Exact(exact) => exact.insert(probes.fingerprint),
             Self::Flat(flat) => flat.insert(probes),
         }
     }
@@ -85,22 +69,34 @@ impl Filter {
     pub(in crate::seen) fn find_window(&self, window: Window<'_>) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.find_window(window),
-            Self::Exact(exact) => exact.find_window(window),
-            Self::Flat(flat) => flat.find_window(window),
+            Self::Exact(exact) => window.choose_ahead(|probes, _, ahead| {
+                ahead.inspect(|ahead| exact.prefetch(*ahead));
+                exact.contains(probes.fingerprint)
+            }),
+            Self::Flat(flat) => window.choose_ahead(|probes, _, ahead| {
+                ahead.inspect(|ahead| flat.prefetch(*ahead));
+                flat.contains(probes)
+            }),
         }
     }
 
-    /// As [`insert`](Self::insert) for each, in order, but for those that others have seen, while the memory of the next window is
-    /// asked for; returns the new ones.
+    /// Inserts those of a window that were not `seen` elsewhere, in order, while the memory of the next window is asked for. Returns
+    /// the ones that are new.
     pub(in crate::seen) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.insert_window(window, seen),
-            Self::Exact(exact) => exact.insert_window(window, seen),
-            Self::Flat(flat) => flat.insert_window(window, seen),
+            Self::Exact(exact) => window.choose_ahead(|probes, place, ahead| {
+                ahead.inspect(|ahead| exact.prefetch(*ahead));
+                !seen.has(place) && exact.insert(probes.fingerprint) == Sighting::New
+            }),
+            Self::Flat(flat) => window.choose_ahead(|probes, place, ahead| {
+                ahead.inspect(|ahead| flat.prefetch(*ahead));
+                !seen.has(place) && flat.insert(probes) == Sighting::New
+            }),
         }
     }
 
-    /// Called only of layouts that can: exact and counting.
+    /// Takes back an insertion. Called only of layouts that can: exact and counting.
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         match self {
             Self::Blocked(_) => Removal::Kept,
@@ -109,7 +105,7 @@ impl Filter {
         }
     }
 
-    /// Cells that are not clear, and all cells: bits, counters, or, of the exact layout, 64 for each slot.
+    /// Cells that are set, and all cells: bits, counters, or, of a table, 64 for each slot.
     pub(in crate::seen) fn cells(&self, sizing: Sizing) -> (u64, u64) {
         match self {
             Self::Blocked(blocked) => (blocked.bits_set(), sizing.bits),
@@ -118,16 +114,12 @@ impl Filter {
         }
     }
 
-    /// The cells, the first in the lowest bits; of the exact layout the slots.
+    /// The cells, the first in the lowest bits; of a table the slots.
     pub(in crate::seen) fn words(&self) -> &[u64] {
-        match self {
-            Self::Blocked(blocked) => blocked.words(),
-            Self::Exact(exact) => exact.words(),
-            Self::Flat(flat) => flat.words(),
-        }
+        each!(self, layout => layout.words())
     }
 
-    /// Whether the exact layout holds the fingerprint that means an empty slot.
+    /// Whether it is a table that holds the fingerprint 0, which looks like an empty slot.
     pub(in crate::seen) fn holds_zero(&self) -> bool {
         matches!(self, Self::Exact(exact) if exact.holds_zero())
     }
@@ -141,12 +133,8 @@ impl Filter {
         }
     }
 
-    /// Memory allocated.
+    /// Memory allocated, in bytes.
     pub(in crate::seen) fn bytes(&self) -> usize {
-        match self {
-            Self::Blocked(blocked) => blocked.bytes(),
-            Self::Exact(exact) => exact.bytes(),
-            Self::Flat(flat) => size_of_val(flat.words()),
-        }
+        each!(self, layout => layout.bytes())
     }
 }

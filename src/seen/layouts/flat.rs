@@ -1,18 +1,20 @@
-use super::filter::Memory;
+//! The standard, partitioned and counting layouts: probes anywhere in an array.
+
 use super::window::prefetch;
 use crate::seen::probes::Probes;
-use crate::seen::{Removal, Sighting};
+use crate::seen::sighting::{Removal, Sighting};
 
-/// A Bloom filter over one array of cells, or over one array for each probe: bits, or counters that can forget.
+/// A Bloom filter over one array of cells, or over one array for each probe. A cell is a bit, or a counter that can forget.
 ///
-/// One array of bits is the filter of Bloom 1970; one for each probe that of Chang, Feng and Li 2004; counters of 4 bits are Fan, Cao,
-/// Almeida and Broder's 2000. A counter that reaches 15 stays there, so that no removal takes what another URL needs.
+/// One array of bits is the filter of Bloom 1970; an array for each probe that of Chang, Feng and Li 2004; counters of 4 bits are Fan,
+/// Cao, Almeida and Broder's of 2000. A counter that reaches 15 stays there: it no longer knows how many need it, so no removal may
+/// take it from them.
 #[derive(Debug)]
 pub(in crate::seen) struct Flat {
     words: Vec<u64>,
-    /// Cells of each array.
+    /// Cells in each array.
     cells: usize,
-    /// One array for each probe.
+    /// Whether each probe has an array of its own.
     apart: bool,
     /// Bits of a cell: 1 or 4.
     width: usize,
@@ -37,11 +39,14 @@ impl Flat {
         &self.words
     }
 
-    /// Adds the cells of these words, from place `at` on; counters only to clear ones.
+    /// Sets the cells that are set in these words, from word `at` on.
+    ///
+    /// Counters are not added up: of two that are not 0 the union has the bits of both, which is at least the larger. It is used for
+    /// loading into an empty filter; unions of counting sets are refused before.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         let set = |word: u64| match self.width {
             1 => word.count_ones(),
-            // Each counter's four bits together, in its lowest.
+            // Whether any of a counter's four bits is set, in its lowest.
             _ => ((word | word >> 1 | word >> 2 | word >> 3) & 0x1111_1111_1111_1111).count_ones(),
         };
         for (word, &more) in self.words[at..].iter_mut().zip(words) {
@@ -50,14 +55,14 @@ impl Flat {
         }
     }
 
-    /// Takes back one insertion that was answered `New`; only counters can.
+    /// Takes back one insertion that was answered `New`. Only counters can.
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         if !self.contains(probes) {
             return Removal::Absent;
         }
         for place in self.places(probes) {
             let value = self.get(place);
-            // Zero only where other removals were not of URLs that had been inserted.
+            // It is 0 only where URLs were removed that had never been inserted.
             if value < self.full() && value > 0 {
                 self.set(place, value - 1);
                 self.cells_set -= u64::from(value == 1);
@@ -66,6 +71,7 @@ impl Flat {
         Removal::Removed
     }
 
+    /// The cells that a URL probes.
     fn places(&self, probes: Probes) -> impl Iterator<Item = usize> + use<> {
         let (cells, apart) = (self.cells, self.apart);
         probes
@@ -74,6 +80,7 @@ impl Flat {
             .map(move |(array, cell)| if apart { array * cells + cell } else { cell })
     }
 
+    /// What a cell holds at most.
     fn full(&self) -> u64 {
         (1 << self.width) - 1
     }
@@ -88,21 +95,23 @@ impl Flat {
         let word = &mut self.words[bit / 64];
         *word = *word & !(((1 << self.width) - 1) << (bit % 64)) | value << (bit % 64);
     }
-}
 
-impl Memory for Flat {
-    fn touch(&self, probes: Probes) {
+    pub(in crate::seen) fn bytes(&self) -> usize {
+        size_of_val(self.words())
+    }
+
+    pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         for place in self.places(probes) {
             prefetch(&self.words, place * self.width / 64);
         }
     }
 
-    fn contains(&self, probes: Probes) -> bool {
+    pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         self.places(probes).all(|place| self.get(place) != 0)
     }
 
     #[inline(never)]
-    fn insert(&mut self, probes: Probes) -> Sighting {
+    pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         if self.contains(probes) {
             return Sighting::Seen;
         }

@@ -1,3 +1,5 @@
+//! The bits of a cache line, eight lanes at once where the processor can.
+
 #![expect(
     clippy::inline_always,
     reason = "code is made of the instructions that its caller may use only where it becomes part of it"
@@ -11,18 +13,18 @@ use crate::seen::probes::{LANES, Lanes, Probes};
 
 /// A cache line of a blocked filter, in lanes.
 ///
-/// In all that follows no branch hangs on a bit: a wrong guess would throw away the work that was begun after it, and no predictor
-/// knows what is new. A window's lanes are asked all at once where this processor can. One fingerprint's are not: alone it waits for
-/// its memory, and is not answered sooner.
+/// Nothing here branches on a bit: a wrong guess would throw away the work that was begun after it, and no predictor knows what is
+/// new. For a window, all lanes of a line are asked at once where this processor can. For a single fingerprint they are not: it waits for
+/// its memory anyway, and would not be answered sooner.
 pub(in crate::seen) type Line = [u64; LANES];
 
-/// How many of these bits are set, one in each lane.
+/// How many of these bits, one in each lane, are set.
 #[inline]
 pub(in crate::seen) fn held(line: &Line, bits: Lanes) -> u64 {
     line.iter().enumerate().map(|(lane, word)| word >> bits.bit(lane) & 1).sum()
 }
 
-/// Sets one bit in each lane; returns how many were not set.
+/// Sets one bit in each lane. Returns how many were not set before.
 #[inline]
 pub(in crate::seen) fn set(line: &mut Line, bits: Lanes) -> u64 {
     let mut missing = 0;
@@ -34,13 +36,13 @@ pub(in crate::seen) fn set(line: &mut Line, bits: Lanes) -> u64 {
     missing
 }
 
-/// Those of a window whose bits are all set, while the memory of the next window is asked for.
+/// Finds those of a window whose bits are all set, while the memory of the next window is asked for.
 pub(in crate::seen) fn find_window(lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
     dispatch!(Level::new(), simd => find_each(simd, lines, probes_per_lane, window))
 }
 
-/// Sets the bits of each of a window, in order, but for those that were `seen` elsewhere, while the memory of the next window is asked
-/// for; returns which are new, and how many bits were not set.
+/// Sets the bits of those of a window that were not `seen` elsewhere, in order, while the memory of the next window is asked for.
+/// Returns which are new, and how many bits were not set before.
 pub(in crate::seen) fn insert_window(
     lines: &mut [Line],
     probes_per_lane: u32,
@@ -109,7 +111,7 @@ fn missing_at_once<S: Simd>(simd: S, line: &Line, bits: Lanes) -> u64 {
     (u64x8::from_slice(simd, line) & bits).simd_eq(0).to_bitmask().count_ones().into()
 }
 
-/// As [`set`], but sets none where `bit` is 0 instead of 1.
+/// As [`set`]; where `bit` is 0 instead of 1, it sets none.
 #[inline(always)]
 fn set_at_once<S: Simd>(simd: S, line: &mut Line, bits: Lanes, bit: u64) -> u64 {
     if !shifts_lanes_apart::<S>() {
@@ -121,13 +123,15 @@ fn set_at_once<S: Simd>(simd: S, line: &mut Line, bits: Lanes, bit: u64) -> u64 
     LANES as u64 - u64::from((before & bits).simd_eq(bits).to_bitmask().count_ones())
 }
 
+/// `bit`, shifted in each lane to where that lane's bit is.
 #[inline(always)]
 fn one_in_each<S: Simd>(simd: S, bits: Lanes, bit: u64) -> u64x8<S> {
     let numbers = (u64x8::splat(simd, bits.word()) >> u64x8::from_slice(simd, &Lanes::SHIFTS)) & 63;
     u64x8::splat(simd, bit) << numbers
 }
 
-/// Whether one instruction shifts four lanes or more, each by a number of its own: else it takes longer at once than one by one.
+/// Whether one instruction shifts four lanes or more, each by a number of its own. Without such an instruction all at once takes longer
+/// than one by one.
 #[inline(always)]
 fn shifts_lanes_apart<S: Simd>() -> bool {
     S::u64s::LEN >= 4
@@ -138,7 +142,8 @@ mod tests {
     use super::*;
     use crate::address::Fingerprint;
 
-    /// What the processor at hand and any of its kind answer, and leave behind, is the same: for one bit a lane and two.
+    /// The instructions of this processor and those that any of its kind has give the same answers and leave the same bits, with one
+    /// bit a lane and with two.
     #[test]
     fn all_instructions_answer_alike() {
         let mix =

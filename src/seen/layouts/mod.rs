@@ -1,10 +1,21 @@
-//! How a shard remembers: one file for each way, and what they share.
+//! How a shard remembers. [`filter`] is the door: it has one function for each thing that a layer must do, and knows which layout
+//! does it in which file.
+//!
+//! | file | layouts |
+//! |---|---|
+//! | [`blocked`], with [`lanes`] | blocked, and the filters of verified |
+//! | [`flat`] | standard, partitioned, counting |
+//! | [`exact`] | exact; the sample of the [audit](super::audit); the fingerprints of verified that are not on disk yet |
+//! | [`verified`], with [`run`] | what stands behind the filters of verified |
+//!
+//! A [`window`] is a piece of a batch: while it is tested, the memory of the next one is on its way. To insert a batch, each layer is
+//! asked for a whole window, which is a loop without calls.
 
-pub(in crate::seen) mod blocked;
+mod blocked;
 pub(in crate::seen) mod exact;
 pub(in crate::seen) mod filter;
-pub(in crate::seen) mod flat;
-pub(in crate::seen) mod lanes;
+mod flat;
+mod lanes;
 pub(in crate::seen) mod run;
 pub(in crate::seen) mod verified;
 pub(in crate::seen) mod window;

@@ -1,22 +1,22 @@
-//! Sorted fingerprints in a file. The one place on this floor that does I/O, and by the standard library alone.
+//! Sorted fingerprints in a file. The one place on this floor that does I/O of its own, and by the standard library alone.
 //!
-//! A run's file has no name: it is created in the directory, opened, and its name removed at once. So two sets may share a
-//! directory, the file's space is free again when the run is dropped, and a process that dies, however it dies, leaves nothing behind
-//! (but an empty file, if it died between the two). Nor has the file a format: nobody but this process ever reads it.
+//! A run's file has no name: it is created in the directory, and its name is removed at once, while the file stays open. So two sets
+//! may share a directory, the space is free again when the run is dropped, and a process leaves nothing behind however it dies, but an
+//! empty file if it dies between the two. Nor has the file a format or a checksum: only this process ever reads it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Fingerprints of a page: 4 KiB, the least that a disk reads at once.
+/// Fingerprints in a page: 4 KiB, the least that a disk reads at once.
 const PAGE: usize = 512;
 /// Fingerprints that are read together where all are wanted: 64 KiB.
 const PIECE: usize = 8192;
-/// Bytes of a fingerprint.
+/// Bytes in a fingerprint.
 const WIDTH: usize = 8;
 
-/// Ascending fingerprints, each once. In memory is the first of each page: an eighth of a bit for each fingerprint.
+/// Ascending fingerprints, each once. The first of each page is in memory, which is an eighth of a bit for each fingerprint.
 #[derive(Debug)]
 pub(in crate::seen) struct Run {
     file: File,
@@ -34,7 +34,7 @@ impl Run {
         self.firsts.capacity() * size_of::<u64>()
     }
 
-    /// Whether this fingerprint is in it: at the price of one page read, or none.
+    /// Whether this fingerprint is in it. Reads one page, or none where the first of a page says enough, and counts it.
     pub(in crate::seen) fn holds(&self, bits: u64, pages_read: &mut u64) -> io::Result<bool> {
         let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(false) };
         if self.firsts[page] == bits {
@@ -46,14 +46,14 @@ impl Run {
         Ok(page.binary_search_by_key(&bits, |bytes| u64::from_le_bytes(*bytes)).is_ok())
     }
 
-    /// As a disk does that fails.
+    /// Loses its content, as a disk does that fails.
     #[cfg(test)]
     pub(in crate::seen) fn lose(&self) {
         self.file.set_len(0).unwrap();
     }
 
-    /// Those from place `at` on, as many as fit in the buffer. Reading moves the file's one cursor, so nobody else may read meanwhile: the
-    /// shard's lock sees to it.
+    /// Reads the fingerprints from place `at` on, as many as fit into the buffer. This moves the file's one cursor, so nobody else may
+    /// read at the same time: the shard's lock sees to that.
     fn read<'a>(&self, at: u64, bytes: &'a mut [u8]) -> io::Result<&'a [[u8; WIDTH]]> {
         let count = usize::try_from(self.len - at).unwrap_or(usize::MAX).min(bytes.len() / WIDTH);
         let bytes = &mut bytes[..count * WIDTH];
@@ -81,7 +81,7 @@ impl RunWriter {
         Ok(Self { to: BufWriter::with_capacity(PIECE * WIDTH, file), len: 0, firsts: Vec::new(), last: None })
     }
 
-    /// Appends a fingerprint, not below the last one; the last one again is nothing new.
+    /// Appends a fingerprint, which must not be below the last one. The last one again changes nothing.
     pub(in crate::seen) fn push(&mut self, bits: u64) -> io::Result<()> {
         debug_assert!(self.last <= Some(bits), "a run ascends");
         if self.last == Some(bits) {
@@ -103,7 +103,7 @@ impl RunWriter {
     }
 }
 
-/// Fingerprints one after the other: of a run, holding 64 KiB of it, or of the memory.
+/// Fingerprints one after the other, from a run, of which 64 KiB are held, or from memory.
 #[derive(Debug)]
 pub(in crate::seen) struct Cursor<'a> {
     run: Option<&'a Run>,
@@ -114,7 +114,7 @@ pub(in crate::seen) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Of these, which ascend.
+    /// Over these, which must ascend.
     pub(in crate::seen) fn of(ascending: Vec<u64>) -> Self {
         let mut piece = ascending.into_iter();
         let next = piece.next();
@@ -140,14 +140,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Several cursors as one, in ascending order; a fingerprint that more than one has comes as often.
+/// Several cursors as one, in ascending order. A fingerprint that several have comes as often.
 #[derive(Debug)]
 pub(in crate::seen) struct Merge<'a>(pub(in crate::seen) Vec<Cursor<'a>>);
 
 impl Merge<'_> {
     /// The next one, if it is at most `until`.
     pub(in crate::seen) fn next_until(&mut self, until: u64) -> io::Result<Option<u64>> {
-        // There are only a few: a heap would not be faster.
+        // There are only a few, so a heap would not be faster.
         let least = self.0.iter_mut().filter(|cursor| cursor.next.is_some()).min_by_key(|cursor| cursor.next);
         let Some(least) = least.filter(|cursor| cursor.next <= Some(until)) else { return Ok(None) };
         let next = least.next;
@@ -156,10 +156,10 @@ impl Merge<'_> {
     }
 }
 
-/// How the names begin and end that files have for a moment.
+/// How the names begin and end that the files have for a moment.
 const NAME: (&str, &str) = ("seen-", ".run");
 
-/// Whether a file of this name is one whose process died before it could take the name away.
+/// Whether a file of this name was left by a process that died before it could remove the name.
 pub(crate) fn is_leftover(name: &str) -> bool {
     name.starts_with(NAME.0) && name.ends_with(NAME.1)
 }
@@ -169,13 +169,13 @@ fn name(number: u64) -> String {
     format!("{}{}-{number}{}", NAME.0, std::process::id(), NAME.1)
 }
 
-/// A file of this process alone; `count` has the number of its name.
+/// A file that only this process has. `count` is the number for its name, and for the next one's.
 fn nameless(directory: &Path, count: &AtomicU64) -> io::Result<File> {
     loop {
         let path = directory.join(name(count.fetch_add(1, Ordering::Relaxed)));
         match File::options().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => return fs::remove_file(&path).map(|()| file),
-            // Of a process that had this number before, and died.
+            // It was left by a process that had the same id, and died.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) if error.kind() == ErrorKind::NotFound && !directory.exists() => fs::create_dir_all(directory)?,
             Err(error) => return Err(error),

@@ -1,67 +1,50 @@
+//! The verified layout: what a filter takes for seen is looked up on disk.
+
 use std::io;
 use std::path::PathBuf;
 
 use super::exact::Exact;
 use super::run::{Cursor, Merge, Run, RunWriter};
 use crate::address::Fingerprint;
+use crate::seen::counts::VerifiedCounts;
 use crate::seen::probes::Probes;
-use crate::seen::{Sighting, VerifiedStatistics};
+use crate::seen::sighting::Sighting;
+use crate::seen::statistics::VerifiedStatistics;
 
-/// Every fingerprint of a shard, on disk, behind its Bloom filter: what the filter takes for seen is looked up here, so nothing is lost. The
-/// two-step test that browsers use on lists of bad URLs.
+/// Every fingerprint of a shard, on disk, behind its Bloom filter. What the filter takes for seen is looked up here, so nothing is
+/// lost. Browsers use the same two steps on lists of bad URLs.
 ///
-/// New ones gather in memory. When they are a 256th of what is on disk, they are merged, together with all smaller runs, into a new run; a run
-/// at least 8 times larger than what follows it stays. So there are three or four runs, each page of them known in memory by
-/// its first fingerprint, and a look at the disk reads one page of each, the newest first. In memory this is 2 bits a URL, beside the
-/// filter's.
+/// New fingerprints gather in memory. When there are a 256th as many as on disk, they are merged with the newest runs into a new run.
+/// A run that is at least 8 times larger than what follows it stays as it is, so there are three or four. The first fingerprint of each
+/// page of a run is in memory: a lookup reads one page of each run, the newest first. All this takes 2 bits a URL of memory beside
+/// the filter's.
 ///
-/// It is a cache of what the job's snapshot and journal know, and is gone with the process. Where the disk fails, the filter's answer
-/// stands: the set is then what a Bloom filter alone would be, `New` is still said once, and [`failure`](Self::failure) tells. What
-/// cannot be written stays in memory.
+/// The runs are a cache of what the job's snapshot and journal know, and are gone with the process. Where the disk fails, the filter's
+/// answer stands: the set is then what a Bloom filter alone would be. `New` is still said once, and [`failure`](Self::failure) has
+/// the error. What cannot be written stays in memory.
 #[derive(Debug)]
 pub(in crate::seen) struct Verified {
     directory: PathBuf,
     split_bits: u32,
-    /// Not on disk yet.
+    /// Fingerprints that are not on disk yet.
     fresh: Exact,
-    /// How many fresh ones are merged into the runs.
+    /// How many fresh ones there may be before they are merged into the runs.
     room: usize,
-    /// Found on disk, or brought there, lately: the latest that fell into each slot; 0 is none.
+    /// Fingerprints that were found on disk, or brought there, lately: the latest that fell into each slot, and 0 for none.
     recent: Vec<u64>,
-    /// Oldest and largest first.
+    /// The oldest, which is the largest, first.
     runs: Vec<Run>,
     pub(in crate::seen) counts: VerifiedCounts,
+    /// The first error of the disk.
     failure: Option<io::Error>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::seen) struct VerifiedCounts {
-    pub(in crate::seen) lookups: u64,
-    pub(in crate::seen) from_memory: u64,
-    pub(in crate::seen) rescued: u64,
-    pub(in crate::seen) pages_read: u64,
-    pub(in crate::seen) bytes_written: u64,
-    pub(in crate::seen) failures: u64,
-}
-
-impl VerifiedCounts {
-    pub(in crate::seen) fn add(&mut self, other: Self) {
-        let Self { lookups, from_memory, rescued, pages_read, bytes_written, failures } = other;
-        self.lookups += lookups;
-        self.from_memory += from_memory;
-        self.rescued += rescued;
-        self.pages_read += pages_read;
-        self.bytes_written += bytes_written;
-        self.failures += failures;
-    }
-}
-
-/// Fresh ones are merged when they are one in so many of all.
+/// Fresh ones are merged when there is one of them to this many on disk.
 const FRESH: u64 = 256;
-/// But not before they fill a page.
+/// They are not merged before they fill a page.
 const MIN_ROOM: usize = 512;
-/// How much larger than all that follow it a run must be to stay as it is. Together with [`FRESH`] it sets the number of
-/// runs, so of reads a lookup, against the times that a fingerprint is written.
+/// How many times larger than all that follow it a run must be to stay as it is. Together with [`FRESH`] it weighs the number of runs,
+/// and so of reads for a lookup, against how often a fingerprint is written.
 const TIER: u64 = 8;
 
 impl Verified {
@@ -78,7 +61,7 @@ impl Verified {
         }
     }
 
-    /// The last word on what the filter answered; remembers what is new.
+    /// The final answer, where the filter gave this one. Remembers what is new.
     #[inline]
     pub(in crate::seen) fn check(&mut self, probes: Probes, answer: Sighting) -> Sighting {
         if answer == Sighting::Seen && self.holds(probes) {
@@ -90,13 +73,13 @@ impl Verified {
             && let Err(error) = self.flush()
         {
             self.fail(error);
-            // Not tried again with each URL that comes.
+            // It is tried again once there are twice as many, and not with each URL that comes.
             self.room = 2 * self.fresh.len();
         }
         Sighting::New
     }
 
-    /// Whether what the filter took for seen is.
+    /// Whether what the filter took for seen was really shown. Yes where the disk cannot say.
     pub(in crate::seen) fn holds(&mut self, probes: Probes) -> bool {
         self.counts.lookups += 1;
         let bits = probes.fingerprint.bits();
@@ -126,16 +109,17 @@ impl Verified {
         self.stored() + self.fresh.len() as u64
     }
 
-    /// Why the filter's answers stand unverified, some of them.
+    /// The first error of the disk: from it on, some of the filter's answers stand unverified.
     pub(in crate::seen) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }
 
-    /// All of them, ascending.
+    /// All fingerprints, ascending.
     pub(in crate::seen) fn ascending(&self) -> io::Result<Merge<'_>> {
         self.merge_from(0)
     }
 
+    /// Shows all fingerprints, ascending.
     pub(in crate::seen) fn for_each(&self, mut each: impl FnMut(u64)) -> io::Result<()> {
         let mut ascending = self.ascending()?;
         while let Some(bits) = ascending.next_until(u64::MAX)? {
@@ -144,7 +128,7 @@ impl Verified {
         Ok(())
     }
 
-    /// The union with another, whose counts are added.
+    /// Adds the fingerprints and the counts of another.
     pub(in crate::seen) fn absorb(&mut self, other: &Self) -> io::Result<()> {
         let mut union = self.union()?;
         let mut theirs = other.ascending()?;
@@ -157,12 +141,12 @@ impl Verified {
         Ok(())
     }
 
-    /// Of all there are and more to come, one run.
+    /// Begins a run of all there are and of others that come.
     pub(in crate::seen) fn union(&self) -> io::Result<Union<'_>> {
         Ok(Union { ours: self.ascending()?, to: RunWriter::new(&self.directory)? })
     }
 
-    /// Replaces all by what a union has made of it.
+    /// Replaces all by the run of a union, which holds them.
     pub(in crate::seen) fn replace(&mut self, run: Run) {
         self.settle(0, run);
     }
@@ -188,7 +172,7 @@ impl Verified {
         self.failure.get_or_insert(error);
     }
 
-    /// Brings the fresh ones to the disk. Where that fails, everything is as it was.
+    /// Brings the fresh ones to the disk. Where that fails, everything stays as it was.
     #[cold]
     fn flush(&mut self) -> io::Result<()> {
         let (mut from, mut len) = (self.runs.len(), self.fresh.len() as u64);
@@ -206,7 +190,7 @@ impl Verified {
         Ok(())
     }
 
-    /// The runs from this one on, and the fresh ones.
+    /// Merges the runs from this one on and the fresh ones.
     fn merge_from(&self, from: usize) -> io::Result<Merge<'_>> {
         let mut cursors: Vec<_> = self.runs[from..].iter().map(Cursor::over).collect::<io::Result<_>>()?;
         let mut fresh: Vec<_> = self.fresh.iter().collect();
@@ -215,7 +199,7 @@ impl Verified {
         Ok(Merge(cursors))
     }
 
-    /// Puts a run in the place of those from this one on, and of the fresh ones, which are recent from now on.
+    /// Puts a run in the place of those from this one on and of the fresh ones. The fresh ones are the recent ones from now on.
     fn settle(&mut self, from: usize, run: Run) {
         self.counts.bytes_written += run.len() * size_of::<u64>() as u64;
         self.runs.truncate(from);
@@ -232,7 +216,7 @@ impl Verified {
     }
 }
 
-/// A run in the making, of what is there and what comes.
+/// A run in the making, of what there is and what comes.
 #[derive(Debug)]
 pub(in crate::seen) struct Union<'a> {
     ours: Merge<'a>,
@@ -240,7 +224,7 @@ pub(in crate::seen) struct Union<'a> {
 }
 
 impl Union<'_> {
-    /// Adds a fingerprint, above the last one that was added.
+    /// Adds a fingerprint, which must be above the last one that was added.
     pub(in crate::seen) fn push(&mut self, bits: u64) -> io::Result<()> {
         while let Some(ours) = self.ours.next_until(bits)? {
             self.to.push(ours)?;

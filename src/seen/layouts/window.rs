@@ -1,17 +1,20 @@
+//! A batch is tested in windows, so that the memory of the next ones is on its way while this one is tested.
+
 use std::iter::once;
 
 use crate::address::Fingerprint;
-use crate::seen::Sighting;
 use crate::seen::probes::Probes;
+use crate::seen::sighting::Sighting;
 
 /// Fingerprints of one shard that are tested together, at most [`Window::MAX`].
 ///
-/// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 lines at a time. So with each test the memory
-/// of a later one is asked for, a window ahead: all at once would fill the queue, and the tests would wait behind it.
+/// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 cache lines at the same time. So each test
+/// asks for the memory of a later one, a window ahead. To ask for all at once would fill the queue, and the tests would wait behind
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct Window<'a> {
     pub(in crate::seen) fingerprints: &'a [Fingerprint],
-    /// Those of the next; none after the last.
+    /// The fingerprints of the next window; none after the last.
     ahead: &'a [Fingerprint],
     /// How many shards there are, as a power of two.
     shard_bits: u32,
@@ -21,7 +24,7 @@ impl<'a> Window<'a> {
     /// At most as many as a word has bits.
     pub(in crate::seen) const MAX: usize = 32;
 
-    /// All of these, in windows.
+    /// Cuts a batch into windows.
     pub(in crate::seen) fn all_of(fingerprints: &'a [Fingerprint], shard_bits: u32) -> impl Iterator<Item = Self> {
         let next = fingerprints.chunks(Self::MAX).skip(1).chain(once(&[][..]));
         fingerprints.chunks(Self::MAX).zip(next).map(move |(fingerprints, ahead)| Self {
@@ -31,7 +34,7 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// The first of these, to be asked for and not tested.
+    /// What stands before the first window of a batch: nothing to test, and the first window ahead.
     pub(in crate::seen) fn before(fingerprints: &'a [Fingerprint], shard_bits: u32) -> Self {
         let ahead = &fingerprints[..fingerprints.len().min(Self::MAX)];
         Self { fingerprints: &[], ahead, shard_bits }
@@ -41,11 +44,12 @@ impl<'a> Window<'a> {
         self.fingerprints.len()
     }
 
+    /// The next window's fingerprints, in order.
     pub(in crate::seen) fn ahead(self) -> impl Iterator<Item = Probes> {
         self.ahead.iter().map(move |&fingerprint| Probes::new(fingerprint, self.shard_bits))
     }
 
-    /// Those for which `is_one` says so, asked of each in order; it gets the place as well.
+    /// Those of which `is_one` says so. It is asked of each in order, and gets the place as well.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "what is asked may use instructions that only the caller may use")]
     pub(in crate::seen) fn choose(self, mut is_one: impl FnMut(Probes, usize) -> bool) -> Subset {
@@ -55,26 +59,34 @@ impl<'a> Window<'a> {
         }
         Subset(chosen)
     }
+
+    /// As [`choose`](Self::choose); `is_one` also gets one of the next window, to ask for its memory.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `choose`")]
+    pub(in crate::seen) fn choose_ahead(self, mut is_one: impl FnMut(Probes, usize, Option<Probes>) -> bool) -> Subset {
+        let mut ahead = self.ahead();
+        self.choose(|probes, place| is_one(probes, place, ahead.next()))
+    }
 }
 
-/// Asks for the memory of one of these, without waiting for it. A hint that changes no answer; not everywhere more than nothing.
+/// Asks for the memory of one slot, without waiting for it. A hint that changes no answer, and does nothing on some machines.
 ///
-/// A load would do without the crate. But a load that waits holds up all that follows it, so that tests and memory take turns instead of
-/// overlapping, and a batch takes a quarter longer at 20 M URLs.
+/// A load would do without the crate that this takes. But a load that waits for memory holds up all that follows it: tests and memory
+/// would take turns instead of overlapping, and a batch takes a quarter longer then at 20 M URLs.
 #[inline]
 pub(in crate::seen) fn prefetch<T>(slots: &[T], slot: usize) {
     prefetch_index::prefetch_index(slots, slot);
 }
 
-/// Some of a window.
+/// Some of a window's fingerprints, by their places.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::seen) struct Subset(
-    /// One bit each, the first in the lowest.
+    /// One bit for each place, the first in the lowest.
     pub(in crate::seen) u64,
 );
 
 impl Subset {
-    /// Those of either.
+    /// Those that are in either.
     pub(in crate::seen) fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -84,6 +96,7 @@ impl Subset {
         self.0 >> place & 1 == 1
     }
 
+    /// The places, ascending.
     pub(in crate::seen) fn places(mut self) -> impl Iterator<Item = usize> {
         std::iter::from_fn(move || {
             let place = self.0.trailing_zeros();
@@ -96,7 +109,7 @@ impl Subset {
         self.0.count_ones().into()
     }
 
-    /// Of those that are new: what each one's answer is.
+    /// The answer for one place, where this is the subset of the new ones.
     pub(in crate::seen) fn sighting(self, place: usize) -> Sighting {
         if self.has(place) { Sighting::New } else { Sighting::Seen }
     }

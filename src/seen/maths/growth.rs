@@ -1,25 +1,34 @@
+//! How a set grows: the layers of a shard, planned ahead.
+
 use std::sync::OnceLock;
 
-use super::sizing::to_u64;
-use crate::seen::{Layout, OnFull, SeenOptions, Sizing};
+use super::arithmetic::to_u64;
+use super::sizing::Sizing;
+use crate::seen::allocation::can_be_had;
+use crate::seen::error::SeenError;
+use crate::seen::layout::Layout;
+use crate::seen::options::{OnFull, SeenOptions};
 
-/// What each layer of a shard is, or will be when the one before is full: the same for all shards of a set.
+/// What each layer of a shard is, or will be when the one before it is full. The same for all shards of a set.
 ///
-/// Three layers make a decade, so the bits allocated before they are needed stay within a factor of 2.2; where the capacity is not
-/// known, and to grow is the usual thing, two: more would divide the rate further, and take another line of memory each for a test.
-/// Each layer may use a share of the target rate, and the shares add up to 1: so the compound rate stays below the target however far
-/// the set grows (Almeida, Baquero, Preguiça and Hutchison 2007, "Scalable Bloom filters": first p·(1−r), then each r times the one
-/// before).
+/// **How large.** Three layers make a decade, so the bits that are allocated before they are needed stay within a factor of 2.2. Where
+/// the capacity is not known, and growing is the usual thing, two layers make a decade: more would divide the rate further, and each
+/// takes another line of memory for a test.
 ///
-/// A set of known capacity gives its first layer nearly all, since it should need no other. A set of unknown capacity gives most to
-/// the layer that ends at a hundred times the start, and less in both directions: a small layer costs little even at a very low rate, and
-/// a crawl that outgrows all of them is rare. With these shares it costs at most 1.35 times the bits of a set of known capacity
-/// there, at any rate from 1e-2 down, and not much more where it ends earlier or later.
+/// **How exact.** Each layer may use a share of the target rate, and the shares add up to 1. So the compound rate stays below the target
+/// however far the set grows (Almeida, Baquero, Preguiça and Hutchison 2007, "Scalable Bloom filters": the first layer gets
+/// p·(1−r), and each later one r times the share of the one before).
+///
+/// A set of known capacity gives its first layer nearly all, since it should need no other. A set of unknown capacity gives most to the
+/// layer that ends at a hundred times the start, and less in both directions: a small layer costs little even at a very low rate, and a
+/// crawl that outgrows all of them is rare. With these shares it costs at most 1.35 times the bits of a set of known capacity there,
+/// at any rate from 1e-2 down, and not much more where it ends earlier or later.
 #[derive(Debug)]
 pub(in crate::seen) struct Growth {
     options: SeenOptions,
-    /// The target: what was asked for, or what follows from the bits that were asked for.
+    /// The target rate: the one that was asked for, or the one that follows from the bits that were asked for.
     rate: f64,
+    /// Planned when they are first needed.
     layers: [OnceLock<Plan>; MAX_LAYERS],
 }
 
@@ -27,28 +36,37 @@ pub(in crate::seen) struct Growth {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct Plan {
     pub(in crate::seen) sizing: Sizing,
-    /// URLs of the shard's part.
+    /// URLs that it is for: the shard's part of them.
     pub(in crate::seen) capacity: u64,
-    /// URLs answered `New` after which it is full.
+    /// It is full when so many URLs were answered `New`.
     pub(in crate::seen) room: u64,
 }
 
-/// 10^(1/3).
+/// How much larger the set is with each layer: 10^(1/3).
 const GROWTH: f64 = 2.154_434_690_031_884;
-/// 10^(1/2), where the capacity is not known.
+/// The same where the capacity is not known: 10^(1/2).
 const OPEN_ENDED_GROWTH: f64 = 3.162_277_660_168_379_5;
 
-/// To 4.6e7 times the first layer's capacity, and more.
+/// The most layers of a shard. With three a decade they hold 4.6e7 times the first layer's capacity.
 pub(in crate::seen) const MAX_LAYERS: usize = 24;
 
-/// Part of the target rate that a first layer of known capacity leaves to later ones; it costs 0.12 bits a URL at 1e-4.
+/// The part of the target rate that a first layer of known capacity leaves to later ones. It costs 0.12 bits a URL at 1e-4.
 const RESERVE: f64 = 1.0 / 32.0;
 
-/// The layer that ends at a hundred times the start, and its part of the target rate, where the capacity is not known.
+/// The layer that ends at a hundred times the start, where the capacity is not known, and its part of the target rate.
 const MOST: usize = 4;
 const MOST_SHARE: f64 = 0.277;
 
 impl Growth {
+    /// Checks the options, and that the memory for the first layer of each shard can be had.
+    pub(in crate::seen) fn of(options: &SeenOptions) -> Result<Self, SeenError> {
+        options.check()?;
+        let growth = Self::new(options);
+        let bytes = growth.layer(0).map_or(0, |first| u128::from(first.sizing.bytes()) * options.shards as u128);
+        if can_be_had(bytes) { Ok(growth) } else { Err(SeenError::Memory { capacity: options.capacity, bytes }) }
+    }
+
+    /// Of options that were checked.
     pub(in crate::seen) fn new(options: &SeenOptions) -> Self {
         let layers = [const { OnceLock::new() }; MAX_LAYERS];
         let mut growth = Self { options: options.clone(), rate: options.false_positive_rate, layers };
@@ -68,7 +86,7 @@ impl Growth {
         &self.options
     }
 
-    /// `None` where a shard must not grow so far.
+    /// The plan of a layer, counted from 0; `None` where a shard must not grow so far.
     pub(in crate::seen) fn layer(&self, index: usize) -> Option<Plan> {
         if index > 0 && self.options.on_full != OnFull::Grow {
             return None;
@@ -92,20 +110,20 @@ impl Growth {
             Some(bits) if index == 0 => Sizing::with_bits(layout, urls, bits, options.probes),
             _ => Sizing::new(layout, urls, self.rate * self.share(index)),
         };
-        // Those that it takes for seen fill it as well, and are not counted as new, unless they are looked up.
+        // URLs that it takes for seen fill it as well, and are not counted as new, unless they are looked up.
         let lost = if options.layout == Layout::Verified { 0.0 } else { sizing.expected_lost(urls as f64) };
         let room = urls - to_u64(lost.ceil()).min(urls - 1);
         Plan { sizing, capacity, room }
     }
 
-    /// What a shard's first layer is sized for: fingerprints fall into shards at random, so beyond its part it gets four standard
-    /// deviations. At 100 M URLs in 16 shards these are 0.2 % more bits.
+    /// How many URLs a shard's first layer is sized for. Fingerprints fall into shards at random, so it gets four standard deviations
+    /// beyond its part. At 100 M URLs in 16 shards these are 0.2 % more bits.
     fn first_urls(&self) -> u64 {
         let part = self.options.capacity.div_ceil(self.options.shards as u64);
         if self.options.shards == 1 { part } else { part.saturating_add(part.isqrt().saturating_mul(4)) }
     }
 
-    /// The part of the target rate that is a layer's.
+    /// A layer's part of the target rate.
     fn share(&self, index: usize) -> f64 {
         match (self.options.on_full, self.options.open_ended) {
             (OnFull::Grow, true) if index <= MOST => MOST_SHARE * (2.0_f64 / 3.0).powf((MOST - index) as f64),

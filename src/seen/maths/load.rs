@@ -1,11 +1,13 @@
-use super::sizing::to_u64;
+//! What the lines of a blocked filter answer when they are filled to some degree.
+
+use super::arithmetic::to_u64;
 use crate::seen::probes::LANE_PROBES;
 
-/// A mean load of a blocked filter's lines, in URLs a line, and what they answer then.
+/// What the lines of a blocked filter answer at a mean load, in URLs a line.
 ///
-/// A line's load `J` is Poisson distributed, and what is wanted are means over it. For these, with `r(J)` the rate of a line that holds `J` URLs,
-/// the derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral that of `r(0) + ... + r(J - 1)`: so one walk
-/// over the loads gives all three.
+/// A line's load `J` is Poisson distributed, and what is wanted are means over it. Let `r(J)` be the rate of a line that holds `J` URLs.
+/// Then the derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So
+/// one walk over the loads gives all three.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct Load {
     /// The share of new URLs that are taken for seen.
@@ -18,16 +20,16 @@ pub(in crate::seen) struct Load {
 
 const LANE_BITS: f64 = 64.0;
 
-/// From here on a line is full, to 13 digits.
+/// From this mean load on, all lines are full, to 13 digits.
 const FULL: f64 = 4096.0;
 
 impl Load {
     pub(in crate::seen) fn of(mean_load: f64, probes: u32) -> Self {
         let mean = mean_load.min(FULL);
-        // Outside of these the chances are below 1e-18 of the rest.
+        // Loads outside of these have chances below 1e-18 of the rest.
         let spread = 14.0 * mean.sqrt() + 40.0;
         let (least, most) = (to_u64((mean - spread).max(0.0)), to_u64(mean + spread));
-        // The first load's chance is called 1, and all are divided by their sum in the end.
+        // The first load gets the chance 1, and in the end all are divided by the sum of the chances.
         let (mut chance, mut chances) = (1.0, 0.0);
         let (mut rate_sum, mut lost_sum, mut slope_sum) = (0.0, 0.0, 0.0);
         let (mut lane, mut lost) = (Lane::default(), 0.0);
@@ -52,17 +54,17 @@ impl Load {
     /// The mean load at which the rate is reached.
     pub(in crate::seen) fn at_rate(rate: f64, probes: u32) -> f64 {
         let (mut low, mut high) = (0.0, FULL);
-        // Where all lines held the same: a bit is set with the chance `rate^(1/k)`.
+        // If all lines held the same number of URLs, a bit would be set with the chance `rate^(1/k)`.
         let ln_clear = (-rate.powf(1.0 / f64::from(probes))).ln_1p();
         let mut load = (-ln_clear * LANE_BITS / f64::from(probes / LANE_PROBES)).min(FULL);
-        // Newton's steps with both axes logarithmic, where the curve is nearly straight: some five. Where one leads out of the
-        // bounds, halfway between them instead.
+        // Newton's method, with both axes logarithmic, where the curve is nearly straight: it takes some five steps. Where a step leads
+        // out of the bounds, the middle between them is tried instead.
         for _ in 0..100 {
             let line = Self::of(load, probes);
             *(if line.rate > rate { &mut high } else { &mut low }) = load;
             let step = load * (rate / line.rate).powf(line.rate / (load * line.slope));
             if (step - load).abs() <= load * 1e-9 {
-                // Each step doubles the digits.
+                // Each step doubles the digits, so this one has all of them.
                 return step;
             }
             load = if low < step && step < high { step } else { f64::midpoint(low, high) };
@@ -71,17 +73,17 @@ impl Load {
     }
 }
 
-/// A lane of a line, by chances: all 8 fill alike, and independently.
+/// A lane of a line, in chances. All 8 lanes fill alike, and independently of each other.
 #[derive(Default)]
 struct Lane {
-    /// That a given bit is set.
+    /// The chance that a given bit is set.
     one: f64,
-    /// That two given bits are.
+    /// The chance that two given bits are set.
     both: f64,
 }
 
 impl Lane {
-    /// One more URL, with one or two probes a lane.
+    /// Adds one URL, with one or two probes a lane.
     fn add(&mut self, probes: u32) {
         for _ in 0..probes / LANE_PROBES {
             self.both += (self.one - self.both) * 2.0 / LANE_BITS;
@@ -89,7 +91,7 @@ impl Lane {
         }
     }
 
-    /// That all lanes hold the bits that a new URL probes; two in one lane may be the same.
+    /// The chance that all lanes hold the bits that a new URL probes. Two probes in one lane may be the same bit.
     fn rate(&self, probes: u32) -> f64 {
         let held = if probes == LANE_PROBES { self.one } else { self.both + (self.one - self.both) / LANE_BITS };
         held.powi(8)

@@ -1,14 +1,17 @@
-use super::sizing::to_u64;
-use crate::seen::{Layout, Sizing};
+//! What remembering some number of URLs would take, in each layout and in what is used instead.
 
-/// What remembering so many URLs takes in one way: a row of [`plan`].
+use super::arithmetic::to_u64;
+use super::sizing::Sizing;
+use crate::seen::layout::Layout;
+
+/// What one way to remember URLs takes: a row of [`plan`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PlanRow {
-    /// The layout, or what else.
+    /// The layout's name, or what is used instead.
     pub name: &'static str,
-    /// Whether it is one of the seen set's layouts; the others are there to compare.
+    /// Whether it is one of the seen set's layouts. The others are there for comparison.
     pub is_layout: bool,
     /// Memory, in bytes.
     pub bytes: u64,
@@ -24,33 +27,25 @@ pub struct PlanRow {
     pub expected_lost: f64,
 }
 
-/// What `urls` URLs, above 0, take at a false-positive rate between 0 and 1: in each layout, and in what is used instead. No memory is
-/// touched.
+/// What `urls` URLs, above 0, take at a false-positive rate between 0 and 1: in each layout, and in what is used instead. Nothing is
+/// allocated.
 ///
-/// The hash sets are those of Rust's standard library: a control byte a slot, a power of two of slots, at most 7/8 of them taken; a string is a
-/// 16-byte handle in its slot and an allocation of its own.
+/// The hash sets are those of Rust's standard library: a control byte for each slot, a power of two of slots, and at most 7/8 of them
+/// taken. A string is a 16-byte handle in its slot and an allocation of its own.
 pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
     let count = urls as f64;
-    let layouts = [
-        ("blocked", Layout::Blocked),
-        ("standard", Layout::Standard),
-        ("partitioned", Layout::Partitioned),
-        ("counting", Layout::Counting),
-        ("exact", Layout::Exact),
-        ("verified", Layout::Verified),
-    ];
-    let layouts = layouts.map(|(name, layout)| {
+    let layouts = Layout::ALL.map(|layout| {
         let sizing = Sizing::new(layout, urls, rate);
         PlanRow {
             is_layout: true,
             probes: sizing.probes,
             rate: sizing.rate(count),
             expected_lost: sizing.expected_lost(count),
-            ..PlanRow::of(name, urls, sizing.bytes() as f64)
+            ..PlanRow::of(layout.name(), urls, sizing.bytes() as f64)
         }
     });
     let slots = ((count * 8.0 / 7.0).log2().ceil()).exp2();
-    // An allocation of 50 bytes takes 64: 8 of the allocator's own, in steps of 16.
+    // An allocation of 50 bytes takes 64: the allocator adds 8 of its own, and rounds up to 16.
     let strings = PlanRow::of("set of 50-character URLs", urls, slots * 17.0 + count * 64.0);
     let digests = |name, bytes: i32| {
         let collides = 2_f64.powi(-8 * bytes);
@@ -72,7 +67,7 @@ pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
 }
 
 impl PlanRow {
-    /// One that loses nothing.
+    /// A row of a way that loses nothing.
     fn of(name: &'static str, urls: u64, bytes: f64) -> Self {
         let (bytes, bits_per_url) = (to_u64(bytes.ceil()), bytes * 8.0 / urls as f64);
         Self { name, is_layout: false, bytes, bits_per_url, probes: 1, rate: 0.0, mean_rate: 0.0, expected_lost: 0.0 }

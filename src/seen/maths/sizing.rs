@@ -1,36 +1,48 @@
-use super::load::Load;
-use crate::seen::Layout;
-use crate::seen::layouts::exact::slots_for;
-use crate::seen::probes::{LANE_PROBES, LINE_BITS};
+//! How large a filter must be for a rate, and what rate a filter of some size has.
 
-/// How large a filter is, and what follows from it: pure arithmetic, nothing is allocated.
+use super::arithmetic::{share, to_u64};
+use super::load::Load;
+use crate::seen::layout::{Layout, Shape};
+use crate::seen::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
+
+/// How large a filter is, and what follows from that. Pure arithmetic: nothing is allocated.
 ///
-/// *Blocked*: all probes of a URL fall into one line of 512 bits, one or two into each of its 8 lanes of 64. URLs fall into
-/// lines at random, so a line's load is Poisson distributed, and the false-positive rate is the mean over that load (Putze,
-/// Sanders and Singler 2009, section 3); the flat formula of one large bit array would be too low.
+/// *Blocked.* All probes of a URL fall into one line of 512 bits, one or two into each of its 8 lanes of 64. URLs fall into lines at
+/// random, so a line's load is Poisson distributed, and the false-positive rate is the mean over that load (Putze, Sanders and
+/// Singler 2009, section 3). The formula for one large bit array would give too low a rate.
 ///
-/// *Standard, counting*: after `n` URLs a cell is still clear with `(1 - 1/m)^(k n)`; a new URL is taken for seen when none of its `k`
-/// cells is clear (Bloom 1970; Broder and Mitzenmacher 2004). The power's mean is more than the mean's power (Bose and others 2008), by some
-/// percent where there are less than a hundred URLs: so the fill's variance is in the rate. *Partitioned*: `(1 - k/m)^n`, a little less, and
-/// no difference at scale; its arrays fill independently, so the power of the mean is exact.
+/// *Standard and counting.* After `n` URLs a cell is still clear with the chance `(1 - 1/m)^(k n)`, and a new URL is taken for seen
+/// when none of its `k` cells is clear (Bloom 1970; Broder and Mitzenmacher 2004). The mean of the power is more than the power of
+/// the mean (Bose and others 2008), by some percent where there are less than a hundred URLs. So the variance of the fill is in the rate.
 ///
-/// *Exact*: two URLs are one only where their 64-bit fingerprints are. *Verified*: the bits of a blocked filter, and the rate of the exact set
-/// behind it.
+/// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less, and no different at scale. The arrays fill
+/// independently, so the power of the mean is exact.
+///
+/// *Exact.* Two URLs are taken for one only where their 64-bit fingerprints are the same.
+///
+/// *Verified.* The bits are those of a blocked filter, and the rate is that of the exact set behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sizing {
     /// How the bits are laid out.
     pub layout: Layout,
-    /// Cells of the filter, `m`: bits, or, in a counting filter, counters of 4 bits.
+    /// Cells of the filter, `m`: bits, or, in a counting filter, counters of 4 bits; of the exact layout 64 for each slot.
     pub bits: u64,
-    /// Cells looked at for each URL, `k`.
+    /// Cells that are looked at for each URL, `k`.
     pub probes: u32,
 }
 
-/// The most probes a URL; a rate of 1e-19 takes as many.
-pub(in crate::seen) const MAX_PROBES: u32 = 64;
+/// Slots of a table for each 3 fingerprints. At this load, 3/4, linear probing looks at 8.5 slots for a new fingerprint on average, which
+/// is one cache line or two (Knuth, vol. 3, section 6.4).
+pub(in crate::seen) const SLOTS_FOR_THREE: usize = 4;
 
-/// Below this rate two bits a lane take fewer bits than one (by 13 % here, by 24 % at 1e-6); above it they take more, or more time.
+/// Slots of a table that holds `capacity` fingerprints without growing.
+pub(in crate::seen) fn slots_for(capacity: u64) -> u64 {
+    (capacity.saturating_mul(SLOTS_FOR_THREE as u64) / 3).saturating_add(1)
+}
+
+/// Below this rate two bits a lane make a smaller filter than one: by 13 % here, by 24 % at 1e-6. Above it the filter is larger, or the
+/// test takes longer for little.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
 
 const LANE_BITS: f64 = 64.0;
@@ -41,84 +53,94 @@ impl Sizing {
     /// `rate` lies between 0 and 1, exclusive. Sizes beyond 2^64 bits saturate.
     pub fn new(layout: Layout, urls: u64, rate: f64) -> Self {
         let count = urls.max(1) as f64;
-        match layout {
-            Layout::Blocked => {
+        let apart = match layout.shape() {
+            Shape::Cells { apart, .. } => apart,
+            Shape::Lines => {
                 let probes = LANE_PROBES * if rate < TWO_PROBES_A_LANE_BELOW { 2 } else { 1 };
-                Self::rounded(layout, count / Load::at_rate(rate, probes) * LINE_BITS as f64, probes)
+                return Self::rounded(layout, count / Load::at_rate(rate, probes) * LINE_BITS as f64, probes);
             }
-            Layout::Counting | Layout::Partitioned | Layout::Standard => {
-                // The formula for the rate, solved for m; the best k is the one with the fewest bits.
-                let bits = |probes: u32| {
-                    let probes = f64::from(probes);
-                    let ln_spared = (-rate.powf(1.0 / probes)).ln_1p() / count;
-                    if layout == Layout::Partitioned {
-                        -probes / ln_spared.exp_m1()
-                    } else {
-                        -1.0 / (ln_spared / probes).exp_m1()
-                    }
-                };
-                let best = cheapest(1..=MAX_PROBES, bits);
-                let mut sizing = Self::rounded(layout, bits(best), best);
-                // The variance is not in that formula: it takes some bits more, however large the filter is.
-                for _ in 0..8 {
-                    if layout != Layout::Partitioned && sizing.rate(count) > rate {
-                        sizing.bits = sizing.bits.saturating_add(64);
-                    }
-                }
-                sizing
+            Shape::Slots => return Self { layout, bits: slots_for(urls).saturating_mul(64), probes: 1 },
+        };
+        // The formula for the rate, solved for m. The best k is the one that takes the fewest bits.
+        let bits = |probes: u32| {
+            let probes = f64::from(probes);
+            let ln_spared = (-rate.powf(1.0 / probes)).ln_1p() / count;
+            if apart { -probes / ln_spared.exp_m1() } else { -1.0 / (ln_spared / probes).exp_m1() }
+        };
+        let best = cheapest(1..=MAX_PROBES, bits);
+        let mut sizing = Self::rounded(layout, bits(best), best);
+        // The variance is not in that formula: it takes some bits more, however large the filter is.
+        for _ in 0..8 {
+            if !apart && sizing.rate(count) > rate {
+                sizing.bits = sizing.bits.saturating_add(64);
             }
-            Layout::Exact => Self { layout, bits: slots_for(urls).saturating_mul(64), probes: 1 },
-            Layout::Verified => Self { layout, ..Self::new(Layout::Blocked, urls, rate) },
         }
+        sizing
     }
 
-    /// As many bits a URL as given. Without a number of probes, the one that is best at capacity: `m/n ln 2`, rounded, or for the blocked
-    /// layout 8 or 16.
+    /// A filter of this many bits a URL. Without a number of probes it gets the one that is best at capacity: `m/n ln 2`, rounded, or 8 or
+    /// 16 in the blocked layout.
     pub fn with_bits(layout: Layout, urls: u64, bits_per_url: f64, probes: Option<u32>) -> Self {
         let sized = |probes| Self::rounded(layout, urls.max(1) as f64 * bits_per_url, probes);
-        let rate = |probes| sized(probes).rate(urls as f64);
-        match (layout, probes) {
-            (Layout::Exact, _) => Self::new(layout, urls, 0.5),
-            (Layout::Verified, _) => Self { layout, ..Self::with_bits(Layout::Blocked, urls, bits_per_url, probes) },
+        let rate = |probes| sized(probes).filter_rate(urls as f64);
+        match (layout.shape(), probes) {
+            (Shape::Slots, _) => Self::new(layout, urls, 0.5),
             (_, Some(probes)) => sized(probes),
-            (Layout::Blocked, None) => sized(cheapest([LANE_PROBES, 2 * LANE_PROBES], rate)),
-            (_, None) => sized(cheapest(1..=MAX_PROBES, rate)),
+            (Shape::Lines, None) => sized(cheapest([LANE_PROBES, 2 * LANE_PROBES], rate)),
+            (Shape::Cells { .. }, None) => sized(cheapest(1..=MAX_PROBES, rate)),
         }
     }
 
+    /// At least this many bits, as the layout can have them: whole lines, arrays of one size, whole words.
     fn rounded(layout: Layout, bits: f64, probes: u32) -> Self {
-        let unit = match layout {
-            Layout::Blocked | Layout::Verified => LINE_BITS,
-            Layout::Partitioned => u64::from(probes),
-            Layout::Counting | Layout::Exact | Layout::Standard => 64,
+        let unit = match layout.shape() {
+            Shape::Lines => LINE_BITS,
+            Shape::Cells { apart: true, .. } => u64::from(probes),
+            Shape::Cells { apart: false, .. } | Shape::Slots => 64,
         };
         Self { layout, bits: to_u64((bits / unit as f64).ceil()).max(1).saturating_mul(unit), probes }
     }
 
+    /// Whether a filter can have this size. A file's checksum says only that it was written so.
+    pub(in crate::seen) fn is_possible(&self) -> bool {
+        let is_whole = |unit| self.bits > 0 && self.bits.is_multiple_of(unit);
+        let may_probe = (1..=MAX_PROBES).contains(&self.probes);
+        match self.layout.shape() {
+            Shape::Lines => is_whole(LINE_BITS) && [LANE_PROBES, 2 * LANE_PROBES].contains(&self.probes),
+            Shape::Slots => is_whole(64),
+            Shape::Cells { apart, .. } => may_probe && is_whole(if apart { self.probes.into() } else { 1 }),
+        }
+    }
+
     /// Memory for the cells, in bytes.
     pub fn bytes(&self) -> u64 {
-        match self.layout {
-            Layout::Counting => self.bits.div_ceil(2),
+        match self.layout.shape() {
+            Shape::Cells { width: 4, .. } => self.bits.div_ceil(2),
             _ => self.bits.div_ceil(8),
         }
     }
 
     /// The share of new URLs that are taken for seen after `urls` distinct ones were shown.
     pub fn rate(&self, urls: f64) -> f64 {
-        match self.layout {
-            Layout::Blocked => self.load(urls).rate,
-            Layout::Counting | Layout::Standard => self.flat_rate(urls),
-            Layout::Partitioned => self.fill_ratio(urls).powf(f64::from(self.probes)),
-            Layout::Exact | Layout::Verified => urls / 2_f64.powi(64),
+        if self.layout.loses() { self.filter_rate(urls) } else { urls / 2_f64.powi(64) }
+    }
+
+    /// The same of the filter by itself, whatever verifies its answers.
+    fn filter_rate(&self, urls: f64) -> f64 {
+        match self.layout.shape() {
+            Shape::Lines => self.load(urls).rate,
+            Shape::Cells { apart: true, .. } => self.fill_ratio(urls).powf(f64::from(self.probes)),
+            Shape::Cells { apart: false, .. } => self.flat_rate(urls),
+            Shape::Slots => 0.0,
         }
     }
 
     /// How many of `urls` distinct ones, shown one after the other, are taken for seen: the rate, added up over the fill.
     pub fn expected_lost(&self, urls: f64) -> f64 {
-        match self.layout {
-            Layout::Blocked => self.lines() * self.load(urls).lost,
-            Layout::Counting | Layout::Partitioned | Layout::Standard => integral(|urls| self.rate(urls), urls),
-            Layout::Exact | Layout::Verified => urls * self.rate(urls) / 2.0,
+        match self.layout.shape() {
+            _ if !self.layout.loses() => urls * self.rate(urls) / 2.0,
+            Shape::Lines => self.lines() * self.load(urls).lost,
+            _ => integral(|urls| self.rate(urls), urls),
         }
     }
 
@@ -129,8 +151,8 @@ impl Sizing {
 
     /// The share of cells that are not clear after `urls` distinct ones were shown.
     pub fn fill_ratio(&self, urls: f64) -> f64 {
-        match self.layout {
-            Layout::Exact => urls * LANE_BITS / self.bits as f64,
+        match self.layout.shape() {
+            Shape::Slots => urls * LANE_BITS / self.bits as f64,
             _ => -(urls * self.ln_spared()).exp_m1(),
         }
     }
@@ -138,11 +160,11 @@ impl Sizing {
     /// How many distinct URLs were shown, from the share of cells not clear: [`fill_ratio`](Self::fill_ratio) backwards (Swamidass and
     /// Baldi 2007).
     ///
-    /// URLs that were taken for seen are in it: they found their bits set, and leave the filter as it would be with them. A full
-    /// filter says infinity.
+    /// URLs that were taken for seen are counted: they found their bits set, and so left the filter as it would be with them. Of a full
+    /// filter the answer is infinity.
     pub fn cardinality(&self, fill_ratio: f64) -> f64 {
-        match self.layout {
-            Layout::Exact => fill_ratio * self.bits as f64 / LANE_BITS,
+        match self.layout.shape() {
+            Shape::Slots => fill_ratio * self.bits as f64 / LANE_BITS,
             _ => (-fill_ratio).ln_1p() / self.ln_spared(),
         }
     }
@@ -160,6 +182,7 @@ impl Sizing {
         fill.powf(probes) * (1.0 + probes * (probes - 1.0) / 2.0 * variance / (fill * fill))
     }
 
+    /// What the lines answer after `urls` URLs.
     fn load(&self, urls: f64) -> Load {
         Load::of(urls / self.lines(), self.probes)
     }
@@ -168,27 +191,27 @@ impl Sizing {
         (self.bits / LINE_BITS) as f64
     }
 
-    /// ln of the chance that one URL spares one given cell.
+    /// The logarithm of the chance that one URL leaves one given cell as it is.
     fn ln_spared(&self) -> f64 {
         let (bits, probes) = (self.bits as f64, f64::from(self.probes));
-        match self.layout {
-            Layout::Blocked | Layout::Verified => {
+        match self.layout.shape() {
+            Shape::Lines => {
                 let spared_in_lane = (1.0 - 1.0 / LANE_BITS).powf(probes / f64::from(LANE_PROBES));
                 ((spared_in_lane - 1.0) / self.lines()).ln_1p()
             }
-            Layout::Partitioned => (-probes / bits).ln_1p(),
-            Layout::Counting | Layout::Exact | Layout::Standard => probes * (-1.0 / bits).ln_1p(),
+            Shape::Cells { apart: true, .. } => (-probes / bits).ln_1p(),
+            Shape::Cells { apart: false, .. } | Shape::Slots => probes * (-1.0 / bits).ln_1p(),
         }
     }
 }
 
-/// The number of probes with the least cost.
+/// The number of probes that costs the least.
 fn cheapest(probes: impl IntoIterator<Item = u32>, cost: impl Fn(u32) -> f64) -> u32 {
     let costs = probes.into_iter().map(|probes| (cost(probes), probes));
     costs.min_by(|(one, _), (other, _)| one.total_cmp(other)).map_or(1, |(_, probes)| probes)
 }
 
-/// The integral from 0 to `end`, by Simpson's rule; the rates that it serves are smooth.
+/// The integral of a function from 0 to `end`, by Simpson's rule. The rates that it is used for are smooth.
 fn integral(function: impl Fn(f64) -> f64, end: f64) -> f64 {
     const PIECES: u32 = 128;
     let at = |piece: u32, weight: f64| weight * function(end * f64::from(piece) / f64::from(PIECES));
@@ -196,23 +219,9 @@ fn integral(function: impl Fn(f64) -> f64, end: f64) -> f64 {
     (at(0, 1.0) + inner + at(PIECES, 1.0)) * end / f64::from(3 * PIECES)
 }
 
-/// `part / whole`, and 0 of nothing.
-pub(in crate::seen) fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
-}
-
-/// Counts are not negative, and beyond 2^64 they saturate.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; not negative by its use")]
-pub(in crate::seen) fn to_u64(count: f64) -> u64 {
-    count as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const LAYOUTS: [Layout; 5] =
-        [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard];
 
     fn close(value: f64, tabulated: f64, tolerance: f64) {
         assert!((value / tabulated - 1.0).abs() < tolerance, "{value} is not {tabulated}");
@@ -256,7 +265,7 @@ mod tests {
         assert_eq!(Sizing::with_bits(Layout::Standard, 1000, 10.0, None).probes, 7);
     }
 
-    /// Sets that were saved by any version are merged by any other, and only where their layers are of one size.
+    /// Sets that were saved by any version are merged by any other, which takes layers of the same size.
     #[test]
     fn sizes_are_as_ever() {
         const RATES: [f64; 5] = [0.1, 1e-2, 1e-4, 1e-6, 1e-9];
@@ -308,7 +317,7 @@ mod tests {
 
     #[test]
     fn lost_is_the_rate_added_up() {
-        for layout in LAYOUTS {
+        for layout in Layout::ALL {
             for rate in [0.3, 1e-2, 1e-4, 1e-6] {
                 let sizing = Sizing::new(layout, 100_000, rate);
                 let sum: f64 = (0..1000).map(|part| sizing.rate(f64::from(part) * 100.0 + 50.0) * 100.0).sum();
@@ -322,7 +331,7 @@ mod tests {
 
     #[test]
     fn cardinality_is_the_fill_backwards() {
-        for layout in LAYOUTS {
+        for layout in Layout::ALL {
             for rate in [0.9, 1e-2, 1e-6] {
                 let sizing = Sizing::new(layout, 5000, rate);
                 for urls in [0.0, 1.0, 5000.0, 9000.0] {

@@ -1,4 +1,5 @@
-//! A set in a file, two sets as one, one set in another number of shards.
+//! A set outside of its memory and its shape: in a file ([`snapshot`]), joined with another ([`union`]), in another number of shards
+//! ([`reshard`]). All of it is `impl SeenSet`; nothing that answers a question names this room.
 
 mod reshard;
 mod snapshot;

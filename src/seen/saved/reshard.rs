@@ -1,36 +1,43 @@
 //! One set in another number of shards.
 //!
-//! Fingerprints that are kept are shown to the new shards. Of a Bloom filter only its bits are left, and they can move where a bit's place
-//! tells the shard of the URL that set it: in the blocked layout, whose lines stand in the order of the fingerprints.
-//! The lines of neighboring shards, one after the other, are the lines of one shard in their place: with `S` shards of `L` lines
-//! a fingerprint `x`, taken as a share of its space, lies in shard `s = floor(x S)` and there in line `floor((x S - s) L)`; and
+//! Fingerprints that are kept are shown to the new shards. Of a Bloom filter only the bits are left. They can move where a bit's place
+//! tells the shard of the URL that set it, which is so in the blocked layout: its lines stand in the order of the fingerprints.
+//!
+//! There the lines of neighboring shards, one after the other, are the lines of one shard in their place. With `S` shards of `L` lines, a
+//! fingerprint `x`, taken as a share of all fingerprints, lies in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And
 //! `s L + floor((x S - s) L) = floor(x S L)`, which is its line in one shard of `S L` lines.
 
 use std::sync::Arc;
 
 use crate::address::Fingerprint;
+use crate::seen::counts::{Counts, VerifiedCounts};
+use crate::seen::error::SeenError;
+use crate::seen::layer::Layer;
+use crate::seen::layout::Layout;
 use crate::seen::layouts::filter::Filter;
-use crate::seen::layouts::verified::VerifiedCounts;
 use crate::seen::maths::growth::Growth;
+use crate::seen::maths::sizing::Sizing;
+use crate::seen::options::SeenOptions;
 use crate::seen::probes::shard;
-use crate::seen::shard::{Counts, Layer, Shard};
-use crate::seen::{Layout, SeenError, SeenOptions, SeenSet, Sizing};
+use crate::seen::set::SeenSet;
+use crate::seen::shard::Shard;
 
 impl SeenSet {
-    /// The same set in another number of shards, without the URLs: it answers as before, in the blocked layout its errors included.
+    /// The same set in another number of shards, made without the URLs. It answers as before; in the blocked layout it makes the same
+    /// errors, too.
     ///
     /// What was counted in a shard that is split stands in the first of its parts.
     ///
     /// # Errors
-    /// Where the layout cannot: the standard, partitioned and counting ones, and the blocked one into more shards unless its lines divide
-    /// evenly. Where the number of shards is out of its range, the memory cannot be had, or the verified layout's disk fails.
+    /// Where the layout cannot be resharded: standard, partitioned and counting cannot, and blocked cannot be split where its lines do not
+    /// divide evenly. Where the number of shards is out of its range, the memory cannot be had, or the verified layout's disk fails.
     pub fn reshard(self, shards: usize) -> Result<Self, SeenError> {
         let before = self.options().shards;
         if shards == before {
             return Ok(self);
         }
         let options = SeenOptions { shards, ..self.options().clone() };
-        let growth = Arc::new(options.check()?);
+        let growth = Arc::new(Growth::of(&options)?);
         let unsupported = |reason| Err(SeenError::Unsupported { layout: options.layout, act: "reshard", reason });
         match options.layout {
             Layout::Blocked if shards < before => {
@@ -58,7 +65,7 @@ impl SeenSet {
         }
     }
 
-    /// All fingerprints, shown to new shards.
+    /// Shows all fingerprints to new shards.
     fn shown_again(self, growth: &Arc<Growth>) -> Result<Self, SeenError> {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new = Self::from_shards(Arc::clone(growth), (0..shards).map(|_| Shard::new(growth)).collect());
@@ -91,7 +98,8 @@ fn show(set: &SeenSet, bits: u64) {
     set.insert(Fingerprint::from_bits(bits));
 }
 
-/// Whether the layers of one number are of one size: a set of an older version that was saved half grown goes on by the plan of this one.
+/// Whether the first layers of all shards are of one size, and so the second, and so on. A set that an older version saved half grown may
+/// have gone on by another plan.
 fn are_planned_alike(shards: &[Shard]) -> bool {
     let longest = shards.iter().max_by_key(|shard| shard.layers.len());
     longest.is_none_or(|longest| {
@@ -102,26 +110,26 @@ fn are_planned_alike(shards: &[Shard]) -> bool {
     })
 }
 
-/// Neighbors, as one shard.
+/// Makes one shard of neighbors.
 fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
     let mut whole = Shard::empty(growth);
     let times = parts.len() as u64;
     for index in 0..parts.iter().map(|part| part.layers.len()).max().unwrap_or(0) {
-        // All shards' layers are planned alike; where a neighbor has fewer, its lines are empty.
+        // Where a neighbor has fewer layers, its lines of this one are empty.
         let layers: Vec<_> = parts.iter().map(|part| part.layers.get(index)).collect();
         let Some(mut plan) = layers.iter().flatten().map(|layer| layer.plan).next() else { continue };
         let each = plan.sizing;
         plan.sizing = Sizing { bits: each.bits * times, ..each };
         (plan.capacity, plan.room) = (plan.capacity * times, plan.room.saturating_mul(times));
-        let mut filter = Filter::new(plan.sizing, whole.split_bits);
-        let words = filter.words().len() / parts.len();
-        for (part, layer) in layers.iter().enumerate() {
-            if let Some(layer) = layer {
-                filter.absorb(part * words, layer.filter.words());
+        let mut layer = Layer::new(plan, whole.split_bits);
+        let words = layer.filter.words().len() / parts.len();
+        for (part, theirs) in layers.iter().enumerate() {
+            if let Some(theirs) = theirs {
+                layer.filter.absorb(part * words, theirs.filter.words());
+                layer.inserted += theirs.inserted;
             }
         }
-        let inserted = layers.iter().flatten().map(|layer| layer.inserted).sum();
-        whole.layers.push(Layer { filter, plan, inserted });
+        whole.layers.push(layer);
     }
     for part in parts {
         whole.full |= part.full;
@@ -133,7 +141,7 @@ fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
     whole
 }
 
-/// One shard, as neighbors.
+/// Makes neighbors of one shard.
 fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
     let mut parts: Vec<_> = (0..times).map(|_| Shard::empty(growth)).collect();
     for layer in &whole.layers {
@@ -145,9 +153,8 @@ fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
         }
         let words = layer.filter.words();
         for (part, words) in parts.iter_mut().zip(words.chunks(words.len() / times)) {
-            let mut filter = Filter::new(plan.sizing, part.split_bits);
-            filter.absorb(0, words);
-            let mut layer = Layer { filter, plan, inserted: 0 };
+            let mut layer = Layer::new(plan, part.split_bits);
+            layer.filter.absorb(0, words);
             layer.estimate_inserted();
             part.layers.push(layer);
         }

@@ -1,4 +1,4 @@
-//! The seen set in a file.
+//! The seen set in a file, shard after shard.
 //!
 //! ```text
 //! snapshot:  magic     8 bytes, "seen set"
@@ -8,7 +8,7 @@
 //! header:    hash strategy     u32   how keys become fingerprints, 1
 //!            probe strategy    u32   how fingerprints become places and probes, 1
 //!            key               u64   of the fingerprints
-//!            layout            u8    0 blocked, 1 counting, 2 exact, 3 partitioned, 4 standard, 5 verified
+//!            layout            u8    `Layout::code`: 0 blocked, 1 counting, 2 exact, 3 partitioned, 4 standard, 5 verified
 //!            on_full           u8    0 grow, 1 stop, 2 warn
 //!            open_ended        u8    0 or 1
 //!            shards            u32
@@ -40,36 +40,41 @@ use std::sync::Arc;
 
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
 use crate::bytes::{FrameReader, FrameWriter};
+use crate::seen::allocation::can_be_had;
+use crate::seen::error::{SeenError, SnapshotError};
+use crate::seen::layer::Layer;
+use crate::seen::layout::Layout;
 use crate::seen::layouts::exact::Exact;
 use crate::seen::layouts::filter::Filter;
-use crate::seen::layouts::verified::{Verified, VerifiedCounts};
-use crate::seen::maths::growth::{MAX_LAYERS, Plan};
-use crate::seen::maths::sizing::MAX_PROBES;
-use crate::seen::options::is_to_be_had;
-use crate::seen::probes::{LANE_PROBES, LINE_BITS, STRATEGY};
-use crate::seen::shard::{Counts, Layer, Shard};
-use crate::seen::{Layout, OnFull, SeenError, SeenOptions, SeenSet, Sizing, SnapshotError};
+use crate::seen::layouts::verified::Verified;
+use crate::seen::maths::growth::{Growth, MAX_LAYERS, Plan};
+use crate::seen::maths::sizing::Sizing;
+use crate::seen::options::{OnFull, SeenOptions};
+use crate::seen::probes::STRATEGY;
+use crate::seen::set::SeenSet;
+use crate::seen::shard::Shard;
 
 const MAGIC: [u8; 8] = *b"seen set";
 const VERSION: u32 = 1;
-/// Bytes of the longest frame's payload.
+/// Bytes in the longest frame's payload.
 const LONGEST: u32 = 1 << 16;
-const LAYOUTS: [Layout; 6] =
-    [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified];
+const NO_MEANING: &str = "a code without a meaning";
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
 
 impl SeenSet {
-    /// Writes all of it, with one shard locked at a time, holding 64 KiB. While it is in use, what is inserted meanwhile may be in the
-    /// snapshot or not.
+    /// Writes all of it, and holds 64 KiB meanwhile. One shard is locked at a time, for as long as it takes to write it. What other
+    /// threads insert meanwhile may be in the snapshot or not.
+    ///
+    /// It is not durable before the caller has synced what it wrote to.
     ///
     /// # Errors
-    /// As writing fails; and, in the verified layout, as reading its directory does.
+    /// Where writing fails, or, in the verified layout, reading its directory.
     pub fn save(&self, to: impl Write) -> io::Result<()> {
         self.save_with(to, |lock| lock())
     }
 
-    /// As [`save`](Self::save); each shard is locked while `around` calls its argument, which it must do once. So that may hold
-    /// something else then: what is removed is in the snapshot of its shard or not, by what came first.
+    /// As [`save`](Self::save). For each shard `around` is called, and must call its argument once, which locks the shard. So it can hold a
+    /// lock of its own at that moment, and know of each removal whether it came before the shard was saved or after.
     ///
     /// # Errors
     /// As `save`.
@@ -89,16 +94,16 @@ impl SeenSet {
         frames.finish().map(drop)
     }
 
-    /// Reads what [`save`](Self::save) wrote, holding 64 KiB beside the set; `key`, where it is given, must be that of the snapshot.
+    /// Reads what [`save`](Self::save) wrote, and holds 64 KiB beside the set meanwhile. If a `key` is given, it must be the snapshot's.
     ///
     /// # Errors
-    /// Where the file is not a snapshot, not whole, or not for this version, key or machine; and where it is of the verified layout, which
-    /// needs a directory: [`load_in`](Self::load_in).
+    /// Where the file is not a snapshot, is not whole, or is not for this version, key or machine. Where it is of the verified layout,
+    /// which needs a directory: see [`load_in`](Self::load_in).
     pub fn load(from: impl Read, key: Option<FingerprintKey>) -> Result<Self, SnapshotError> {
         Self::load_in(from, key, None)
     }
 
-    /// As [`load`](Self::load); the fingerprints of the verified layout go into this directory, others need none.
+    /// As [`load`](Self::load). The fingerprints of the verified layout go into this directory; other layouts need none.
     ///
     /// # Errors
     /// As `load`, and where the directory cannot be written.
@@ -112,7 +117,7 @@ impl SeenSet {
         if key.is_some_and(|key| key != options.key) {
             return Err(SnapshotError::Key);
         }
-        let growth = Arc::new(options.check()?);
+        let growth = Arc::new(Growth::of(&options)?);
         let shards = (0..options.shards).map(|_| {
             let mut shard = Shard::empty(&growth);
             absorb_shard(&mut frames, &mut shard, &options)?;
@@ -125,14 +130,12 @@ impl SeenSet {
 }
 
 fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> io::Result<()> {
-    let code = |place: Option<usize>| [u8::try_from(place.expect("all variants are listed")).expect("below 256")];
+    let on_full = ON_FULL.iter().position(|&on_full| on_full == options.on_full).expect("all are listed");
     frames
         .put(FINGERPRINT_STRATEGY.to_le_bytes())
         .put(STRATEGY.to_le_bytes())
         .put(options.key.to_u64().to_le_bytes())
-        .put(code(LAYOUTS.iter().position(|&layout| layout == options.layout)))
-        .put(code(ON_FULL.iter().position(|&on_full| on_full == options.on_full)))
-        .put([u8::from(options.open_ended)])
+        .put([options.layout.code(), u8::try_from(on_full).expect("one of three"), u8::from(options.open_ended)])
         .put(u32::try_from(options.shards).expect("at most 65536").to_le_bytes())
         .put(options.audit.to_le_bytes())
         .put(options.probes.unwrap_or(0).to_le_bytes())
@@ -156,7 +159,7 @@ pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOpt
         let strategies = [header.u32()?, header.u32()?];
         let options = SeenOptions {
             key: FingerprintKey::from_u64(header.u64()?),
-            layout: header.variant(&LAYOUTS)?,
+            layout: Layout::of_code(header.u8()?).ok_or(NO_MEANING)?,
             on_full: header.variant(&ON_FULL)?,
             open_ended: header.variant(&[false, true])?,
             shards: header.u32()? as usize,
@@ -180,8 +183,8 @@ pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOpt
 fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
     frames.put([u8::try_from(shard.layers.len()).expect("at most 24 layers")]);
     frames.put([u8::from(shard.full)]).put([u8::from(shard.audit.is_some())]);
-    let Counts { inserted, removed, tests, lock_waits, batches, batched } = shard.counts;
-    for count in [inserted, removed, tests, lock_waits, batches, batched] {
+    let mut counts = shard.counts;
+    for count in counts.all() {
         frames.put(count.to_le_bytes());
     }
     frames.end()?;
@@ -203,11 +206,11 @@ fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Resul
 }
 
 fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> io::Result<()> {
-    let VerifiedCounts { lookups, from_memory, rescued, pages_read, bytes_written, failures } = verified.counts;
-    for count in [lookups, from_memory, rescued, pages_read, bytes_written, failures, verified.len()] {
+    let mut counts = verified.counts;
+    for count in counts.all() {
         frames.put(count.to_le_bytes());
     }
-    frames.end()?;
+    frames.put(verified.len().to_le_bytes()).end()?;
     let mut ascending = verified.ascending()?;
     while let Some(bits) = ascending.next_until(u64::MAX)? {
         frames.word(bits)?;
@@ -215,7 +218,7 @@ fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> 
     frames.end_words()
 }
 
-/// Reads a shard's frames into `shard`, which is empty or holds what the union is made with.
+/// Reads a shard's frames into `shard`, which is empty, or holds what the snapshot is to be united with.
 pub(in crate::seen) fn absorb_shard<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,
@@ -229,14 +232,7 @@ pub(in crate::seen) fn absorb_shard<R: Read>(
         if layers == 0 || layers > MAX_LAYERS || audited != audits {
             return Err("a shard that cannot be");
         }
-        for count in [
-            &mut counts.inserted,
-            &mut counts.removed,
-            &mut counts.tests,
-            &mut counts.lock_waits,
-            &mut counts.batches,
-            &mut counts.batched,
-        ] {
+        for count in counts.all() {
             *count = count.saturating_add(fields.u64()?);
         }
         Ok((layers, full))
@@ -260,14 +256,7 @@ fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> R
     let Some(verified) = &mut shard.verified else { return Ok(()) };
     let counts = &mut verified.counts;
     let words = frames.fields(|fields| {
-        for count in [
-            &mut counts.lookups,
-            &mut counts.from_memory,
-            &mut counts.rescued,
-            &mut counts.pages_read,
-            &mut counts.bytes_written,
-            &mut counts.failures,
-        ] {
+        for count in counts.all() {
             *count = count.saturating_add(fields.u64()?);
         }
         fields.u64()
@@ -305,16 +294,16 @@ fn absorb_layer<R: Read>(
         let sizing = Sizing { layout: options.layout.of_filter(), bits: fields.u64()?, probes: fields.u32()? };
         let plan = Plan { sizing, capacity: fields.u64()?, room: fields.u64()? };
         let read = (plan, fields.u64()?, fields.variant(&[false, true])?, fields.u64()?);
-        if is_possible(sizing) { Ok(read) } else { Err("a filter that cannot be") }
+        if sizing.is_possible() { Ok(read) } else { Err("a filter that cannot be") }
     })?;
     let sizing = plan.sizing;
     let merged = index < shard.layers.len();
     if !merged {
-        if !is_to_be_had(sizing.bytes().into()) {
+        if !can_be_had(sizing.bytes().into()) {
             let bytes = sizing.bytes().into();
             return Err(SeenError::Memory { capacity: plan.capacity, bytes }.into());
         }
-        shard.layers.push(Layer { filter: Filter::new(sizing, shard.split_bits), plan, inserted });
+        shard.layers.push(Layer { inserted, ..Layer::new(plan, shard.split_bits) });
     }
     let layer = &mut shard.layers[index];
     if let Filter::Exact(exact) = &mut layer.filter {
@@ -345,7 +334,7 @@ fn absorb_table<R: Read>(
     holds_zero: bool,
     words: u64,
 ) -> Result<(), SnapshotError> {
-    // A count beyond memory ends as a file too short: nothing is allocated for it.
+    // Nothing is allocated for a count beyond all memory: the file will end before it.
     let count = usize::try_from(words).unwrap_or(usize::MAX);
     frames.words(count, |_, words| {
         table.absorb(words);
@@ -355,18 +344,4 @@ fn absorb_table<R: Read>(
         table.absorb_zero();
     }
     Ok(())
-}
-
-/// Whether a filter can have this size; the file's checksum says only that it was written so.
-fn is_possible(sizing: Sizing) -> bool {
-    let Sizing { layout, bits, probes } = sizing;
-    bits > 0
-        && match layout {
-            Layout::Blocked | Layout::Verified => {
-                bits % LINE_BITS == 0 && [LANE_PROBES, 2 * LANE_PROBES].contains(&probes)
-            }
-            Layout::Exact => bits % 64 == 0,
-            Layout::Partitioned => (1..=MAX_PROBES).contains(&probes) && bits % u64::from(probes) == 0,
-            Layout::Counting | Layout::Standard => (1..=MAX_PROBES).contains(&probes),
-        }
 }

@@ -1,21 +1,25 @@
-//! Two sets as one.
+//! Two sets as one, from memory or from a snapshot.
 
 use std::io::Read;
 
 use super::snapshot::{absorb_shard, open};
+use crate::seen::error::SnapshotError;
+use crate::seen::layer::Layer;
+use crate::seen::layout::Layout;
 use crate::seen::layouts::filter::Filter;
-use crate::seen::shard::{Layer, Shard};
-use crate::seen::{Layout, SeenOptions, SeenSet, SnapshotError};
+use crate::seen::options::SeenOptions;
+use crate::seen::set::SeenSet;
+use crate::seen::shard::Shard;
 
 impl SeenSet {
-    /// The union with what another snapshot holds, read as by [`load`](Self::load): whatever either has seen. Counts of new URLs
-    /// are then estimates from the fill; of URLs in both, each set's audit has counted.
+    /// The union with what a snapshot holds, which is read as [`load`](Self::load) does: whatever either has seen.
     ///
-    /// Where a layer of the union is fuller than it was sized for, the rate is above its share; the statistics say what it is.
+    /// How many URLs are new in the union is estimated from the fill. A URL of the sample that is in both has been counted by each set's
+    /// audit. Where a layer of the union is fuller than it was sized for, its rate is above its share; the statistics say what it is.
     ///
     /// # Errors
-    /// As `load`, and where the two differ in layout, size, shards or key; and for the counting layout, since a URL in both would be
-    /// counted twice, and outlive its removal.
+    /// As `load`, and where the two differ in layout, size, shards or key. For the counting layout always: a URL in both would be counted
+    /// twice, and outlive its removal.
     pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
         let (mut frames, options) = open(from)?;
         fit(self.options(), &options)?;
@@ -29,10 +33,11 @@ impl SeenSet {
         Ok(self)
     }
 
-    /// As [`merge`](Self::merge), with another set in memory. While that is in use, what is inserted meanwhile may be in the union or not.
+    /// As [`merge`](Self::merge), with another set in memory. What other threads insert into that one meanwhile may be in the union or
+    /// not.
     ///
     /// # Errors
-    /// As `merge` where the two differ, and of the verified layout as its directory is read and written.
+    /// As `merge` where the two differ. In the verified layout, where its directory cannot be read or written.
     pub fn union(mut self, other: &Self) -> Result<Self, SnapshotError> {
         fit(self.options(), other.options())?;
         let mut full = false;
@@ -45,7 +50,7 @@ impl SeenSet {
     }
 }
 
-/// Whether what stands at a place in one stands there in the other.
+/// Whether a fingerprint has the same place in both.
 fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
     if ours.key != theirs.key {
         return Err(SnapshotError::Key);
@@ -63,14 +68,14 @@ fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
     Ok(())
 }
 
+/// Adds all that another set's shard of the same number holds and has counted.
 fn unite(shard: &mut Shard, other: &Shard) -> Result<(), SnapshotError> {
     shard.counts.add(other.counts);
     shard.full |= other.full;
     for (index, theirs) in other.layers.iter().enumerate() {
         let merged = index < shard.layers.len();
         if !merged {
-            let filter = Filter::new(theirs.plan.sizing, shard.split_bits);
-            shard.layers.push(Layer { filter, plan: theirs.plan, inserted: theirs.inserted });
+            shard.layers.push(Layer { inserted: theirs.inserted, ..Layer::new(theirs.plan, shard.split_bits) });
         }
         let layer = &mut shard.layers[index];
         if let (Filter::Exact(exact), Filter::Exact(theirs)) = (&mut layer.filter, &theirs.filter) {
