@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{JobError, LOCK, Lock, Manifest, own};
 use crate::address::FingerprintKey;
+use crate::bytes::FileError;
 
 /// The journal and the checkpoints.
 const FRONTIER: &str = "frontier";
@@ -73,7 +74,7 @@ impl Job {
     /// # Errors
     /// As `create`.
     pub fn draft(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
-        fs::create_dir_all(directory).map_err(JobError::io("create", directory))?;
+        fs::create_dir_all(directory).map_err(FileError::of("create", directory))?;
         // Asked twice: not even a lock is put between somebody else's files, and another process may have come first.
         find(directory)?;
         let lock = Lock::take(directory)?;
@@ -93,7 +94,7 @@ impl Job {
         if found != Found::Nothing {
             // First: what has no manifest, but the draft of one, is nobody's.
             remove(&Manifest::path(directory))?;
-            own::sync_names(directory).map_err(JobError::io("sync", directory))?;
+            own::sync_names(directory).map_err(FileError::of("sync", directory))?;
             for output in OUTPUTS {
                 remove(&directory.join(output))?;
             }
@@ -114,7 +115,7 @@ impl Job {
         }
         let parent = self.directory.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        own::sync_names(parent).map_err(JobError::io("sync", parent))?;
+        own::sync_names(parent).map_err(FileError::of("sync", parent))?;
         Manifest::begin(&self.directory)?;
         self.is_begun.store(true, Ordering::Release);
         Ok(())
@@ -221,8 +222,8 @@ fn find(directory: &Path) -> Result<Found, JobError> {
         Err(JobError::NoJob { .. }) => {}
         Err(error) => return Err(error),
     }
-    for entry in fs::read_dir(directory).map_err(JobError::io("read", directory))? {
-        let name = entry.map_err(JobError::io("read", directory))?.file_name();
+    for entry in fs::read_dir(directory).map_err(FileError::of("read", directory))? {
+        let name = entry.map_err(FileError::of("read", directory))?.file_name();
         if !LEFTOVERS.iter().any(|&leftover| name == leftover) {
             return Err(JobError::Occupied { path: directory.join(name) });
         }
@@ -234,10 +235,10 @@ fn find(directory: &Path) -> Result<Found, JobError> {
 fn remove_kept(directory: &Path) -> Result<(), JobError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(JobError::io("read", directory))?,
+        entries => entries.map_err(FileError::of("read", directory))?,
     };
     for entry in entries {
-        let name = entry.map_err(JobError::io("read", directory))?.file_name();
+        let name = entry.map_err(FileError::of("read", directory))?.file_name();
         if KEPT.iter().any(|kept| name.as_encoded_bytes().starts_with(kept.as_bytes())) {
             remove(&directory.join(name))?;
         }
@@ -247,7 +248,7 @@ fn remove_kept(directory: &Path) -> Result<(), JobError> {
 
 fn remove(path: &Path) -> Result<(), JobError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(JobError::io("remove", path)(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(FileError::of("remove", path)(error).into()),
         _ => Ok(()),
     }
 }

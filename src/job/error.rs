@@ -1,5 +1,4 @@
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::bytes::FileError;
 
@@ -89,10 +88,5 @@ impl JobError {
                 | Self::Strategy { .. }
                 | Self::Unlocked { .. }
         )
-    }
-
-    /// For `map_err`: what was tried, and on what.
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| FileError::Io { action, path: path.to_owned(), source }.into()
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::own::{self, Inode, Named};
 use super::{JobError, LOCK};
+use crate::bytes::FileError;
 
 /// Held by the process that crawls into a directory. The operating system releases it with the process, however that ends.
 ///
@@ -22,11 +23,11 @@ impl Lock {
     /// Takes it.
     pub(super) fn take(directory: &Path) -> Result<Self, JobError> {
         let path = directory.join(LOCK);
-        let file = own::open_or_create(&path).map_err(JobError::io("lock", &path))?;
-        hold(&file, &path)?.map_err(JobError::io("lock", &path))?;
+        let file = own::open_or_create(&path).map_err(FileError::of("lock", &path))?;
+        hold(&file, &path)?.map_err(FileError::of("lock", &path))?;
         let handle = File::open(directory).ok();
         let is_held = handle.as_ref().map(|handle| hold(handle, directory)).transpose()?;
-        let inode = Inode::of(&file.metadata().map_err(JobError::io("lock", &path))?);
+        let inode = Inode::of(&file.metadata().map_err(FileError::of("lock", &path))?);
         let lock =
             Self { path, inode, _file: file, _directory: handle.filter(|_| is_held.is_some_and(|held| held.is_ok())) };
         lock.check()?;
@@ -38,7 +39,7 @@ impl Lock {
     /// # Errors
     /// Where the lock's name was removed, or leads to another file: somebody else may be there; where the file system refuses.
     pub fn check(&self) -> Result<(), JobError> {
-        match self.inode.at(&self.path).map_err(JobError::io("look at", &self.path))? {
+        match self.inode.at(&self.path).map_err(FileError::of("look at", &self.path))? {
             Named::This => Ok(()),
             Named::Another | Named::Nothing => Err(JobError::Unlocked { path: self.path.clone() }),
         }

@@ -88,10 +88,10 @@ impl Manifest {
     fn read_at(path: &Path) -> Result<Option<Self>, JobError> {
         let file = match own::open(path, true) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(JobError::io("open", path))?,
+            file => file.map_err(FileError::of("open", path))?,
         };
         let mut bytes = Vec::new();
-        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(JobError::io("read", path))?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(FileError::of("read", path))?;
         if !bytes.starts_with(MAGIC.as_bytes()) {
             return Err(JobError::Occupied { path: path.to_owned() });
         }
@@ -101,13 +101,13 @@ impl Manifest {
     /// Writes it to where it counts for nothing yet; a power cut does not take it.
     pub(super) fn write_draft(&self, directory: &Path) -> Result<(), JobError> {
         let path = Self::draft_path(directory);
-        replace(&path, self.to_text().as_bytes()).map_err(JobError::io("write", &path))
+        Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
     /// From here on, the job is there.
     pub(super) fn begin(directory: &Path) -> Result<(), JobError> {
         let path = Self::path(directory);
-        place(&Self::draft_path(directory), &path).map_err(JobError::io("write", &path))
+        Ok(place(&Self::draft_path(directory), &path).map_err(FileError::of("write", &path))?)
     }
 
     /// Whether this version makes the same keys and fingerprints as the one that created the job: others would find nothing.

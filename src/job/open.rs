@@ -6,6 +6,7 @@ use super::checkpoint::{CheckpointError, Checkpoints, JobJournal, restore};
 use super::journal::{Disk, Storage};
 use super::{Job, JobError, OpenOptions};
 use crate::address::FingerprintKey;
+use crate::bytes::FileError;
 use crate::frontier::{Frontier, FrontierOptions, Receipt, Timestamp};
 
 /// Why a frontier cannot be opened.
@@ -100,7 +101,7 @@ impl Frontier<JobJournal> {
         }
         let mut options = FrontierOptions { fingerprint_key: Some(key), ..options.clone() };
         options.seen.directory = Some(directory.clone());
-        let disk = || Disk::at(&directory).map_err(JobError::io("create", &directory));
+        let disk = || Disk::at(&directory).map_err(FileError::of("create", &directory)).map_err(JobError::from);
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
         if !job.is_new() && checkpoints.is_empty() && !checkpoints.has_journal()? {
             return Err(JobError::NoJournal { path: directory }.into());

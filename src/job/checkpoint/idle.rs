@@ -2,8 +2,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::CheckpointError;
-use super::merge::Merge;
-use super::run::{Run, RunWriter, hash_of, in_order};
+use super::merge::HostMerge;
+use super::run::{HostRun, HostRunWriter, hash_of, in_order};
 use crate::address::FingerprintKey;
 use crate::frontier::{BadSlice, IdleHost};
 use crate::job::journal::Storage;
@@ -20,7 +20,7 @@ const FILTER_HOSTS: u64 = 4096;
 #[derive(Debug)]
 pub(super) struct Written {
     /// All runs, to be [told](Idle::publish).
-    pub(super) runs: Vec<Arc<Run>>,
+    pub(super) runs: Vec<Arc<HostRun>>,
     /// The images of the hosts that may leave then, in pieces of 64.
     pub(super) leaving: Vec<Vec<u8>>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Idle(Arc<Shared>);
 struct Shared {
     job: u64,
     /// The newest last. While one is read none is removed.
-    runs: RwLock<Vec<Arc<Run>>>,
+    runs: RwLock<Vec<Arc<HostRun>>>,
     /// Made when the first host leaves: in most crawls none does.
     filter: OnceLock<SeenSet>,
     /// Bytes of memory that these take.
@@ -52,7 +52,7 @@ impl Idle {
     /// Of these runs, the newest last. Each is read and checked.
     pub(super) fn open<S: Storage>(storage: &mut S, job: u64, numbers: &[u64]) -> Result<Self, CheckpointError> {
         let mut hashes = Vec::new();
-        let mut read = |number: &u64| Run::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
+        let mut read = |number: &u64| HostRun::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
         let runs: Vec<_> = numbers.iter().map(&mut read).collect::<Result<_, _>>()?;
         // With room for some more, before it grows by as many again and more.
         let known = OnceLock::new();
@@ -65,7 +65,7 @@ impl Idle {
         Ok(Self::of(job, runs, known))
     }
 
-    fn of(job: u64, runs: Vec<Arc<Run>>, filter: OnceLock<SeenSet>) -> Self {
+    fn of(job: u64, runs: Vec<Arc<HostRun>>, filter: OnceLock<SeenSet>) -> Self {
         let idle = Self(Arc::new(Shared { job, runs: RwLock::default(), filter, memory: AtomicUsize::new(0) }));
         idle.publish(runs);
         idle
@@ -77,7 +77,7 @@ impl Idle {
         storage: &mut S,
         mut show: impl FnMut(&[u8]) -> Result<(), BadSlice>,
     ) -> Result<(), CheckpointError> {
-        let mut hosts = Merge::of(storage, self.0.job, Vec::new(), self.runs().iter())?;
+        let mut hosts = HostMerge::of(storage, self.0.job, Vec::new(), self.runs().iter())?;
         while let Some((_, image)) = hosts.next(storage)? {
             if let Err(BadSlice) = show(image) {
                 return Err(hosts.damaged(storage, "a host that cannot be"));
@@ -131,8 +131,8 @@ impl Idle {
         let batches = hosts.chunks(64).map(|batch| batch.iter().flat_map(|(_, host)| host.image).copied().collect());
         let batches = batches.collect();
         drop(hosts);
-        let mut merge = Merge::of(storage, job, images, taken_in.iter())?;
-        let mut run = RunWriter::begin(storage, job, number)?;
+        let mut merge = HostMerge::of(storage, job, images, taken_in.iter())?;
+        let mut run = HostRunWriter::begin(storage, job, number)?;
         while let Some((hash, image)) = merge.next(storage)? {
             run.push(storage, hash, image)?;
         }
@@ -141,7 +141,7 @@ impl Idle {
     }
 
     /// From here on, these are the runs that are looked into.
-    pub(super) fn publish(&self, runs: Vec<Arc<Run>>) {
+    pub(super) fn publish(&self, runs: Vec<Arc<HostRun>>) {
         let filter = self.0.filter.get().map_or(0, SeenSet::bytes);
         let memory = usize::try_from(filter).unwrap_or(usize::MAX) + runs.iter().map(|run| run.memory()).sum::<usize>();
         *self.0.runs.write().unwrap_or_else(PoisonError::into_inner) = runs;
@@ -157,12 +157,12 @@ impl Idle {
         self.0.memory.load(Ordering::Relaxed)
     }
 
-    fn runs(&self) -> Vec<Arc<Run>> {
+    fn runs(&self) -> Vec<Arc<HostRun>> {
         self.0.runs.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-pub(super) fn numbers(runs: &[Arc<Run>]) -> Vec<u64> {
+pub(super) fn numbers(runs: &[Arc<HostRun>]) -> Vec<u64> {
     runs.iter().map(|run| run.number).collect()
 }
 

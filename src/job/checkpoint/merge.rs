@@ -2,25 +2,25 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::CheckpointError;
-use super::run::{Run, hash_of};
+use super::run::{HostRun, hash_of};
 use crate::address::Fingerprint;
 use crate::frontier::idle_hosts;
 use crate::job::journal::Storage;
 
 /// The hosts of some runs in one order; of one that several have, the newest image. A frame of each is in memory.
-pub(super) struct Merge {
+pub(super) struct HostMerge {
     job: u64,
     /// The newest first.
     sources: Vec<Source>,
     /// The image that was given last.
     image: Vec<u8>,
     /// The run and the frame that it is of.
-    place: Option<(Arc<Run>, usize)>,
+    place: Option<(Arc<HostRun>, usize)>,
 }
 
 /// A run that is read, or the images that one shall be made of.
 struct Source {
-    run: Option<Arc<Run>>,
+    run: Option<Arc<HostRun>>,
     /// The frame that is read next.
     frame: usize,
     buffer: Vec<u8>,
@@ -37,13 +37,13 @@ struct Head {
     length: usize,
 }
 
-impl Merge {
+impl HostMerge {
     /// Of `images`, in their order, and `runs`, of which the last is the newest.
     pub(super) fn of<'a, S: Storage>(
         storage: &mut S,
         job: u64,
         images: Vec<u8>,
-        runs: impl DoubleEndedIterator<Item = &'a Arc<Run>>,
+        runs: impl DoubleEndedIterator<Item = &'a Arc<HostRun>>,
     ) -> Result<Self, CheckpointError> {
         let rest = 0..images.len();
         let mut sources = vec![Source { run: None, frame: 0, buffer: images, rest, head: None }];

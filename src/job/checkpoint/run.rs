@@ -17,7 +17,7 @@ const FRAME: usize = 4096;
 ///
 /// Sixteen bytes a frame are kept in memory: with hosts of 60 bytes, a quarter of a byte each.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct HostRun {
     pub(super) number: u64,
     /// The hash of each frame's first host, and where the frame begins.
     frames: Vec<(Fingerprint, u64)>,
@@ -31,7 +31,7 @@ pub(super) fn hash_of(job: u64, key: &str) -> Fingerprint {
     FingerprintKey::from_u64(job).fingerprint(key)
 }
 
-impl Run {
+impl HostRun {
     /// Reads a run from end to end, and checks it; shows each host's hash.
     pub(super) fn read<S: Storage>(
         storage: &mut S,
@@ -132,23 +132,23 @@ impl Run {
 }
 
 /// Writes a run, host by host in its order.
-pub(super) struct RunWriter {
+pub(super) struct HostRunWriter {
     name: String,
     frames: FrameWriter<Vec<u8>>,
     /// The frame that is being filled.
     images: Vec<u8>,
     /// The hash of the host that came last.
     last: Option<Fingerprint>,
-    run: Run,
+    run: HostRun,
 }
 
-impl RunWriter {
+impl HostRunWriter {
     pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
         storage.create(&name).map_err(FileError::of("create", storage.path(&name)))?;
         let frames = frames::begin(Vec::new(), IDLE, job, number);
         let frames = frames.map_err(FileError::of("write", storage.path(&name)))?;
-        let run = Run { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
+        let run = HostRun { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
     }
 
@@ -174,7 +174,7 @@ impl RunWriter {
     }
 
     /// The run, once it is safe on disk but for its name.
-    pub(super) fn end<S: Storage>(mut self, storage: &mut S) -> Result<Run, CheckpointError> {
+    pub(super) fn end<S: Storage>(mut self, storage: &mut S) -> Result<HostRun, CheckpointError> {
         if !self.images.is_empty() {
             self.close_frame(storage)?;
         }

@@ -9,10 +9,11 @@ use super::CheckpointError;
 use super::frames::{self, HOSTS, SUMMARY};
 use super::idle::{self, Idle, Written};
 use super::leavers::Leavers;
-use super::run::Run;
+use super::run::HostRun;
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
+use crate::bytes::FileError;
 use crate::frontier::{Counts, Slice, waiting};
 use crate::gate::Position;
 use crate::job::journal::{Disk, Needs, Storage};
@@ -63,7 +64,7 @@ pub(super) struct Draft<'a, S: Storage = Disk> {
     /// Hosts that are to leave memory.
     surplus: u64,
     /// Its runs, if they are others than those of the checkpoint before.
-    runs: Option<Vec<Arc<Run>>>,
+    runs: Option<Vec<Arc<HostRun>>>,
     is_placed: bool,
 }
 
@@ -73,7 +74,7 @@ impl<S: Storage> Checkpoints<S> {
     /// # Errors
     /// Where the storage fails.
     pub(crate) fn open(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
-        let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
+        let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
         let of = |file: &str| {
             let numbers = names.iter().filter_map(move |name| number_of(name, file));
             let mut numbers: Vec<u64> = numbers.collect();
@@ -93,7 +94,7 @@ impl<S: Storage> Checkpoints<S> {
             }
         }
         // A number is given again only to a name that no power cut brings back.
-        storage.sync_names().map_err(|source| io_error("sync", &storage, "", source))?;
+        storage.sync_names().map_err(FileError::of("sync", storage.path("")))?;
         let mut checkpoints = Self { runs, last, leftovers, ..Self::of(storage, job, numbers) };
         // One that cannot be read says so when it is restored from.
         for at in 0..checkpoints.numbers.len() {
@@ -133,7 +134,7 @@ impl<S: Storage> Checkpoints<S> {
     /// # Errors
     /// Where the storage fails.
     pub(crate) fn look(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
-        let names = storage.list().map_err(|source| io_error("list", &storage, "", source))?;
+        let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name, FILES[2])).collect();
         numbers.sort_unstable();
         Ok(Self::of(storage, job, numbers))
@@ -280,7 +281,7 @@ impl<S: Storage> Draft<'_, S> {
     /// Where the storage fails.
     pub(super) fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
         let storage = &mut self.store.storage;
-        storage.sync(segment).map_err(|source| io_error("sync", storage, segment, source))
+        Ok(storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)))?)
     }
 
     /// Makes it the newest one, and removes what is older than the last two. The counts are taken last, the journal must be
@@ -319,7 +320,7 @@ impl<S: Storage> Draft<'_, S> {
         let storage = &mut store.storage;
         let placed =
             storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
-        placed.map_err(|source| io_error("rename", storage, &beside, source))?;
+        placed.map_err(FileError::of("rename", storage.path(&beside)))?;
         store.numbers.push((number, Some(summary.needs)));
         store.listed.insert(number, listed);
         if let Some(runs) = runs {
@@ -361,13 +362,13 @@ fn write<S: Storage>(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CheckpointError> {
     let created = storage.create(name);
-    created.map_err(|source| io_error("create", storage, name, source))?;
+    created.map_err(FileError::of("create", storage.path(name)))?;
     let mut to = BufWriter::with_capacity(BUFFER, Writing { storage, name });
     let written = content(&mut to).and_then(|()| to.flush());
     // What could not be written is not tried again.
     let _ = to.into_parts();
-    written.map_err(|source| io_error("write", storage, name, source))?;
-    storage.sync(name).map_err(|source| io_error("sync", storage, name, source))
+    written.map_err(FileError::of("write", storage.path(name)))?;
+    Ok(storage.sync(name).map_err(FileError::of("sync", storage.path(name)))?)
 }
 
 /// Removes a checkpoint. Its summary goes first: without it, the others are nobody's.
@@ -378,7 +379,9 @@ fn remove_all<S: Storage>(storage: &mut S, number: u64) -> Result<(), Checkpoint
 /// Removes a file, if it is there.
 fn remove<S: Storage>(storage: &mut S, name: &str) -> Result<(), CheckpointError> {
     match storage.remove(name) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(io_error("remove", storage, name, source)),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::of("remove", storage.path(name))(source).into())
+        }
         _ => Ok(()),
     }
 }
@@ -390,8 +393,4 @@ pub(super) fn name(file: &str, number: u64) -> String {
 fn number_of(of: &str, file: &str) -> Option<u64> {
     let number = of.strip_prefix(file)?.strip_prefix('-')?.parse().ok()?;
     (name(file, number) == of).then_some(number)
-}
-
-pub(super) fn io_error(action: &'static str, storage: &impl Storage, name: &str, source: io::Error) -> CheckpointError {
-    crate::bytes::FileError::Io { action, path: storage.path(name), source }.into()
 }
