@@ -7,9 +7,6 @@ use crawler::address::{Fingerprint, FingerprintKey};
 use crawler::seen::{Layout, OnFull, SeenOptions, SeenSet, SeenStatistics, Sighting, SnapshotError};
 use proptest::prelude::*;
 
-const LAYOUTS: [Layout; 6] =
-    [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified];
-
 fn key(count: u64) -> Fingerprint {
     FingerprintKey::from_u64(1).fingerprint_bytes(&count.to_le_bytes())
 }
@@ -59,7 +56,7 @@ fn statistics(seen: &SeenSet) -> SeenStatistics {
 
 #[test]
 fn what_was_saved_comes_back() {
-    for layout in LAYOUTS {
+    for layout in Layout::ALL {
         // Beyond its capacity, so that there are layers.
         let seen = filled(&options(layout, 500), 0..3000);
         seen.insert(Fingerprint::from_bits(0));
@@ -131,7 +128,7 @@ fn a_full_set_comes_back_full() {
 /// What is in the files under `tests/data` was written by format version 1, and every later version must read it.
 #[test]
 fn version_1_is_read_and_written_as_ever() {
-    for layout in LAYOUTS {
+    for layout in Layout::ALL {
         let seen = filled(&options(layout, 20), 0..40);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/seen-1-{layout}"));
         if std::env::var_os("WRITE_GOLDEN").is_some() {
@@ -231,7 +228,7 @@ fn sets_that_differ_are_not_merged() {
 
 #[test]
 fn a_union_has_counted_what_both_have() {
-    for (layout, in_memory) in LAYOUTS.into_iter().flat_map(|layout| [(layout, true), (layout, false)]) {
+    for (layout, in_memory) in Layout::ALL.into_iter().flat_map(|layout| [(layout, true), (layout, false)]) {
         if layout == Layout::Counting {
             continue;
         }
@@ -274,7 +271,7 @@ fn a_union_has_counted_what_both_have() {
 
 #[test]
 fn a_union_is_full_where_either_is_and_when_both_fill_it() {
-    for (layout, in_memory) in LAYOUTS.into_iter().flat_map(|layout| [(layout, true), (layout, false)]) {
+    for (layout, in_memory) in Layout::ALL.into_iter().flat_map(|layout| [(layout, true), (layout, false)]) {
         if layout == Layout::Counting {
             continue;
         }

@@ -4,10 +4,12 @@ use super::key::Key;
 use super::whatwg::Wire;
 use super::{Fingerprint, FingerprintKey, HostKey, host};
 
-/// A URL in its two forms: as the page spelled it (wire), and in the one spelling that stands for all of its kind (key).
+/// A URL in its two forms: as the page spelled it (wire), and in the one spelling that stands for
+/// all of its kind (key).
 ///
-/// Both are printable ASCII. Only a [`Canonicalizer`](super::Canonicalizer) makes one, so whoever has it need not check it. It takes 56 bytes
-/// and the wire text, and the key's text only where that differs.
+/// Both are printable ASCII. Only a [`Canonicalizer`](super::Canonicalizer) makes one, so whoever
+/// has it need not check it. It takes 56 bytes and the wire text, and the key's text only where
+/// that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CanonicalUrl {
     wire: String,
@@ -21,7 +23,8 @@ impl CanonicalUrl {
         Self { wire: wire.text, path: wire.path, key }
     }
 
-    /// What is requested: the URL as the WHATWG parser writes it, without fragment, user and password.
+    /// What is requested: the URL as the WHATWG parser writes it, without fragment, user and
+    /// password.
     pub fn wire(&self) -> &str {
         &self.wire
     }
@@ -36,7 +39,8 @@ impl CanonicalUrl {
         key.fingerprint(self.key())
     }
 
-    /// The text of the [`HostKey`], by which one is looked up without making one: `https://example.org`.
+    /// The text of the [`HostKey`], by which one is looked up without making one:
+    /// `https://example.org`.
     pub fn origin(&self) -> &str {
         match &self.key {
             Some(key) => &key.text[..key.path],
@@ -49,12 +53,14 @@ impl CanonicalUrl {
         HostKey::new(self.origin())
     }
 
-    /// The host's name or address as the key has it: in lower case, without port or trailing dot, an IPv6 address in brackets.
+    /// The host's name or address as the key has it: in lower case, without port or trailing dot,
+    /// an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         host::host(self.origin())
     }
 
-    /// Path and query of the wire form, which robots rules are matched against. It starts with a slash.
+    /// Path and query of the wire form, which robots rules are matched against. It starts with a
+    /// slash.
     pub fn path_and_query(&self) -> &str {
         &self.wire[self.path..]
     }

@@ -4,12 +4,15 @@ use super::key::KeyMaker;
 use super::whatwg::Wire;
 use super::{AddressError, BaseUrl, CanonicalUrl, KeyRules};
 
-/// The most bytes that a URL may have, unless another limit is given. RFC 9110 section 4.1 asks for at least 8,000.
+/// The most bytes that a URL may have, unless another limit is given. RFC 9110 section 4.1 asks for
+/// at least 8,000.
 pub const DEFAULT_MAX_BYTES: usize = 8192;
 
-/// Turns text into [`CanonicalUrl`]s by fixed rules. It never changes, so threads share it by reference.
+/// Turns text into [`CanonicalUrl`]s by fixed rules. It never changes, so threads share it by
+/// reference.
 ///
-/// A URL that is its own key, as most are, costs one parse and one allocation. Another costs a second allocation.
+/// A URL that is its own key, as most are, costs one parse and one allocation. Another costs a
+/// second allocation.
 #[derive(Clone, Debug)]
 pub struct Canonicalizer {
     keys: KeyMaker,
@@ -22,7 +25,8 @@ impl Canonicalizer {
         Self { keys: KeyMaker::new(rules), max_bytes: DEFAULT_MAX_BYTES }
     }
 
-    /// The same rules with another limit on a URL's bytes. It holds for the text and for the wire URL that is made of it.
+    /// The same rules with another limit on a URL's bytes. It holds for the text and for the wire
+    /// URL that is made of it.
     #[must_use]
     pub fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
@@ -54,7 +58,8 @@ impl Canonicalizer {
         Wire::parse(Some(base), href, self.max_bytes).map(|wire| self.keyed(wire))
     }
 
-    /// The base of a fetched page's links: `wire` is the URL at which the page was fetched, after all redirects.
+    /// The base of a fetched page's links: `wire` is the URL at which the page was fetched, after
+    /// all redirects.
     ///
     /// # Errors
     /// Where the text is not an absolute http(s) URL.

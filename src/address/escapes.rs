@@ -9,7 +9,8 @@ pub(super) struct Needless {
     pub(super) bare: &'static [u8],
 }
 
-/// Writes ASCII `text` without needless escapes. The result is never longer, and normalizing it again changes nothing.
+/// Writes ASCII `text` without needless escapes. The result is never longer, and normalizing it
+/// again changes nothing.
 pub(super) fn normalize(text: &str, needless: Needless) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -23,7 +24,8 @@ pub(super) fn normalize(text: &str, needless: Needless) -> String {
             rest = after;
             continue;
         };
-        // A digit that is decoded right behind a bare `%` could make an escape of it: `%%36%35` is not `%65`.
+        // A digit that is decoded right behind a bare `%` could make an escape of it: `%%36%35` is
+        // not `%65`.
         let is_open =
             |bare: usize| out.len() - bare <= 2 && out[bare + 1..].bytes().all(|byte| byte.is_ascii_hexdigit());
         let completes = byte.is_ascii_hexdigit() && bare.is_some_and(is_open);
@@ -79,7 +81,8 @@ mod tests {
             ("%4%31", "%4%31"),
             ("%%7E", "%~"),
             ("%a%62c", "%a%62c"),
-            // What cannot go on an escape ends the danger: its neighbors may be dropped, or sorted away from it.
+            // What cannot go on an escape ends the danger: its neighbors may be dropped, or sorted
+            // away from it.
             ("%;%41", "%;A"),
             ("%&%41", "%&A"),
         ] {

@@ -4,11 +4,11 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 
-/// Scheme, host and port: what is asked politely, one request at a time. Written as an origin, `https://example.org` or
-/// `http://example.org:8080`.
+/// Scheme, host and port: what is asked politely, one request at a time. Written as an origin,
+/// `https://example.org` or `http://example.org:8080`.
 ///
-/// It takes one allocation of exactly the text, and 16 bytes beside it. A table of hosts can be searched by
-/// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
+/// It takes one allocation of exactly the text, and 16 bytes beside it. A table of hosts can be
+/// searched by [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, HostKey, KeyRules};
@@ -31,7 +31,8 @@ impl HostKey {
         Self::new(origin)
     }
 
-    /// The origin's text, without a trailing slash. It has a port only where that is not the scheme's own.
+    /// The origin's text, without a trailing slash. It has a port only where that is not the
+    /// scheme's own.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -80,7 +81,8 @@ pub(super) fn host(origin: &str) -> &str {
     &origin[range(origin)]
 }
 
-/// Where the host stands. A colon begins a port only where no bracket follows, since an IPv6 address has colons of its own.
+/// Where the host stands. A colon begins a port only where no bracket follows, since an IPv6
+/// address has colons of its own.
 fn range(origin: &str) -> Range<usize> {
     let start = scheme(origin).len() + "://".len();
     let port = origin[start..].rfind([':', ']']).map(|at| start + at).filter(|&at| origin[at..].starts_with(':'));

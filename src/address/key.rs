@@ -8,7 +8,8 @@ use super::parameters::{NameSet, is_hex_session};
 use super::whatwg::Wire;
 use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 
-/// Characters that no URL may hold by RFC 3986, and that the parser, as browsers do, leaves bare in a path.
+/// Characters that no URL may hold by RFC 3986, and that the parser, as browsers do, leaves bare in
+/// a path.
 const BARE_IN_PATHS: &[u8] = b"[]|";
 /// The same in a query.
 const BARE_IN_QUERIES: &[u8] = b"[]{}|\\^`";
@@ -40,7 +41,8 @@ impl KeyMaker {
         &self.rules
     }
 
-    /// The key of a wire form; `None` where the wire form is its own key. A key is never longer than its wire form.
+    /// The key of a wire form; `None` where the wire form is its own key. A key is never longer
+    /// than its wire form.
     pub(super) fn make(&self, wire: &Wire) -> Option<Key> {
         let (origin, tail) = wire.text.split_at(wire.path);
         let (host, port) = origin.split_at(wire.host_end);
@@ -60,8 +62,8 @@ impl KeyMaker {
         (text != wire.text).then(|| Key { text: text.into(), path: start })
     }
 
-    /// Whether no rule applies to path and query, found out without an allocation. For most URLs the answer is yes. Where it is no, a rule
-    /// may still turn out to change nothing.
+    /// Whether no rule applies to path and query, found out without an allocation. For most URLs
+    /// the answer is yes. Where it is no, a rule may still turn out to change nothing.
     fn is_clean(&self, tail: &str) -> bool {
         const QUERY: u8 = 1;
         const UNCLEAR: u8 = 2;
@@ -125,7 +127,8 @@ impl KeyMaker {
     }
 }
 
-/// A total order, byte by byte, in which `a` goes before `a=`. For most pairs their first byte decides.
+/// A total order, byte by byte, in which `a` goes before `a=`. For most pairs their first byte
+/// decides.
 fn by_name_then_value(one: &str, other: &str) -> Ordering {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
@@ -140,12 +143,14 @@ fn parts(parameter: &str) -> (&str, &str) {
     parameter.split_once('=').unwrap_or((parameter, ""))
 }
 
-/// `http://host` without one trailing dot. Two in a row stay: that is no name, and `1..` would become an IPv4 address without them.
+/// `http://host` without one trailing dot. Two in a row stay: that is no name, and `1..` would
+/// become an IPv4 address without them.
 fn without_dot(host: &str) -> &str {
     host.strip_suffix('.').filter(|name| !name.ends_with(['.', '/'])).unwrap_or(host)
 }
 
-/// Appends a path segment without its `;jsessionid=...`. If the rest would be a dot segment, and so name another page, all of it is appended.
+/// Appends a path segment without its `;jsessionid=...`. If the rest would be a dot segment, and so
+/// name another page, all of it is appended.
 fn push_without_session(out: &mut String, segment: &str) {
     let start = out.len();
     for (at, piece) in segment.split(';').enumerate() {

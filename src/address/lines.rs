@@ -4,7 +4,8 @@ use std::io::{self, BufRead, Read};
 
 use super::AddressError;
 
-/// Reads a list line by line. However long a line is, no more of it is kept than an address could have.
+/// Reads a list line by line. However long a line is, no more of it is kept than an address could
+/// have.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     reader: R,

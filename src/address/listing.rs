@@ -5,10 +5,11 @@ use std::io::{self, BufRead, Write};
 use super::lines::Lines;
 use super::{AddressError, BaseUrl, Canonicalizer};
 
-/// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order. With a base the lines are taken for links, without one
-/// for absolute URLs.
+/// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order. With a base the
+/// lines are taken for links, without one for absolute URLs.
 ///
-/// It takes constant memory. Of a bad line nothing is repeated but its scheme, since the line may hold a password.
+/// It takes constant memory. Of a bad line nothing is repeated but its scheme, since the line may
+/// hold a password.
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, KeyRules, canonicalize_lines};

@@ -1,7 +1,7 @@
 //! Query parameters that do not choose a page.
 
-/// Names of parameters that only say where a visitor came from. They count in upper and lower case, and `utm_*` stands for all that start
-/// with `utm_`.
+/// Names of parameters that only say where a visitor came from. They count in upper and lower case,
+/// and `utm_*` stands for all that start with `utm_`.
 ///
 /// `ref`, `source`, `campaign` and `cid` are left out on purpose: many sites choose pages by them.
 pub const TRACKING_PARAMETERS: &[&str] = &[
@@ -78,8 +78,9 @@ pub const SESSION_PARAMETERS: &[&str] = &[
     "zenid",
 ];
 
-/// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a story elsewhere, `session_id` may be a
-/// talk at a conference. They are dropped only where the value is a digest, of 32 hexadecimal digits or more.
+/// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a
+/// story elsewhere, `session_id` may be a talk at a conference. They are dropped only where the
+/// value is a digest, of 32 hexadecimal digits or more.
 pub const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
 
 pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
@@ -88,7 +89,8 @@ pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
         && HEX_SESSION_PARAMETERS.iter().any(|session| name.eq_ignore_ascii_case(session))
 }
 
-/// Names to drop, by their first letter. So a name that is none of them costs a few comparisons, and not one for each name.
+/// Names to drop, by their first letter. So a name that is none of them costs a few comparisons,
+/// and not one for each name.
 #[derive(Clone, Debug)]
 pub(super) struct NameSet(Box<[Vec<Pattern>; 27]>);
 

@@ -1,5 +1,6 @@
-//! Hosts of ASCII whose `xn--` labels are no punycode. The URL standard takes them as they are since June 2026; the `url` crate
-//! (2.5) refuses them. So the parser is shown another text, in which these labels begin otherwise, and its answer is changed back.
+//! Hosts of ASCII whose `xn--` labels are no punycode. The URL standard takes them as they are
+//! since June 2026; the `url` crate (2.5) refuses them. So the parser is shown another text, in
+//! which these labels begin otherwise, and its answer is changed back.
 
 use std::ops::Range;
 
@@ -10,7 +11,8 @@ const PREFIX: &str = "xn--";
 /// What the parser is shown instead. It takes the first character in a host, and no name has it.
 const MASK: &str = "*n--";
 
-/// The text with its host in lower case and its labels masked. `None` where the host is not ASCII or has no such label.
+/// The text with its host in lower case and its labels masked. `None` where the host is not ASCII
+/// or has no such label.
 pub(super) fn mask(text: &str) -> Option<String> {
     let range = host(text)?;
     let host = decode(&text[range.clone()])?;
@@ -33,7 +35,8 @@ fn unmasked(rest: &str) -> String {
     [PREFIX, rest].concat()
 }
 
-/// Where the parser would find the host of an http(s) URL. `None` where the text has no host of its own, as a path has none.
+/// Where the parser would find the host of an http(s) URL. `None` where the text has no host of its
+/// own, as a path has none.
 fn host(text: &str) -> Option<Range<usize>> {
     let scheme = text.find(':').filter(|&end| {
         let scheme: String = text[..end].chars().filter(|&c| !is_dropped(c)).collect();
@@ -52,7 +55,8 @@ fn host(text: &str) -> Option<Range<usize>> {
     Some(start + userinfo..start + userinfo + end)
 }
 
-/// A host's text without escapes and in lower case. `None` where it is not ASCII, or holds what no host may hold.
+/// A host's text without escapes and in lower case. `None` where it is not ASCII, or holds what no
+/// host may hold.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes().filter(|&byte| !is_dropped(byte.into()));
     let mut host = String::with_capacity(text.len());

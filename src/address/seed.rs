@@ -46,8 +46,9 @@ pub enum SeedError {
     },
 }
 
-/// Reads a seed list, one URL a line, in constant memory. Blank lines and lines that start with `#` are skipped, as are a byte-order mark
-/// and the blanks around a line. An error takes the place of its line, and the lines after it follow.
+/// Reads a seed list, one URL a line, in constant memory. Blank lines and lines that start with `#`
+/// are skipped, as are a byte-order mark and the blanks around a line. An error takes the place of
+/// its line, and the lines after it follow.
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, KeyRules, SeedList};
@@ -115,8 +116,8 @@ fn seed(line: Line<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, AddressEr
     Ok(Seed { url: canonicalizer.canonicalize(&text)?, line: line.number, assumed_https, had_userinfo })
 }
 
-/// Whether the text starts with a host. `example.org:8080` and `localhost:3000` do, though each could be a scheme and a path. `tel:911` does
-/// not, nor does a path or a mail address.
+/// Whether the text starts with a host. `example.org:8080` and `localhost:3000` do, though each
+/// could be a scheme and a path. `tel:911` does not, nor does a path or a mail address.
 fn lacks_scheme(text: &str) -> bool {
     let authority = &text[..text.find(['/', '\\', '?', '#']).unwrap_or(text.len())];
     if authority.is_empty() || authority.contains('@') || matches!(authority, "." | "..") {

@@ -1,4 +1,5 @@
-//! User names and passwords in URLs. They are found, so that the user can be told that they are left out, and they are never shown.
+//! User names and passwords in URLs. They are found, so that the user can be told that they are
+//! left out, and they are never shown.
 
 use std::ops::Range;
 
@@ -13,8 +14,8 @@ pub fn has_userinfo(text: &str) -> bool {
     authority(text).is_some_and(|authority| text[authority].contains('@'))
 }
 
-/// The text without user and password; `None` where it has none. A text without a scheme has them only where there is a password, since
-/// `ann@example.org` alone is a mail address.
+/// The text without user and password; `None` where it has none. A text without a scheme has them
+/// only where there is a password, since `ann@example.org` alone is a mail address.
 pub fn without_userinfo(text: &str) -> Option<String> {
     let authority = authority(text).or_else(|| bare(text))?;
     let end = authority.start + text[authority.clone()].rfind('@')? + 1;
@@ -30,7 +31,8 @@ fn authority(text: &str) -> Option<Range<usize>> {
     (start >= behind + 2).then(|| start..end(text, start))
 }
 
-/// Where the authority stands in a text such as `ann:pw@example.org`. A person's address with a scheme, such as `mailto:`, has none.
+/// Where the authority stands in a text such as `ann:pw@example.org`. A person's address with a
+/// scheme, such as `mailto:`, has none.
 fn bare(text: &str) -> Option<Range<usize>> {
     let authority = 0..end(text, 0);
     let user = text[authority.clone()].rsplit_once('@')?.0;

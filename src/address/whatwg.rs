@@ -16,7 +16,8 @@ pub enum AddressError {
     /// Not a URL by the WHATWG standard.
     #[error("not a URL: {0}")]
     Malformed(String),
-    /// Longer than the limit: the text, which is checked before it is parsed, or the wire URL made of it.
+    /// Longer than the limit: the text, which is checked before it is parsed, or the wire URL made
+    /// of it.
     #[error("{length} bytes long, the limit is {limit}")]
     TooLong {
         /// Its length in bytes.
@@ -29,9 +30,11 @@ pub enum AddressError {
     UnsupportedScheme(String),
 }
 
-/// The URL that a page's links are resolved against, and the encoding in which their queries are written.
+/// The URL that a page's links are resolved against, and the encoding in which their queries are
+/// written.
 ///
-/// It is made once for a page, by [`Canonicalizer::base`](super::Canonicalizer::base), and holds the limit on a URL's length.
+/// It is made once for a page, by [`Canonicalizer::base`](super::Canonicalizer::base), and holds
+/// the limit on a URL's length.
 #[derive(Clone, Debug)]
 pub struct BaseUrl {
     parsed: Parsed,
@@ -44,23 +47,24 @@ impl BaseUrl {
         resolve(None, text, max_bytes).map(|parsed| Self { parsed, query: None, max_bytes })
     }
 
-    /// The base that a `<base href>` makes of this one. `None` where the result is no http(s) URL, so that this one stays in force.
+    /// The base that a `<base href>` makes of this one. `None` where the result is no http(s) URL,
+    /// so that this one stays in force.
     #[must_use]
     pub fn rebase(&self, href: &str) -> Option<Self> {
         let parsed = resolve(Some(self), href, self.max_bytes).ok()?;
         Some(Self { parsed, query: self.query.clone(), max_bytes: self.max_bytes })
     }
 
-    /// The same base on a page that is not in UTF-8. The queries of its links are written in the page's encoding (URL standard,
-    /// "percent-encode after encoding"), and the paths are not.
+    /// The same base on a page that is not in UTF-8. The queries of its links are written in the
+    /// page's encoding (URL standard, "percent-encode after encoding"), and the paths are not.
     #[must_use]
     pub fn with_query_encoder(self, query: Option<QueryEncoder>) -> Self {
         Self { query, ..self }
     }
 }
 
-/// Writes a query's characters as the bytes of a page's encoding. A character that the encoding lacks becomes `%26%23N%3B`, where N is its
-/// number in Unicode, as browsers do.
+/// Writes a query's characters as the bytes of a page's encoding. A character that the encoding
+/// lacks becomes `%26%23N%3B`, where N is its number in Unicode, as browsers do.
 ///
 /// A function, so that this floor needs no table of encodings.
 #[derive(Clone)]
@@ -119,7 +123,8 @@ struct Parsed {
     masked: bool,
 }
 
-/// Parses a text, against a base where there is one. A text that can be refused by its first bytes or its length is never copied.
+/// Parses a text, against a base where there is one. A text that can be refused by its first bytes
+/// or its length is never copied.
 fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parsed, AddressError> {
     let text = text.trim_matches(|c| c <= ' ');
     if let Some(scheme) = unsupported_scheme(text) {
@@ -154,7 +159,8 @@ fn check_length(length: usize, limit: usize) -> Result<(), AddressError> {
 /// Bytes in which a scheme is looked for. The longest that is registered with IANA has 36.
 const MAX_SCHEME: usize = 64;
 
-/// The scheme, where a text starts with one that is not http or https. This spares the parser a `data:` URL of 100 MB.
+/// The scheme, where a text starts with one that is not http or https. This spares the parser a
+/// `data:` URL of 100 MB.
 fn unsupported_scheme(text: &str) -> Option<String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.\t\n\r".contains(&byte);
     let end = text.bytes().take(MAX_SCHEME).position(|byte| !is_part(byte))?;
@@ -162,14 +168,16 @@ fn unsupported_scheme(text: &str) -> Option<String> {
     if !text[end..].starts_with(':') || scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http") {
         return None;
     }
-    // Few texts come this far. The parser removes tabs and line ends before it looks (`java\nscript:`), so this must, too.
+    // Few texts come this far. The parser removes tabs and line ends before it looks
+    // (`java\nscript:`), so this must, too.
     let scheme: String = scheme.chars().filter(|&c| !is_dropped(c)).map(|c| c.to_ascii_lowercase()).collect();
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && !matches!(&*scheme, "http" | "https");
     is_scheme.then_some(scheme)
 }
 
-/// The link with two slashes at its beginning where it has more. The standard takes `///host/path` against a base for `//host/path`,
-/// however many slashes there are, and so do browsers; the `url` crate (2.5) refuses it.
+/// The link with two slashes at its beginning where it has more. The standard takes `///host/path`
+/// against a base for `//host/path`, however many slashes there are, and so do browsers; the `url`
+/// crate (2.5) refuses it.
 fn two_slashes(href: &str) -> Cow<'_, str> {
     let (slashes, rest) = split_slashes(href);
     if slashes > 2 { format!("//{rest}").into() } else { href.into() }

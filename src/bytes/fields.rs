@@ -2,8 +2,9 @@
 
 /// Bytes, taken off the front field by field. Numbers are little-endian.
 ///
-/// A text or a part borrows from the bytes, so nothing is allocated by what a damaged length claims. Errors are a few words on
-/// what is wrong; whoever knows the file and the place adds these.
+/// A text or a part borrows from the bytes, so nothing is allocated by what a damaged length
+/// claims. Errors are a few words on what is wrong; whoever knows the file and the place adds
+/// these.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

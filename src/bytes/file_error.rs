@@ -52,7 +52,8 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// For `map_err`: the system's error with what was tried, a verb that completes "cannot ...", and on which file.
+    /// For `map_err`: the system's error with what was tried, a verb that completes "cannot ...",
+    /// and on which file.
     pub(crate) fn of(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.into(), source }
     }
@@ -66,8 +67,8 @@ impl FileError {
         }
     }
 
-    /// The kind that an [`io::Error`] of it has: that of the system where there is one, so that a full disk is still
-    /// [`StorageFull`](ErrorKind::StorageFull).
+    /// The kind that an [`io::Error`] of it has: that of the system where there is one, so that a
+    /// full disk is still [`StorageFull`](ErrorKind::StorageFull).
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { source, .. } => source.kind(),

@@ -6,7 +6,8 @@
 //!         checksum  8 bytes, of the payload, seeded with the file's seed XOR the frame's number from 0
 //! ```
 //!
-//! All numbers are little-endian. The seed tells frames apart that changed places, in a file or between files.
+//! All numbers are little-endian. The seed tells frames apart that changed places, in a file or
+//! between files.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -79,7 +80,8 @@ impl<W: Write> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes one of the words that [`end_words`](Self::end_words) ends, as [`words`](Self::words) would.
+    /// Writes one of the words that [`end_words`](Self::end_words) ends, as [`words`](Self::words)
+    /// would.
     pub(crate) fn word(&mut self, word: u64) -> io::Result<()> {
         self.put(word.to_le_bytes());
         if self.payload.len() < WORDS * size_of::<u64>() { Ok(()) } else { self.end() }
@@ -166,7 +168,8 @@ impl<R: Read> FrameReader<R> {
         read.map_err(|reason| self.damaged(reason))
     }
 
-    /// Reads this many words, from as many frames as they take; `each` gets those of a frame, with the place of the first.
+    /// Reads this many words, from as many frames as they take; `each` gets those of a frame, with
+    /// the place of the first.
     pub(crate) fn words(
         &mut self,
         count: usize,

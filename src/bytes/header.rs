@@ -43,7 +43,8 @@ impl Header {
 
     /// Whether these bytes, which the file at `path` begins with, are this header.
     ///
-    /// Of several reasons why not, the one is told that helps most: damage, then a later format, then another job.
+    /// Of several reasons why not, the one is told that helps most: damage, then a later format,
+    /// then another job.
     pub(crate) fn check(&self, bytes: &[u8], path: &Path) -> Result<(), FileError> {
         let damaged = |reason| FileError::Damaged { path: path.to_owned(), offset: 0, reason };
         let Some(bytes) = bytes.first_chunk::<{ Self::SIZE }>() else {

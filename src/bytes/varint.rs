@@ -18,7 +18,8 @@ pub(crate) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     }
 }
 
-/// The number that `next` gives the bytes of; `None` where it runs out before the end, or gives more than 64 bits.
+/// The number that `next` gives the bytes of; `None` where it runs out before the end, or gives
+/// more than 64 bits.
 pub(crate) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
@@ -46,7 +47,8 @@ pub(crate) fn number(bytes: &mut &[u8]) -> Option<u64> {
     decode(|| bytes.split_off_first().copied())
 }
 
-/// The way from one number to another, either direction small: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
+/// The way from one number to another, either direction small: 0, -1, 1, -2, ... become 0, 1, 2, 3,
+/// ...
 pub(crate) const fn step(from: u64, to: u64) -> u64 {
     let way = to.wrapping_sub(from).cast_signed();
     ((way << 1) ^ (way >> 63)).cast_unsigned()

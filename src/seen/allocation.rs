@@ -5,8 +5,9 @@ const MAX_BYTES: u128 = 1 << 44;
 
 /// Whether this machine gives so much memory at once.
 ///
-/// The memory is asked for and given back. To find out later, when it is needed, would end the process: an allocation that fails
-/// cannot be caught. Systems that promise more than they have may still say yes and take it back when the memory is touched.
+/// The memory is asked for and given back. To find out later, when it is needed, would end the
+/// process: an allocation that fails cannot be caught. Systems that promise more than they have may
+/// still say yes and take it back when the memory is touched.
 pub(super) fn can_be_had(bytes: u128) -> bool {
     bytes <= MAX_BYTES && usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
 }

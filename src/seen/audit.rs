@@ -8,9 +8,10 @@ use crate::address::Fingerprint;
 
 /// The filter's true errors, counted over a small sample of all fingerprints.
 ///
-/// Every URL whose fingerprint falls into the sample is also kept exactly. Where the filter says `Seen` and the exact set has never heard
-/// of the URL, a URL was lost. The sample is chosen by the fingerprint's last bits. Probes come from all bits, mixed, so the sample is
-/// treated as any other URL is, and its rate is that of the set.
+/// Every URL whose fingerprint falls into the sample is also kept exactly. Where the filter says
+/// `Seen` and the exact set has never heard of the URL, a URL was lost. The sample is chosen by the
+/// fingerprint's last bits. Probes come from all bits, mixed, so the sample is treated as any other
+/// URL is, and its rate is that of the set.
 ///
 /// With one URL in 1,024, which is the default, the audit takes 1/10 of a bit for each URL.
 #[derive(Debug)]
@@ -24,7 +25,8 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    /// `sample`: a power of two. `capacity`: URLs that the shard is for; the audit grows further by itself.
+    /// `sample`: a power of two. `capacity`: URLs that the shard is for; the audit grows further by
+    /// itself.
     pub(super) fn new(sample: u32, capacity: u64, split_bits: u32) -> Self {
         let held = Exact::for_urls(capacity / u64::from(sample), split_bits);
         Self { sample, held, shown: 0, false_positives: 0 }
@@ -38,8 +40,8 @@ impl Audit {
         }
     }
 
-    /// As [`check`](Self::check) for a whole window. Of 32 windows 31 have none of the sample, and that is found out without a branch for
-    /// each fingerprint.
+    /// As [`check`](Self::check) for a whole window. Of 32 windows 31 have none of the sample, and
+    /// that is found out without a branch for each fingerprint.
     #[inline]
     pub(super) fn check_window(&mut self, window: Window<'_>, new: Subset) {
         if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {

@@ -1,8 +1,9 @@
-//! What a shard counts while it is used. All of it stands in a snapshot, and is added up when sets are merged.
+//! What a shard counts while it is used. All of it stands in a snapshot, and is added up when sets
+//! are merged.
 
 /// What any shard counts. The [statistics](super::ShardStatistics) say what each number means.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct ShardCounts {
     pub(super) inserted: u64,
     pub(super) removed: u64,
     pub(super) tests: u64,
@@ -11,7 +12,7 @@ pub(super) struct Counts {
     pub(super) batched: u64,
 }
 
-impl Counts {
+impl ShardCounts {
     /// All of them, in the order in which a snapshot has them.
     pub(super) fn all(&mut self) -> [&mut u64; 6] {
         let Self { inserted, removed, tests, lock_waits, batches, batched } = self;
@@ -23,7 +24,8 @@ impl Counts {
     }
 }
 
-/// What a shard of the verified layout counts beside that. The [statistics](super::VerifiedStatistics) say what each number means.
+/// What a shard of the verified layout counts beside that. The
+/// [statistics](super::VerifiedStatistics) say what each number means.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct VerifiedCounts {
     pub(super) lookups: u64,

@@ -63,7 +63,8 @@ pub enum SnapshotError {
     /// Two sets that cannot be merged.
     #[error("cannot be merged: {0}")]
     Geometry(&'static str),
-    /// The fingerprints are keyed with another number than expected, so none of them would be found.
+    /// The fingerprints are keyed with another number than expected, so none of them would be
+    /// found.
     #[error("keyed with another number than this job's")]
     Key,
     /// The set that was saved cannot be made here.

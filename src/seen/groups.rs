@@ -19,7 +19,8 @@ pub(super) struct Groups {
 const BUCKET_BITS: u32 = 8;
 
 thread_local! {
-    /// One for each thread, and never cleared: that would cost a short batch more than its tests do.
+    /// One for each thread, and never cleared: that would cost a short batch more than its tests
+    /// do.
     static SCRATCH: RefCell<Groups> = const {
         RefCell::new(Groups {
             fingerprints: [Fingerprint::from_bits(0); Groups::MAX],
@@ -33,8 +34,9 @@ impl Groups {
     /// The most fingerprints that are grouped at one time. With their places they take 40 KB.
     pub(super) const MAX: usize = 4096;
 
-    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. Where it answers `false`, since the shard
-    /// is busy, it is shown the same group again after all others, and must wait for the shard then.
+    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`.
+    /// Where it answers `false`, since the shard is busy, it is shown the same group again after
+    /// all others, and must wait for the shard then.
     pub(super) fn of(run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16], Busy) -> bool) {
         SCRATCH.with_borrow_mut(|groups| {
             groups.sort(run, shard_bits, |group, places| each(group, places, Busy::PutOff));
@@ -104,7 +106,8 @@ pub(super) enum Busy {
 mod tests {
     use super::*;
 
-    /// Whatever shards are busy, each fingerprint is shown once and in its place, and no group is waited for before all others are done.
+    /// Whatever shards are busy, each fingerprint is shown once and in its place, and no group is
+    /// waited for before all others are done.
     #[test]
     fn what_is_put_off_comes_last_and_once() {
         // Some shards have many and some have one.

@@ -5,7 +5,8 @@ use super::maths::arithmetic::to_u64;
 use super::maths::growth::Plan;
 use super::maths::sizing::Sizing;
 
-/// A filter, its plan, and how many were inserted. A shard has one from the start, and adds a larger one whenever its newest is full.
+/// A filter, its plan, and how many were inserted. A shard has one from the start, and adds a
+/// larger one whenever its newest is full.
 #[derive(Debug)]
 pub(super) struct Layer {
     pub(super) filter: Filter,
@@ -20,17 +21,20 @@ impl Layer {
         Self { filter: Filter::new(plan.sizing, split_bits), plan, inserted: 0 }
     }
 
-    /// Its size as it is now, since a table grows by itself; and an estimate of the distinct URLs that came to it.
+    /// Its size as it is now, since a table grows by itself; and an estimate of the distinct URLs
+    /// that came to it.
     ///
-    /// Those came that were shown while it was the newest and that no older layer took for seen. The estimate is what would explain
-    /// the cells that are set; a full filter can tell no more than that there were at least as many as it has cells.
+    /// Those came that were shown while it was the newest and that no older layer took for seen.
+    /// The estimate is what would explain the cells that are set; a full filter can tell no more
+    /// than that there were at least as many as it has cells.
     pub(super) fn came(&self) -> (Sizing, f64) {
         let (cells_set, cells) = self.filter.cells(self.plan.sizing);
         let sizing = Sizing { bits: cells, ..self.plan.sizing };
         (sizing, sizing.cardinality(cells_set as f64 / cells as f64).min(cells as f64))
     }
 
-    /// Estimates `inserted` from the cells that are set: after a union nobody has counted what is new in it.
+    /// Estimates `inserted` from the cells that are set: after a union nobody has counted what is
+    /// new in it.
     pub(super) fn estimate_inserted(&mut self) {
         let (sizing, came) = self.came();
         self.inserted = to_u64((came - sizing.expected_lost(came)).round());

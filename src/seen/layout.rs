@@ -17,20 +17,23 @@ pub enum Layout {
     /// A Bloom filter in cache lines: all bits of a URL are in one line of 64 bytes. The fastest.
     #[default]
     Blocked = 0,
-    /// A Bloom filter of 4-bit counters instead of bits, so that it can [`remove`](super::SeenSet::remove).
+    /// A Bloom filter of 4-bit counters instead of bits, so that it can
+    /// [`remove`](super::SeenSet::remove).
     Counting = 1,
     /// A table of all fingerprints: nothing is lost, for 10.7 to 13.4 bytes a URL.
     Exact = 2,
     /// A Bloom filter with an array of its own for each probe. It behaves as `Standard` does.
     Partitioned = 3,
-    /// A Bloom filter over one array of bits, as Bloom described it in 1970: the fewest bits, and the most memory accesses.
+    /// A Bloom filter over one array of bits, as Bloom described it in 1970: the fewest bits, and
+    /// the most memory accesses.
     Standard = 4,
-    /// A `Blocked` filter in memory, and every fingerprint on disk behind it. What the filter takes for seen is looked up, so nothing
-    /// is lost.
+    /// A `Blocked` filter in memory, and every fingerprint on disk behind it. What the filter takes
+    /// for seen is looked up, so nothing is lost.
     ///
-    /// It takes 2 bits a URL beside the filter's, 8 bytes a URL of [`directory`](super::SeenOptions::directory), and a read or a few
-    /// for a URL that was not shown lately. The false-positive rate is only how often a new URL is looked up in vain; at 1e-2 the
-    /// filter takes 10 bits a URL.
+    /// It takes 2 bits a URL beside the filter's, 8 bytes a URL of
+    /// [`directory`](super::SeenOptions::directory), and a read or a few for a URL that was not
+    /// shown lately. The false-positive rate is only how often a new URL is looked up in vain; at
+    /// 1e-2 the filter takes 10 bits a URL.
     Verified = 5,
 }
 
@@ -39,7 +42,8 @@ pub enum Layout {
 pub(super) enum Shape {
     /// Cache lines of 512 bits. A URL has all its bits in one of them.
     Lines,
-    /// Cells anywhere in one array, or, where they are `apart`, each in an array of its own. A cell is `width` bits wide.
+    /// Cells anywhere in one array, or, where they are `apart`, each in an array of its own. A cell
+    /// is `width` bits wide.
     Cells { apart: bool, width: usize },
     /// Slots of a hash table.
     Slots,
@@ -101,5 +105,20 @@ impl Layout {
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_lead_back_to_their_layouts() {
+        for (place, layout) in Layout::ALL.into_iter().enumerate() {
+            assert_eq!(Layout::of_code(layout.code()), Some(layout));
+            assert_eq!(Layout::ALL.iter().position(|other| other.name() == layout.name()), Some(place));
+        }
+        let codes: Vec<_> = (0..=u8::MAX).filter_map(Layout::of_code).map(Layout::code).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5], "each has a number of its own, which stands in files");
     }
 }

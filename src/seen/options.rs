@@ -14,13 +14,23 @@ pub enum OnFull {
     /// The shard gets a further layer, and the rate stays below the target.
     #[default]
     Grow,
-    /// The rate rises beyond the target, and [`SeenSet::is_full`](super::SeenSet::is_full) says so. The caller is expected to stop.
+    /// The rate rises beyond the target, and [`SeenSet::is_full`](super::SeenSet::is_full) says so.
+    /// The caller is expected to stop.
     Stop,
     /// As `Stop`, but the caller is expected to warn once and go on.
     Warn,
 }
 
 /// What a seen set is made from. Checked once, in [`SeenSet::new`](super::SeenSet::new).
+///
+/// ```
+/// # use crawler::seen::{Layout, SeenOptions, SeenSet};
+/// let mut options = SeenOptions::default();
+/// options.layout = Layout::Exact;
+/// options.shards = 3;
+/// let error = SeenSet::new(&options).unwrap_err();
+/// assert_eq!(error.to_string(), "shards = 3: a power of two from 1 to 65536");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SeenOptions {
@@ -28,29 +38,35 @@ pub struct SeenOptions {
     pub layout: Layout,
     /// URLs that the set is sized for, over all shards.
     pub capacity: u64,
-    /// The capacity is not known, and `capacity` is only what to start with. The target rate is then shared out among the layers to come:
-    /// to grow to a hundred times costs at most 1.35 times the bits of knowing it from the start, at rates of 1e-2 and less. If this is
-    /// off and the capacity was given too low, growing to a hundred times costs 2.2 times the bits at 1e-4, and 3 times at 1e-2.
+    /// The capacity is not known, and `capacity` is only what to start with. The target rate is
+    /// then shared out among the layers to come: to grow to a hundred times costs at most 1.35
+    /// times the bits of knowing it from the start, at rates of 1e-2 and less. If this is off and
+    /// the capacity was given too low, growing to a hundred times costs 2.2 times the bits at 1e-4,
+    /// and 3 times at 1e-2.
     pub open_ended: bool,
-    /// Share of new URLs that may be taken for seen when the set is at capacity; between 0 and 1, exclusive.
+    /// Share of new URLs that may be taken for seen when the set is at capacity; between 0 and 1,
+    /// exclusive.
     pub false_positive_rate: f64,
     /// How many parts there are, each with a lock of its own: a power of two from 1 to 65,536.
     pub shards: usize,
     /// What happens at capacity.
     pub on_full: OnFull,
-    /// The sample over which the filter's true errors are counted: one URL in this many, a power of two. 0 means no audit. The exact and
-    /// verified layouts have none, since they make no errors.
+    /// The sample over which the filter's true errors are counted: one URL in this many, a power of
+    /// two. 0 means no audit. The exact and verified layouts have none, since they make no errors.
     pub audit: u32,
-    /// Bits a URL, in a counting filter counters, instead of those that follow from the rate. The rate then follows from them.
+    /// Bits a URL, in a counting filter counters, instead of those that follow from the rate. The
+    /// rate then follows from them.
     pub bits_per_url: Option<f64>,
-    /// Probes a URL, from 1 to 64, in the blocked layout 8 or 16. Allowed only with `bits_per_url`; where it is `None`, the best number
-    /// is taken.
+    /// Probes a URL, from 1 to 64, in the blocked layout 8 or 16. Allowed only with `bits_per_url`;
+    /// where it is `None`, the best number is taken.
     pub probes: Option<u32>,
-    /// What the fingerprints are keyed with: those that the set makes itself, in [`insert_bytes`](super::SeenSet::insert_bytes), and those
-    /// that it is shown. It is kept in snapshots.
+    /// What the fingerprints are keyed with: those that the set makes itself, in
+    /// [`insert_bytes`](super::SeenSet::insert_bytes), and those that it is shown. It is kept in
+    /// snapshots.
     pub key: FingerprintKey,
-    /// Where the verified layout puts its fingerprints, on a disk of this machine. It must be given for that layout, and is created once
-    /// there is something to write. Its files belong to this process and go with it; what is to last is in a snapshot.
+    /// Where the verified layout puts its fingerprints, on a disk of this machine. It must be given
+    /// for that layout, and is created once there is something to write. Its files belong to this
+    /// process and go with it; what is to last is in a snapshot.
     pub directory: Option<PathBuf>,
 }
 
@@ -76,8 +92,8 @@ impl Default for SeenOptions {
 const MAX_VERIFIED_SHARDS: usize = 64;
 
 impl SeenOptions {
-    /// The name of the first option in which another set's options differ, without the key and the directory. A saved set cannot change
-    /// what it was made from.
+    /// The name of the first option in which another set's options differ, without the key and the
+    /// directory. A saved set cannot change what it was made from.
     pub fn changed(&self, other: &Self) -> Option<&'static str> {
         let differs = [
             ("layout", self.layout != other.layout),

@@ -6,13 +6,15 @@
 //! mixed         all 64 bits again, for the probes: 6 bits a lane, or a start and a step
 //! ```
 //!
-//! The leading bits choose the shard, and the bits after them the place inside the shard's memory. Inside a shard, or a line, those bits
-//! are constant, so they must not choose the probes as well. Probes come from all 64 bits, mixed again.
+//! The leading bits choose the shard, and the bits after them the place inside the shard's memory.
+//! Inside a shard, or a line, those bits are constant, so they must not choose the probes as well.
+//! Probes come from all 64 bits, mixed again.
 
 use crate::address::Fingerprint;
 
-/// The number of this way to spend the bits, which stands in every saved file. A strategy, once released, never changes: another way
-/// gets another number, and a file with a number that is not known is refused.
+/// The number of this way to spend the bits, which stands in every saved file. A strategy, once
+/// released, never changes: another way gets another number, and a file with a number that is not
+/// known is refused.
 pub(super) const STRATEGY: u32 = 1;
 
 /// Bits in a cache line.
@@ -33,8 +35,9 @@ pub(super) fn shard(fingerprint: Fingerprint, shard_bits: u32) -> usize {
     usize::try_from(index).expect("at most 16 shard bits")
 }
 
-/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from. It is two words long, so that it is
-/// handed on in registers, and each layout computes only what it needs.
+/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from. It is
+/// two words long, so that it is handed on in registers, and each layout computes only what it
+/// needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probes {
     pub(super) fingerprint: Fingerprint,
@@ -46,8 +49,9 @@ impl Probes {
         Self { fingerprint, shard_bits }
     }
 
-    /// Which of `slots` it lies in. Slots are in the fingerprints' own order and get even shares. A multiplication replaces the division
-    /// (Lemire 2019, "Fast random integer generation in an interval").
+    /// Which of `slots` it lies in. Slots are in the fingerprints' own order and get even shares. A
+    /// multiplication replaces the division (Lemire 2019, "Fast random integer generation in an
+    /// interval").
     pub(super) fn slot(self, slots: usize) -> usize {
         scale(self.fingerprint.bits() << self.shard_bits, slots)
     }
@@ -62,8 +66,9 @@ impl Probes {
         Lanes(self.second())
     }
 
-    /// `probes` of `cells` cells. One hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on
-    /// the way (Dillinger and Manolios 2004): with a fixed step the rate of a small filter cannot fall below a floor.
+    /// `probes` of `cells` cells. One hash makes all of them, by double hashing (Kirsch and
+    /// Mitzenmacher 2006). The step changes on the way (Dillinger and Manolios 2004): with a fixed
+    /// step the rate of a small filter cannot fall below a floor.
     pub(super) fn steps(self, cells: usize, probes: u32) -> impl Iterator<Item = usize> + use<> {
         let (mut at, mut step) = (self.first(), self.second());
         let change = step.rotate_left(32) | 1;
@@ -111,8 +116,8 @@ fn scale(place: u64, slots: usize) -> usize {
     slot
 }
 
-/// A bijection in which each bit of the result depends on all of the argument's: the finalizer of `MurmurHash3` with the constants of
-/// D. Stafford's "Mix13".
+/// A bijection in which each bit of the result depends on all of the argument's: the finalizer of
+/// `MurmurHash3` with the constants of D. Stafford's "Mix13".
 fn mix(bits: u64) -> u64 {
     let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -7,15 +7,16 @@ use crate::address::Fingerprint;
 
 /// What this thread showed to a set lately. Shown again, it was seen, and no shard need be asked.
 ///
-/// Whole fingerprints are compared, so the cache changes no answer of a set that never forgets. Of a page's links, nine in ten repeat one
-/// of the last thousand. Each of these costs one load instead of its share of a shard's lock.
+/// Whole fingerprints are compared, so the cache changes no answer of a set that never forgets. Of
+/// a page's links, nine in ten repeat one of the last thousand. Each of these costs one load
+/// instead of its share of a shard's lock.
 pub(super) struct Recent {
     /// The number of the set; 0 is none.
     set: u64,
     /// The latest fingerprint that fell into each slot.
     slots: [u64; SLOTS],
-    /// The fingerprints of a batch that are not in the slots, their places in the batch, and the answers to them. Kept here so that
-    /// nothing is allocated for each batch.
+    /// The fingerprints of a batch that are not in the slots, their places in the batch, and the
+    /// answers to them. Kept here so that nothing is allocated for each batch.
     missing: Vec<Fingerprint>,
     places: Vec<usize>,
     sightings: Vec<Sighting>,
@@ -24,7 +25,8 @@ pub(super) struct Recent {
 /// Together 8 KiB, which stay in the processor's first-level cache.
 const SLOTS: usize = 1024;
 
-/// Each slot has a fingerprint that would belong into another slot, so it equals none that is looked for there.
+/// Each slot has a fingerprint that would belong into another slot, so it equals none that is
+/// looked for there.
 const EMPTY: [u64; SLOTS] = {
     let mut slots = [0; SLOTS];
     let mut slot = 0;
@@ -42,8 +44,8 @@ thread_local! {
 }
 
 impl Recent {
-    /// Answers `Seen` for those that this thread showed to the set of this number lately, and lets `ask` answer for the others. Returns
-    /// how many the others are.
+    /// Answers `Seen` for those that this thread showed to the set of this number lately, and lets
+    /// `ask` answer for the others. Returns how many the others are.
     pub(super) fn sift(
         set: u64,
         fingerprints: &[Fingerprint],
@@ -69,7 +71,8 @@ impl Recent {
         }
     }
 
-    /// Finds those that are missing, and puts them into the slots at once: they will be shown to the set before anything else is asked.
+    /// Finds those that are missing, and puts them into the slots at once: they will be shown to
+    /// the set before anything else is asked.
     fn note(&mut self, fingerprints: &[Fingerprint]) {
         self.missing.clear();
         self.places.clear();

@@ -16,8 +16,8 @@ use crate::address::Fingerprint;
 
 /// A set of fingerprints that says whether one was shown before. Threads share it by reference.
 ///
-/// A shard is locked for one question, or for one group of a batch, and no code ever holds the locks of two shards: there is no order
-/// in which they must be taken.
+/// A shard is locked for one question, or for one group of a batch, and no code ever holds the
+/// locks of two shards: there is no order in which they must be taken.
 #[derive(Debug)]
 pub struct SeenSet {
     growth: Arc<Growth>,
@@ -34,14 +34,15 @@ pub struct SeenSet {
 /// How many sets were made in this process.
 static SETS: AtomicU64 = AtomicU64::new(0);
 
-/// A shard on cache lines of its own, so that threads do not wait for each other's neighbors. Two lines, since processors fetch them in
-/// pairs.
+/// A shard on cache lines of its own, so that threads do not wait for each other's neighbors. Two
+/// lines, since processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Locked(Mutex<Shard>);
 
 impl SeenSet {
-    /// Checks the options and allocates. The operating system gives the memory when it is first touched.
+    /// Checks the options and allocates. The operating system gives the memory when it is first
+    /// touched.
     ///
     /// # Errors
     /// Where an option is out of its range, or the memory cannot be had.
@@ -86,16 +87,30 @@ impl SeenSet {
         self.insert(self.options().key.fingerprint_bytes(bytes))
     }
 
-    /// As [`insert`](Self::insert), for a vector of integers. It is hashed without being copied as a whole.
+    /// As [`insert`](Self::insert), for a vector of integers. It is hashed without being copied as
+    /// a whole.
     pub fn insert_words(&self, words: &[u32]) -> Sighting {
         self.insert(self.options().key.fingerprint_words(words))
     }
 
     /// As [`insert`](Self::insert) for each, in order. The answers replace `sightings`.
     ///
-    /// This is much faster than one by one, since the memory of many is asked for at the same time. Fingerprints are grouped by shard, and
-    /// each shard is locked once for each 4,096 fingerprints; a shard that another thread has locked comes last. The more fingerprints a
+    /// This is much faster than one by one, since the memory of many is asked for at the same time.
+    /// Fingerprints are grouped by shard, and each shard is locked once for each 4,096
+    /// fingerprints; a shard that another thread has locked comes last. The more fingerprints a
     /// shard gets at once, the faster.
+    ///
+    /// ```
+    /// # use crawler::address::FingerprintKey;
+    /// # use crawler::seen::{SeenOptions, SeenSet, Sighting};
+    /// let seen = SeenSet::new(&SeenOptions::default())?;
+    /// let key = FingerprintKey::from_u64(7);
+    /// let links = ["/a", "/b", "/a"].map(|link| key.fingerprint(link));
+    /// let mut sightings = Vec::new();
+    /// seen.insert_batch(&links, &mut sightings);
+    /// assert_eq!(sightings, [Sighting::New, Sighting::New, Sighting::Seen]);
+    /// # Ok::<(), crawler::seen::SeenError>(())
+    /// ```
     pub fn insert_batch(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         sightings.clear();
         sightings.resize(fingerprints.len(), Sighting::Seen);
@@ -114,10 +129,12 @@ impl SeenSet {
         }
     }
 
-    /// As [`insert_batch`](Self::insert_batch), for a stream in which most fingerprints repeat one of the last thousand, as the links of
-    /// pages do. Each thread answers these from a cache of its own, except in layouts that can [`remove`](Self::remove).
+    /// As [`insert_batch`](Self::insert_batch), for a stream in which most fingerprints repeat one
+    /// of the last thousand, as the links of pages do. Each thread answers these from a cache of
+    /// its own, except in layouts that can [`remove`](Self::remove).
     ///
-    /// It took half and a quarter of the time on the links of two manuals, of which 90 % and 96 % were recent.
+    /// It took half and a quarter of the time on the links of two manuals, of which 90 % and 96 %
+    /// were recent.
     pub fn insert_links(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         if self.options().layout.forgets() {
             return self.insert_batch(fingerprints, sightings);
@@ -147,18 +164,31 @@ impl SeenSet {
         shard(fingerprint, self.shard_bits)
     }
 
-    /// What one shard holds and costs: a row of [`statistics`](Self::statistics), without the work for the others.
+    /// What one shard holds and costs: a row of [`statistics`](Self::statistics), without the work
+    /// for the others.
     ///
     /// # Panics
     /// Where there is no shard of that number.
-    pub fn shard_statistics(&self, shard: usize) -> ShardStatistics {
+    pub(crate) fn shard_statistics(&self, shard: usize) -> ShardStatistics {
         self.lock(shard).statistics()
     }
 
     /// Forgets a fingerprint, so that it is new when it is next shown.
     ///
-    /// Call it once for an insertion that was answered `New`. In the counting layout, removing what was never inserted may make the set
-    /// forget another URL.
+    /// Call it once for an insertion that was answered `New`. In the counting layout, removing what
+    /// was never inserted may make the set forget another URL.
+    ///
+    /// ```
+    /// # use crawler::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting};
+    /// let mut options = SeenOptions::default();
+    /// options.layout = Layout::Counting;
+    /// let seen = SeenSet::new(&options)?;
+    /// let url = options.key.fingerprint("https://example.org/");
+    /// assert_eq!(seen.insert(url), Sighting::New);
+    /// assert_eq!(seen.remove(url)?, Removal::Removed);
+    /// assert_eq!(seen.insert(url), Sighting::New);
+    /// # Ok::<(), crawler::seen::SeenError>(())
+    /// ```
     ///
     /// # Errors
     /// Where the layout cannot forget. Only counting and exact can.
@@ -170,16 +200,32 @@ impl SeenSet {
         Err(SeenError::Unsupported { layout, act: "remove", reason: "each of its bits may be another URL's as well" })
     }
 
-    /// A shard is beyond its capacity and does not grow, by its options or for want of memory. The rate is about to rise beyond its
-    /// target. Takes no lock, so it can be asked after each insertion.
+    /// A shard is beyond its capacity and does not grow, by its options or for want of memory. The
+    /// rate is about to rise beyond its target. Takes no lock, so it can be asked after each
+    /// insertion.
+    ///
+    /// ```
+    /// # use crawler::seen::{OnFull, SeenOptions, SeenSet};
+    /// let mut options = SeenOptions::default();
+    /// (options.capacity, options.shards, options.on_full) = (1000, 1, OnFull::Stop);
+    /// let seen = SeenSet::new(&options)?;
+    /// let stopped = (0..2000_u64).find(|number| {
+    ///     seen.insert_bytes(&number.to_le_bytes());
+    ///     seen.is_full()
+    /// });
+    /// assert!((950..1000).contains(&stopped.unwrap()));
+    /// # Ok::<(), crawler::seen::SeenError>(())
+    /// ```
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Whether the verified layout's disk has served so far. Takes no lock while it has, so it can be asked after each insertion.
+    /// Whether the verified layout's disk has served so far. Takes no lock while it has, so it can
+    /// be asked after each insertion.
     ///
-    /// A fingerprint that could not be looked up counts as seen where the filter says so. `New` is still said once, and URLs are lost at
-    /// the filter's rate, as in the blocked layout. Fingerprints that could not be written stay in memory.
+    /// A fingerprint that could not be looked up counts as seen where the filter says so. `New` is
+    /// still said once, and URLs are lost at the filter's rate, as in the blocked layout.
+    /// Fingerprints that could not be written stay in memory.
     ///
     /// # Errors
     /// The first failure of a shard.
@@ -190,14 +236,15 @@ impl SeenSet {
         (0..self.shards.len()).try_for_each(|index| self.lock(index).failure().map_or(Ok(()), Err))
     }
 
-    /// What it holds and what it costs, as a whole and for each shard. Shards are locked one after the other, so while the set is in use
-    /// their rows are a moment apart.
+    /// What it holds and what it costs, as a whole and for each shard. Shards are locked one after
+    /// the other, so while the set is in use their rows are a moment apart.
     pub fn statistics(&self) -> SeenStatistics {
         let shards = (0..self.shards.len()).map(|index| self.lock(index).statistics()).collect();
         SeenStatistics::new(shards, self.recent_hits.load(Ordering::Relaxed))
     }
 
-    /// Questions that were asked to be remembered, repeated ones each time: as in the [`statistics`](Self::statistics), without the rest.
+    /// Questions that were asked to be remembered, repeated ones each time: as in the
+    /// [`statistics`](Self::statistics), without the rest.
     pub fn tests(&self) -> u64 {
         (0..self.shards.len()).map(|index| self.lock(index).counts.tests).sum()
     }
@@ -216,8 +263,8 @@ impl SeenSet {
         })
     }
 
-    /// Locks a shard unless another thread has it. A thread that panicked while it held the lock left the shard whole: no code panics
-    /// between two writes that belong together.
+    /// Locks a shard unless another thread has it. A thread that panicked while it held the lock
+    /// left the shard whole: no code panics between two writes that belong together.
     fn try_lock(&self, index: usize) -> Option<MutexGuard<'_, Shard>> {
         match self.shards[index].0.try_lock() {
             Ok(shard) => Some(shard),

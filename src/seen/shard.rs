@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::allocation::can_be_had;
 use super::audit::Audit;
-use super::counts::Counts;
+use super::counts::ShardCounts;
 use super::error::SeenError;
 use super::layer::Layer;
 use super::layout::Layout;
@@ -34,7 +34,7 @@ pub(super) struct Shard {
     pub(super) verified: Option<Verified>,
     /// A layer reached its capacity, and no further one followed.
     pub(super) full: bool,
-    pub(super) counts: Counts,
+    pub(super) counts: ShardCounts,
 }
 
 impl Shard {
@@ -57,7 +57,7 @@ impl Shard {
             audit: audited.then(|| Audit::new(options.audit, options.capacity / options.shards as u64, split_bits)),
             verified: directory.map(|directory| Verified::new(directory, split_bits)),
             full: false,
-            counts: Counts::default(),
+            counts: ShardCounts::default(),
         }
     }
 
@@ -144,7 +144,8 @@ impl Shard {
         self.verified.as_ref().is_some_and(|verified| verified.failure().is_some())
     }
 
-    /// How the disk has failed, as an error of its own: the system's error stays here for the next who asks.
+    /// How the disk has failed, as an error of its own: the system's error stays here for the next
+    /// who asks.
     pub(super) fn failure(&self) -> Option<SeenError> {
         let error = self.verified.as_ref()?.failure()?;
         Some(self.disk_error(io::Error::new(error.kind(), error.to_string())))
@@ -160,7 +161,7 @@ impl Shard {
     }
 
     pub(super) fn statistics(&self) -> ShardStatistics {
-        let Counts { inserted, removed, tests, lock_waits, batches, batched } = self.counts;
+        let ShardCounts { inserted, removed, tests, lock_waits, batches, batched } = self.counts;
         let mut row = ShardStatistics { inserted, tests, removed, lock_waits, batches, batched, ..Default::default() };
         row.layers = self.layers.len() as u64;
         row.full = u64::from(self.full);
@@ -212,8 +213,8 @@ impl Shard {
         Probes::new(fingerprint, self.split_bits)
     }
 
-    /// The one place that answers a question and remembers it. Looks into the newest layer first: it is the largest, and what was seen
-    /// lately is seen most often.
+    /// The one place that answers a question and remembers it. Looks into the newest layer first:
+    /// it is the largest, and what was seen lately is seen most often.
     #[inline]
     fn answer(&mut self, probes: Probes) -> Sighting {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
@@ -236,7 +237,8 @@ impl Shard {
         sighting
     }
 
-    /// The newest layer has no more room. A new URL asks for the next layer; one that was seen needs none.
+    /// The newest layer has no more room. A new URL asks for the next layer; one that was seen
+    /// needs none.
     #[cold]
     #[inline(never)]
     fn fill(&mut self, sighting: Sighting) {
@@ -245,7 +247,8 @@ impl Shard {
         }
     }
 
-    /// Adds the next layer. Where there is none, the shard is full, and the newest layer has room without end from then on.
+    /// Adds the next layer. Where there is none, the shard is full, and the newest layer has room
+    /// without end from then on.
     fn grow(&mut self) {
         let options = self.growth.options();
         // A table grows by itself.

@@ -26,7 +26,8 @@ pub struct ShardStatistics {
     pub layers: u64,
     /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row.
     pub full: u64,
-    /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 64 a slot).
+    /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 64 a
+    /// slot).
     pub bits: u64,
     /// Bits that are set.
     pub bits_set: u64,
@@ -40,14 +41,15 @@ pub struct ShardStatistics {
     pub fill_ratio: f64,
     /// Distinct URLs shown, estimated from the fill. URLs that were taken for seen are among them.
     pub cardinality: f64,
-    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: the rate that was asked
-    /// for. It is 0 for the exact and verified layouts.
+    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows,
+    /// 0 to 1: the rate that was asked for. It is 0 for the exact and verified layouts.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
     /// The same, as a mean over the fill from empty to now, 0 to 1.
     pub false_positive_rate_mean: f64,
-    /// URLs that the filter took for seen so far, though they were new. An expectation, not a count.
+    /// URLs that the filter took for seen so far, though they were new. An expectation, not a
+    /// count.
     pub expected_lost: f64,
     /// The same as it was measured; `None` where no sample is audited.
     pub audit: Option<AuditStatistics>,
@@ -62,9 +64,11 @@ pub struct ShardStatistics {
 pub struct VerifiedStatistics {
     /// Times that the filter took a URL for seen, so that it was looked up.
     pub lookups: u64,
-    /// Lookups that were answered from memory, since the URL was inserted or looked up not long ago.
+    /// Lookups that were answered from memory, since the URL was inserted or looked up not long
+    /// ago.
     pub from_memory: u64,
-    /// URLs that were new though the filter took them for seen. The filter alone would have lost them.
+    /// URLs that were new though the filter took them for seen. The filter alone would have lost
+    /// them.
     pub rescued: u64,
     /// Pages of 4 KiB asked from the operating system, which may have them in its cache.
     pub pages_read: u64,
@@ -157,14 +161,16 @@ pub struct SeenStatistics {
     pub merged: ShardStatistics,
     /// One row a shard, in the shards' order.
     pub shards: Vec<ShardStatistics>,
-    /// Questions that no shard was asked, since the same thread had just asked the same: URLs, since the set was made or loaded. See
+    /// Questions that no shard was asked, since the same thread had just asked the same: URLs,
+    /// since the set was made or loaded. See
     /// [`SeenSet::insert_links`](super::SeenSet::insert_links).
     #[cfg_attr(feature = "crawl", serde(default))]
     pub recent_hits: u64,
 }
 
 impl SeenStatistics {
-    /// Merges the rows. A new URL falls into each shard with the same chance, so rates are plain means.
+    /// Merges the rows. A new URL falls into each shard with the same chance, so rates are plain
+    /// means.
     pub(super) fn new(shards: Vec<ShardStatistics>, recent_hits: u64) -> Self {
         let mut merged = ShardStatistics::default();
         for shard in &shards {

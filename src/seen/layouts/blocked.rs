@@ -5,10 +5,12 @@ use super::window::{Subset, Window, prefetch};
 use crate::seen::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 use crate::seen::sighting::Sighting;
 
-/// A Bloom filter in cache lines: all probes of a URL fall into one line, one or two into each of its 8 lanes (Putze, Sanders and
-/// Singler 2009, "Cache-, hash- and space-efficient Bloom filters"). A test touches one line, so it waits for memory once.
+/// A Bloom filter in cache lines: all probes of a URL fall into one line, one or two into each of
+/// its 8 lanes (Putze, Sanders and Singler 2009, "Cache-, hash- and space-efficient Bloom
+/// filters"). A test touches one line, so it waits for memory once.
 ///
-/// `bits_set` is kept up to date with each insertion: to count them all for a report would take longer than the report.
+/// `bits_set` is kept up to date with each insertion: to count them all for a report would take
+/// longer than the report.
 #[derive(Debug)]
 pub(in crate::seen) struct Blocked {
     lines: Lines,
@@ -46,7 +48,8 @@ impl Blocked {
         set(&mut lines[probes.slot(lines.len())], bits)
     }
 
-    /// The same for the second bits. A function of its own, so that layers with one bit a lane, which are most, do not carry it along.
+    /// The same for the second bits. A function of its own, so that layers with one bit a lane,
+    /// which are most, do not carry it along.
     #[inline(never)]
     fn set_again(&mut self, probes: Probes) -> u64 {
         self.set(probes, probes.lanes_again())
@@ -89,10 +92,12 @@ impl Blocked {
     }
 }
 
-/// Lines that begin where cache lines begin, zeroed by the operating system when they are first touched.
+/// Lines that begin where cache lines begin, zeroed by the operating system when they are first
+/// touched.
 ///
-/// A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory before there is anything in it. So this
-/// is a vector of words, of which the first aligned one begins the first line.
+/// A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory
+/// before there is anything in it. So this is a vector of words, of which the first aligned one
+/// begins the first line.
 #[derive(Debug)]
 struct Lines {
     words: Vec<u64>,

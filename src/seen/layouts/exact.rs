@@ -1,4 +1,5 @@
-//! The exact layout: a hash table of fingerprints. The audit and the verified layout keep theirs in one, too.
+//! The exact layout: a hash table of fingerprints. The audit and the verified layout keep theirs in
+//! one, too.
 
 use super::window::prefetch;
 use crate::address::Fingerprint;
@@ -6,10 +7,12 @@ use crate::seen::maths::sizing::{SLOTS_FOR_THREE, slots_for};
 use crate::seen::probes::Probes;
 use crate::seen::sighting::{Removal, Sighting};
 
-/// Every fingerprint of a shard, in one table with open addressing: 10.7 to 13.4 bytes a URL once it grows.
+/// Every fingerprint of a shard, in one table with open addressing: 10.7 to 13.4 bytes a URL once
+/// it grows.
 ///
-/// Fingerprints are keyed and even already, so they are not hashed again. A slot follows from the fingerprint's place in the shard, so
-/// the table is nearly sorted, and a larger table is filled from a smaller one front to back.
+/// Fingerprints are keyed and even already, so they are not hashed again. A slot follows from the
+/// fingerprint's place in the shard, so the table is nearly sorted, and a larger table is filled
+/// from a smaller one front to back.
 #[derive(Debug)]
 pub(in crate::seen) struct Exact {
     slots: Vec<u64>,
@@ -20,7 +23,8 @@ pub(in crate::seen) struct Exact {
 }
 
 impl Exact {
-    /// An empty table of this many slots; it grows. `split_bits`: how many shards there are, as a power of two.
+    /// An empty table of this many slots; it grows. `split_bits`: how many shards there are, as a
+    /// power of two.
     pub(in crate::seen) fn new(slots: u64, split_bits: u32) -> Self {
         let slots = usize::try_from(slots).expect("sizes are checked against the memory before");
         Self { slots: vec![0; slots.max(2)], len: 0, holds_zero: false, split_bits }
@@ -113,7 +117,8 @@ impl Exact {
         let mut free = self.find(bits);
         self.slots[free] = 0;
         self.len -= 1;
-        // Fingerprints that were pushed past this slot when it was taken move up to it. Else a search for them would end here.
+        // Fingerprints that were pushed past this slot when it was taken move up to it. Else a
+        // search for them would end here.
         let mut slot = self.next(free);
         while self.slots[slot] != 0 {
             let home = self.home(self.slots[slot]);
@@ -127,7 +132,8 @@ impl Exact {
         Removal::Removed
     }
 
-    /// The slot that holds `bits`, or the empty one where they belong. There always is an empty one, since the table is never full.
+    /// The slot that holds `bits`, or the empty one where they belong. There always is an empty
+    /// one, since the table is never full.
     fn find(&self, bits: u64) -> usize {
         let mut slot = self.home(bits);
         while self.slots[slot] != 0 && self.slots[slot] != bits {
@@ -150,8 +156,8 @@ impl Exact {
         if to >= from { to - from } else { to + self.slots.len() - from }
     }
 
-    /// Makes a table of a quarter more slots. The load falls from 3/4 to 3/5, and over the table's life a fingerprint is moved 4 times
-    /// on average.
+    /// Makes a table of a quarter more slots. The load falls from 3/4 to 3/5, and over the table's
+    /// life a fingerprint is moved 4 times on average.
     fn grow(&mut self) {
         let slots = self.slots.len() + self.slots.len() / 4 + 1;
         let old = std::mem::replace(&mut self.slots, vec![0; slots]);

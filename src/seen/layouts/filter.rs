@@ -11,7 +11,8 @@ use crate::seen::sighting::{Removal, Sighting};
 
 /// A filter, or the table that stands for one.
 ///
-/// An enum and no trait object: which layout it is costs a branch that is always guessed right, and what is inlined stays so.
+/// An enum and no trait object: which layout it is costs a branch that is always guessed right, and
+/// what is inlined stays so.
 #[derive(Debug)]
 pub(in crate::seen) enum Filter {
     Blocked(Blocked),
@@ -80,8 +81,8 @@ impl Filter {
         }
     }
 
-    /// Inserts those of a window that were not `seen` elsewhere, in order, while the memory of the next window is asked for. Returns
-    /// the ones that are new.
+    /// Inserts those of a window that were not `seen` elsewhere, in order, while the memory of the
+    /// next window is asked for. Returns the ones that are new.
     pub(in crate::seen) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.insert_window(window, seen),

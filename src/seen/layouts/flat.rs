@@ -4,11 +4,12 @@ use super::window::prefetch;
 use crate::seen::probes::Probes;
 use crate::seen::sighting::{Removal, Sighting};
 
-/// A Bloom filter over one array of cells, or over one array for each probe. A cell is a bit, or a counter that can forget.
+/// A Bloom filter over one array of cells, or over one array for each probe. A cell is a bit, or a
+/// counter that can forget.
 ///
-/// One array of bits is the filter of Bloom 1970; an array for each probe that of Chang, Feng and Li 2004; counters of 4 bits are Fan,
-/// Cao, Almeida and Broder's of 2000. A counter that reaches 15 stays there: it no longer knows how many need it, so no removal may
-/// take it from them.
+/// One array of bits is the filter of Bloom 1970; an array for each probe that of Chang, Feng and
+/// Li 2004; counters of 4 bits are Fan, Cao, Almeida and Broder's of 2000. A counter that reaches
+/// 15 stays there: it no longer knows how many need it, so no removal may take it from them.
 #[derive(Debug)]
 pub(in crate::seen) struct Flat {
     words: Vec<u64>,
@@ -41,8 +42,9 @@ impl Flat {
 
     /// Sets the cells that are set in these words, from word `at` on.
     ///
-    /// Counters are not added up: of two that are not 0 the union has the bits of both, which is at least the larger. It is used for
-    /// loading into an empty filter; unions of counting sets are refused before.
+    /// Counters are not added up: of two that are not 0 the union has the bits of both, which is at
+    /// least the larger. It is used for loading into an empty filter; unions of counting sets are
+    /// refused before.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         let set = |word: u64| match self.width {
             1 => word.count_ones(),

@@ -13,9 +13,10 @@ use crate::seen::probes::{LANES, Lanes, Probes};
 
 /// A cache line of a blocked filter, in lanes.
 ///
-/// Nothing here branches on a bit: a wrong guess would throw away the work that was begun after it, and no predictor knows what is
-/// new. For a window, all lanes of a line are asked at once where this processor can. For a single fingerprint they are not: it waits for
-/// its memory anyway, and would not be answered sooner.
+/// Nothing here branches on a bit: a wrong guess would throw away the work that was begun after it,
+/// and no predictor knows what is new. For a window, all lanes of a line are asked at once where
+/// this processor can. For a single fingerprint they are not: it waits for its memory anyway, and
+/// would not be answered sooner.
 pub(in crate::seen) type Line = [u64; LANES];
 
 /// How many of these bits, one in each lane, are set.
@@ -36,13 +37,14 @@ pub(in crate::seen) fn set(line: &mut Line, bits: Lanes) -> u64 {
     missing
 }
 
-/// Finds those of a window whose bits are all set, while the memory of the next window is asked for.
+/// Finds those of a window whose bits are all set, while the memory of the next window is asked
+/// for.
 pub(in crate::seen) fn find_window(lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
     dispatch!(Level::new(), simd => find_each(simd, lines, probes_per_lane, window))
 }
 
-/// Sets the bits of those of a window that were not `seen` elsewhere, in order, while the memory of the next window is asked for.
-/// Returns which are new, and how many bits were not set before.
+/// Sets the bits of those of a window that were not `seen` elsewhere, in order, while the memory of
+/// the next window is asked for. Returns which are new, and how many bits were not set before.
 pub(in crate::seen) fn insert_window(
     lines: &mut [Line],
     probes_per_lane: u32,
@@ -130,8 +132,8 @@ fn one_in_each<S: Simd>(simd: S, bits: Lanes, bit: u64) -> u64x8<S> {
     u64x8::splat(simd, bit) << numbers
 }
 
-/// Whether one instruction shifts four lanes or more, each by a number of its own. Without such an instruction all at once takes longer
-/// than one by one.
+/// Whether one instruction shifts four lanes or more, each by a number of its own. Without such an
+/// instruction all at once takes longer than one by one.
 #[inline(always)]
 fn shifts_lanes_apart<S: Simd>() -> bool {
     S::u64s::LEN >= 4
@@ -142,8 +144,8 @@ mod tests {
     use super::*;
     use crate::address::Fingerprint;
 
-    /// The instructions of this processor and those that any of its kind has give the same answers and leave the same bits, with one
-    /// bit a lane and with two.
+    /// The instructions of this processor and those that any of its kind has give the same answers
+    /// and leave the same bits, with one bit a lane and with two.
     #[test]
     fn all_instructions_answer_alike() {
         let mix =

@@ -1,5 +1,5 @@
-//! How a shard remembers. [`filter`] is the door: it has one function for each thing that a layer must do, and knows which layout
-//! does it in which file.
+//! How a shard remembers. [`filter`] is the door: it has one function for each thing that a layer
+//! must do, and knows which layout does it in which file.
 //!
 //! | file | layouts |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | [`exact`] | exact; the sample of the [audit](super::audit); the fingerprints of verified that are not on disk yet |
 //! | [`verified`], with [`run`] | what stands behind the filters of verified |
 //!
-//! A [`window`] is a piece of a batch: while it is tested, the memory of the next one is on its way. To insert a batch, each layer is
-//! asked for a whole window, which is a loop without calls.
+//! A [`window`] is a piece of a batch: while it is tested, the memory of the next one is on its
+//! way. To insert a batch, each layer is asked for a whole window, which is a loop without calls.
 
 mod blocked;
 pub(in crate::seen) mod exact;

@@ -1,8 +1,10 @@
-//! Sorted fingerprints in a file. The one place on this floor that does I/O of its own, and by the standard library alone.
+//! Sorted fingerprints in a file. The one place on this floor that does I/O of its own, and by the
+//! standard library alone.
 //!
-//! A run's file has no name: it is created in the directory, and its name is removed at once, while the file stays open. So two sets
-//! may share a directory, the space is free again when the run is dropped, and a process leaves nothing behind however it dies, but an
-//! empty file if it dies between the two. Nor has the file a format or a checksum: only this process ever reads it.
+//! A run's file has no name: it is created in the directory, and its name is removed at once, while
+//! the file stays open. So two sets may share a directory, the space is free again when the run is
+//! dropped, and a process leaves nothing behind however it dies, but an empty file if it dies
+//! between the two. Nor has the file a format or a checksum: only this process ever reads it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -16,7 +18,8 @@ const PIECE: usize = 8192;
 /// Bytes in a fingerprint.
 const WIDTH: usize = 8;
 
-/// Ascending fingerprints, each once. The first of each page is in memory, which is an eighth of a bit for each fingerprint.
+/// Ascending fingerprints, each once. The first of each page is in memory, which is an eighth of a
+/// bit for each fingerprint.
 #[derive(Debug)]
 pub(in crate::seen) struct Run {
     file: File,
@@ -34,7 +37,8 @@ impl Run {
         self.firsts.capacity() * size_of::<u64>()
     }
 
-    /// Whether this fingerprint is in it. Reads one page, or none where the first of a page says enough, and counts it.
+    /// Whether this fingerprint is in it. Reads one page, or none where the first of a page says
+    /// enough, and counts it.
     pub(in crate::seen) fn holds(&self, bits: u64, pages_read: &mut u64) -> io::Result<bool> {
         let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(false) };
         if self.firsts[page] == bits {
@@ -52,8 +56,8 @@ impl Run {
         self.file.set_len(0).unwrap();
     }
 
-    /// Reads the fingerprints from place `at` on, as many as fit into the buffer. This moves the file's one cursor, so nobody else may
-    /// read at the same time: the shard's lock sees to that.
+    /// Reads the fingerprints from place `at` on, as many as fit into the buffer. This moves the
+    /// file's one cursor, so nobody else may read at the same time: the shard's lock sees to that.
     fn read<'a>(&self, at: u64, bytes: &'a mut [u8]) -> io::Result<&'a [[u8; WIDTH]]> {
         let count = usize::try_from(self.len - at).unwrap_or(usize::MAX).min(bytes.len() / WIDTH);
         let bytes = &mut bytes[..count * WIDTH];
@@ -81,7 +85,8 @@ impl RunWriter {
         Ok(Self { to: BufWriter::with_capacity(PIECE * WIDTH, file), len: 0, firsts: Vec::new(), last: None })
     }
 
-    /// Appends a fingerprint, which must not be below the last one. The last one again changes nothing.
+    /// Appends a fingerprint, which must not be below the last one. The last one again changes
+    /// nothing.
     pub(in crate::seen) fn push(&mut self, bits: u64) -> io::Result<()> {
         debug_assert!(self.last <= Some(bits), "a run ascends");
         if self.last == Some(bits) {

@@ -11,17 +11,19 @@ use crate::seen::probes::Probes;
 use crate::seen::sighting::Sighting;
 use crate::seen::statistics::VerifiedStatistics;
 
-/// Every fingerprint of a shard, on disk, behind its Bloom filter. What the filter takes for seen is looked up here, so nothing is
-/// lost. Browsers use the same two steps on lists of bad URLs.
+/// Every fingerprint of a shard, on disk, behind its Bloom filter. What the filter takes for seen
+/// is looked up here, so nothing is lost. Browsers use the same two steps on lists of bad URLs.
 ///
-/// New fingerprints gather in memory. When there are a 256th as many as on disk, they are merged with the newest runs into a new run.
-/// A run that is at least 8 times larger than what follows it stays as it is, so there are three or four. The first fingerprint of each
-/// page of a run is in memory: a lookup reads one page of each run, the newest first. All this takes 2 bits a URL of memory beside
-/// the filter's.
+/// New fingerprints gather in memory. When there are a 256th as many as on disk, they are merged
+/// with the newest runs into a new run. A run that is at least 8 times larger than what follows it
+/// stays as it is, so there are three or four. The first fingerprint of each page of a run is in
+/// memory: a lookup reads one page of each run, the newest first. All this takes 2 bits a URL of
+/// memory beside the filter's.
 ///
-/// The runs are a cache of what the job's snapshot and journal know, and are gone with the process. Where the disk fails, the filter's
-/// answer stands: the set is then what a Bloom filter alone would be. `New` is still said once, and [`failure`](Self::failure) has
-/// the error. What cannot be written stays in memory.
+/// The runs are a cache of what the job's snapshot and journal know, and are gone with the process.
+/// Where the disk fails, the filter's answer stands: the set is then what a Bloom filter alone
+/// would be. `New` is still said once, and [`failure`](Self::failure) has the error. What cannot be
+/// written stays in memory.
 #[derive(Debug)]
 pub(in crate::seen) struct Verified {
     directory: PathBuf,
@@ -30,7 +32,8 @@ pub(in crate::seen) struct Verified {
     fresh: Exact,
     /// How many fresh ones there may be before they are merged into the runs.
     room: usize,
-    /// Fingerprints that were found on disk, or brought there, lately: the latest that fell into each slot, and 0 for none.
+    /// Fingerprints that were found on disk, or brought there, lately: the latest that fell into
+    /// each slot, and 0 for none.
     recent: Vec<u64>,
     /// The oldest, which is the largest, first.
     runs: Vec<Run>,
@@ -43,8 +46,9 @@ pub(in crate::seen) struct Verified {
 const FRESH: u64 = 256;
 /// They are not merged before they fill a page.
 const MIN_ROOM: usize = 512;
-/// How many times larger than all that follow it a run must be to stay as it is. Together with [`FRESH`] it weighs the number of runs,
-/// and so of reads for a lookup, against how often a fingerprint is written.
+/// How many times larger than all that follow it a run must be to stay as it is. Together with
+/// [`FRESH`] it weighs the number of runs, and so of reads for a lookup, against how often a
+/// fingerprint is written.
 const TIER: u64 = 8;
 
 impl Verified {
@@ -199,7 +203,8 @@ impl Verified {
         Ok(Merge(cursors))
     }
 
-    /// Puts a run in the place of those from this one on and of the fresh ones. The fresh ones are the recent ones from now on.
+    /// Puts a run in the place of those from this one on and of the fresh ones. The fresh ones are
+    /// the recent ones from now on.
     fn settle(&mut self, from: usize, run: Run) {
         self.counts.bytes_written += run.len() * size_of::<u64>() as u64;
         self.runs.truncate(from);

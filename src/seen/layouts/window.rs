@@ -1,4 +1,5 @@
-//! A batch is tested in windows, so that the memory of the next ones is on its way while this one is tested.
+//! A batch is tested in windows, so that the memory of the next ones is on its way while this one
+//! is tested.
 
 use std::iter::once;
 
@@ -8,9 +9,9 @@ use crate::seen::sighting::Sighting;
 
 /// Fingerprints of one shard that are tested together, at most [`Window::MAX`].
 ///
-/// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 cache lines at the same time. So each test
-/// asks for the memory of a later one, a window ahead. To ask for all at once would fill the queue, and the tests would wait behind
-/// it.
+/// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 cache
+/// lines at the same time. So each test asks for the memory of a later one, a window ahead. To ask
+/// for all at once would fill the queue, and the tests would wait behind it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct Window<'a> {
     pub(in crate::seen) fingerprints: &'a [Fingerprint],
@@ -60,7 +61,8 @@ impl<'a> Window<'a> {
         Subset(chosen)
     }
 
-    /// As [`choose`](Self::choose); `is_one` also gets one of the next window, to ask for its memory.
+    /// As [`choose`](Self::choose); `is_one` also gets one of the next window, to ask for its
+    /// memory.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `choose`")]
     pub(in crate::seen) fn choose_ahead(self, mut is_one: impl FnMut(Probes, usize, Option<Probes>) -> bool) -> Subset {
@@ -69,10 +71,12 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Asks for the memory of one slot, without waiting for it. A hint that changes no answer, and does nothing on some machines.
+/// Asks for the memory of one slot, without waiting for it. A hint that changes no answer, and does
+/// nothing on some machines.
 ///
-/// A load would do without the crate that this takes. But a load that waits for memory holds up all that follows it: tests and memory
-/// would take turns instead of overlapping, and a batch takes a quarter longer then at 20 M URLs.
+/// A load would do without the crate that this takes. But a load that waits for memory holds up all
+/// that follows it: tests and memory would take turns instead of overlapping, and a batch takes a
+/// quarter longer then at 20 M URLs.
 #[inline]
 pub(in crate::seen) fn prefetch<T>(slots: &[T], slot: usize) {
     prefetch_index::prefetch_index(slots, slot);

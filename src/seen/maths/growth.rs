@@ -9,24 +9,29 @@ use crate::seen::error::SeenError;
 use crate::seen::layout::Layout;
 use crate::seen::options::{OnFull, SeenOptions};
 
-/// What each layer of a shard is, or will be when the one before it is full. The same for all shards of a set.
+/// What each layer of a shard is, or will be when the one before it is full. The same for all
+/// shards of a set.
 ///
-/// **How large.** Three layers make a decade, so the bits that are allocated before they are needed stay within a factor of 2.2. Where
-/// the capacity is not known, and growing is the usual thing, two layers make a decade: more would divide the rate further, and each
-/// takes another line of memory for a test.
+/// **How large.** Three layers make a decade, so the bits that are allocated before they are needed
+/// stay within a factor of 2.2. Where the capacity is not known, and growing is the usual thing,
+/// two layers make a decade: more would divide the rate further, and each takes another line of
+/// memory for a test.
 ///
-/// **How exact.** Each layer may use a share of the target rate, and the shares add up to 1. So the compound rate stays below the target
-/// however far the set grows (Almeida, Baquero, Preguiça and Hutchison 2007, "Scalable Bloom filters": the first layer gets
-/// p·(1−r), and each later one r times the share of the one before).
+/// **How exact.** Each layer may use a share of the target rate, and the shares add up to 1. So the
+/// compound rate stays below the target however far the set grows (Almeida, Baquero, Preguiça and
+/// Hutchison 2007, "Scalable Bloom filters": the first layer gets p·(1−r), and each later one r
+/// times the share of the one before).
 ///
-/// A set of known capacity gives its first layer nearly all, since it should need no other. A set of unknown capacity gives most to the
-/// layer that ends at a hundred times the start, and less in both directions: a small layer costs little even at a very low rate, and a
-/// crawl that outgrows all of them is rare. With these shares it costs at most 1.35 times the bits of a set of known capacity there,
-/// at any rate from 1e-2 down, and not much more where it ends earlier or later.
+/// A set of known capacity gives its first layer nearly all, since it should need no other. A set
+/// of unknown capacity gives most to the layer that ends at a hundred times the start, and less in
+/// both directions: a small layer costs little even at a very low rate, and a crawl that outgrows
+/// all of them is rare. With these shares it costs at most 1.35 times the bits of a set of known
+/// capacity there, at any rate from 1e-2 down, and not much more where it ends earlier or later.
 #[derive(Debug)]
 pub(in crate::seen) struct Growth {
     options: SeenOptions,
-    /// The target rate: the one that was asked for, or the one that follows from the bits that were asked for.
+    /// The target rate: the one that was asked for, or the one that follows from the bits that were
+    /// asked for.
     rate: f64,
     /// Planned when they are first needed.
     layers: [OnceLock<Plan>; MAX_LAYERS],
@@ -47,13 +52,16 @@ const GROWTH: f64 = 2.154_434_690_031_884;
 /// The same where the capacity is not known: 10^(1/2).
 const OPEN_ENDED_GROWTH: f64 = 3.162_277_660_168_379_5;
 
-/// The most layers of a shard. With three a decade they hold 4.6e7 times the first layer's capacity.
+/// The most layers of a shard. With three a decade they hold 4.6e7 times the first layer's
+/// capacity.
 pub(in crate::seen) const MAX_LAYERS: usize = 24;
 
-/// The part of the target rate that a first layer of known capacity leaves to later ones. It costs 0.12 bits a URL at 1e-4.
+/// The part of the target rate that a first layer of known capacity leaves to later ones. It costs
+/// 0.12 bits a URL at 1e-4.
 const RESERVE: f64 = 1.0 / 32.0;
 
-/// The layer that ends at a hundred times the start, where the capacity is not known, and its part of the target rate.
+/// The layer that ends at a hundred times the start, where the capacity is not known, and its part
+/// of the target rate.
 const MOST: usize = 4;
 const MOST_SHARE: f64 = 0.277;
 
@@ -110,14 +118,16 @@ impl Growth {
             Some(bits) if index == 0 => Sizing::with_bits(layout, urls, bits, options.probes),
             _ => Sizing::new(layout, urls, self.rate * self.share(index)),
         };
-        // URLs that it takes for seen fill it as well, and are not counted as new, unless they are looked up.
+        // URLs that it takes for seen fill it as well, and are not counted as new, unless they are
+        // looked up.
         let lost = if options.layout == Layout::Verified { 0.0 } else { sizing.expected_lost(urls as f64) };
         let room = urls - to_u64(lost.ceil()).min(urls - 1);
         Plan { sizing, capacity, room }
     }
 
-    /// How many URLs a shard's first layer is sized for. Fingerprints fall into shards at random, so it gets four standard deviations
-    /// beyond its part. At 100 M URLs in 16 shards these are 0.2 % more bits.
+    /// How many URLs a shard's first layer is sized for. Fingerprints fall into shards at random,
+    /// so it gets four standard deviations beyond its part. At 100 M URLs in 16 shards these are
+    /// 0.2 % more bits.
     fn first_urls(&self) -> u64 {
         let part = self.options.capacity.div_ceil(self.options.shards as u64);
         if self.options.shards == 1 { part } else { part.saturating_add(part.isqrt().saturating_mul(4)) }
@@ -206,7 +216,8 @@ mod tests {
         }
     }
 
-    /// Of each layout and all rates: when the layers so far are full, and at 100 M URLs, where the fifth is.
+    /// Of each layout and all rates: when the layers so far are full, and at 100 M URLs, where the
+    /// fifth is.
     #[test]
     fn unknown_capacity_costs_a_third_more_at_100_m() {
         for layout in [Layout::Blocked, Layout::Counting, Layout::Partitioned, Layout::Standard, Layout::Verified] {

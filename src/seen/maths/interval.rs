@@ -1,10 +1,12 @@
 //! How far a measured share may be from the true one.
 
-/// The Clopper–Pearson interval, where of `trials` independent ones `hits` came true. In at least 95 of 100 such experiments the true
-/// share lies between these bounds (Clopper and Pearson 1934). Without trials the bounds are 0 and 1.
+/// The Clopper–Pearson interval, where of `trials` independent ones `hits` came true. In at least
+/// 95 of 100 such experiments the true share lies between these bounds (Clopper and Pearson 1934).
+/// Without trials the bounds are 0 and 1.
 ///
-/// This interval, and not the usual one by the normal distribution, since false positives are rare: of a few hits in a million that one
-/// would be wrong, and of none it would say that there can be none.
+/// This interval, and not the usual one by the normal distribution, since false positives are rare:
+/// of a few hits in a million that one would be wrong, and of none it would say that there can be
+/// none.
 pub(in crate::seen) fn clopper_pearson(hits: u64, trials: u64) -> (f64, f64) {
     const TAIL: f64 = 0.025;
     let (hit, missed) = (hits as f64, trials.saturating_sub(hits) as f64);
@@ -13,8 +15,8 @@ pub(in crate::seen) fn clopper_pearson(hits: u64, trials: u64) -> (f64, f64) {
     (low, high)
 }
 
-/// Where the regularized incomplete beta function reaches `share`. It grows, so bisection finds the place, to 16 digits even where that is
-/// close to 0.
+/// Where the regularized incomplete beta function reaches `share`. It grows, so bisection finds the
+/// place, to 16 digits even where that is close to 0.
 fn inverse_beta(share: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     for _ in 0..200 {
@@ -27,10 +29,12 @@ fn inverse_beta(share: f64, a: f64, b: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The regularized incomplete beta function `I_x(a, b)`, for `x` inside 0 to 1 and `a`, `b` above 0.
+/// The regularized incomplete beta function `I_x(a, b)`, for `x` inside 0 to 1 and `a`, `b` above
+/// 0.
 fn beta(x: f64, a: f64, b: f64) -> f64 {
     let front = (a * x.ln() + b * (-x).ln_1p() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b)).exp();
-    // The fraction converges fast on this side of the mean. On the other side that of the complement does.
+    // The fraction converges fast on this side of the mean. On the other side that of the
+    // complement does.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(x, a, b) / a
     } else {
@@ -38,8 +42,8 @@ fn beta(x: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. It takes some `sqrt(max(a, b))` steps, and the
-/// bound leaves room for more than a million trials.
+/// The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. It
+/// takes some `sqrt(max(a, b))` steps, and the bound leaves room for more than a million trials.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -63,8 +67,8 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// ln Γ(x) for `x` above 0: by Stirling's series (DLMF 5.11.1) from 10 on, where five terms give 15 digits, and below 10 by
-/// Γ(x + 1) = x Γ(x).
+/// ln Γ(x) for `x` above 0: by Stirling's series (DLMF 5.11.1) from 10 on, where five terms give 15
+/// digits, and below 10 by Γ(x + 1) = x Γ(x).
 fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut shift) = (x, 1.0);
     while x < 10.0 {

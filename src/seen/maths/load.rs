@@ -5,9 +5,10 @@ use crate::seen::probes::LANE_PROBES;
 
 /// What the lines of a blocked filter answer at a mean load, in URLs a line.
 ///
-/// A line's load `J` is Poisson distributed, and what is wanted are means over it. Let `r(J)` be the rate of a line that holds `J` URLs.
-/// Then the derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So
-/// one walk over the loads gives all three.
+/// A line's load `J` is Poisson distributed, and what is wanted are means over it. Let `r(J)` be
+/// the rate of a line that holds `J` URLs. Then the derivative of the mean of `r(J)` is the mean of
+/// `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So one walk over the
+/// loads gives all three.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct Load {
     /// The share of new URLs that are taken for seen.
@@ -29,7 +30,8 @@ impl Load {
         // Loads outside of these have chances below 1e-18 of the rest.
         let spread = 14.0 * mean.sqrt() + 40.0;
         let (least, most) = (to_u64((mean - spread).max(0.0)), to_u64(mean + spread));
-        // The first load gets the chance 1, and in the end all are divided by the sum of the chances.
+        // The first load gets the chance 1, and in the end all are divided by the sum of the
+        // chances.
         let (mut chance, mut chances) = (1.0, 0.0);
         let (mut rate_sum, mut lost_sum, mut slope_sum) = (0.0, 0.0, 0.0);
         let (mut lane, mut lost) = (Lane::default(), 0.0);
@@ -54,11 +56,13 @@ impl Load {
     /// The mean load at which the rate is reached.
     pub(in crate::seen) fn at_rate(rate: f64, probes: u32) -> f64 {
         let (mut low, mut high) = (0.0, FULL);
-        // If all lines held the same number of URLs, a bit would be set with the chance `rate^(1/k)`.
+        // If all lines held the same number of URLs, a bit would be set with the chance
+        // `rate^(1/k)`.
         let ln_clear = (-rate.powf(1.0 / f64::from(probes))).ln_1p();
         let mut load = (-ln_clear * LANE_BITS / f64::from(probes / LANE_PROBES)).min(FULL);
-        // Newton's method, with both axes logarithmic, where the curve is nearly straight: it takes some five steps. Where a step leads
-        // out of the bounds, the middle between them is tried instead.
+        // Newton's method, with both axes logarithmic, where the curve is nearly straight: it takes
+        // some five steps. Where a step leads out of the bounds, the middle between them is tried
+        // instead.
         for _ in 0..100 {
             let line = Self::of(load, probes);
             *(if line.rate > rate { &mut high } else { &mut low }) = load;
@@ -91,7 +95,8 @@ impl Lane {
         }
     }
 
-    /// The chance that all lanes hold the bits that a new URL probes. Two probes in one lane may be the same bit.
+    /// The chance that all lanes hold the bits that a new URL probes. Two probes in one lane may be
+    /// the same bit.
     fn rate(&self, probes: u32) -> f64 {
         let held = if probes == LANE_PROBES { self.one } else { self.both + (self.one - self.both) / LANE_BITS };
         held.powi(8)

@@ -27,11 +27,19 @@ pub struct PlanRow {
     pub expected_lost: f64,
 }
 
-/// What `urls` URLs, above 0, take at a false-positive rate between 0 and 1: in each layout, and in what is used instead. Nothing is
-/// allocated.
+/// What `urls` URLs, above 0, take at a false-positive rate between 0 and 1: in each layout, and in
+/// what is used instead. Nothing is allocated.
 ///
-/// The hash sets are those of Rust's standard library: a control byte for each slot, a power of two of slots, and at most 7/8 of them
-/// taken. A string is a 16-byte handle in its slot and an allocation of its own.
+/// The hash sets are those of Rust's standard library: a control byte for each slot, a power of two
+/// of slots, and at most 7/8 of them taken. A string is a 16-byte handle in its slot and an
+/// allocation of its own.
+///
+/// ```
+/// let rows = crawler::seen::plan(1_000_000_000, 1e-4);
+/// let gigabytes = |name: &str| rows.iter().find(|row| row.name == name).map(|row| row.bytes / 1_000_000_000);
+/// assert_eq!(gigabytes("blocked"), Some(2));
+/// assert_eq!(gigabytes("set of 50-character URLs"), Some(100));
+/// ```
 pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
     let count = urls as f64;
     let layouts = Layout::ALL.map(|layout| {

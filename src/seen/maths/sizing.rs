@@ -1,39 +1,52 @@
 //! How large a filter must be for a rate, and what rate a filter of some size has.
 
-use super::arithmetic::{share, to_u64};
+use super::arithmetic::to_u64;
 use super::load::Load;
 use crate::seen::layout::{Layout, Shape};
 use crate::seen::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 
 /// How large a filter is, and what follows from that. Pure arithmetic: nothing is allocated.
 ///
-/// *Blocked.* All probes of a URL fall into one line of 512 bits, one or two into each of its 8 lanes of 64. URLs fall into lines at
-/// random, so a line's load is Poisson distributed, and the false-positive rate is the mean over that load (Putze, Sanders and
-/// Singler 2009, section 3). The formula for one large bit array would give too low a rate.
+/// *Blocked.* All probes of a URL fall into one line of 512 bits, one or two into each of its 8
+/// lanes of 64. URLs fall into lines at random, so a line's load is Poisson distributed, and the
+/// false-positive rate is the mean over that load (Putze, Sanders and Singler 2009, section 3). The
+/// formula for one large bit array would give too low a rate.
 ///
-/// *Standard and counting.* After `n` URLs a cell is still clear with the chance `(1 - 1/m)^(k n)`, and a new URL is taken for seen
-/// when none of its `k` cells is clear (Bloom 1970; Broder and Mitzenmacher 2004). The mean of the power is more than the power of
-/// the mean (Bose and others 2008), by some percent where there are less than a hundred URLs. So the variance of the fill is in the rate.
+/// *Standard and counting.* After `n` URLs a cell is still clear with the chance `(1 - 1/m)^(k n)`,
+/// and a new URL is taken for seen when none of its `k` cells is clear (Bloom 1970; Broder and
+/// Mitzenmacher 2004). The mean of the power is more than the power of the mean (Bose and others
+/// 2008), by some percent where there are less than a hundred URLs. So the variance of the fill is
+/// in the rate.
 ///
-/// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less, and no different at scale. The arrays fill
-/// independently, so the power of the mean is exact.
+/// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less, and
+/// no different at scale. The arrays fill independently, so the power of the mean is exact.
 ///
 /// *Exact.* Two URLs are taken for one only where their 64-bit fingerprints are the same.
 ///
-/// *Verified.* The bits are those of a blocked filter, and the rate is that of the exact set behind it.
+/// *Verified.* The bits are those of a blocked filter, and the rate is that of the exact set behind
+/// it.
+///
+/// ```
+/// # use crawler::seen::{Layout, Sizing};
+/// let sizing = Sizing::new(Layout::Blocked, 10_000_000, 1e-4);
+/// assert_eq!((sizing.bytes() / 1_000_000, sizing.probes), (29, 8));
+/// // On the way there much fewer are lost than one in 10,000, since the rate is low while the filter fills.
+/// assert!((90.0..160.0).contains(&sizing.expected_lost(1e7)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sizing {
     /// How the bits are laid out.
     pub layout: Layout,
-    /// Cells of the filter, `m`: bits, or, in a counting filter, counters of 4 bits; of the exact layout 64 for each slot.
+    /// Cells of the filter, `m`: bits, or, in a counting filter, counters of 4 bits; of the exact
+    /// layout 64 for each slot.
     pub bits: u64,
     /// Cells that are looked at for each URL, `k`.
     pub probes: u32,
 }
 
-/// Slots of a table for each 3 fingerprints. At this load, 3/4, linear probing looks at 8.5 slots for a new fingerprint on average, which
-/// is one cache line or two (Knuth, vol. 3, section 6.4).
+/// Slots of a table for each 3 fingerprints. At this load, 3/4, linear probing looks at 8.5 slots
+/// for a new fingerprint on average, which is one cache line or two (Knuth, vol. 3, section 6.4).
 pub(in crate::seen) const SLOTS_FOR_THREE: usize = 4;
 
 /// Slots of a table that holds `capacity` fingerprints without growing.
@@ -41,14 +54,15 @@ pub(in crate::seen) fn slots_for(capacity: u64) -> u64 {
     (capacity.saturating_mul(SLOTS_FOR_THREE as u64) / 3).saturating_add(1)
 }
 
-/// Below this rate two bits a lane make a smaller filter than one: by 13 % here, by 24 % at 1e-6. Above it the filter is larger, or the
-/// test takes longer for little.
+/// Below this rate two bits a lane make a smaller filter than one: by 13 % here, by 24 % at 1e-6.
+/// Above it the filter is larger, or the test takes longer for little.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
 
 const LANE_BITS: f64 = 64.0;
 
 impl Sizing {
-    /// The smallest filter that, after `urls` distinct ones, takes at most the share `rate` of new ones for seen.
+    /// The smallest filter that, after `urls` distinct ones, takes at most the share `rate` of new
+    /// ones for seen.
     ///
     /// `rate` lies between 0 and 1, exclusive. Sizes beyond 2^64 bits saturate.
     pub fn new(layout: Layout, urls: u64, rate: f64) -> Self {
@@ -69,7 +83,8 @@ impl Sizing {
         };
         let best = cheapest(1..=MAX_PROBES, bits);
         let mut sizing = Self::rounded(layout, bits(best), best);
-        // The variance is not in that formula: it takes some bits more, however large the filter is.
+        // The variance is not in that formula: it takes some bits more, however large the filter
+        // is.
         for _ in 0..8 {
             if !apart && sizing.rate(count) > rate {
                 sizing.bits = sizing.bits.saturating_add(64);
@@ -78,9 +93,9 @@ impl Sizing {
         sizing
     }
 
-    /// A filter of this many bits a URL. Without a number of probes it gets the one that is best at capacity: `m/n ln 2`, rounded, or 8 or
-    /// 16 in the blocked layout.
-    pub fn with_bits(layout: Layout, urls: u64, bits_per_url: f64, probes: Option<u32>) -> Self {
+    /// A filter of this many bits a URL. Without a number of probes it gets the one that is best at
+    /// capacity: `m/n ln 2`, rounded, or 8 or 16 in the blocked layout.
+    pub(in crate::seen) fn with_bits(layout: Layout, urls: u64, bits_per_url: f64, probes: Option<u32>) -> Self {
         let sized = |probes| Self::rounded(layout, urls.max(1) as f64 * bits_per_url, probes);
         let rate = |probes| sized(probes).filter_rate(urls as f64);
         match (layout.shape(), probes) {
@@ -91,7 +106,8 @@ impl Sizing {
         }
     }
 
-    /// At least this many bits, as the layout can have them: whole lines, arrays of one size, whole words.
+    /// At least this many bits, as the layout can have them: whole lines, arrays of one size, whole
+    /// words.
     fn rounded(layout: Layout, bits: f64, probes: u32) -> Self {
         let unit = match layout.shape() {
             Shape::Lines => LINE_BITS,
@@ -135,7 +151,8 @@ impl Sizing {
         }
     }
 
-    /// How many of `urls` distinct ones, shown one after the other, are taken for seen: the rate, added up over the fill.
+    /// How many of `urls` distinct ones, shown one after the other, are taken for seen: the rate,
+    /// added up over the fill.
     pub fn expected_lost(&self, urls: f64) -> f64 {
         match self.layout.shape() {
             _ if !self.layout.loses() => urls * self.rate(urls) / 2.0,
@@ -144,25 +161,20 @@ impl Sizing {
         }
     }
 
-    /// The mean of the rate over the fill, from empty to `urls`.
-    pub fn mean_rate(&self, urls: f64) -> f64 {
-        share(self.expected_lost(urls), urls)
-    }
-
     /// The share of cells that are not clear after `urls` distinct ones were shown.
-    pub fn fill_ratio(&self, urls: f64) -> f64 {
+    pub(in crate::seen) fn fill_ratio(&self, urls: f64) -> f64 {
         match self.layout.shape() {
             Shape::Slots => urls * LANE_BITS / self.bits as f64,
             _ => -(urls * self.ln_spared()).exp_m1(),
         }
     }
 
-    /// How many distinct URLs were shown, from the share of cells not clear: [`fill_ratio`](Self::fill_ratio) backwards (Swamidass and
-    /// Baldi 2007).
+    /// How many distinct URLs were shown, from the share of cells not clear:
+    /// [`fill_ratio`](Self::fill_ratio) backwards (Swamidass and Baldi 2007).
     ///
-    /// URLs that were taken for seen are counted: they found their bits set, and so left the filter as it would be with them. Of a full
-    /// filter the answer is infinity.
-    pub fn cardinality(&self, fill_ratio: f64) -> f64 {
+    /// URLs that were taken for seen are counted: they found their bits set, and so left the filter
+    /// as it would be with them. Of a full filter the answer is infinity.
+    pub(in crate::seen) fn cardinality(&self, fill_ratio: f64) -> f64 {
         match self.layout.shape() {
             Shape::Slots => fill_ratio * self.bits as f64 / LANE_BITS,
             _ => (-fill_ratio).ln_1p() / self.ln_spared(),
@@ -211,7 +223,8 @@ fn cheapest(probes: impl IntoIterator<Item = u32>, cost: impl Fn(u32) -> f64) ->
     costs.min_by(|(one, _), (other, _)| one.total_cmp(other)).map_or(1, |(_, probes)| probes)
 }
 
-/// The integral of a function from 0 to `end`, by Simpson's rule. The rates that it is used for are smooth.
+/// The integral of a function from 0 to `end`, by Simpson's rule. The rates that it is used for are
+/// smooth.
 fn integral(function: impl Fn(f64) -> f64, end: f64) -> f64 {
     const PIECES: u32 = 128;
     let at = |piece: u32, weight: f64| weight * function(end * f64::from(piece) / f64::from(PIECES));
@@ -265,7 +278,8 @@ mod tests {
         assert_eq!(Sizing::with_bits(Layout::Standard, 1000, 10.0, None).probes, 7);
     }
 
-    /// Sets that were saved by any version are merged by any other, which takes layers of the same size.
+    /// Sets that were saved by any version are merged by any other, which takes layers of the same
+    /// size.
     #[test]
     fn sizes_are_as_ever() {
         const RATES: [f64; 5] = [0.1, 1e-2, 1e-4, 1e-6, 1e-9];
@@ -296,7 +310,8 @@ mod tests {
 
     #[test]
     fn small_filters_have_their_exact_rates() {
-        // The sum over the distinct cells among a URL's probes, by inclusion and exclusion, with 80 digits.
+        // The sum over the distinct cells among a URL's probes, by inclusion and exclusion, with 80
+        // digits.
         for (bits, probes, urls, rate) in [
             (128, 7, 10.0, 2.537_400_6e-3),
             (192, 10, 10.0, 1.343_177_5e-4),
@@ -325,7 +340,7 @@ mod tests {
             }
         }
         let sizing = Sizing::new(Layout::Blocked, 100_000, 1e-4);
-        let mean = sizing.rate(100_000.0) / sizing.mean_rate(100_000.0);
+        let mean = sizing.rate(100_000.0) * 100_000.0 / sizing.expected_lost(100_000.0);
         assert!((6.5..11.0).contains(&mean), "the mean rate is 1/{mean} of the last");
     }
 

@@ -1,16 +1,18 @@
 //! One set in another number of shards.
 //!
-//! Fingerprints that are kept are shown to the new shards. Of a Bloom filter only the bits are left. They can move where a bit's place
-//! tells the shard of the URL that set it, which is so in the blocked layout: its lines stand in the order of the fingerprints.
+//! Fingerprints that are kept are shown to the new shards. Of a Bloom filter only the bits are
+//! left. They can move where a bit's place tells the shard of the URL that set it, which is so in
+//! the blocked layout: its lines stand in the order of the fingerprints.
 //!
-//! There the lines of neighboring shards, one after the other, are the lines of one shard in their place. With `S` shards of `L` lines, a
-//! fingerprint `x`, taken as a share of all fingerprints, lies in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And
+//! There the lines of neighboring shards, one after the other, are the lines of one shard in their
+//! place. With `S` shards of `L` lines, a fingerprint `x`, taken as a share of all fingerprints,
+//! lies in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And
 //! `s L + floor((x S - s) L) = floor(x S L)`, which is its line in one shard of `S L` lines.
 
 use std::sync::Arc;
 
 use crate::address::Fingerprint;
-use crate::seen::counts::{Counts, VerifiedCounts};
+use crate::seen::counts::{ShardCounts, VerifiedCounts};
 use crate::seen::error::SeenError;
 use crate::seen::layer::Layer;
 use crate::seen::layout::Layout;
@@ -23,14 +25,25 @@ use crate::seen::set::SeenSet;
 use crate::seen::shard::Shard;
 
 impl SeenSet {
-    /// The same set in another number of shards, made without the URLs. It answers as before; in the blocked layout it makes the same
-    /// errors, too.
+    /// The same set in another number of shards, made without the URLs. It answers as before; in
+    /// the blocked layout it makes the same errors, too.
     ///
     /// What was counted in a shard that is split stands in the first of its parts.
     ///
+    /// ```
+    /// # use crawler::seen::{SeenOptions, SeenSet, Sighting};
+    /// let seen = SeenSet::new(&SeenOptions::default())?;
+    /// seen.insert_bytes(b"https://example.org/");
+    /// let seen = seen.reshard(4)?;
+    /// assert_eq!((seen.options().shards, seen.statistics().shards.len()), (4, 4));
+    /// assert_eq!(seen.insert_bytes(b"https://example.org/"), Sighting::Seen);
+    /// # Ok::<(), crawler::seen::SeenError>(())
+    /// ```
+    ///
     /// # Errors
-    /// Where the layout cannot be resharded: standard, partitioned and counting cannot, and blocked cannot be split where its lines do not
-    /// divide evenly. Where the number of shards is out of its range, the memory cannot be had, or the verified layout's disk fails.
+    /// Where the layout cannot be resharded: standard, partitioned and counting cannot, and blocked
+    /// cannot be split where its lines do not divide evenly. Where the number of shards is out of
+    /// its range, the memory cannot be had, or the verified layout's disk fails.
     pub fn reshard(self, shards: usize) -> Result<Self, SeenError> {
         let before = self.options().shards;
         if shards == before {
@@ -69,7 +82,7 @@ impl SeenSet {
     fn shown_again(self, growth: &Arc<Growth>) -> Result<Self, SeenError> {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new = Self::from_shards(Arc::clone(growth), (0..shards).map(|_| Shard::new(growth)).collect());
-        let mut counts = vec![(Counts::default(), VerifiedCounts::default()); shards];
+        let mut counts = vec![(ShardCounts::default(), VerifiedCounts::default()); shards];
         for (index, old) in self.into_shards().enumerate() {
             for layer in &old.layers {
                 if let Filter::Exact(exact) = &layer.filter {
@@ -98,8 +111,8 @@ fn show(set: &SeenSet, bits: u64) {
     set.insert(Fingerprint::from_bits(bits));
 }
 
-/// Whether the first layers of all shards are of one size, and so the second, and so on. A set that an older version saved half grown may
-/// have gone on by another plan.
+/// Whether the first layers of all shards are of one size, and so the second, and so on. A set that
+/// an older version saved half grown may have gone on by another plan.
 fn are_planned_alike(shards: &[Shard]) -> bool {
     let longest = shards.iter().max_by_key(|shard| shard.layers.len());
     longest.is_none_or(|longest| {

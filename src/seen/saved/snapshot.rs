@@ -31,8 +31,8 @@
 //! end:       an empty frame, and nothing after it
 //! ```
 //!
-//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits; of the exact layout, and of the audit, the slots
-//! of its table: a fingerprint each, or 0.
+//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits; of
+//! the exact layout, and of the audit, the slots of its table: a fingerprint each, or 0.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -62,10 +62,21 @@ const NO_MEANING: &str = "a code without a meaning";
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
 
 impl SeenSet {
-    /// Writes all of it, and holds 64 KiB meanwhile. One shard is locked at a time, for as long as it takes to write it. What other
-    /// threads insert meanwhile may be in the snapshot or not.
+    /// Writes all of it, and holds 64 KiB meanwhile. One shard is locked at a time, for as long as
+    /// it takes to write it. What other threads insert meanwhile may be in the snapshot or not.
     ///
     /// It is not durable before the caller has synced what it wrote to.
+    ///
+    /// ```
+    /// # use crawler::seen::{SeenOptions, SeenSet, Sighting};
+    /// let seen = SeenSet::new(&SeenOptions::default())?;
+    /// seen.insert_bytes(b"https://example.org/");
+    /// let mut file = Vec::new();
+    /// seen.save(&mut file)?;
+    /// let again = SeenSet::load(&file[..], None)?;
+    /// assert_eq!(again.insert_bytes(b"https://example.org/"), Sighting::Seen);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Where writing fails, or, in the verified layout, reading its directory.
@@ -73,8 +84,9 @@ impl SeenSet {
         self.save_with(to, |lock| lock())
     }
 
-    /// As [`save`](Self::save). For each shard `around` is called, and must call its argument once, which locks the shard. So it can hold a
-    /// lock of its own at that moment, and know of each removal whether it came before the shard was saved or after.
+    /// As [`save`](Self::save). For each shard `around` is called, and must call its argument once,
+    /// which locks the shard. So it can hold a lock of its own at that moment, and know of each
+    /// removal whether it came before the shard was saved or after.
     ///
     /// # Errors
     /// As `save`.
@@ -94,16 +106,18 @@ impl SeenSet {
         frames.finish().map(drop)
     }
 
-    /// Reads what [`save`](Self::save) wrote, and holds 64 KiB beside the set meanwhile. If a `key` is given, it must be the snapshot's.
+    /// Reads what [`save`](Self::save) wrote, and holds 64 KiB beside the set meanwhile. If a `key`
+    /// is given, it must be the snapshot's.
     ///
     /// # Errors
-    /// Where the file is not a snapshot, is not whole, or is not for this version, key or machine. Where it is of the verified layout,
-    /// which needs a directory: see [`load_in`](Self::load_in).
+    /// Where the file is not a snapshot, is not whole, or is not for this version, key or machine.
+    /// Where it is of the verified layout, which needs a directory: see [`load_in`](Self::load_in).
     pub fn load(from: impl Read, key: Option<FingerprintKey>) -> Result<Self, SnapshotError> {
         Self::load_in(from, key, None)
     }
 
-    /// As [`load`](Self::load). The fingerprints of the verified layout go into this directory; other layouts need none.
+    /// As [`load`](Self::load). The fingerprints of the verified layout go into this directory;
+    /// other layouts need none.
     ///
     /// # Errors
     /// As `load`, and where the directory cannot be written.
@@ -218,7 +232,8 @@ fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> 
     frames.end_words()
 }
 
-/// Reads a shard's frames into `shard`, which is empty, or holds what the snapshot is to be united with.
+/// Reads a shard's frames into `shard`, which is empty, or holds what the snapshot is to be united
+/// with.
 pub(in crate::seen) fn absorb_shard<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,

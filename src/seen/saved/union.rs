@@ -12,14 +12,16 @@ use crate::seen::set::SeenSet;
 use crate::seen::shard::Shard;
 
 impl SeenSet {
-    /// The union with what a snapshot holds, which is read as [`load`](Self::load) does: whatever either has seen.
+    /// The union with what a snapshot holds, which is read as [`load`](Self::load) does: whatever
+    /// either has seen.
     ///
-    /// How many URLs are new in the union is estimated from the fill. A URL of the sample that is in both has been counted by each set's
-    /// audit. Where a layer of the union is fuller than it was sized for, its rate is above its share; the statistics say what it is.
+    /// How many URLs are new in the union is estimated from the fill. A URL of the sample that is
+    /// in both has been counted by each set's audit. Where a layer of the union is fuller than it
+    /// was sized for, its rate is above its share; the statistics say what it is.
     ///
     /// # Errors
-    /// As `load`, and where the two differ in layout, size, shards or key. For the counting layout always: a URL in both would be counted
-    /// twice, and outlive its removal.
+    /// As `load`, and where the two differ in layout, size, shards or key. For the counting layout
+    /// always: a URL in both would be counted twice, and outlive its removal.
     pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
         let (mut frames, options) = open(from)?;
         fit(self.options(), &options)?;
@@ -33,11 +35,23 @@ impl SeenSet {
         Ok(self)
     }
 
-    /// As [`merge`](Self::merge), with another set in memory. What other threads insert into that one meanwhile may be in the union or
-    /// not.
+    /// As [`merge`](Self::merge), with another set in memory. What other threads insert into that
+    /// one meanwhile may be in the union or not.
     ///
     /// # Errors
-    /// As `merge` where the two differ. In the verified layout, where its directory cannot be read or written.
+    /// As `merge` where the two differ. In the verified layout, where its directory cannot be read
+    /// or written.
+    ///
+    /// ```
+    /// # use crawler::seen::{SeenOptions, SeenSet};
+    /// let options = SeenOptions::default();
+    /// let [one, other] = [SeenSet::new(&options)?, SeenSet::new(&options)?];
+    /// one.insert_bytes(b"a");
+    /// other.insert_bytes(b"b");
+    /// let both = one.union(&other)?;
+    /// assert!(["a", "b"].iter().all(|url| both.contains(options.key.fingerprint(url))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn union(mut self, other: &Self) -> Result<Self, SnapshotError> {
         fit(self.options(), other.options())?;
         let mut full = false;
