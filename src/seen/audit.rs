@@ -18,9 +18,11 @@ use crate::address::Fingerprint;
 pub(super) struct Audit {
     /// One fingerprint in this many is in the sample. A power of two.
     sample: u32,
+    /// The sample: fingerprints that were shown and not removed.
     pub(super) held: Exact,
     /// Distinct fingerprints that were shown. More than are held where some were removed.
     pub(super) shown: u64,
+    /// How many of the distinct ones the filter took for seen when they were new.
     pub(super) false_positives: u64,
 }
 
@@ -50,22 +52,27 @@ impl Audit {
     }
 
     #[cold]
+    /// Out of the way of the windows that have none of the sample, which are most.
     fn compare_window(&mut self, window: Window<'_>, new: Subset) {
         for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
             self.check(fingerprint, new.sighting(place));
         }
     }
 
+    /// Forgets a fingerprint that was removed from the set, so that it counts as new when it is
+    /// shown again.
     pub(super) fn remove(&mut self, fingerprint: Fingerprint) {
         if self.samples(fingerprint) {
             self.held.remove(fingerprint);
         }
     }
 
+    /// Whether a fingerprint is in the sample.
     fn samples(&self, fingerprint: Fingerprint) -> bool {
         fingerprint.bits() & u64::from(self.sample - 1) == 0
     }
 
+    /// The exact set says whether it is new, and the filter's answer is held against that.
     fn compare(&mut self, fingerprint: Fingerprint, answer: Sighting) {
         if self.held.insert(fingerprint) == Sighting::New {
             self.shown += 1;
@@ -85,10 +92,12 @@ impl Audit {
         self.false_positives += other.false_positives;
     }
 
+    /// Memory allocated, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.held.bytes()
     }
 
+    /// The counts. What follows from them depends on the whole set, so it is filled in later.
     pub(super) fn statistics(&self) -> AuditStatistics {
         AuditStatistics::of(self.sample, self.shown, self.false_positives)
     }

@@ -4,11 +4,17 @@
 /// What any shard counts. The [statistics](super::ShardStatistics) say what each number means.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ShardCounts {
+    /// Answered `New`.
     pub(super) inserted: u64,
+    /// Taken back.
     pub(super) removed: u64,
+    /// Asked to be remembered.
     pub(super) tests: u64,
+    /// Times that a thread had to wait for the lock.
     pub(super) lock_waits: u64,
+    /// Times that the lock was taken for a batch.
     pub(super) batches: u64,
+    /// Asked in these batches.
     pub(super) batched: u64,
 }
 
@@ -28,11 +34,17 @@ impl ShardCounts {
 /// [statistics](super::VerifiedStatistics) say what each number means.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct VerifiedCounts {
+    /// Taken for seen by the filter, and looked up.
     pub(super) lookups: u64,
+    /// Lookups that took no read.
     pub(super) from_memory: u64,
+    /// Lookups that found nothing: the filter was wrong.
     pub(super) rescued: u64,
+    /// Pages of 4 KiB that lookups read.
     pub(super) pages_read: u64,
+    /// Bytes of all runs that were ever written.
     pub(super) bytes_written: u64,
+    /// Reads and writes that failed.
     pub(super) failures: u64,
 }
 
@@ -48,6 +60,7 @@ impl VerifiedCounts {
     }
 }
 
+/// Adds each count to that at the same place. Counts from a file may be anything, so they saturate.
 fn add(ours: [&mut u64; 6], theirs: [&mut u64; 6]) {
     for (ours, theirs) in ours.into_iter().zip(theirs) {
         *ours = ours.saturating_add(*theirs);

@@ -9,7 +9,9 @@ use super::maths::sizing::Sizing;
 /// larger one whenever its newest is full.
 #[derive(Debug)]
 pub(super) struct Layer {
+    /// What remembers.
     pub(super) filter: Filter,
+    /// What it was planned for. Where the shard cannot grow further, its room is made endless.
     pub(super) plan: Plan,
     /// URLs answered `New` while this layer was the newest, which are still remembered.
     pub(super) inserted: u64,

@@ -76,6 +76,8 @@ impl Layout {
         }
     }
 
+    /// What its memory consists of: sizes, options and snapshots ask for this, and not for each
+    /// layout.
     pub(super) const fn shape(self) -> Shape {
         match self {
             Self::Blocked | Self::Verified => Shape::Lines,

@@ -45,6 +45,7 @@ pub(super) struct Probes {
 }
 
 impl Probes {
+    /// `shard_bits`: how many shards there are, as a power of two.
     pub(super) fn new(fingerprint: Fingerprint, shard_bits: u32) -> Self {
         Self { fingerprint, shard_bits }
     }
@@ -80,10 +81,12 @@ impl Probes {
         })
     }
 
+    /// The bits for the first probes.
     fn first(self) -> u64 {
         mix(self.fingerprint.bits())
     }
 
+    /// Fresh bits for the second probes: the first ones, mixed once more.
     fn second(self) -> u64 {
         mix(self.first() ^ 0x9e37_79b9_7f4a_7c15)
     }

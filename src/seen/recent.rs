@@ -37,6 +37,7 @@ const EMPTY: [u64; SLOTS] = {
     slots
 };
 
+// One for each thread. It serves one set at a time, the last that the thread used.
 thread_local! {
     static RECENT: RefCell<Recent> = const {
         RefCell::new(Recent { set: 0, slots: EMPTY, missing: Vec::new(), places: Vec::new(), sightings: Vec::new() })
@@ -65,6 +66,7 @@ impl Recent {
         })
     }
 
+    /// Forgets what was shown to another set, if that was the last that this thread used.
     fn turn_to(&mut self, set: u64) {
         if self.set != set {
             (self.set, self.slots) = (set, EMPTY);

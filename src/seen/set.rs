@@ -25,9 +25,11 @@ pub struct SeenSet {
     full: AtomicBool,
     failed: AtomicBool,
     shards: Box<[Locked]>,
+    /// How many shards there are, as a power of two.
     shard_bits: u32,
     /// Tells it from other sets of this process, in the [caches](Recent) of its threads. From 1 on.
     number: u64,
+    /// Questions that the caches of threads have answered.
     recent_hits: AtomicU64,
 }
 
@@ -52,6 +54,7 @@ impl SeenSet {
         Ok(Self::from_shards(growth, shards))
     }
 
+    /// A set of shards that were made elsewhere, by the plan of `growth`.
     pub(super) fn from_shards(growth: Arc<Growth>, shards: Vec<Shard>) -> Self {
         let full = AtomicBool::new(shards.iter().any(Shard::is_full));
         let shard_bits = shards.len().trailing_zeros();
@@ -61,10 +64,12 @@ impl SeenSet {
         Self { growth, full, failed, shards, shard_bits, number, recent_hits }
     }
 
+    /// All shards, by somebody who alone has the set, and so needs no lock.
     pub(super) fn shards_mut(&mut self) -> impl Iterator<Item = &mut Shard> {
         self.shards.iter_mut().map(|locked| locked.0.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// All shards, of a set that is no longer needed.
     pub(super) fn into_shards(self) -> impl Iterator<Item = Shard> {
         self.shards.into_iter().map(|locked| locked.0.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -283,6 +288,7 @@ impl SeenSet {
         }
     }
 
+    /// Says that a shard is full, or that none is: after a union nobody has inserted anything.
     pub(super) fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::Relaxed);
     }

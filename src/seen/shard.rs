@@ -24,11 +24,13 @@ use crate::address::Fingerprint;
 /// The lock is outside, in [`SeenSet`](super::SeenSet): whoever has a `&mut Shard` holds it.
 #[derive(Debug)]
 pub(super) struct Shard {
+    /// The plans of its layers, which all shards share.
     growth: Arc<Growth>,
     /// How many shards there are, as a power of two.
     pub(super) split_bits: u32,
     /// The oldest first. There is always one.
     pub(super) layers: Vec<Layer>,
+    /// What counts the filters' errors; `None` where they make none, or nobody asked for it.
     pub(super) audit: Option<Audit>,
     /// What verifies the filters' answers, in the layout of that name.
     pub(super) verified: Option<Verified>,
@@ -38,6 +40,7 @@ pub(super) struct Shard {
 }
 
 impl Shard {
+    /// An empty shard with its first layer.
     pub(super) fn new(growth: &Arc<Growth>) -> Self {
         let mut shard = Self::empty(growth);
         shard.grow();
@@ -86,6 +89,7 @@ impl Shard {
         }
     }
 
+    /// Inserts a window, as one by one would, and returns which were new.
     fn insert_window(&mut self, window: Window<'_>) -> Subset {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
         if newest.inserted + window.len() as u64 >= newest.plan.room {
@@ -151,6 +155,7 @@ impl Shard {
         Some(self.disk_error(io::Error::new(error.kind(), error.to_string())))
     }
 
+    /// An error of the disk, with the directory in which it happened.
     pub(super) fn disk_error(&self, source: io::Error) -> SeenError {
         SeenError::Disk { directory: self.growth.options().directory.clone().unwrap_or_default(), source }
     }
@@ -160,6 +165,8 @@ impl Shard {
         self.counts.lock_waits += 1;
     }
 
+    /// What it holds and what it costs. Rates and cardinality are computed here, from the fill of
+    /// each layer.
     pub(super) fn statistics(&self) -> ShardStatistics {
         let ShardCounts { inserted, removed, tests, lock_waits, batches, batched } = self.counts;
         let mut row = ShardStatistics { inserted, tests, removed, lock_waits, batches, batched, ..Default::default() };
@@ -209,6 +216,7 @@ impl Shard {
         (size_of::<Self>() + self.layers.capacity() * size_of::<Layer>() + audit + verified) as u64
     }
 
+    /// A fingerprint, as the filters of this shard look at it.
     fn probes(&self, fingerprint: Fingerprint) -> Probes {
         Probes::new(fingerprint, self.split_bits)
     }

@@ -14,6 +14,7 @@ use crate::seen::sighting::Sighting;
 #[derive(Debug)]
 pub(in crate::seen) struct Blocked {
     lines: Lines,
+    /// Bits that a URL has in each lane: 1 or 2.
     probes_per_lane: u32,
     bits_set: u64,
 }
@@ -25,10 +26,12 @@ impl Blocked {
         Self { lines: Lines::zeroed(lines), probes_per_lane: probes / LANE_PROBES, bits_set: 0 }
     }
 
+    /// Bits that are set, in all lines.
     pub(in crate::seen) fn bits_set(&self) -> u64 {
         self.bits_set
     }
 
+    /// All lines, lane after lane.
     pub(in crate::seen) fn words(&self) -> &[u64] {
         self.lines.as_slice().as_flattened()
     }
@@ -59,12 +62,14 @@ impl Blocked {
         self.lines.words.capacity() * size_of::<u64>()
     }
 
+    /// Asks for the line that a test will look at.
     #[inline]
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         let lines = self.lines.as_slice();
         prefetch(lines, probes.slot(lines.len()));
     }
 
+    /// Whether all bits of a fingerprint are set.
     #[inline]
     pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         let lines = self.lines.as_slice();
@@ -73,6 +78,8 @@ impl Blocked {
             && (self.probes_per_lane == 1 || held(line, probes.lanes_again()) == LANES as u64)
     }
 
+    /// Sets all bits of a fingerprint. It is new if any of them was not set: the answer falls out
+    /// of setting them, so the line is looked at once.
     #[inline]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         let missing = self.set(probes, probes.lanes());
@@ -106,6 +113,7 @@ struct Lines {
 }
 
 impl Lines {
+    /// So many lines, all clear.
     fn zeroed(lines: usize) -> Self {
         let words = vec![0_u64; lines * LANES + LANES - 1];
         let skip = words.as_ptr().align_offset(size_of::<Line>()).min(LANES - 1);

@@ -15,10 +15,13 @@ use crate::seen::sighting::{Removal, Sighting};
 /// from a smaller one front to back.
 #[derive(Debug)]
 pub(in crate::seen) struct Exact {
+    /// A fingerprint each, or 0.
     slots: Vec<u64>,
+    /// Slots that are taken.
     len: usize,
     /// Whether the fingerprint 0 is in the set. It has no slot, since 0 means that a slot is empty.
     holds_zero: bool,
+    /// How many shards there are, as a power of two: the leading bits that all of them share.
     split_bits: u32,
 }
 
@@ -40,10 +43,12 @@ impl Exact {
         self.len + usize::from(self.holds_zero)
     }
 
+    /// How many slots there are, taken or not.
     pub(in crate::seen) fn slots(&self) -> usize {
         self.slots.len()
     }
 
+    /// All slots: a fingerprint each, or 0.
     pub(in crate::seen) fn words(&self) -> &[u64] {
         &self.slots
     }
@@ -80,6 +85,7 @@ impl Exact {
         self.slots.capacity() * size_of::<u64>()
     }
 
+    /// Whether it holds this fingerprint.
     pub(in crate::seen) fn contains(&self, fingerprint: Fingerprint) -> bool {
         match fingerprint.bits() {
             0 => self.holds_zero,
@@ -87,6 +93,7 @@ impl Exact {
         }
     }
 
+    /// Inserts a fingerprint, and makes room for more where the table is fuller than 3/4.
     #[inline(never)]
     pub(in crate::seen) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
         let bits = fingerprint.bits();
@@ -105,6 +112,8 @@ impl Exact {
         Sighting::New
     }
 
+    /// Takes a fingerprint out. No mark is left in its slot: the others move up, so that a table
+    /// from which much was removed is as fast as before.
     pub(in crate::seen) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
         let bits = fingerprint.bits();
         if !self.contains(fingerprint) {
@@ -147,6 +156,7 @@ impl Exact {
         Probes::new(Fingerprint::from_bits(bits), self.split_bits).slot(self.slots.len())
     }
 
+    /// The slot after this one, around the end.
     fn next(&self, slot: usize) -> usize {
         if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
     }
@@ -167,6 +177,8 @@ impl Exact {
         }
     }
 
+    /// Asks for the slot at which a search begins. The others that it looks at are in the same line
+    /// of memory, or the next.
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         prefetch(&self.slots, probes.slot(self.slots.len()));
     }

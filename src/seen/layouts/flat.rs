@@ -12,6 +12,7 @@ use crate::seen::sighting::{Removal, Sighting};
 /// 15 stays there: it no longer knows how many need it, so no removal may take it from them.
 #[derive(Debug)]
 pub(in crate::seen) struct Flat {
+    /// The cells, the first in the lowest bits.
     words: Vec<u64>,
     /// Cells in each array.
     cells: usize,
@@ -19,7 +20,9 @@ pub(in crate::seen) struct Flat {
     apart: bool,
     /// Bits of a cell: 1 or 4.
     width: usize,
+    /// Cells that a URL has.
     probes: u32,
+    /// Cells that are not 0, kept up to date with each insertion and removal.
     cells_set: u64,
 }
 
@@ -32,10 +35,12 @@ impl Flat {
         Self { words, cells, apart, width, probes, cells_set: 0 }
     }
 
+    /// Cells that are not 0, in all arrays.
     pub(in crate::seen) fn cells_set(&self) -> u64 {
         self.cells_set
     }
 
+    /// All cells, array after array.
     pub(in crate::seen) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -87,11 +92,13 @@ impl Flat {
         (1 << self.width) - 1
     }
 
+    /// What a cell holds.
     fn get(&self, place: usize) -> u64 {
         let bit = place * self.width;
         self.words[bit / 64] >> (bit % 64) & self.full()
     }
 
+    /// Gives a cell another value.
     fn set(&mut self, place: usize, value: u64) {
         let bit = place * self.width;
         let word = &mut self.words[bit / 64];
@@ -102,16 +109,21 @@ impl Flat {
         size_of_val(self.words())
     }
 
+    /// Asks for all cells that a test may look at. A test of a new URL looks at two or three of
+    /// them before it finds one clear, but then inserts it into all.
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         for place in self.places(probes) {
             prefetch(&self.words, place * self.width / 64);
         }
     }
 
+    /// Whether none of a fingerprint's cells is clear.
     pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         self.places(probes).all(|place| self.get(place) != 0)
     }
 
+    /// Sets a fingerprint's cells, or counts them up. One that is taken for seen is not counted up:
+    /// its removal is not asked for either.
     #[inline(never)]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         if self.contains(probes) {

@@ -54,6 +54,7 @@ pub(in crate::seen) fn insert_window(
     dispatch!(Level::new(), simd => insert_each(simd, lines, probes_per_lane, window, seen))
 }
 
+/// [`find_window`], with the instructions that `simd` stands for.
 #[inline(always)]
 fn find_each<S: Simd>(simd: S, lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
     let mut ahead = window.ahead();
@@ -70,6 +71,8 @@ fn find_each<S: Simd>(simd: S, lines: &[Line], probes_per_lane: u32, window: Win
     )
 }
 
+/// [`insert_window`], with the instructions that `simd` stands for. One that was seen elsewhere goes
+/// through the same steps, with nothing to set.
 #[inline(always)]
 fn insert_each<S: Simd>(
     simd: S,
@@ -96,6 +99,7 @@ fn insert_each<S: Simd>(
     (new, missing)
 }
 
+/// Asks for the line of one of the next window.
 #[inline(always)]
 fn ask_ahead(lines: &[Line], next: Option<Probes>) {
     if let Some(next) = next {

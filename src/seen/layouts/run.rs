@@ -28,6 +28,7 @@ pub(in crate::seen) struct Run {
 }
 
 impl Run {
+    /// How many fingerprints there are.
     pub(in crate::seen) fn len(&self) -> u64 {
         self.len
     }
@@ -74,10 +75,12 @@ pub(in crate::seen) struct RunWriter {
     to: BufWriter<File>,
     len: u64,
     firsts: Vec<u64>,
+    /// The one that was appended last.
     last: Option<u64>,
 }
 
 impl RunWriter {
+    /// Begins a run in this directory, which is created where it is missing.
     pub(in crate::seen) fn new(directory: &Path) -> io::Result<Self> {
         /// How many were made.
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -100,6 +103,7 @@ impl RunWriter {
         self.to.write_all(&bits.to_le_bytes())
     }
 
+    /// Ends the run. Nothing is synced: a run does not outlive its process.
     pub(in crate::seen) fn finish(self) -> io::Result<Run> {
         let Self { to, len, mut firsts, .. } = self;
         let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -111,10 +115,13 @@ impl RunWriter {
 /// Fingerprints one after the other, from a run, of which 64 KiB are held, or from memory.
 #[derive(Debug)]
 pub(in crate::seen) struct Cursor<'a> {
+    /// Where the pieces come from; `None` where there is only one.
     run: Option<&'a Run>,
     /// The place in the run from which the next piece is read.
     at: u64,
+    /// What is left of the piece that was read last.
     piece: std::vec::IntoIter<u64>,
+    /// The next fingerprint; `None` at the end.
     next: Option<u64>,
 }
 
@@ -126,12 +133,14 @@ impl<'a> Cursor<'a> {
         Self { run: None, at: 0, piece, next }
     }
 
+    /// Over a run, from its first fingerprint on.
     pub(in crate::seen) fn over(run: &'a Run) -> io::Result<Self> {
         let mut cursor = Self { run: Some(run), at: 0, piece: Vec::new().into_iter(), next: None };
         cursor.advance()?;
         Ok(cursor)
     }
 
+    /// Goes on to the next fingerprint, and reads the next piece where this one is used up.
     fn advance(&mut self) -> io::Result<()> {
         self.next = self.piece.next();
         if let (None, Some(run)) = (self.next, self.run.filter(|run| self.at < run.len)) {

@@ -27,6 +27,7 @@ use crate::seen::statistics::VerifiedStatistics;
 #[derive(Debug)]
 pub(in crate::seen) struct Verified {
     directory: PathBuf,
+    /// How many shards there are, as a power of two.
     split_bits: u32,
     /// Fingerprints that are not on disk yet.
     fresh: Exact,
@@ -52,6 +53,7 @@ const MIN_ROOM: usize = 512;
 const TIER: u64 = 8;
 
 impl Verified {
+    /// An empty one. Nothing is created in the directory before there is something to write.
     pub(in crate::seen) fn new(directory: PathBuf, split_bits: u32) -> Self {
         Self {
             directory,
@@ -167,10 +169,12 @@ impl Verified {
         VerifiedStatistics { lookups, from_memory, rescued, pages_read, runs, disk_bytes, bytes_written, failures }
     }
 
+    /// Fingerprints on disk.
     fn stored(&self) -> u64 {
         self.runs.iter().map(Run::len).sum()
     }
 
+    /// Counts a failure, and keeps the error if it is the first.
     fn fail(&mut self, error: io::Error) {
         self.counts.failures += 1;
         self.failure.get_or_insert(error);
@@ -237,6 +241,7 @@ impl Union<'_> {
         self.to.push(bits)
     }
 
+    /// Adds the rest of what there is, and ends the run.
     pub(in crate::seen) fn finish(mut self) -> io::Result<Run> {
         while let Some(ours) = self.ours.next_until(u64::MAX)? {
             self.to.push(ours)?;

@@ -41,6 +41,7 @@ impl<'a> Window<'a> {
         Self { fingerprints: &[], ahead, shard_bits }
     }
 
+    /// How many are to be tested.
     pub(in crate::seen) fn len(self) -> usize {
         self.fingerprints.len()
     }
@@ -109,6 +110,7 @@ impl Subset {
         })
     }
 
+    /// How many there are.
     pub(in crate::seen) fn count(self) -> u64 {
         self.0.count_ones().into()
     }

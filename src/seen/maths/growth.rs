@@ -29,6 +29,7 @@ use crate::seen::options::{OnFull, SeenOptions};
 /// capacity there, at any rate from 1e-2 down, and not much more where it ends earlier or later.
 #[derive(Debug)]
 pub(in crate::seen) struct Growth {
+    /// What the set is made from.
     options: SeenOptions,
     /// The target rate: the one that was asked for, or the one that follows from the bits that were
     /// asked for.
@@ -40,6 +41,7 @@ pub(in crate::seen) struct Growth {
 /// One layer of one shard.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct Plan {
+    /// Bits and probes of its filter.
     pub(in crate::seen) sizing: Sizing,
     /// URLs that it is for: the shard's part of them.
     pub(in crate::seen) capacity: u64,
@@ -102,6 +104,7 @@ impl Growth {
         self.layers.get(index).map(|layer| *layer.get_or_init(|| self.plan(index)))
     }
 
+    /// Computes the plan of a layer. The search for its size is slow, so each is computed once.
     fn plan(&self, index: usize) -> Plan {
         let options = &self.options;
         let first = options.capacity.div_ceil(options.shards as u64);

@@ -19,12 +19,14 @@ pub(in crate::seen) struct Load {
     slope: f64,
 }
 
+/// Bits in a lane of a line.
 const LANE_BITS: f64 = 64.0;
 
 /// From this mean load on, all lines are full, to 13 digits.
 const FULL: f64 = 4096.0;
 
 impl Load {
+    /// Walks over the loads that lines may have around this mean. `probes` is 8 or 16.
     pub(in crate::seen) fn of(mean_load: f64, probes: u32) -> Self {
         let mean = mean_load.min(FULL);
         // Loads outside of these have chances below 1e-18 of the rest.

@@ -58,6 +58,7 @@ pub(in crate::seen) fn slots_for(capacity: u64) -> u64 {
 /// Above it the filter is larger, or the test takes longer for little.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
 
+/// Bits in a lane of a line, and in a slot of a table.
 const LANE_BITS: f64 = 64.0;
 
 impl Sizing {
@@ -199,6 +200,7 @@ impl Sizing {
         Load::of(urls / self.lines(), self.probes)
     }
 
+    /// How many lines there are, in a layout that has lines.
     fn lines(&self) -> f64 {
         (self.bits / LINE_BITS) as f64
     }

@@ -107,6 +107,7 @@ impl SeenSet {
     }
 }
 
+/// Inserts what is known to be new: the answer does not matter.
 fn show(set: &SeenSet, bits: u64) {
     set.insert(Fingerprint::from_bits(bits));
 }

@@ -54,11 +54,14 @@ use crate::seen::probes::STRATEGY;
 use crate::seen::set::SeenSet;
 use crate::seen::shard::Shard;
 
+/// What the file begins with.
 const MAGIC: [u8; 8] = *b"seen set";
+/// The format that is written, and the only one that is read.
 const VERSION: u32 = 1;
 /// Bytes in the longest frame's payload.
 const LONGEST: u32 = 1 << 16;
 const NO_MEANING: &str = "a code without a meaning";
+/// The place in this list stands for it in the file.
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
 
 impl SeenSet {
@@ -143,6 +146,8 @@ impl SeenSet {
     }
 }
 
+/// Writes what the set was made from. The directory is not part of it: the set may be loaded on
+/// another machine.
 fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> io::Result<()> {
     let on_full = ON_FULL.iter().position(|&on_full| on_full == options.on_full).expect("all are listed");
     frames
@@ -194,6 +199,7 @@ pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOpt
     Ok((frames, options))
 }
 
+/// Writes a shard, which the caller has locked.
 fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
     frames.put([u8::try_from(shard.layers.len()).expect("at most 24 layers")]);
     frames.put([u8::from(shard.full)]).put([u8::from(shard.audit.is_some())]);
@@ -219,6 +225,8 @@ fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Resul
     shard.verified.as_ref().map_or(Ok(()), |verified| save_verified(frames, verified))
 }
 
+/// Writes the fingerprints of the verified layout in order, read from all of its runs at the same
+/// time.
 fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> io::Result<()> {
     let mut counts = verified.counts;
     for count in counts.all() {
@@ -267,6 +275,8 @@ pub(in crate::seen) fn absorb_shard<R: Read>(
     if shard.verified.is_some() { absorb_verified(frames, shard) } else { Ok(()) }
 }
 
+/// Unites the fingerprints of the verified layout with those that are there. Both are in order, so
+/// neither is held in memory.
 fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> Result<(), SnapshotError> {
     let Some(verified) = &mut shard.verified else { return Ok(()) };
     let counts = &mut verified.counts;
@@ -299,6 +309,7 @@ fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> R
     Ok(())
 }
 
+/// Unites a layer with the one of the same number, or adds it where there is none.
 fn absorb_layer<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,
@@ -343,6 +354,7 @@ fn absorb_layer<R: Read>(
     Ok(())
 }
 
+/// Inserts the fingerprints of a table, whatever the number of its slots.
 fn absorb_table<R: Read>(
     frames: &mut FrameReader<R>,
     table: &mut Exact,
