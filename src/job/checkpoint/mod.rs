@@ -11,10 +11,15 @@
 //! idle-N          a run, of hosts that left memory: header, then frames of about 4 KiB of them, then an empty one; none where
 //!                 no host was to leave, and kept for as long as a checkpoint lists it
 //!
-//! header:   as `bytes/header.rs` says: magic "hosts\n\0\0", "checkpt\n" or "idle\n\0\0\0", version 1, the job's id, N
+//! header:   0  magic     8 bytes, "hosts\n\0\0", "checkpt\n" or "idle\n\0\0\0"
+//!           8  version   u32, 1
+//!          12  job       u64, the job's id
+//!          20  number    u64, N
+//!          28  checksum  u32, the lower half of the XXH3-64 of bytes 0 to 27, seeded with 0
 //!
-//! frame:    as `bytes/frames.rs` says, seeded with N. The payload of a slice or a summary begins with a position, u64: where the
-//!           journal ended
+//! frame:    0  length    u32, of the payload
+//!           4  payload   length bytes; of a slice and of the summary the first 8 are a position: where the journal ended
+//!              checksum  u64, XXH3-64 of the payload, seeded with N XOR the frame's number, from 0
 //!
 //! summary:  0  flags     u16: bit 0 there is a seen set; bits 1 to 7 the rules on keys, in their order in `crawler.toml`,
 //!                        bit 15 its shards have positions
