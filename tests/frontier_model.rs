@@ -322,7 +322,7 @@ impl Model {
             let is_last = self.best(host).is_none();
             if let RobotsFile::Known(Known { is_used, is_strict, .. }) = &mut self.hosts[host].robots {
                 is_disallowed = *is_strict && url.text.contains("/no");
-                *is_used |= !is_disallowed || is_last;
+                *is_used |= is_disallowed && is_last;
             }
             if is_disallowed {
                 self.refuse(Refusal::Robots, 1);
@@ -364,8 +364,14 @@ impl Model {
     fn page_ends(&mut self, mut url: Url, end: End, now: Timestamp) -> Completion {
         let politeness = self.options.politeness.clone();
         let (host, attempt) = (url.host, url.attempts + 1);
+        if matches!(end, End::GivenUp | End::Released) {
+            return self.come_back(url, 0, now);
+        }
+        if let RobotsFile::Known(known) = &mut self.hosts[host].robots {
+            known.is_used = true;
+        }
         let setback = match end {
-            End::GivenUp | End::Released => return self.come_back(url, 0, now),
+            End::GivenUp | End::Released => unreachable!("it came back"),
             End::Moved => {
                 self.fine(host, now);
                 if url.redirects >= self.options.traps.redirects {

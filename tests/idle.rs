@@ -114,7 +114,7 @@ impl Crawl {
         let mut kept = self.kept.0.borrow_mut();
         kept.images.extend(idle_hosts(&images).map(|host| (host.key.to_owned(), host.image.to_vec())));
         drop(kept);
-        self.frontier.leave(&images)
+        self.frontier.evict(&images)
     }
 
     fn seed(&mut self, host: u8, page: u8) {
@@ -298,14 +298,14 @@ fn an_image_that_is_not_the_hosts_any_more_lets_nobody_go() {
     }
     assert_eq!(idle_hosts(&images).count(), 1);
     crawl.seed(0, 3);
-    assert_eq!(crawl.frontier.leave(&images), 0, "a page waits again");
+    assert_eq!(crawl.frontier.evict(&images), 0, "a page waits again");
     crawl.lease().unwrap();
-    assert_eq!(crawl.frontier.leave(&images), 0, "it is lent");
+    assert_eq!(crawl.frontier.evict(&images), 0, "it is lent");
     crawl.complete(0, 4, &[]);
-    assert_eq!(crawl.frontier.leave(&images), 0, "it was asked since");
+    assert_eq!(crawl.frontier.evict(&images), 0, "it was asked since");
     assert_eq!((crawl.leave(), crawl.leave()), (1, 0));
     for length in 0..images.len() {
-        assert_eq!(crawl.frontier.leave(&images[..length]), 0, "no image, and no panic");
+        assert_eq!(crawl.frontier.evict(&images[..length]), 0, "no image, and no panic");
     }
 }
 

@@ -371,12 +371,12 @@ fn a_whole_record_of_an_unknown_kind_is_refused_and_not_cut_off() {
     let mut bytes = fs::read(&path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     let offset = usize::try_from(last - start(&path)).unwrap();
-    bytes[offset + 7] = 9;
+    bytes[offset + 7] = 200;
     let checksum = FingerprintKey::from_u64(JOB ^ last).fingerprint_bytes(&bytes[offset + 4..]).bits();
     bytes[offset..][..4].copy_from_slice(&checksum.to_le_bytes()[..4]);
     fs::write(&path, &bytes).unwrap();
     let expected =
-        format!("{name} holds a record of kind 9 at byte {offset}, which this version of crawler does not know");
+        format!("{name} holds a record of kind 200 at byte {offset}, which this version of crawler does not know");
     assert_eq!(refused(directory.path()), expected);
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Replay, Timestamp};
+use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Resume, Timestamp};
 use crawler::gate::{Position, Refusal, ScopeKind};
 use crawler::job::journal::{Disk, FileJournal, JournalOptions, Record, SyncPolicy};
 
@@ -86,7 +86,7 @@ fn rules_wait_in_the_journal_and_are_neither_forgotten_nor_fetched_again() {
     drop(frontier);
 
     // Killed in the second round.
-    let mut replay = Replay::new(&options(), None).unwrap();
+    let mut replay = Resume::new(&options(), None).unwrap();
     let again = journal(directory.path(), |position, record| {
         replay.record(position, &record, |_| true, |_| Ok(None)).unwrap();
     });

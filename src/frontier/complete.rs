@@ -1,18 +1,13 @@
 //! Leases come back: what became of a page, and how that leaves its host.
 
-use super::durable::{Entry, HostRecord, Journal, Receipt, Record, RobotsRecord, Settled};
-use super::hosts::{HostState, Illness, Prospect};
-use super::queues::Queued;
+use std::io;
+
+use super::durable::{Entry, HostRecord, Journal, Receipt, Record, Settled};
+use super::hosts::{Conduct, HostId, HostState};
 use super::setback::Setback;
 use super::trouble::Blame;
 use super::{Completion, Failure, ForeignLease, Frontier, Lease, Outcome, Timestamp, Trouble};
 use crate::gate::{Position, Refusal};
-use std::io;
-use std::time::Duration;
-
-/// Different pages of a host that break one after another, and count as one failure of the host: a site may have a corner that
-/// is broken, and a host that is broken has nothing else.
-const BROKEN_PAGES: u16 = 4;
 
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back. O(log hosts).
@@ -34,8 +29,7 @@ impl<J: Journal> Frontier<J> {
     /// to 30 days (RFC 9309 section 2.3.1.4).
     ///
     /// # Errors
-    /// Where the journal's storage fails: a page is queued as it was, and what a robots.txt says is known until a
-    /// crash. [`InvalidInput`](io::ErrorKind::InvalidInput) with
+    /// Where the journal's storage fails: nothing has changed but that the lease is back, as if it had been released. [`InvalidInput`](io::ErrorKind::InvalidInput) with
     /// [`ForeignLease`] where another frontier lent it: nothing has changed.
     pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> io::Result<Completion> {
         self.complete_with(lease, outcome, None, now)
@@ -56,25 +50,32 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> io::Result<Completion> {
         self.check_is_out(&lease)?;
-        self.count.leased -= 1;
-        self.count.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
-        match lease.position {
+        self.lent.all -= 1;
+        self.lent.pages -= u64::from(lease.position.is_some());
+        self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
+        let completion = match lease.position {
             Some(position) => self.complete_page(&lease, position, outcome, record, now),
             None => self.complete_robots(&lease, outcome, now),
-        }
+        };
+        self.place(lease.host, now);
+        completion.map(|completion| completion.unwrap_or(Completion::Retry(self.state.host(lease.host).due)))
     }
 
     /// Whether this frontier has lent it, and not got it back.
     pub(crate) fn check_is_out(&self, lease: &Lease) -> io::Result<()> {
         let is_out = lease.frontier == self.id
-            && match (self.hosts[lease.host].state, lease.position) {
-                (HostState::Leased { position, .. }, Some(lent)) => position == lent,
+            && match (self.state.host(lease.host).seat.state, lease.position) {
+                (HostState::Leased(priority), Some(position)) => {
+                    let first = self.state.back().first_of(&self.state.host(lease.host).queue, priority);
+                    first.is_some_and(|first| first.position == position)
+                }
                 (HostState::LeasedRobots, None) => true,
                 _ => false,
             };
         if is_out { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, ForeignLease)) }
     }
 
+    /// What became of a page; `None` where it goes next of its host again.
     fn complete_page(
         &mut self,
         lease: &Lease,
@@ -82,88 +83,82 @@ impl<J: Journal> Frontier<J> {
         outcome: Outcome,
         record: Option<&[u8]>,
         now: Timestamp,
-    ) -> io::Result<Completion> {
-        let same = Queued { position, priority: lease.priority, attempts: lease.attempt - 1 - lease.earlier };
+    ) -> io::Result<Option<Completion>> {
         // Of no use where it is tried again: then its next lease is asked.
         let again = self.again.remove(&position);
+        let host = self.state.host(lease.host);
+        let (mut conduct, delay) = (Conduct::of(host), host.delay(&self.politeness));
         if lease.trouble.is_some() {
             // Nothing was asked, whatever came of that.
             return match outcome {
-                Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => {
-                    Ok(self.requeue(lease.host, same, now))
-                }
-                _ => self.settle(lease, same, After::Parked, record, now),
+                Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => Ok(None),
+                _ => self.settle(lease, position, &conduct, After::Parked, record),
             };
         }
         let setback = match outcome {
-            Outcome::Released | Outcome::GivenUp => return Ok(self.requeue(lease.host, same, now)),
-            Outcome::Moved { to } => return self.follow(lease, same, &to, again, record, now),
+            Outcome::Released | Outcome::GivenUp => return Ok(None),
+            Outcome::Moved { to } => {
+                conduct.answer(302, None);
+                conduct.due = now + delay;
+                return self.follow(lease, position, &conduct, &to, again, record);
+            }
             Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
-                self.answer(lease.host, status, retry_after)
+                conduct.answer(status, retry_after)
             }
         };
         let done = again.map_or(After::Done, After::Again);
         let Some(setback) = setback else {
-            self.rest(lease.host, self.hosts[lease.host].delay(&self.politeness), now);
-            return self.settle(lease, same, done, record, now);
+            conduct.due = now + delay;
+            return self.settle(lease, position, &conduct, done, record);
         };
-        let rest = self.set_back(lease, &setback, now);
+        let rest = conduct.set_back(&setback, lease.attempt == 1, delay, &self.politeness, now);
         let is_last = setback.trouble.failure.is_final() || lease.attempt >= self.politeness.attempts;
         let after = match setback.blame {
             Blame::Host => After::Untried,
             _ if is_last => done,
             // Given up with the others of its host.
-            _ if self.hosts[lease.host].is_retired() => After::Tried,
+            _ if conduct.is_retired() => After::Tried,
             Blame::Fetcher => After::Tried,
             // The host is asked nothing else before.
             Blame::Load if setback.retry_after.is_some() => After::Tried,
             Blame::Load => After::Later(now + rest),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
         };
-        self.settle(lease, same, after, record, now)
+        self.settle(lease, position, &conduct, after, record)
     }
 
-    /// The page leaves the queue, or waits for its next try, and the journal has it.
+    /// The page leaves the queue, or waits for its next try.
     fn settle(
         &mut self,
         lease: &Lease,
-        same: Queued,
+        position: Position,
+        conduct: &Conduct,
         after: After,
         record: Option<&[u8]>,
-        now: Timestamp,
-    ) -> io::Result<Completion> {
-        let number = lease.host;
-        let Queued { position, priority, attempts } = same;
+    ) -> io::Result<Option<Completion>> {
         let done = after.is_done();
-        let attempts = attempts.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
-        let receipt = record.filter(|_| done).map(|record| Receipt::of(record, self.count.output));
-        let entry = self.entry_after(lease, after);
-        let host = self.hosts[number].standing();
-        let settled = Settled { host, position, priority, attempts, done, receipt };
-        let noted = match entry {
-            Ok(Some(entry)) => self.journal.append_again(&settled, entry).map(|at| self.scheduled_again(&entry, at)),
-            Ok(None) => self.journal.note(&Record::Settled(settled)).map(drop),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = noted {
-            self.requeue(number, same, now);
-            return Err(error);
-        }
-        self.count.output = receipt.map_or(self.count.output, |receipt| receipt.end);
-        if done {
-            self.count.completed += 1;
-            self.place(number, now);
-            return Ok(Completion::Done);
-        }
-        self.count.retries += 1;
-        match after {
-            After::Later(at) => {
-                self.place(number, now);
-                Ok(Completion::Retry(at))
+        let before = lease.attempt - 1 - lease.earlier;
+        let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
+        let receipt = record.filter(|_| done).map(|record| Receipt::of(record, self.state.count().output));
+        let host = conduct.standing(lease.host_key.as_str());
+        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipt };
+        match self.entry_after(lease, after)? {
+            None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
+            Some(entry) => {
+                // An entry that takes another's place was remembered with that.
+                let url = match entry.replaces {
+                    None => self.gate().canonicalizer().canonicalize(entry.wire).ok(),
+                    Some(_) => None,
+                };
+                self.commit(&Record::Again { settled, entry }, Some(lease.host), url.as_ref())?
             }
-            _ => Ok(self.requeue(number, Queued { attempts, ..same }, now)),
-        }
+        };
+        Ok(match after {
+            After::Later(at) => Some(Completion::Retry(at)),
+            _ if done => Some(Completion::Done),
+            _ => None,
+        })
     }
 
     /// The entry by which the page waits for a time, if it does.
@@ -194,19 +189,17 @@ impl<J: Journal> Frontier<J> {
         }))
     }
 
-    /// The page is asked for at another spelling of its key: a new entry, at the head like any that comes back.
+    /// The page is asked for at another spelling of its key: a new entry, in the place of the one before.
     fn follow(
         &mut self,
         lease: &Lease,
-        same: Queued,
+        from: Position,
+        conduct: &Conduct,
         to: &str,
         again: Option<Timestamp>,
         record: Option<&[u8]>,
-        now: Timestamp,
-    ) -> io::Result<Completion> {
-        self.answer(lease.host, 302, None);
-        self.rest(lease.host, self.hosts[lease.host].delay(&self.politeness), now);
-        let refusal = match self.gate.canonicalizer().canonicalize(to) {
+    ) -> io::Result<Option<Completion>> {
+        let refusal = match self.gate().canonicalizer().canonicalize(to) {
             Err(error) => Some(Refusal::from(&error)),
             // Same key, same host; anything else came around the gate.
             Ok(url) if url.origin() != lease.host_key.as_str() => Some(Refusal::OutOfScope),
@@ -214,100 +207,25 @@ impl<J: Journal> Frontier<J> {
             Ok(_) => None,
         };
         if let Some(refusal) = refusal {
-            self.gate.refuse(refusal);
-            return self.settle(lease, same, again.map_or(After::Done, After::Again), record, now);
+            self.gate().refuse(refusal);
+            return self.settle(lease, from, conduct, again.map_or(After::Done, After::Again), record);
         }
-        // The entry last: once the journal has it, it is what is queued.
-        let moved = self.note_host(lease.host, None, true).and_then(|_| {
-            let position = self.append_moved(lease, same.position, to)?;
-            Ok(Queued { position, attempts: 0, ..same })
-        });
-        let completion = self.requeue(lease.host, *moved.as_ref().unwrap_or(&same), now);
-        moved.map(|_| completion)
-    }
-
-    fn append_moved(&mut self, lease: &Lease, from: Position, to: &str) -> io::Result<Position> {
         let referrer = self.journal.read(from)?.referrer;
+        self.note_host(lease.host, conduct, true)?;
         let Lease { depth, priority, via, redirects, .. } = *lease;
-        let replaces = Some(from);
-        self.journal.append(Entry {
-            wire: to,
-            depth,
-            priority,
-            via,
-            redirects: redirects + 1,
-            attempts: 0,
-            referrer,
-            replaces,
-            not_before: None,
-        })
+        let (redirects, replaces) = (redirects + 1, Some(from));
+        let entry =
+            Entry { wire: to, depth, priority, via, redirects, attempts: 0, referrer, replaces, not_before: None };
+        self.commit(&Record::Admitted(entry), Some(lease.host), None)?;
+        Ok(None)
     }
 
-    /// Tells the journal how a host stands, and what was learned of its robots.txt.
-    pub(crate) fn note_host(
-        &mut self,
-        number: u32,
-        robots: Option<RobotsRecord<'_>>,
-        was_asked: bool,
-    ) -> io::Result<Option<Position>> {
-        let host = self.hosts[number].standing();
-        self.journal.note(&Record::Host(HostRecord { host, robots, was_asked, is_retry: false }))
-    }
-
-    /// The host speaks: that is a failure only where it says "not now".
-    pub(crate) fn answer(&mut self, number: u32, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
-        self.hosts[number].has_answered = true;
-        let Some(blame) = Blame::of_status(status) else {
-            self.recover(number);
-            return None;
-        };
-        Some(Setback { blame, trouble: Trouble::new(Failure::Server, &format!("status {status}")), retry_after })
-    }
-
-    /// Counts a failure against a host, and lets it rest or retires it; says how long it rests.
-    pub(crate) fn set_back(&mut self, lease: &Lease, setback: &Setback, now: Timestamp) -> Duration {
-        let Setback { blame, trouble, retry_after } = setback;
-        let host = &mut self.hosts[lease.host];
-        if *blame == Blame::Fetcher {
-            let rest = host.delay(&self.politeness);
-            self.rest(lease.host, rest, now);
-            return rest;
-        }
-        let (broken, counted) = host.ill.as_deref().map_or((0, Prospect::Good), |ill| (ill.broken, ill.counted));
-        // All tries of one page are one page that breaks.
-        let is_another = *blame == Blame::Page && lease.attempt == 1;
-        let broken = broken.saturating_add(is_another.into());
-        let counts = match blame {
-            Blame::Fetcher => false,
-            Blame::Host | Blame::Load => true,
-            Blame::Page => is_another && broken.is_multiple_of(BROKEN_PAGES),
-        };
-        host.failures = host.failures.saturating_add(counts.into());
-        let rest = match retry_after {
-            Some(asked) => host.delay(&self.politeness).max((*asked).min(self.politeness.max_retry_after)),
-            None if counts => host.backoff(&self.politeness, host.failures.into()),
-            None => host.delay(&self.politeness),
-        };
-        let is_retired = trouble.failure.ends_host() || (counts && host.has_failed_too_often(&self.politeness));
-        let (trouble, is_patient) = (trouble.clone(), retry_after.is_some());
-        host.ill = Some(Box::new(Illness { trouble, broken, is_patient, is_retired: false, counted }));
-        self.rest(lease.host, rest, now);
-        if is_retired {
-            self.retire(lease.host);
-        }
-        rest
-    }
-
-    pub(crate) fn rest(&mut self, number: u32, rest: Duration, now: Timestamp) {
-        self.hosts[number].due = now + rest;
-    }
-
-    /// A page goes back to the head of its queue.
-    fn requeue(&mut self, number: u32, back: Queued, now: Timestamp) -> Completion {
-        self.back.push_front(&mut self.hosts[number].queue, back);
-        self.count.queued += 1;
-        self.place(number, now);
-        Completion::Retry(self.hosts[number].due)
+    /// From here on a host stands so.
+    pub(crate) fn note_host(&mut self, id: HostId, conduct: &Conduct, was_asked: bool) -> io::Result<()> {
+        let key = self.state.host(id).key.clone();
+        let host = conduct.standing(key.as_str());
+        let record = Record::Host(HostRecord { host, robots: None, was_asked, is_retry: false });
+        self.commit(&record, Some(id), None).map(drop)
     }
 }
 

@@ -12,7 +12,7 @@ impl<J: Journal> Frontier<J> {
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where the text is
     /// not an absolute http(s) URL; where the journal's storage fails.
     pub fn seed(&mut self, text: &str, now: Timestamp) -> io::Result<Option<Refusal>> {
-        let url = self.gate.canonicalizer().canonicalize(text);
+        let url = self.gate().canonicalizer().canonicalize(text);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         self.admit(Found::seed(url), now)
     }
@@ -30,14 +30,14 @@ impl<J: Journal> Frontier<J> {
         hrefs: impl IntoIterator<Item = &'a str>,
         now: Timestamp,
     ) -> io::Result<usize> {
-        let Ok(base) = self.gate.canonicalizer().base(lease.url()) else { return Ok(0) };
+        let Ok(base) = self.gate().canonicalizer().base(lease.url()) else { return Ok(0) };
         if lease.kind() == LeaseKind::Robots {
             return Ok(0);
         }
-        let urls = hrefs.into_iter().filter_map(|href| self.gate.join(&base, href).ok());
+        let urls = hrefs.into_iter().filter_map(|href| self.gate().join(&base, href).ok());
         let found = urls.map(|url| Found::link(url, lease)).collect();
         let mut queued = 0;
-        for admission in self.gate.admit_batch(found) {
+        for admission in self.gate().admit_batch(found) {
             if let Admission::Admitted(admitted) = admission {
                 self.submit(admitted, now)?;
                 queued += 1;
@@ -53,7 +53,7 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// Where the journal's storage fails.
     pub fn redirect(&mut self, lease: &Lease, status: u16, location: &str, now: Timestamp) -> io::Result<Outcome> {
-        let gate = &self.gate;
+        let gate = self.gate();
         let plain = Outcome::response(lease, status, &[]);
         let Ok(base) = gate.canonicalizer().base(lease.url()) else { return Ok(plain) };
         if lease.kind() == LeaseKind::Robots {
@@ -70,7 +70,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     fn admit(&mut self, found: Found, now: Timestamp) -> io::Result<Option<Refusal>> {
-        match self.gate.admit(found) {
+        match self.gate().admit(found) {
             Admission::Admitted(admitted) => self.submit(admitted, now).map(|()| None),
             Admission::Refused(refusal) => Ok(Some(refusal)),
         }

@@ -1,5 +1,6 @@
 //! A URL that is lent to a fetcher.
 
+use super::hosts::HostId;
 use crate::address::CanonicalUrl;
 use crate::gate::Found;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub enum LeaseKind {
 pub struct Lease {
     /// Which frontier lent it.
     pub(crate) frontier: u64,
-    pub(crate) host: u32,
+    pub(crate) host: HostId,
     pub(crate) host_key: HostKey,
     pub(crate) kind: LeaseKind,
     pub(crate) position: Option<Position>,

@@ -1,26 +1,28 @@
 //! Leases: what goes next of a host, and why it does not.
 
-use super::durable::{Entry, Journal};
-use super::hosts::{HostState, RobotsFile};
-use super::queues::Queued;
-use super::{Frontier, Lease, LeaseKind, Timestamp, Trouble};
-use crate::gate::{Position, Refusal, Via};
 use std::hint::black_box;
 use std::io;
+
+use super::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord};
+use super::hosts::{Conduct, HostId, HostState, RobotsFile};
+use super::robots::Robots;
+use super::{Frontier, Lease, LeaseKind, Timestamp, Trouble};
+use crate::gate::{Position, Via};
 
 impl<J: Journal> Frontier<J> {
     /// A lease of a host that was taken from the front queue of this priority. `None` where robots.txt disallows its URLs up
     /// to one of another priority, or up to the bound: it must queue again.
     pub(crate) fn lend(
         &mut self,
-        number: u32,
+        id: HostId,
         priority: u8,
         now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
-        let host = &mut self.hosts[number];
+        let host = self.state.host(id);
         if host.is_retired() {
-            return self.give_up(number);
+            let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
+            return self.lend_page(id, priority, trouble, &mut 1);
         }
         if self.politeness.robots && host.robots.is_wanted(now) {
             let wire = match &host.robots {
@@ -29,64 +31,85 @@ impl<J: Journal> Frontier<J> {
             };
             let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
             let validators = host.robots.rules().and_then(|rules| rules.validators.clone());
-            let robots = Lease { wire, priority, attempt, validators, ..self.blank_lease(number) };
+            let robots = Lease { wire, priority, attempt, validators, ..self.blank_lease(id) };
             return Ok(Some(self.lent(robots, HostState::LeasedRobots)));
         }
         // Rules that are known from a run that honored them count no more.
         if let Some(position) = host.robots.unread().filter(|_| self.politeness.robots)
-            && !self.read_rules(number, position)?
+            && !self.read_rules(id, position)?
         {
             return Ok(None);
         }
-        while *drops > 0
-            && let Some(first) = self.hosts[number].queue.first()
-            && first.priority == priority
-        {
-            if let Some(lease) = self.lend_page(number, first, None)? {
-                return Ok(Some(lease));
-            }
-            self.back.pop(&mut self.hosts[number].queue);
-            self.count.queued -= 1;
-            self.gate.withdraw(Refusal::Robots, 1);
-            self.drops.note(&mut self.journal, first.position)?;
-            *drops -= 1;
-        }
-        let host = &mut self.hosts[number];
-        if host.queue.first().is_none() {
-            host.robots.mark_used();
-        }
-        Ok(None)
+        self.lend_page(id, priority, None, drops)
     }
 
-    /// A lease of the page that goes next of its host, to be fetched or, by `trouble`, to be given up; `None` where robots.txt
-    /// disallows it.
-    fn lend_page(&mut self, number: u32, first: Queued, trouble: Option<Box<Trouble>>) -> io::Result<Option<Lease>> {
-        let Queued { position, priority, attempts } = first;
-        let Entry { wire, depth, via, redirects, referrer, attempts: earlier, .. } = self.journal.read(position)?;
-        let host = &mut self.hosts[number];
-        if trouble.is_none() && self.politeness.robots && !host.robots.allows(path_and_query(wire)) {
+    /// A lease of the page that goes next of its host, to be fetched or, by `trouble`, to be given up. Pages of the same priority
+    /// before it that robots.txt disallows are dropped, up to the bound; `None` where there is no other.
+    fn lend_page(
+        &mut self,
+        id: HostId,
+        priority: u8,
+        trouble: Option<Box<Trouble>>,
+        drops: &mut u32,
+    ) -> io::Result<Option<Lease>> {
+        let host = self.state.host(id);
+        let asks = trouble.is_none() && self.politeness.robots;
+        let mut disallowed = Vec::new();
+        let mut page = None;
+        let blank = self.blank_lease(id);
+        let Some(level) = self.state.back().levels(&host.queue).next().filter(|level| level.priority == priority)
+        else {
             return Ok(None);
+        };
+        for position in self.state.back().positions(level).take(*drops as usize) {
+            let entry = self.journal.read(position)?;
+            if asks && !host.robots.allows(path_and_query(entry.wire)) {
+                disallowed.push(position);
+                continue;
+            }
+            let Entry { wire, depth, via, redirects, referrer, attempts: earlier, .. } = entry;
+            let attempts = if disallowed.is_empty() { level.attempts } else { 0 };
+            let attempt = attempts.saturating_add(earlier).saturating_add(1);
+            let blank = Lease { kind: LeaseKind::Page, position: Some(position), priority, ..blank };
+            let lease = Lease { wire: wire.into(), depth, via, redirects, attempt, earlier, ..blank };
+            page = Some((lease, referrer));
+            break;
         }
-        let wire = wire.into();
+        self.drop_disallowed(id, priority, &disallowed)?;
+        *drops -= u32::try_from(disallowed.len()).unwrap_or(*drops).min(*drops);
+        let Some((lease, referrer)) = page else { return Ok(None) };
         let referrer = match referrer {
             Some(position) => read_wire(&mut self.journal, position)?,
             None => None,
         };
-        self.back.pop(&mut host.queue);
-        host.robots.mark_used();
-        self.count.queued -= 1;
-        let attempt = attempts.saturating_add(earlier).saturating_add(1);
-        let blank = Lease { kind: LeaseKind::Page, position: Some(position), priority, ..self.blank_lease(number) };
-        let page = Lease { wire, referrer, depth, via, redirects, attempt, earlier, trouble, ..blank };
-        Ok(Some(self.lent(page, HostState::Leased { position, priority, attempts })))
+        Ok(Some(self.lent(Lease { referrer, trouble, ..lease }, HostState::Leased(priority))))
     }
 
-    /// A lease of the page that goes next of a host that is retired.
-    fn give_up(&mut self, number: u32) -> io::Result<Option<Lease>> {
-        let host = &self.hosts[number];
-        let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
-        let Some(first) = host.queue.first() else { return Ok(None) };
-        self.lend_page(number, first, trouble)
+    /// Drops the first URLs of a host and priority, which robots.txt disallows.
+    fn drop_disallowed(&mut self, id: HostId, priority: u8, disallowed: &[Position]) -> io::Result<()> {
+        if disallowed.is_empty() {
+            return Ok(());
+        }
+        let key = self.state.host(id).key.clone();
+        let urls = u32::try_from(disallowed.len()).expect("no more than are dropped in one call");
+        self.commit(&Record::Disallowed(DisallowedRecord { host: key.as_str(), priority, urls }), Some(id), None)?;
+        disallowed.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position))
+    }
+
+    /// Reads a host's rules from the journal. Where they are not there any more, they must be fetched again: `false`.
+    fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
+        // Before, since those that are read now must stay until a page was lent by them.
+        self.state.drop_rules(self.politeness.robots_memory);
+        if let Some(text) = self.journal.rules(position)? {
+            self.state.cache_rules(id, Robots::parse(text, &self.politeness.agent), None);
+            return Ok(true);
+        }
+        let host = self.state.host(id);
+        let (key, conduct) = (host.key.clone(), Conduct::of(host));
+        let (host, robots) = (conduct.standing(key.as_str()), Some(RobotsRecord::Unknown));
+        let record = Record::Host(HostRecord { host, robots, was_asked: false, is_retry: false });
+        self.commit(&record, Some(id), None)?;
+        Ok(false)
     }
 
     /// With a million hosts, a lease reads from half a dozen places that are in no cache, some known only from another. So
@@ -94,28 +117,28 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn look_ahead(&mut self) {
         let mut resting = self.agenda.first_three();
         let (next, second, third) = match self.front.first() {
-            Some(next) => (next, self.hosts[next].link.behind(), None),
+            Some(next) => (next, self.state.host(next).seat.link.behind(), None),
             None => match resting.next() {
                 Some(next) => (next, resting.next(), resting.next()),
                 None => return,
             },
         };
-        let host = &self.hosts[next];
+        let host = self.state.host(next);
         if let Some(queued) = host.queue.first() {
             self.journal.expect(queued.position);
-            self.back.expect(&host.queue);
+            self.state.back().prefetch(&host.queue);
         }
         black_box(host.key.as_str().as_bytes().first().copied());
         for later in [second, third].into_iter().flatten() {
-            black_box(self.hosts[later].due);
+            black_box(self.state.host(later).due);
         }
     }
 
-    fn blank_lease(&self, number: u32) -> Lease {
-        let host = &self.hosts[number];
+    fn blank_lease(&self, id: HostId) -> Lease {
+        let host = self.state.host(id);
         Lease {
             frontier: self.id,
-            host: number,
+            host: id,
             host_key: host.key.clone(),
             kind: LeaseKind::Robots,
             position: None,
@@ -135,14 +158,11 @@ impl<J: Journal> Frontier<J> {
     }
 
     fn lent(&mut self, lease: Lease, state: HostState) -> Lease {
-        let host = &mut self.hosts[lease.host];
-        host.state = state;
-        self.count.leased += 1;
-        if lease.trouble.is_none() {
-            host.requests = host.requests.saturating_add(1);
-            self.count.first_contacts += u64::from(lease.is_first_contact);
-        }
-        self.hosts.expect(lease.host);
+        self.state.seats()[lease.host].state = state;
+        self.lent.all += 1;
+        self.lent.pages += u64::from(lease.position.is_some());
+        self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
+        self.state.note_recent(lease.host);
         lease
     }
 }

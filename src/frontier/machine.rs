@@ -1,16 +1,18 @@
 //! What to do now: the frontier as a machine.
 
-use super::drops::Drops;
-use super::durable::{Arena, Entry, Journal};
-use super::hosts::{Away, HostState, Hosts, Patience, Politeness, RulesClock, Struggle};
-use super::queues::{Agenda, Back, Front, Queued, Schedule};
-use super::state::Count;
-use super::{FrontierOptions, Next, Timestamp};
-use crate::gate::{Admitted, Gate, OptionError, Position};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
+
+use super::drops::Drops;
+use super::durable::{Arena, Entry, Journal, Record};
+use super::hosts::{HostId, HostState, Patience, Politeness, Struggle};
+use super::queues::{Agenda, Front, Queued};
+use super::state::{Change, Fresh, State};
+use super::{FrontierOptions, Next, Timestamp};
+use crate::address::CanonicalUrl;
+use crate::gate::{Admitted, Gate, OptionError, Position};
 
 /// URLs known and not yet fetched, and the order they go in.
 ///
@@ -46,32 +48,38 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct Frontier<J: Journal = Arena> {
-    pub(crate) gate: Arc<Gate>,
+    /// All that is known. What follows are the queues of hosts, what is lent out, and options.
+    pub(crate) state: State,
     pub(crate) journal: J,
     pub(crate) politeness: Politeness,
     pub(crate) redirects: u8,
-    /// Marks its leases.
+    /// Marks its leases, so that those of another frontier are told apart.
     pub(crate) id: u64,
-    pub(crate) hosts: Hosts,
-    pub(crate) away: Away,
-    pub(crate) back: Back,
     pub(crate) front: Front,
     /// Hosts that never answered, and are due: too many of their kind are lent out.
     pub(crate) held: Front,
-    /// Of these, as many as may be lent out at once.
+    /// So many first contacts may be lent out at once.
     first_contacts: u64,
-    pub(crate) struggle: Struggle,
     pub(crate) agenda: Agenda,
-    pub(crate) schedule: Schedule,
+    pub(crate) struggle: Struggle,
+    pub(crate) lent: Lent,
     /// Pages that are lent out and, once they are done, scheduled again: when.
     pub(crate) again: BTreeMap<Position, Timestamp>,
-    pub(crate) clock: RulesClock,
-    pub(crate) count: Count,
     pub(crate) drops: Drops,
 }
 
-/// URLs that robots.txt disallows are dropped when their turn comes, this many a call at most: a host with a million
-/// of them does not stop the others.
+/// Leases that are out.
+#[derive(Debug, Default)]
+pub(crate) struct Lent {
+    pub(crate) all: u64,
+    /// Of these, pages.
+    pub(crate) pages: u64,
+    /// Of these, first contacts with their hosts.
+    pub(crate) first_contacts: u64,
+}
+
+/// So many URLs that robots.txt disallows are dropped in one call, at most: a host with a million of them does not stop the
+/// others.
 const DROPS: u32 = 128;
 
 impl Frontier {
@@ -91,36 +99,31 @@ impl<J: Journal> Frontier<J> {
     /// Where an option is out of its range or does not parse.
     pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
-        Ok(Self::of(Gate::new(options.gate(), None)?, options, journal))
+        Ok(Self::of(State::new(Gate::new(options.gate(), None)?), options, journal))
     }
 
-    /// With nothing in it, over options that were checked.
-    pub(crate) fn of(gate: Gate, options: &FrontierOptions, journal: J) -> Self {
+    /// Over a state, and options that were checked.
+    pub(crate) fn of(state: State, options: &FrontierOptions, journal: J) -> Self {
         Self {
-            gate: Arc::new(gate),
+            state,
             journal,
             politeness: options.politeness.clone(),
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),
-            hosts: Hosts::default(),
-            away: Away::default(),
-            back: Back::default(),
             front: Front::default(),
             held: Front::default(),
             first_contacts: u64::MAX,
-            struggle: Struggle::default(),
             agenda: Agenda::default(),
-            schedule: Schedule::default(),
+            struggle: Struggle::default(),
+            lent: Lent::default(),
             again: BTreeMap::new(),
-            clock: RulesClock::default(),
-            count: Count::default(),
             drops: Drops::default(),
         }
     }
 
     /// The gate; clone the `Arc` to admit from other threads.
     pub fn gate(&self) -> &Arc<Gate> {
-        &self.gate
+        self.state.gate()
     }
 
     /// Lends out so many hosts at once, at most, that never answered, and one at least; the others wait. So hosts that never do
@@ -146,8 +149,8 @@ impl<J: Journal> Frontier<J> {
     /// Where the journal's storage fails; the URL is lost then.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> io::Result<()> {
         let Admitted { found, priority, .. } = admitted;
-        let number = self.host_of(&found.url, now)?;
-        let position = self.journal.append(Entry {
+        let host = self.host_of(&found.url, now)?;
+        let entry = Entry {
             wire: found.url.wire(),
             depth: found.depth,
             priority,
@@ -157,8 +160,9 @@ impl<J: Journal> Frontier<J> {
             referrer: found.referrer,
             replaces: None,
             not_before: None,
-        })?;
-        self.queue(number, priority, position, now);
+        };
+        self.commit(&Record::Admitted(entry), Some(host), None)?;
+        self.arrived(host, priority, now);
         Ok(())
     }
 
@@ -177,29 +181,28 @@ impl<J: Journal> Frontier<J> {
         };
         let mut drops = DROPS;
         while drops > 0
-            && let Some((number, priority)) = self.front.pop(&mut self.hosts)
+            && let Some((host, priority)) = self.front.pop(&mut self.state.seats())
         {
-            if self.is_to_be_held(number) {
-                self.held.push(&mut self.hosts, number, priority);
-                self.hosts[number].state = HostState::Held(priority);
+            if self.is_to_be_held(host) {
+                self.hold(host, priority);
                 continue;
             }
-            match self.lend(number, priority, now, &mut drops) {
+            match self.lend(host, priority, now, &mut drops) {
                 Ok(Some(lease)) => {
                     self.look_ahead();
                     return Ok(if lease.trouble.is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
                 }
-                Ok(None) => self.place(number, now),
+                Ok(None) => self.place(host, now),
                 Err(error) => {
-                    self.place(number, now);
+                    self.place(host, now);
                     return Err(error);
                 }
             }
         }
-        Ok(match self.agenda.earliest().into_iter().chain(self.schedule.due()).chain(patience).min() {
+        Ok(match self.agenda.earliest().into_iter().chain(self.state.schedule().due()).chain(patience).min() {
             _ if self.front.len() > 0 => Next::Wait(now),
             Some(due) => Next::Wait(due),
-            None if self.count.leased > 0 => Next::Busy,
+            None if self.lent.all > 0 => Next::Busy,
             None => Next::Drained,
         })
     }
@@ -212,48 +215,66 @@ impl<J: Journal> Frontier<J> {
         self.journal.flush(now)
     }
 
-    /// Queues a URL at its host.
-    pub(crate) fn queue(&mut self, number: u32, priority: u8, position: Position, now: Timestamp) {
-        let host = &mut self.hosts[number];
-        self.back.push(&mut host.queue, priority, position);
-        self.count.queued += 1;
-        match host.state {
-            HostState::Idle => self.place(number, now),
+    /// The one way in which what is known changes: the journal has the record, then the state. Says where the journal has it.
+    pub(crate) fn commit(
+        &mut self,
+        record: &Record<'_>,
+        host: Option<HostId>,
+        remember: Option<&CanonicalUrl>,
+    ) -> io::Result<Option<Position>> {
+        let at = match record {
+            Record::Admitted(entry) => Some(self.journal.append(*entry)?),
+            Record::Again { settled, entry } => Some(self.journal.append_again(settled, *entry)?),
+            record => self.journal.note(record)?,
+        };
+        self.state.apply(&Change { record, at, host, remember, fresh: Fresh::ALL });
+        Ok(at)
+    }
+
+    /// A URL has come to the queue of a host, which may move up by it.
+    pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
+        let seats = &mut self.state.seats();
+        match seats[host].state {
+            HostState::Idle => self.place(host, now),
             HostState::Due(worse) if priority < worse => {
-                host.state = HostState::Due(priority);
-                self.front.remove(&mut self.hosts, number, worse);
-                self.front.push(&mut self.hosts, number, priority);
+                seats[host].state = HostState::Due(priority);
+                self.front.remove(seats, host, worse);
+                self.front.push(seats, host, priority);
             }
             HostState::Held(worse) if priority < worse => {
-                host.state = HostState::Held(priority);
-                self.held.remove(&mut self.hosts, number, worse);
-                self.held.push(&mut self.hosts, number, priority);
+                seats[host].state = HostState::Held(priority);
+                self.held.remove(seats, host, worse);
+                self.held.push(seats, host, priority);
             }
             _ => {}
         }
     }
 
     /// Puts a host, that is nowhere, where it belongs by its queue and its clock.
-    pub(crate) fn place(&mut self, number: u32, now: Timestamp) {
-        let (due, best) = {
-            let host = &self.hosts[number];
-            // Whom nobody asks need not rest.
-            (if host.is_retired() { now } else { host.due }, host.queue.first())
-        };
-        self.hosts[number].state = match best {
+    pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
+        let host = self.state.host(id);
+        // A host that is not asked need not rest.
+        let due = if host.is_retired() { now } else { host.due };
+        let state = match host.queue.first() {
             None => HostState::Idle,
             Some(_) if due > now => {
-                self.agenda.push(due, number);
+                self.agenda.push(due, id);
                 HostState::Snoozed
             }
             Some(Queued { priority, .. }) => {
-                // Those that have been due for longer come first.
+                // Hosts that have been due for longer come first.
                 self.wake(now);
-                self.front.push(&mut self.hosts, number, priority);
+                self.front.push(&mut self.state.seats(), id, priority);
                 HostState::Due(priority)
             }
         };
-        self.count_prospect(number);
+        self.state.seats()[id].state = state;
+        self.count_prospect(id);
+    }
+
+    /// Places all hosts: they are nowhere yet.
+    pub(crate) fn place_all(&mut self, now: Timestamp) {
+        self.state.hosts().ids().for_each(|host| self.place(host, now));
     }
 
     /// Hosts with URLs queued that are not lent out.
@@ -261,28 +282,35 @@ impl<J: Journal> Frontier<J> {
         self.agenda.len() + self.front.len() + self.held.len()
     }
 
-    /// Whether a host that is due must wait until one that nobody knew either has come back.
-    fn is_to_be_held(&self, number: u32) -> bool {
-        let host = &self.hosts[number];
-        !host.has_answered && !host.is_retired() && self.count.first_contacts >= self.first_contacts
+    /// Whether a host that is due must wait until another has come back that nobody knew either.
+    fn is_to_be_held(&self, id: HostId) -> bool {
+        let host = self.state.host(id);
+        !host.has_answered && !host.is_retired() && self.lent.first_contacts >= self.first_contacts
     }
 
-    /// Hosts that nobody knows, as many as may be asked now: their turn.
+    fn hold(&mut self, host: HostId, priority: u8) {
+        let seats = &mut self.state.seats();
+        self.held.push(seats, host, priority);
+        seats[host].state = HostState::Held(priority);
+    }
+
+    /// Lets hosts go that nobody knows, as many as may be asked now.
     fn let_go(&mut self) {
-        for _ in self.count.first_contacts..self.first_contacts {
-            let Some((number, priority)) = self.held.pop(&mut self.hosts) else { break };
-            self.front.push(&mut self.hosts, number, priority);
-            self.hosts[number].state = HostState::Due(priority);
+        let seats = &mut self.state.seats();
+        for _ in self.lent.first_contacts..self.first_contacts {
+            let Some((host, priority)) = self.held.pop(seats) else { break };
+            self.front.push(seats, host, priority);
+            seats[host].state = HostState::Due(priority);
         }
     }
 
     /// Moves hosts that have become due from the agenda to the front, in the order of their times.
     fn wake(&mut self, now: Timestamp) {
-        while let Some(number) = self.agenda.pop_due(now) {
-            let host = &mut self.hosts[number];
-            let best = host.queue.first().expect("a host in the agenda has URLs queued");
-            host.state = HostState::Due(best.priority);
-            self.front.push(&mut self.hosts, number, best.priority);
+        while let Some(id) = self.agenda.pop_due(now) {
+            let best = self.state.host(id).queue.first().expect("a host in the agenda has URLs queued");
+            let seats = &mut self.state.seats();
+            seats[id].state = HostState::Due(best.priority);
+            self.front.push(seats, id, best.priority);
         }
     }
 }

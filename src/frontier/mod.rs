@@ -3,8 +3,9 @@
 mod complete;
 mod dropped;
 mod drops;
-mod durable;
+pub(crate) mod durable;
 mod embed;
+mod evict;
 mod explain;
 mod hosts;
 mod lease;
@@ -18,9 +19,8 @@ mod queues;
 mod recrawl;
 pub mod robots;
 mod robots_file;
-mod rules;
 mod setback;
-mod state;
+pub(crate) mod state;
 mod statistics;
 mod timestamp;
 mod trouble;
@@ -28,8 +28,8 @@ mod validators;
 
 pub use drops::Dropped;
 pub use durable::{
-    Arena, BadSlice, Counts, DueRecord, Entry, HostRecord, IdleHost, Ill, Journal, Limit, Receipt, Record,
-    RobotsRecord, Settled, Standing, idle_hosts, waiting,
+    Arena, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Journal, Limit, Receipt,
+    Record, RobotsRecord, Settled, Standing, idle_hosts, waiting,
 };
 pub use explain::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Verdict};
 pub use hosts::{HostSpread, HostStatistics, Politeness};
@@ -38,7 +38,7 @@ pub use machine::Frontier;
 pub use next::Next;
 pub use options::FrontierOptions;
 pub use outcome::{Completion, Outcome};
-pub use state::{Replay, Slice};
+pub use state::{Resume, Slice};
 pub use statistics::FrontierStatistics;
 pub use timestamp::Timestamp;
 pub use trouble::{Failure, Trouble};

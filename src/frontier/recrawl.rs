@@ -56,7 +56,7 @@ impl<J: Journal> Frontier<J> {
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where the text is
     /// not an absolute http(s) URL; where the journal's storage fails.
     pub fn schedule(&mut self, text: &str, at: Timestamp) -> io::Result<Option<Refusal>> {
-        let url = self.gate.canonicalizer().canonicalize(text);
+        let url = self.gate().canonicalizer().canonicalize(text);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         self.schedule_found(&Found::seed(url), at)
     }
@@ -66,7 +66,7 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// As [`schedule`](Self::schedule).
     pub fn retry(&mut self, text: &str, depth: u32, now: Timestamp) -> io::Result<Option<Refusal>> {
-        let url = self.gate.canonicalizer().canonicalize(text);
+        let url = self.gate().canonicalizer().canonicalize(text);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let via = if depth == 0 { Via::Seed } else { Via::Link };
         self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)
@@ -83,27 +83,15 @@ impl<J: Journal> Frontier<J> {
         self.check_is_out(lease)?;
         let Some(position) = lease.position() else { return Ok(None) };
         let found = |url| Found { url, depth: lease.depth(), via: lease.via(), redirects: 0, referrer: None };
-        let url = self.gate.canonicalizer().canonicalize(lease.url());
+        let url = self.gate().canonicalizer().canonicalize(lease.url());
         // The limits may be lower than when it was admitted.
-        let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate.check(&found(url)));
+        let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate().check(&found(url)));
         if let Err(refusal) = verdict {
-            self.gate.refuse(refusal);
+            self.gate().refuse(refusal);
             return Ok(Some(refusal));
         }
         self.again.insert(position, at);
         Ok(None)
-    }
-
-    /// The journal has it.
-    pub(crate) fn scheduled_again(&mut self, entry: &Entry<'_>, position: Position) {
-        let Some(at) = entry.not_before else { return };
-        // What takes another's place was told of before.
-        if entry.replaces.is_none()
-            && let Ok(url) = self.gate.canonicalizer().canonicalize(entry.wire)
-        {
-            self.gate.remember(&url, (entry.via, entry.depth), |_| false, true);
-        }
-        self.schedule.push(at, position);
     }
 
     /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled, given up or lent out, it
@@ -134,18 +122,18 @@ impl<J: Journal> Frontier<J> {
     /// that cannot; [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where
     /// the text is not an absolute http(s) URL; where the journal's storage fails: nothing is forgotten then.
     pub fn forget(&mut self, text: &str) -> io::Result<Removal> {
-        let url = self.gate.canonicalizer().canonicalize(text);
+        let url = self.gate().canonicalizer().canonicalize(text);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let fingerprint = url.fingerprint(self.gate.fingerprint_key());
-        if self.gate.seen().options().layout.forgets() {
+        let fingerprint = url.fingerprint(self.gate().fingerprint_key());
+        if self.gate().seen().options().layout.forgets() {
             self.journal.note(&Record::Forgotten { fingerprint })?;
         }
-        self.gate.seen().remove(fingerprint).map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
+        self.state.forget(fingerprint).map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
     }
 
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
-        if let Err(refusal) = self.gate.check(found) {
-            self.gate.refuse(refusal);
+        if let Err(refusal) = self.gate().check(found) {
+            self.gate().refuse(refusal);
             return Ok(Some(refusal));
         }
         let entry = Entry {
@@ -159,21 +147,19 @@ impl<J: Journal> Frontier<J> {
             replaces: None,
             not_before: Some(at),
         };
-        let position = self.journal.append(entry)?;
-        self.gate.remember(&found.url, (entry.via, entry.depth), |_| false, true);
-        self.schedule.push(at, position);
+        self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
         Ok(None)
     }
 
     /// Moves URLs whose time has come to their hosts' queues, up to the bound.
     pub(crate) fn release(&mut self, now: Timestamp) -> io::Result<()> {
-        if self.schedule.first_due(now).is_none() {
+        if self.state.schedule().first_due(now).is_none() {
             return Ok(());
         }
         // What was admitted stays so, should the limits be lower now.
-        let canonicalizer = self.gate.canonicalizer().clone().with_max_bytes(usize::MAX);
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         for _ in 0..RELEASES {
-            let Some(position) = self.schedule.first_due(now) else { break };
+            let Some(position) = self.state.schedule().first_due(now) else { break };
             self.release_first(position, &canonicalizer, now)?;
         }
         Ok(())
@@ -183,10 +169,9 @@ impl<J: Journal> Frontier<J> {
         let Entry { wire, priority, .. } = self.journal.read(position)?;
         let url = canonicalizer.canonicalize(wire);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        let number = self.host_of(&url, now)?;
-        self.journal.note(&Record::Due(DueRecord { host: url.origin(), position, priority }))?;
-        self.schedule.pop();
-        self.queue(number, priority, position, now);
+        let host = self.host_of(&url, now)?;
+        self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority }), Some(host), None)?;
+        self.arrived(host, priority, now);
         Ok(())
     }
 }

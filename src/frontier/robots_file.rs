@@ -1,26 +1,28 @@
 //! A host's robots.txt comes back: what is known of it from here on (RFC 9309 section 2.3.1).
 
-use super::durable::{HostRecord, Journal, Record, RobotsRecord};
-use super::hosts::{Detour, RobotsFile, Rules};
-use super::robots::Robots;
-use super::setback::Setback;
-use super::trouble::Blame;
-use super::{Completion, Failure, Frontier, Lease, Outcome, Timestamp, Trouble, Validators, robots};
 use std::io;
 use std::time::Duration;
+
+use super::durable::{HostRecord, Journal, Record, RobotsRecord};
+use super::hosts::{Conduct, RobotsFile};
+use super::robots::{self, Robots};
+use super::setback::Setback;
+use super::state::RULES_HOLD;
+use super::trouble::Blame;
+use super::{Completion, Failure, Frontier, Lease, Outcome, Timestamp, Trouble, Validators};
+use crate::address::CanonicalUrl;
 
 /// Redirects of a robots.txt that are followed (RFC 9309 section 2.3.1.2).
 const ROBOTS_HOPS: u8 = 5;
 
-/// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
-pub(crate) const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
-
 /// What came of asking for it.
 enum Answer {
-    /// There is one, or there is none; with the lines that concern us.
-    Is(RobotsFile, Vec<u8>),
-    /// It is elsewhere.
-    Moved(RobotsFile),
+    /// There is one.
+    Rules(Vec<u8>, Option<Box<Validators>>),
+    /// There is none: everything is allowed.
+    Missing,
+    /// It is elsewhere, so many redirects away.
+    Moved(u8, CanonicalUrl),
     /// It has not changed.
     Same,
     /// It is not to be had just now.
@@ -28,24 +30,19 @@ enum Answer {
 }
 
 impl<J: Journal> Frontier<J> {
+    /// What became of a robots.txt; `None` where it is asked for again.
     pub(crate) fn complete_robots(
         &mut self,
         lease: &Lease,
         outcome: Outcome,
         now: Timestamp,
-    ) -> io::Result<Completion> {
-        let number = lease.host;
+    ) -> io::Result<Option<Completion>> {
+        let mut conduct = Conduct::of(self.state.host(lease.host));
         let answer = match outcome {
-            Outcome::Released | Outcome::GivenUp => {
-                self.place(number, now);
-                return Ok(Completion::Retry(self.hosts[number].due));
-            }
+            Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
-                self.answer(number, 302, None);
-                match self.detour(number, &to) {
-                    Some(detour) => Answer::Moved(RobotsFile::Moved(detour)),
-                    None => Answer::Is(self.known(None, now), Vec::new()),
-                }
+                conduct.answer(302, None);
+                self.detour(lease, &to).map_or(Answer::Missing, |(hops, url)| Answer::Moved(hops, url))
             }
             Outcome::Failed(trouble) => Answer::Failed(Setback::failed(trouble)),
             // A file whose body was left out must not be taken for an empty one.
@@ -53,78 +50,67 @@ impl<J: Journal> Frontier<J> {
                 Answer::Failed(Setback::failed(Trouble::new(Failure::Incomplete, "its body was left out")))
             }
             Outcome::Response { status, retry_after } => {
-                self.read_answer(lease, status, retry_after, Vec::new(), None, now)
+                Answer::of_status(lease, status, retry_after, &mut conduct, || (Vec::new(), None))
             }
             Outcome::Robots { status, retry_after, body, validators } => {
-                let lines = robots::relevant(&body, &self.politeness.agent);
-                self.read_answer(lease, status, retry_after, lines, validators, now)
+                let lines = || (robots::relevant(&body, &self.politeness.agent), validators);
+                Answer::of_status(lease, status, retry_after, &mut conduct, lines)
             }
         };
-        let setback = match answer {
-            Answer::Failed(setback) => setback,
-            answer => return self.learn_answer(number, answer, now),
-        };
-        self.robots_failed(lease, setback, now)
-    }
-
-    /// What a response says about robots.txt.
-    fn read_answer(
-        &mut self,
-        lease: &Lease,
-        status: u16,
-        retry_after: Option<Duration>,
-        lines: Vec<u8>,
-        validators: Option<Box<Validators>>,
-        now: Timestamp,
-    ) -> Answer {
-        if status == 304 && lease.validators.is_none() {
-            return Answer::Failed(Setback::failed(Trouble::new(
-                Failure::BadResponse,
-                "304 to a request without conditions",
-            )));
+        match answer {
+            Answer::Failed(setback) => self.robots_failed(lease, conduct, setback, now),
+            answer => self.learn(lease, conduct, answer, now),
         }
-        if let Some(setback) = self.answer(lease.host, status, retry_after) {
-            return Answer::Failed(setback);
-        }
-        if status == 304 {
-            return Answer::Same;
-        }
-        let good_until = now + self.politeness.robots_ttl + KEPT_FOR;
-        let is_there = (200..300).contains(&status);
-        let rules = is_there.then(|| Rules::new(Robots::parse(&lines, &self.politeness.agent), good_until, validators));
-        Answer::Is(self.known(rules, now), lines)
     }
 
     /// It is known from here on, or where to ask next.
-    fn learn_answer(&mut self, number: u32, answer: Answer, now: Timestamp) -> io::Result<Completion> {
-        let noted = match answer {
-            Answer::Is(file, lines) => {
-                self.learn(number, file);
-                self.rest(number, self.hosts[number].delay(&self.politeness), now);
-                self.note_robots(number, &lines)
+    fn learn(
+        &mut self,
+        lease: &Lease,
+        mut conduct: Conduct,
+        answer: Answer,
+        now: Timestamp,
+    ) -> io::Result<Option<Completion>> {
+        let stale_at = now + self.politeness.robots_ttl;
+        let mut delay = self.state.host(lease.host).delay(&self.politeness);
+        let mut parsed = None;
+        let lines;
+        let record = match answer {
+            Answer::Rules(text, validators) => {
+                let robots = Robots::parse(&text, &self.politeness.agent);
+                let asked = robots.crawl_delay().unwrap_or_default();
+                // Whole milliseconds, as checkpoints have it.
+                let crawl_delay = Duration::from_millis(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX));
+                delay = self.politeness.delay(crawl_delay);
+                parsed = Some((robots, validators));
+                lines = text;
+                RobotsRecord::Known { stale_at, crawl_delay, rules: Some(&lines) }
             }
-            Answer::Moved(file) => {
-                self.learn(number, file);
-                self.rest(number, self.hosts[number].delay(&self.politeness), now);
-                self.note_robots(number, &[])
+            Answer::Missing => {
+                delay = self.politeness.delay(Duration::ZERO);
+                RobotsRecord::Known { stale_at, crawl_delay: Duration::ZERO, rules: None }
             }
-            Answer::Same | Answer::Failed(_) => {
-                self.turn_back(number);
-                self.rest(number, self.hosts[number].delay(&self.politeness), now);
-                let stale_at = now + self.politeness.robots_ttl;
-                self.renew(number, stale_at, Some(stale_at + KEPT_FOR))
-            }
+            Answer::Moved(hops, ref url) => RobotsRecord::Moved { hops, url: url.wire() },
+            Answer::Same | Answer::Failed(_) => RobotsRecord::Renewed { stale_at, good_until: stale_at + RULES_HOLD },
         };
-        self.place(number, now);
-        noted.map(|()| match self.hosts[number].robots {
-            RobotsFile::Known { .. } => Completion::Done,
-            RobotsFile::Moved(_) | RobotsFile::Unknown => Completion::Retry(self.hosts[number].due),
-        })
+        conduct.due = now + delay;
+        self.note_robots(lease, &conduct, Some(record), false)?;
+        if let Some((robots, validators)) = parsed {
+            self.state.cache_rules(lease.host, robots, validators);
+            self.state.drop_rules(self.politeness.robots_memory);
+        }
+        let is_known = matches!(self.state.host(lease.host).robots, RobotsFile::Known { .. });
+        Ok(is_known.then_some(Completion::Done))
     }
 
     /// It is not to be had. What was known before holds; else the host waits for it, as it waits for a connection.
-    fn robots_failed(&mut self, lease: &Lease, setback: Setback, now: Timestamp) -> io::Result<Completion> {
-        let number = lease.host;
+    fn robots_failed(
+        &mut self,
+        lease: &Lease,
+        mut conduct: Conduct,
+        setback: Setback,
+        now: Timestamp,
+    ) -> io::Result<Option<Completion>> {
         let is_down = setback.blame == Blame::Host || setback.blame == Blame::Fetcher;
         let words = format!("robots.txt: {}", setback.trouble);
         let setback = if is_down {
@@ -132,82 +118,74 @@ impl<J: Journal> Frontier<J> {
         } else {
             Setback { blame: Blame::Host, trouble: Trouble::new(Failure::Robots, &words), ..setback }
         };
-        // From the first hop on, next time.
-        self.turn_back(number);
-        let holds = match &self.hosts[number].robots {
-            RobotsFile::Known { rules, .. } => rules.as_ref().is_none_or(|rules| now < rules.good_until),
-            RobotsFile::Moved(_) | RobotsFile::Unknown => false,
-        };
-        if !holds {
-            self.learn(number, RobotsFile::Unknown);
-        }
+        let host = self.state.host(lease.host);
+        let known = host.robots.known();
+        let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
+        let holds = known.is_some() && good_until.is_none_or(|until| now < until);
+        let delay = if holds { host.delay(&self.politeness) } else { self.politeness.delay(Duration::ZERO) };
         if holds && !is_down {
             // The host speaks, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
-            self.rest(number, self.hosts[number].delay(&self.politeness).max(asked), now);
+            conduct.due = now + delay.max(asked);
         } else {
-            self.set_back(lease, &setback, now);
+            conduct.set_back(&setback, lease.attempt == 1, delay, &self.politeness, now);
         }
-        let noted = if holds && !self.hosts[number].is_retired() {
-            self.renew(number, now + self.politeness.max_backoff, None)
+        if holds && !conduct.is_retired() {
+            let stale_at = now + self.politeness.max_backoff;
+            let renewed = RobotsRecord::Renewed { stale_at, good_until: good_until.unwrap_or(stale_at) };
+            self.note_robots(lease, &conduct, Some(renewed), false)?;
         } else {
-            self.count.retries += 1;
-            let host = self.hosts[number].standing();
-            self.journal
-                .note(&Record::Host(HostRecord { host, robots: None, was_asked: true, is_retry: true }))
-                .map(drop)
-        };
-        self.place(number, now);
-        noted.map(|()| Completion::Retry(self.hosts[number].due))
-    }
-
-    /// Tells the journal what robots.txt is from here on; `lines` are those of its text that concern us.
-    fn note_robots(&mut self, number: u32, lines: &[u8]) -> io::Result<()> {
-        let host = &self.hosts[number];
-        let robots = match &host.robots {
-            RobotsFile::Unknown => None,
-            RobotsFile::Moved(detour) => Some(RobotsRecord::Moved { hops: detour.hops, url: &detour.url }),
-            RobotsFile::Known { stale_at, rules, .. } => {
-                Some(RobotsRecord::Known { stale_at: *stale_at, rules: rules.is_some().then_some(lines) })
-            }
-        };
-        let record = HostRecord { host: host.standing(), robots, was_asked: true, is_retry: false };
-        let kept_at = self.journal.note(&Record::Host(record))?;
-        self.keep_rules(number, kept_at);
-        Ok(())
-    }
-
-    /// What was known before the way through redirects is known again.
-    fn turn_back(&mut self, number: u32) {
-        if matches!(self.hosts[number].robots, RobotsFile::Moved(_)) {
-            let before = self.unlearn(number).into_known();
-            self.learn(number, before.unwrap_or(RobotsFile::Unknown));
+            self.note_robots(lease, &conduct, (!holds).then_some(RobotsRecord::Unknown), true)?;
         }
+        Ok(None)
     }
 
-    /// What is known holds on.
-    fn renew(&mut self, number: u32, stale_at: Timestamp, good_until: Option<Timestamp>) -> io::Result<()> {
-        let file = &mut self.hosts[number].robots;
-        let good_until = match (good_until, file.rules()) {
-            (Some(until), _) => until,
-            (None, rules) => rules.map_or(stale_at, |rules| rules.good_until),
-        };
-        file.renew(stale_at, good_until);
-        self.note_host(number, Some(RobotsRecord::Renewed { stale_at, good_until }), true).map(drop)
-    }
-
-    fn known(&self, rules: Option<Rules>, now: Timestamp) -> RobotsFile {
-        RobotsFile::Known { stale_at: now + self.politeness.robots_ttl, is_used: false, rules: rules.map(Box::new) }
+    fn note_robots(
+        &mut self,
+        lease: &Lease,
+        conduct: &Conduct,
+        robots: Option<RobotsRecord<'_>>,
+        is_retry: bool,
+    ) -> io::Result<()> {
+        let host = conduct.standing(lease.host_key.as_str());
+        let record = Record::Host(HostRecord { host, robots, was_asked: true, is_retry });
+        self.commit(&record, Some(lease.host), None).map(drop)
     }
 
     /// The next hop of a robots.txt; `None` where it leads nowhere, or too far: then it is as good as missing.
-    fn detour(&mut self, number: u32, to: &str) -> Option<Box<Detour>> {
-        let hops = match &self.hosts[number].robots {
+    fn detour(&self, lease: &Lease, to: &str) -> Option<(u8, CanonicalUrl)> {
+        let hops = match &self.state.host(lease.host).robots {
             RobotsFile::Moved(detour) => detour.hops + 1,
             _ => 1,
         };
-        let url = self.gate.canonicalizer().canonicalize(to).ok().filter(|_| hops <= ROBOTS_HOPS)?;
-        let before = self.unlearn(number).into_known().map(Box::new);
-        Some(Box::new(Detour { hops, url: url.wire().into(), before }))
+        let url = self.gate().canonicalizer().canonicalize(to).ok()?;
+        (hops <= ROBOTS_HOPS).then_some((hops, url))
+    }
+}
+
+impl Answer {
+    /// What a response says about robots.txt.
+    fn of_status(
+        lease: &Lease,
+        status: u16,
+        retry_after: Option<Duration>,
+        conduct: &mut Conduct,
+        lines: impl FnOnce() -> (Vec<u8>, Option<Box<Validators>>),
+    ) -> Self {
+        if status == 304 && lease.validators.is_none() {
+            let trouble = Trouble::new(Failure::BadResponse, "304 to a request without conditions");
+            return Self::Failed(Setback::failed(trouble));
+        }
+        if let Some(setback) = conduct.answer(status, retry_after) {
+            return Self::Failed(setback);
+        }
+        match status {
+            304 => Self::Same,
+            200..300 => {
+                let (lines, validators) = lines();
+                Self::Rules(lines, validators)
+            }
+            _ => Self::Missing,
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! The frontier in numbers.
 
-use crate::frontier::hosts::{in_numbers, most_first};
-
 use super::Frontier;
 use super::durable::Journal;
 use super::hosts::{Host, HostSpread, HostStatistics};
@@ -45,47 +43,48 @@ pub struct FrontierStatistics {
 impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
-        let hosts = self.hosts.memory() + self.count.rules + self.clock.memory() + self.agenda.memory();
-        let (queues, journal) = (self.back.memory() + self.schedule.memory(), self.journal.memory());
+        let (state, count) = (&self.state, self.state.count());
+        let hosts = state.hosts_memory() + self.agenda.memory();
+        let (queues, journal) = (state.queues_memory(), self.journal.memory());
         FrontierStatistics {
-            queued: self.count.queued,
-            scheduled: self.schedule.len(),
-            leased: self.count.leased,
-            completed: self.count.completed,
-            retries: self.count.retries,
-            hosts: self.hosts.len() as u64 + self.away.hosts,
-            hosts_in_memory: self.hosts.len() as u64,
+            queued: count.queued - self.lent.pages,
+            scheduled: state.schedule().len(),
+            leased: self.lent.all,
+            completed: count.completed,
+            retries: count.retries,
+            hosts: state.hosts().len() as u64 + state.evicted().len(),
+            hosts_in_memory: state.hosts().len() as u64,
             active_hosts: self.active_hosts() as u64,
             failing_hosts: self.struggle.failing() as u64,
-            retired_hosts: self.count.retired_hosts,
-            unreachable: self.schedule.parked(),
+            retired_hosts: count.retired_hosts,
+            unreachable: state.schedule().parked(),
             memory: (hosts + queues + journal) as u64,
             queue_memory: queues as u64,
             journal_memory: journal as u64,
-            robots_memory: (self.count.rules + self.clock.memory()) as u64,
+            robots_memory: state.rules_memory() as u64,
         }
     }
 
     /// The hosts with the most requests, most first, equals by name. Of those that [left](Self::leave) memory, only the first
     /// hundred are known. O(hosts in memory).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
-        let mut hosts: Vec<_> = self.hosts.iter().collect();
+        let mut hosts: Vec<_> = self.state.hosts().iter().collect();
         let order = |a: &&Host, b: &&Host| b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key));
         if most < hosts.len() {
             hosts.select_nth_unstable_by(most, order);
             hosts.truncate(most);
         }
-        let here = hosts.into_iter().map(|host| in_numbers(host, &self.politeness));
-        let mut top: Vec<_> = here.chain(self.away.top.iter().cloned()).collect();
-        top.sort_unstable_by(most_first);
+        let here = hosts.into_iter().map(|host| HostStatistics::of(host, &self.politeness));
+        let mut top: Vec<_> = here.chain(self.state.evicted().top().iter().cloned()).collect();
+        top.sort_unstable_by(HostStatistics::most_first);
         top.truncate(most);
         top
     }
 
     /// How many hosts have had how many requests, those that left memory among them. O(hosts in memory).
     pub fn hosts_by_requests(&self) -> HostSpread {
-        let mut spread = self.away.spread.clone();
-        self.hosts.iter().for_each(|host| spread.add(host.requests.into()));
+        let mut spread = self.state.evicted().spread().clone();
+        self.state.hosts().iter().for_each(|host| spread.add(host.requests.into()));
         spread
     }
 }

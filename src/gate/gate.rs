@@ -128,12 +128,6 @@ impl Gate {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// Undoes [`withdraw`](Self::withdraw).
-    pub(crate) fn reinstate(&self, refusal: Refusal, urls: u64) {
-        self.refused[refusal as usize].fetch_sub(urls, Ordering::Relaxed);
-        self.admitted.fetch_add(urls, Ordering::Relaxed);
-    }
-
     /// Counts URLs as admitted no more.
     pub(crate) fn retract(&self, urls: u64) {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
@@ -153,21 +147,14 @@ impl Gate {
         self.scope.open(roots);
     }
 
-    /// Admits a URL without the seen test: one that the journal has, or that is asked for again. It is counted where `count` says
-    /// so, and inserted where `is_in` says that the seen set lacks it.
-    pub(crate) fn remember(
-        &self,
-        url: &CanonicalUrl,
-        (via, depth): (Via, u32),
-        is_in: impl Fn(Fingerprint) -> bool,
-        count: bool,
-    ) {
+    /// Admits a URL without the seen test: one that the journal has, or that is asked for again. It is inserted into the seen set
+    /// and counted where these say so.
+    pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
         if via.widens_scope(depth) {
             self.scope.widen_by(url);
         }
-        let fingerprint = url.fingerprint(self.key);
-        if !is_in(fingerprint) {
-            self.seen.insert(fingerprint);
+        if insert {
+            self.seen.insert(url.fingerprint(self.key));
         }
         self.admitted.fetch_add(count.into(), Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::Job;
 use super::checkpoint::{CheckpointError, Checkpoints, JobJournal, reread};
 use super::journal::Disk;
-use crate::frontier::{Frontier, FrontierOptions, Record, Replay, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Record, Resume, Timestamp};
 use crate::gate::Position;
 
 /// Makes a frontier of a job's newest checkpoint and the journal behind it: of a job that is finished, stopped, killed, or held by
@@ -27,7 +27,7 @@ pub(super) fn replay(
     job: &Job,
     options: &FrontierOptions,
     show: impl FnMut(Position, &Record<'_>),
-) -> Result<(Replay, JobJournal, bool), CheckpointError> {
+) -> Result<(Resume, JobJournal, bool), CheckpointError> {
     let disk = || Disk::for_reading(&job.frontier_directory());
     let mut options = options.clone();
     options.fingerprint_key = Some(job.manifest().fingerprint_key);

@@ -22,6 +22,8 @@ mod directory;
 mod error;
 mod explain;
 pub mod journal;
+#[cfg(test)]
+mod live_equals_replay;
 mod lock;
 mod look;
 mod manifest;

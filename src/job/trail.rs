@@ -48,6 +48,7 @@ impl<'a> Trail<'a> {
             }
             Record::Admitted(_)
             | Record::Again { .. }
+            | Record::Disallowed(_)
             | Record::Due(_)
             | Record::Forgotten { .. }
             | Record::Host(_)

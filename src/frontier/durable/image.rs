@@ -8,7 +8,6 @@
 //!         illness   the code of the last failure, 0 for none; else pages in a row that broke, text of the failure's words
 //!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms, until
 //!                   when they hold
-//!         lent      1 and a URL for a page that is lent out, else 0
 //!         levels    how many; for each its first URL, and for each other the step to its position; 0 ends them
 //! URL:    position, priority, attempts
 //! text:   its length, its bytes
@@ -16,12 +15,13 @@
 //!
 //! All numbers are [`varint`]s.
 
+use std::io;
 use std::time::Duration;
 
 use super::{Ill, Standing};
 use crate::address::HostKey;
 use crate::bytes::varint::{self, number, put};
-use crate::frontier::hosts::{Detour, Host, HostState, RobotsFile, Rules};
+use crate::frontier::hosts::{Detour, Host, RobotsFile, Rules};
 use crate::frontier::queues::{Back, MARK, Queue, Queued, schedule};
 use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
@@ -36,7 +36,7 @@ const ROBOTS: u32 = 4;
 pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     // Of one that is elsewhere, what was known before: it is asked for from the first hop on, next time.
     let file = match &host.robots {
-        RobotsFile::Moved(detour) => detour.before.as_deref().unwrap_or(&host.robots),
+        RobotsFile::Moved(_) => host.robots.known().unwrap_or(&host.robots),
         file => file,
     };
     let robots = match file {
@@ -81,13 +81,6 @@ pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
             }
         }
         RobotsFile::Unknown | RobotsFile::Known { .. } => {}
-    }
-    match host.state {
-        HostState::Leased { position, priority, attempts } => {
-            put(to, 1);
-            put_queued(to, Queued { position, priority, attempts });
-        }
-        _ => put(to, 0),
     }
     put(to, back.levels(&host.queue).count() as u64);
     for level in back.levels(&host.queue) {
@@ -159,7 +152,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
                 let kept_at = Position::from_u64(number(bytes)?);
                 let crawl_delay = Duration::from_millis(number(bytes)?);
                 let good_until = Timestamp::from_micros(number(bytes)?);
-                Some(Box::new(Rules::kept(kept_at, crawl_delay, good_until)))
+                Some(Box::new(Rules::unread(Some(kept_at), crawl_delay, good_until)))
             } else {
                 None
             };
@@ -167,7 +160,6 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
         }
         _ => return None,
     };
-    let lent = if number(bytes)? == 0 { None } else { Some(queued(bytes)?) };
     for _ in 0..number(bytes)? {
         let first = queued(bytes)?;
         queue(first, End::Head);
@@ -180,10 +172,17 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
             queue(Queued { position: Position::from_u64(last), attempts: 0, ..first }, End::Tail);
         }
     }
-    if let Some(lent) = lent {
-        queue(lent, End::Head);
-    }
     Some(host)
+}
+
+/// The evicted host with this key, of which a journal has the image.
+///
+/// # Errors
+/// Where it is no image of an evicted host, or one of another.
+pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<Host> {
+    let host = load(&mut image, &mut Back::default());
+    let is_sound = |host: &Host| host.key.as_str() == key && host.may_be_evicted() && host.queue.len() == 0;
+    host.filter(is_sound).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, BadSlice))
 }
 
 /// Takes a host off the front of the bytes, and says whether it is idle, with nothing queued or lent.

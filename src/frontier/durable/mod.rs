@@ -17,5 +17,5 @@ pub use image::{BadSlice, IdleHost, idle_hosts, waiting};
 pub use journal::Journal;
 pub use limit::Limit;
 pub use receipt::Receipt;
-pub use record::{DueRecord, HostRecord, Record, RobotsRecord, Settled};
+pub use record::{DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};
 pub use standing::{Ill, Standing};

@@ -1,6 +1,8 @@
 //! What a journal keeps of a crawl.
 
 use super::{Entry, Limit, Receipt, Standing};
+use std::time::Duration;
+
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
 use crate::gate::Position;
@@ -28,6 +30,8 @@ pub enum Record<'a> {
         /// What that had of it.
         fingerprint: Fingerprint,
     },
+    /// robots.txt disallowed the first URLs of a host when their turn came: they were dropped.
+    Disallowed(DisallowedRecord<'a>),
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
     /// A run of the crawl ended at one of its limits, whatever waits. Void once the journal is opened again: the next run has
@@ -52,6 +56,17 @@ pub struct DueRecord<'a> {
     pub position: Position,
     /// Its front queue.
     pub priority: u8,
+}
+
+/// URLs that were dropped, because robots.txt disallows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DisallowedRecord<'a> {
+    /// The text of their host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
+    /// Their front queue.
+    pub priority: u8,
+    /// How many, from the first of that priority on.
+    pub urls: u32,
 }
 
 /// How a lease of a page came back, and where that left its host.
@@ -98,9 +113,13 @@ pub enum RobotsRecord<'a> {
     Known {
         /// When it should be fetched again.
         stale_at: Timestamp,
+        /// The rest that it asks for, in whole milliseconds.
+        crawl_delay: Duration,
         /// The lines that concern us; `None` allows everything.
         rules: Option<&'a [u8]>,
     },
+    /// It is not to be had, and what was known before holds no more.
+    Unknown,
     /// It is as it was: it has not changed, or is not to be had just now.
     Renewed {
         /// When it should be fetched again.

@@ -4,14 +4,13 @@ use std::io;
 
 use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
-use crate::frontier::durable::{Entry, Journal};
-use crate::frontier::hosts::{Host, HostState, Hosts, Politeness, RobotsFile};
+use crate::frontier::durable::{Entry, Journal, image};
+use crate::frontier::hosts::{Host, HostState, Politeness, RobotsFile};
 use crate::frontier::lend::read_wire;
-use crate::frontier::queues::{Back, Schedule};
 use crate::frontier::robots::{Robots, Ruling};
-use crate::frontier::state::Replay;
+use crate::frontier::state::State;
 use crate::frontier::{Frontier, Timestamp};
-use crate::gate::{Found, Gate, Via};
+use crate::gate::{Found, Via};
 use crate::seen::Sighting;
 
 impl<J: Journal> Frontier<J> {
@@ -36,58 +35,34 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// Where robots rules are to be read from the journal, and its storage fails.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<Explanation> {
-        let Self { gate, hosts, back, schedule, politeness, .. } = self;
-        Known { gate, hosts, back, schedule, politeness }.explain(&mut self.journal, url, History::Unasked, now)
-    }
-}
-
-impl Replay {
-    /// As [`Frontier::explain`], of the frontier that was left behind: nothing is lent out, and no host rests longer than it
-    /// was told to. To be asked behind the last record. `history` is what `journal` says of the URL; where it is queued, its
-    /// place is found.
-    ///
-    /// # Errors
-    /// Where the journal's storage fails.
-    pub fn explain(
-        &mut self,
-        journal: &mut impl Journal,
-        url: &CanonicalUrl,
-        history: History,
-        now: Timestamp,
-    ) -> io::Result<Explanation> {
-        self.queue_lost();
-        let Self { gate, hosts, back, schedule, options, .. } = self;
-        let politeness = &options.politeness;
-        Known { gate, hosts, back, schedule, politeness }.explain(journal, url, history, now)
+        let Self { state, politeness, .. } = self;
+        Known { state, politeness }.explain(&mut self.journal, url, History::Unasked, now)
     }
 }
 
 /// The parts of a frontier that know something.
-struct Known<'a> {
-    gate: &'a Gate,
-    hosts: &'a Hosts,
-    back: &'a Back,
-    schedule: &'a Schedule,
-    politeness: &'a Politeness,
+pub(crate) struct Known<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) politeness: &'a Politeness,
 }
 
 impl Known<'_> {
-    fn explain(
+    /// As [`Frontier::explain`]; `history` is what `journal` says of the URL, and where it is queued, its place is found.
+    pub(crate) fn explain(
         &self,
         journal: &mut impl Journal,
         url: &CanonicalUrl,
         mut history: History,
         now: Timestamp,
     ) -> io::Result<Explanation> {
-        let away;
-        let host = if let Some(number) = self.hosts.find(url.origin()) {
-            Some(&self.hosts[number])
+        let evicted;
+        let hosts = self.state.hosts();
+        let host = if let Some(id) = hosts.find(url.origin()) {
+            Some(&hosts[id])
         } else {
-            away = journal
-                .host(url.origin())?
-                .map(|image| crate::frontier::hosts::read(image, url.origin()))
-                .transpose()?;
-            away.as_ref()
+            let image = journal.host(url.origin())?;
+            evicted = image.map(|image| image::load_evicted(image, url.origin())).transpose()?;
+            evicted.as_ref()
         };
         // As a seed's link, where nobody knows better.
         let mut found = Found { url: url.clone(), depth: 1, via: Via::Link, redirects: 0, referrer: None };
@@ -98,14 +73,14 @@ impl Known<'_> {
             if let Some(ahead) = host.and_then(|host| self.ahead(host, remembered)) {
                 remembered.place = Place::Queued { ahead };
             } else if let Some(at) = remembered.not_before
-                && self.schedule.holds(at, remembered.position)
+                && self.state.schedule().holds(at, remembered.position)
             {
                 remembered.place = if at == Entry::NEVER { Place::GivenUp } else { Place::Scheduled { at } };
             }
         }
-        let (scope, trap) = self.gate.explain(&found);
-        let seen = self.gate.seen();
-        let fingerprint = url.fingerprint(self.gate.fingerprint_key());
+        let (scope, trap) = self.state.gate().explain(&found);
+        let seen = self.state.gate().seen();
+        let fingerprint = url.fingerprint(self.state.gate().fingerprint_key());
         let shard = seen.shard_of(fingerprint);
         let row = seen.shard_statistics(shard);
         Ok(Explanation {
@@ -114,7 +89,7 @@ impl Known<'_> {
             key: url.key().to_owned(),
             fingerprint,
             scope,
-            max_depth: self.gate.max_depth(),
+            max_depth: self.state.gate().max_depth(),
             trap,
             sighting: if seen.contains(fingerprint) { Sighting::Seen } else { Sighting::New },
             shard,
@@ -129,7 +104,7 @@ impl Known<'_> {
 
     /// URLs of its host that go before this one, if it is queued.
     fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
-        let mut queued = self.back.levels(&host.queue).flat_map(|level| self.back.positions(level));
+        let mut queued = self.state.back().levels(&host.queue).flat_map(|level| self.state.back().positions(level));
         queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
     }
 
@@ -173,8 +148,8 @@ impl Known<'_> {
             has_answered: host.has_answered,
             trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
             is_retired: host.is_retired(),
-            is_leased: matches!(host.state, HostState::Leased { .. } | HostState::LeasedRobots),
-            queued: host.queue.len().into(),
+            is_leased: matches!(host.seat.state, HostState::Leased(_) | HostState::LeasedRobots),
+            queued: host.waiting(),
         }
     }
 }

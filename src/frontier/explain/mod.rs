@@ -6,5 +6,6 @@ mod verdict;
 mod words;
 
 pub use explanation::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer};
+pub(crate) use known::Known;
 pub use verdict::Verdict;
 pub(crate) use words::{Chance, times};

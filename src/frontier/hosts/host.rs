@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Illness, Politeness, Prospect, RobotsFile};
+use super::{HostState, Illness, Politeness, Prospect, RobotsFile, Seat};
 use crate::address::HostKey;
-use crate::frontier::durable::{Ill, Standing};
-use crate::frontier::queues::{Link, Queue};
-use crate::frontier::{Failure, Timestamp, Trouble};
-use crate::gate::Position;
+use crate::frontier::durable::Standing;
+use crate::frontier::queues::Queue;
+use crate::frontier::{Failure, Timestamp};
 
-/// Timeouts in a row from which on a host that has answered before counts as one that fails.
+/// A host that has answered before may time out so often in a row, less one, before it counts as failing.
 const HANGING_PAGES: u16 = 4;
 
 /// One host: its queue, its clock, its robots.txt and how it has behaved. 128 bytes and the key's text.
@@ -20,70 +19,52 @@ const HANGING_PAGES: u16 = 4;
 #[repr(align(128))]
 pub(crate) struct Host {
     pub(crate) key: HostKey,
+    /// Its URLs, those that are lent out too.
     pub(crate) queue: Queue,
-    /// Its neighbors in a front queue.
-    pub(crate) link: Link,
     /// Not asked before.
     pub(crate) due: Timestamp,
     pub(crate) robots: RobotsFile,
     /// What is wrong with it; `None` since it last answered well.
     pub(crate) ill: Option<Box<Illness>>,
-    /// Leases handed out, but for those that are given up.
+    /// Requests that came back.
     pub(crate) requests: u32,
     /// Failures in a row that count against it.
     pub(crate) failures: u16,
-    pub(crate) state: HostState,
     /// It has answered at least once.
     pub(crate) has_answered: bool,
     /// Its rules are among those that may be dropped.
     pub(crate) is_on_clock: bool,
+    pub(crate) seat: Seat,
 }
 
 const _: () = assert!(size_of::<Host>() == 128);
 
-/// Where a host is: in one place at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HostState {
-    /// Nothing queued; its clock runs on.
-    Idle,
-    /// In the agenda.
-    Snoozed,
-    /// In the front queue of this priority.
-    Due(u8),
-    /// As if due, with this priority: it has never answered, and as many of its kind are lent out as may be.
-    Held(u8),
-    /// This page is lent out, with so many tries used up before.
-    Leased { position: Position, priority: u8, attempts: u8 },
-    /// Its robots.txt is lent out.
-    LeasedRobots,
-}
-
 impl Host {
+    /// A host of which nothing is known.
     pub(crate) fn new(key: HostKey) -> Self {
         Self {
             key,
             queue: Queue::default(),
-            link: Link::default(),
             due: Timestamp::default(),
             robots: RobotsFile::Unknown,
             ill: None,
             requests: 0,
             failures: 0,
-            state: HostState::Idle,
             has_answered: false,
             is_on_clock: false,
+            seat: Seat::default(),
         }
     }
 
-    /// What a host that left leaves behind.
+    /// An evicted host leaves this behind.
     pub(crate) fn is_hole(&self) -> bool {
         self.key.as_str().is_empty()
     }
 
-    /// Nothing is queued or lent, and what is known of it can be had again from its image.
-    pub(crate) fn may_leave(&self) -> bool {
+    /// Nothing is queued or lent, and all that is known of it can be read again from its image and the journal.
+    pub(crate) fn may_be_evicted(&self) -> bool {
         let is_kept = self.robots.rules().is_none_or(|rules| rules.kept_at.is_some());
-        is_kept && self.state == HostState::Idle
+        is_kept && self.seat.state == HostState::Idle
     }
 
     /// How it stands, for the journal.
@@ -93,30 +74,20 @@ impl Host {
             due: self.due,
             failures: self.failures,
             has_answered: self.has_answered,
-            ill: self.ill.as_deref().map(|ill| Ill {
-                failure: ill.trouble.failure,
-                words: &ill.trouble.words,
-                broken: ill.broken,
-                is_patient: ill.is_patient,
-                is_retired: ill.is_retired,
-            }),
+            ill: self.ill.as_deref().map(Illness::ill),
         }
+    }
+
+    /// From here on it stands so.
+    pub(crate) fn stands(&mut self, standing: &Standing<'_>) {
+        let Standing { due, failures, has_answered, ill, .. } = *standing;
+        (self.due, self.failures, self.has_answered) = (due, failures, has_answered);
+        self.ill = ill.map(|ill| Box::new(Illness::of(&ill)));
     }
 
     /// The rest between a response and the next request.
     pub(crate) fn delay(&self, politeness: &Politeness) -> Duration {
-        let asked = self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay);
-        politeness.host_delay.max(asked.min(politeness.max_crawl_delay))
-    }
-
-    /// The rest after a failure, the `nth` in a row: it doubles with each, and is never shorter than the delay.
-    pub(crate) fn backoff(&self, politeness: &Politeness, nth: u32) -> Duration {
-        politeness.backoff_of(nth).max(self.delay(politeness))
-    }
-
-    /// Whether it failed too often in a row.
-    pub(crate) fn has_failed_too_often(&self, politeness: &Politeness) -> bool {
-        u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into())
+        politeness.delay(self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
     }
 
     /// Its URLs are given up.
@@ -124,10 +95,15 @@ impl Host {
         self.ill.as_deref().is_some_and(|ill| ill.is_retired)
     }
 
-    /// How it may be counted.
+    /// URLs that wait: those of its queue, but for the one that is lent out.
+    pub(crate) fn waiting(&self) -> u64 {
+        u64::from(self.queue.len()) - u64::from(matches!(self.seat.state, HostState::Leased(_)))
+    }
+
+    /// What is to be expected of it, where it has URLs queued.
     pub(crate) fn prospect(&self) -> Prospect {
         let Some(ill) = self.ill.as_deref() else { return Prospect::Good };
-        if self.failures == 0 || ill.is_patient || ill.is_retired || self.state == HostState::Idle {
+        if self.failures == 0 || ill.is_patient || ill.is_retired || self.seat.state == HostState::Idle {
             return Prospect::Good;
         }
         match ill.trouble.failure {
@@ -138,16 +114,5 @@ impl Host {
             Failure::Timeout if self.has_answered && self.failures < HANGING_PAGES => Prospect::Good,
             _ => Prospect::Struggling,
         }
-    }
-
-    /// As a journal or a checkpoint has it.
-    pub(crate) fn stands(&mut self, standing: &Standing<'_>) {
-        let Standing { due, failures, has_answered, ill, .. } = *standing;
-        (self.due, self.failures, self.has_answered) = (due, failures, has_answered);
-        self.ill = ill.map(|ill| {
-            let Ill { failure, words, broken, is_patient, is_retired } = ill;
-            let trouble = Trouble::new(failure, words);
-            Box::new(Illness { trouble, broken, is_patient, is_retired, counted: Prospect::Good })
-        });
     }
 }

@@ -1,9 +1,10 @@
 //! One host in numbers.
 
-use super::{Host, Politeness};
-use crate::address::HostKey;
 use std::cmp::Ordering;
 use std::time::Duration;
+
+use super::{Host, Politeness};
+use crate::address::HostKey;
 
 /// One host in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,18 +24,21 @@ pub struct HostStatistics {
     pub retired: bool,
 }
 
-pub(crate) fn in_numbers(host: &Host, politeness: &Politeness) -> HostStatistics {
-    HostStatistics {
-        host: host.key.clone(),
-        requests: host.requests.into(),
-        queued: host.queue.len().into(),
-        failures: host.failures.into(),
-        delay: host.delay(politeness),
-        retired: host.is_retired(),
+impl HostStatistics {
+    /// A host in memory.
+    pub(crate) fn of(host: &Host, politeness: &Politeness) -> Self {
+        Self {
+            host: host.key.clone(),
+            requests: host.requests.into(),
+            queued: host.waiting(),
+            failures: host.failures.into(),
+            delay: host.delay(politeness),
+            retired: host.is_retired(),
+        }
     }
-}
 
-/// By requests, equals by name.
-pub(crate) fn most_first(a: &HostStatistics, b: &HostStatistics) -> Ordering {
-    b.requests.cmp(&a.requests).then_with(|| a.host.cmp(&b.host))
+    /// Which goes first in a list by requests; equals go by name.
+    pub(crate) fn most_first(&self, other: &Self) -> Ordering {
+        other.requests.cmp(&self.requests).then_with(|| self.host.cmp(&other.host))
+    }
 }

@@ -1,26 +1,39 @@
 //! What is wrong with a host.
 
 use crate::frontier::Trouble;
+use crate::frontier::durable::Ill;
 
 /// What is wrong with a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Illness {
     /// The last failure.
     pub(crate) trouble: Trouble,
-    /// Different pages in a row that broke, and that the host may not be to blame for.
+    /// Different pages in a row that broke, perhaps by no fault of the host.
     pub(crate) broken: u16,
     /// It said itself when it may be asked again.
     pub(crate) is_patient: bool,
     /// It is not asked again in this run: its URLs are given up as their turn comes.
     pub(crate) is_retired: bool,
-    /// As what it is counted among the hosts with URLs queued.
-    pub(crate) counted: Prospect,
+}
+
+impl Illness {
+    /// As the journal has it.
+    pub(crate) fn ill(&self) -> Ill<'_> {
+        let Self { trouble, broken, is_patient, is_retired } = self;
+        let (failure, words) = (trouble.failure, &*trouble.words);
+        Ill { failure, words, broken: *broken, is_patient: *is_patient, is_retired: *is_retired }
+    }
+
+    pub(crate) fn of(ill: &Ill<'_>) -> Self {
+        let Ill { failure, words, broken, is_patient, is_retired } = *ill;
+        Self { trouble: Trouble::new(failure, words), broken, is_patient, is_retired }
+    }
 }
 
 /// What is to be expected of a host with URLs queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Prospect {
-    /// Like any other; a host without URLs has none other either.
+    /// It answers, or has nothing queued.
     #[default]
     Good,
     /// It fails, and may come back: worth a wait.

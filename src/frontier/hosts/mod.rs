@@ -1,24 +1,29 @@
 //! What a frontier knows of each host.
 
+mod conduct;
 mod evicted;
 mod host;
+mod host_id;
 mod host_statistics;
 mod illness;
 mod politeness;
 mod robots_file;
-mod rules_clock;
+mod rules_cache;
+mod seat;
 mod spread;
 mod struggle;
 mod table;
 
-pub(crate) use evicted::{Away, read};
-pub(crate) use host::{Host, HostState};
+pub(crate) use conduct::Conduct;
+pub(crate) use evicted::Evicted;
+pub(crate) use host::Host;
+pub(crate) use host_id::HostId;
 pub use host_statistics::HostStatistics;
-pub(crate) use host_statistics::{in_numbers, most_first};
 pub(crate) use illness::{Illness, Prospect};
 pub use politeness::Politeness;
 pub(crate) use robots_file::{Detour, RobotsFile, Rules};
-pub(crate) use rules_clock::RulesClock;
+pub(crate) use rules_cache::RulesCache;
+pub(crate) use seat::{HostState, Seat};
 pub use spread::HostSpread;
 pub(crate) use struggle::{Patience, Struggle};
-pub(crate) use table::Hosts;
+pub(crate) use table::{Hosts, Seats};

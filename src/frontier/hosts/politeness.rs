@@ -54,14 +54,17 @@ impl Default for Politeness {
 }
 
 impl Politeness {
+    /// The rest between a response and the next request, to a host whose robots.txt asks for this one.
+    pub(crate) fn delay(&self, crawl_delay: Duration) -> Duration {
+        self.host_delay.max(crawl_delay.min(self.max_crawl_delay))
+    }
+
     /// The rest after the `nth` failure in a row: it doubles with each.
     pub(crate) fn backoff_of(&self, nth: u32) -> Duration {
         let factor = 1u32.checked_shl(nth.saturating_sub(1)).unwrap_or(u32::MAX);
         self.backoff.saturating_mul(factor).min(self.max_backoff)
     }
-}
 
-impl Politeness {
     /// The longest rest that a host can be told to take.
     pub(crate) fn longest_rest(&self) -> Duration {
         let Self { max_backoff, max_retry_after, max_crawl_delay, host_delay, .. } = *self;

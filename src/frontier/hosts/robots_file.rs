@@ -16,7 +16,7 @@ pub(crate) enum RobotsFile {
     Known {
         /// When it should be fetched again.
         stale_at: Timestamp,
-        /// A page was lent by it, or none was left. Before, it is good however old: hosts may be so many that none has its
+        /// A page that was lent by it came back, or none was left. Before, it is good however old: hosts may be so many that none has its
         /// next turn within the time that a robots.txt is good for, and nothing but robots.txt would be fetched.
         is_used: bool,
         /// `None` allows everything.
@@ -121,6 +121,15 @@ impl RobotsFile {
         }
     }
 
+    /// What is known, but for the way to what is not.
+    pub(crate) fn known(&self) -> Option<&Self> {
+        match self {
+            Self::Known { .. } => Some(self),
+            Self::Moved(detour) => detour.before.as_deref(),
+            Self::Unknown => None,
+        }
+    }
+
     /// Those in force.
     pub(crate) fn rules(&self) -> Option<&Rules> {
         match self {
@@ -130,7 +139,7 @@ impl RobotsFile {
         }
     }
 
-    /// What is known, but for the way to what is not.
+    /// As [`known`](Self::known).
     pub(crate) fn into_known(self) -> Option<Self> {
         match self {
             Self::Known { .. } => Some(self),
@@ -149,18 +158,8 @@ impl RobotsFile {
 }
 
 impl Rules {
-    pub(crate) fn new(robots: Robots, good_until: Timestamp, validators: Option<Box<Validators>>) -> Self {
-        let crawl_delay = robots.crawl_delay().unwrap_or_default();
-        Self { crawl_delay, kept_at: None, good_until, validators, parsed: Some(Box::new(robots)), has_lent: false }
-    }
-
-    /// That the journal has, still to be read from there.
-    pub(crate) fn kept(at: Position, crawl_delay: Duration, good_until: Timestamp) -> Self {
-        Self { crawl_delay, kept_at: Some(at), good_until, validators: None, parsed: None, has_lent: false }
-    }
-
-    fn memory(&self) -> usize {
-        let validators = self.validators.as_deref().map_or(0, Validators::memory);
-        size_of::<Self>() + validators + self.parsed.as_deref().map_or(0, Robots::memory)
+    /// Rules that are still to be parsed. The journal has them at `kept_at`, if it keeps any.
+    pub(crate) fn unread(kept_at: Option<Position>, crawl_delay: Duration, good_until: Timestamp) -> Self {
+        Self { crawl_delay, kept_at, good_until, validators: None, parsed: None, has_lent: false }
     }
 }

@@ -5,21 +5,21 @@ use std::ops::{Index, IndexMut};
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use super::Host;
+use super::{Host, HostId, Seat};
 use crate::address::HostKey;
 
 /// The hosts in memory, by number and by key. The key's text is kept once, in the host.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    /// In segments: growing allocates one of them and copies nothing. Where a host left there is a hole: one without a key.
+    /// In segments: growing allocates one of them and copies nothing. An evicted host leaves a hole: a host without a key.
     all: Vec<Vec<Host>>,
-    /// Where they are, for those that come.
-    holes: Vec<u32>,
-    numbers: HashTable<u32>,
+    /// Where the holes are, for hosts that come.
+    holes: Vec<HostId>,
+    ids: HashTable<HostId>,
     hasher: RandomState,
-    /// Hosts that were asked for a while ago or less, each where its hash says: most links lead to the host they are
-    /// found on, and the table of a million hosts is in no cache.
-    recent: Box<[u32]>,
+    /// Hosts that were looked for lately, each where its hash says: most links lead to the host they are found on, and the
+    /// table of a million hosts is in no cache.
+    recent: Box<[HostId]>,
     /// Bytes of the keys' texts.
     texts: usize,
     /// Numbers given, those of holes too.
@@ -39,13 +39,12 @@ const fn recent_place(hash: u64) -> usize {
 
 impl Default for Hosts {
     fn default() -> Self {
-        let recent = vec![0; RECENT].into();
         Self {
             all: Vec::new(),
             holes: Vec::new(),
-            numbers: HashTable::new(),
+            ids: HashTable::new(),
             hasher: RandomState::new(),
-            recent,
+            recent: vec![HostId::new(0); RECENT].into(),
             texts: 0,
             given: 0,
         }
@@ -53,34 +52,34 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// The number of the host with this key, to which URLs are found.
-    pub(crate) fn number(&mut self, origin: &str) -> Option<u32> {
+    /// The host with this key. It is noted as one that was looked for lately.
+    pub(crate) fn look_up(&mut self, origin: &str) -> Option<HostId> {
         let hash = self.hasher.hash_one(origin);
         let recent = self.recent[recent_place(hash)];
-        if recent < self.given && self[recent].key.as_str() == origin {
+        if recent.number() < self.given && self[recent].key.as_str() == origin {
             return Some(recent);
         }
-        let number = self.find_by(hash, origin)?;
-        self.recent[recent_place(hash)] = number;
-        Some(number)
+        let id = self.find_by(hash, origin)?;
+        self.recent[recent_place(hash)] = id;
+        Some(id)
     }
 
-    /// The number of the host with this key.
-    pub(crate) fn find(&self, origin: &str) -> Option<u32> {
+    /// The host with this key.
+    pub(crate) fn find(&self, origin: &str) -> Option<HostId> {
         self.find_by(self.hasher.hash_one(origin), origin)
     }
 
-    /// Adds a host, and says its number; `None` where its key is there already.
+    /// Adds a host; `None` where its key is there already.
     ///
     /// # Panics
-    /// With 2³² hosts: 512 GiB of them.
-    pub(crate) fn put(&mut self, host: Host) -> Option<u32> {
+    /// With 2³² - 1 hosts: 512 GiB of them.
+    pub(crate) fn add(&mut self, host: Host) -> Option<HostId> {
         let hash = self.hasher.hash_one(host.key.as_str());
         if self.find_by(hash, host.key.as_str()).is_some() {
             return None;
         }
         self.texts += host.key.as_str().len();
-        let number = match self.holes.pop() {
+        let id = match self.holes.pop() {
             Some(hole) => {
                 // What is on the clock is the number.
                 let is_on_clock = self[hole].is_on_clock;
@@ -90,44 +89,45 @@ impl Hosts {
             None => self.append(host),
         };
         let (all, hasher) = (&self.all, &self.hasher);
-        let rehash = |&number: &u32| hasher.hash_one(host_of(all, number).key.as_str());
-        self.numbers.insert_unique(hash, number, rehash);
-        self.recent[recent_place(hash)] = number;
-        Some(number)
+        let rehash = |&id: &HostId| hasher.hash_one(host_at(all, id).key.as_str());
+        self.ids.insert_unique(hash, id, rehash);
+        self.recent[recent_place(hash)] = id;
+        Some(id)
     }
 
-    /// Takes a host out, that is in no queue and not lent; its number is another's from here on.
-    pub(crate) fn take(&mut self, number: u32) -> Host {
-        let is_on_clock = self[number].is_on_clock;
+    /// Removes a host that is in no queue and not lent; its number is another's from here on.
+    pub(crate) fn remove(&mut self, id: HostId) -> Host {
+        let is_on_clock = self[id].is_on_clock;
         let hole = Host { is_on_clock, ..Host::new(HostKey::of_origin("")) };
-        let host = std::mem::replace(&mut self[number], hole);
+        let host = std::mem::replace(&mut self[id], hole);
         let hash = self.hasher.hash_one(host.key.as_str());
-        if let Ok(entry) = self.numbers.find_entry(hash, |&other| other == number) {
+        if let Ok(entry) = self.ids.find_entry(hash, |&other| other == id) {
             entry.remove();
         }
         self.texts -= host.key.as_str().len();
-        self.holes.push(number);
+        self.holes.push(id);
         host
     }
 
-    fn find_by(&self, hash: u64, origin: &str) -> Option<u32> {
-        self.numbers.find(hash, |&number| self[number].key.as_str() == origin).copied()
+    fn find_by(&self, hash: u64, origin: &str) -> Option<HostId> {
+        self.ids.find(hash, |&id| self[id].key.as_str() == origin).copied()
     }
 
-    fn append(&mut self, host: Host) -> u32 {
-        let number = self.given;
-        self.given = number.checked_add(1).expect("fewer than 2^32 hosts");
-        if (number as usize).is_multiple_of(SEGMENT) {
+    fn append(&mut self, host: Host) -> HostId {
+        let id = HostId::new(self.given);
+        assert!(id != HostId::NONE, "fewer than 2^32 hosts");
+        self.given += 1;
+        if id.index().is_multiple_of(SEGMENT) {
             self.all.push(Vec::with_capacity(SEGMENT));
         }
-        self.all[number as usize / SEGMENT].push(host);
-        number
+        self.all[id.index() / SEGMENT].push(host);
+        id
     }
 
-    /// Links to this host may be found soon.
-    pub(crate) fn expect(&mut self, number: u32) {
-        let hash = self.hasher.hash_one(self[number].key.as_str());
-        self.recent[recent_place(hash)] = number;
+    /// Notes a host as one to which links will be found soon.
+    pub(crate) fn note_recent(&mut self, id: HostId) {
+        let hash = self.hasher.hash_one(self[id].key.as_str());
+        self.recent[recent_place(hash)] = id;
     }
 
     /// How many there are.
@@ -140,36 +140,64 @@ impl Hosts {
         self.given
     }
 
+    /// All numbers that hosts have or had.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = HostId> + use<> {
+        (0..self.given).map(HostId::new)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Host> {
         self.all.iter().flatten().filter(|host| !host.is_hole())
     }
 
-    /// Those with the numbers from one to before another.
+    /// The hosts with the numbers from one to before another.
     pub(crate) fn range(&self, from: u32, to: u32) -> impl Iterator<Item = &Host> {
-        (from..to).map(|number| &self[number]).filter(|host| !host.is_hole())
+        (from..to).map(|number| &self[HostId::new(number)]).filter(|host| !host.is_hole())
     }
 
     /// Bytes of memory held, without rules.
     pub(crate) fn memory(&self) -> usize {
-        let holes = self.holes.capacity() * size_of::<u32>();
-        self.all.len() * SEGMENT * size_of::<Host>() + holes + self.texts + self.numbers.allocation_size()
+        let holes = self.holes.capacity() * size_of::<HostId>();
+        self.all.len() * SEGMENT * size_of::<Host>() + holes + self.texts + self.ids.allocation_size()
+    }
+
+    /// Where the hosts are, and nothing else of them, to be changed.
+    pub(crate) fn seats(&mut self) -> Seats<'_> {
+        Seats(self)
     }
 }
 
-impl Index<u32> for Hosts {
+/// The seats of all hosts: what a queue of hosts may change.
+#[derive(Debug)]
+pub(crate) struct Seats<'a>(&'a mut Hosts);
+
+impl Index<HostId> for Seats<'_> {
+    type Output = Seat;
+
+    fn index(&self, id: HostId) -> &Seat {
+        &self.0[id].seat
+    }
+}
+
+impl IndexMut<HostId> for Seats<'_> {
+    fn index_mut(&mut self, id: HostId) -> &mut Seat {
+        &mut self.0[id].seat
+    }
+}
+
+impl Index<HostId> for Hosts {
     type Output = Host;
 
-    fn index(&self, number: u32) -> &Host {
-        host_of(&self.all, number)
+    fn index(&self, id: HostId) -> &Host {
+        host_at(&self.all, id)
     }
 }
 
-impl IndexMut<u32> for Hosts {
-    fn index_mut(&mut self, number: u32) -> &mut Host {
-        &mut self.all[number as usize / SEGMENT][number as usize % SEGMENT]
+impl IndexMut<HostId> for Hosts {
+    fn index_mut(&mut self, id: HostId) -> &mut Host {
+        &mut self.all[id.index() / SEGMENT][id.index() % SEGMENT]
     }
 }
 
-fn host_of(all: &[Vec<Host>], number: u32) -> &Host {
-    &all[number as usize / SEGMENT][number as usize % SEGMENT]
+fn host_at(all: &[Vec<Host>], id: HostId) -> &Host {
+    &all[id.index() / SEGMENT][id.index() % SEGMENT]
 }

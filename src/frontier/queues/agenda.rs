@@ -1,6 +1,7 @@
 //! Hosts by the time they may next be asked.
 
 use crate::frontier::Timestamp;
+use crate::frontier::hosts::HostId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -24,13 +25,13 @@ pub(crate) struct Agenda {
 }
 
 /// The earliest is the greatest; of those due at the same time, the lowest host number.
-type Note = Reverse<(Timestamp, u32)>;
+type Note = Reverse<(Timestamp, HostId)>;
 
 const DAY: u32 = 14;
 
 impl Agenda {
     /// Notes a host that is not noted. O(log hosts), and mostly O(1).
-    pub(crate) fn push(&mut self, due: Timestamp, host: u32) {
+    pub(crate) fn push(&mut self, due: Timestamp, host: HostId) {
         let day = due.as_micros() >> DAY;
         let note = Reverse((due, host));
         self.len += 1;
@@ -43,7 +44,7 @@ impl Agenda {
     }
 
     /// The host that has been due for longest, taken off; hosts due at the same time by number. O(log hosts), amortized.
-    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<u32> {
+    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<HostId> {
         let &Reverse((due, host)) = self.today.peek()?;
         if due > now {
             return None;
@@ -60,7 +61,7 @@ impl Agenda {
     }
 
     /// The host that is due first, and behind it the two of which, on most days, one is due second.
-    pub(crate) fn first_three(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn first_three(&self) -> impl Iterator<Item = HostId> {
         self.today.as_slice().iter().take(3).map(|&Reverse((_, host))| host)
     }
 
@@ -100,7 +101,7 @@ mod tests {
             let mut agenda = Agenda::default();
             let mut model = BTreeSet::new();
             let mut now = 0;
-            for (host, (ahead, passed)) in (0..).zip(notes) {
+            for (host, (ahead, passed)) in (0..).map(HostId::new).zip(notes) {
                 let due = Timestamp::from_micros(now + ahead);
                 agenda.push(due, host);
                 model.insert((due, host));

@@ -75,29 +75,33 @@ impl Back {
         Some(first)
     }
 
-    /// Takes away a URL and those of its priority before it, and says how many those were; `None` where it is not queued.
-    /// O(1) where it goes next of its priority.
-    pub(crate) fn take(&mut self, queue: &mut Queue, priority: u8, position: Position) -> Option<u32> {
-        let (mut before, mut id) = (NONE, NONE);
-        let mut level = queue.best;
-        while queue.len > 0 && level.priority < priority && level.next != NONE {
-            (before, id) = (id, level.next);
-            level = self.levels[id];
+    /// The first URL of a priority.
+    pub(crate) fn first_of(&self, queue: &Queue, priority: u8) -> Option<Queued> {
+        self.levels(queue).find(|level| level.priority == priority).map(Level::queued)
+    }
+
+    /// Takes away the first URL of a priority. O(1) where that is the best of its host.
+    pub(crate) fn pop_of(&mut self, queue: &mut Queue, priority: u8) -> Option<Queued> {
+        if queue.len == 0 {
+            return None;
         }
-        let is_here = queue.len > 0 && level.priority == priority;
-        let place = self.positions(&level).filter(|_| is_here).position(|at| at == position)?;
-        if id == NONE {
-            (0..=place).for_each(|_| _ = self.pop(queue));
+        if queue.best.priority == priority {
+            return self.pop(queue);
+        }
+        let (mut before, mut id) = (NONE, queue.best.next);
+        while id != NONE && self.levels[id].priority < priority {
+            (before, id) = (id, self.levels[id].next);
+        }
+        let mut level = (id != NONE).then(|| self.levels[id]).filter(|level| level.priority == priority)?;
+        let first = level.queued();
+        if level.advance(&mut self.chunks) {
+            self.levels[id] = level;
         } else {
-            if (0..=place).all(|_| level.advance(&mut self.chunks)) {
-                self.levels[id] = level;
-            } else {
-                let next = self.levels.give_back(id);
-                (if before == NONE { &mut queue.best } else { &mut self.levels[before] }).next = next;
-            }
-            queue.len -= u32::try_from(place).expect("as many are queued") + 1;
+            let next = self.levels.give_back(id);
+            (if before == NONE { &mut queue.best } else { &mut self.levels[before] }).next = next;
         }
-        u32::try_from(place).ok()
+        queue.len -= 1;
+        Some(first)
     }
 
     /// A host's URLs by priority, the best first.
@@ -135,7 +139,7 @@ impl Back {
     }
 
     /// Reads what [`pop`](Self::pop) will, so that the line is on its way from memory while other things are done.
-    pub(crate) fn expect(&self, queue: &Queue) {
+    pub(crate) fn prefetch(&self, queue: &Queue) {
         if queue.best.head != NONE {
             black_box(self.chunks[queue.best.head].next);
         }
@@ -202,6 +206,7 @@ mod tests {
     enum Action {
         Push { host: usize, priority: u8, position: u64 },
         Pop { host: usize },
+        PopOf { host: usize, priority: u8 },
         PopAndComeBack { host: usize, position: Option<u64> },
         Clear { host: usize },
     }
@@ -212,6 +217,7 @@ mod tests {
         let action = prop_oneof![
             8 => (host.clone(), 0..4u8, position.clone()).prop_map(|(host, priority, position)| Action::Push { host, priority, position }),
             4 => host.clone().prop_map(|host| Action::Pop { host }),
+            3 => (host.clone(), 0..4u8).prop_map(|(host, priority)| Action::PopOf { host, priority }),
             2 => (host.clone(), proptest::option::of(position))
                 .prop_map(|(host, position)| Action::PopAndComeBack { host, position }),
             1 => host.prop_map(|host| Action::Clear { host }),
@@ -235,6 +241,13 @@ mod tests {
                     }
                     Action::Pop { host } => {
                         prop_assert_eq!(back.pop(&mut queues[host]), pop(&mut model[host]));
+                    }
+                    Action::PopOf { host, priority } => {
+                        let first = back.first_of(&queues[host], priority);
+                        prop_assert_eq!(first, pop_of(&mut model[host], priority));
+                        if first.is_some() {
+                            prop_assert_eq!(back.pop_of(&mut queues[host], priority), first);
+                        }
                     }
                     Action::PopAndComeBack { host, position } => {
                         let popped = back.pop(&mut queues[host]);
@@ -267,11 +280,15 @@ mod tests {
     }
 
     fn pop(model: &mut BTreeMap<u8, VecDeque<(u64, u8)>>) -> Option<Queued> {
-        let mut best = model.first_entry()?;
-        let priority = *best.key();
-        let (position, attempts) = best.get_mut().pop_front()?;
-        if best.get().is_empty() {
-            best.remove();
+        let best = *model.keys().next()?;
+        pop_of(model, best)
+    }
+
+    fn pop_of(model: &mut BTreeMap<u8, VecDeque<(u64, u8)>>, priority: u8) -> Option<Queued> {
+        let level = model.get_mut(&priority)?;
+        let (position, attempts) = level.pop_front()?;
+        if level.is_empty() {
+            model.remove(&priority);
         }
         Some(Queued { position: Position::from_u64(position), priority, attempts })
     }

@@ -1,7 +1,7 @@
 //! The front queues: hosts that may be asked now.
 
-use super::{Link, NONE};
-use crate::frontier::hosts::Hosts;
+use super::Link;
+use crate::frontier::hosts::{HostId, Seats};
 
 /// The front queues: hosts that may be asked now, by the priority of their best URL, first come first served within one.
 ///
@@ -29,40 +29,40 @@ impl Default for Front {
 
 impl Front {
     /// Puts a host, that is in no queue, behind all of its priority.
-    pub(crate) fn push(&mut self, hosts: &mut Hosts, host: u32, priority: u8) {
+    pub(crate) fn push(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
         let last = self.queues[usize::from(priority)].before;
-        hosts[host].link = Link { before: last, behind: NONE };
-        self.after(hosts, last, priority).behind = host;
+        seats[host].link = Link { before: last, behind: HostId::NONE };
+        self.after(seats, last, priority).behind = host;
         self.queues[usize::from(priority)].before = host;
         self.occupied[usize::from(priority) / 64] |= 1 << (priority % 64);
         self.len += 1;
     }
 
     /// Takes a host out of the queue of this priority, where it is.
-    pub(crate) fn remove(&mut self, hosts: &mut Hosts, host: u32, priority: u8) {
-        let Link { before, behind } = hosts[host].link;
-        self.after(hosts, before, priority).behind = behind;
-        if behind == NONE {
+    pub(crate) fn remove(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+        let Link { before, behind } = seats[host].link;
+        self.after(seats, before, priority).behind = behind;
+        if behind == HostId::NONE {
             self.queues[usize::from(priority)].before = before;
         } else {
-            hosts[behind].link.before = before;
+            seats[behind].link.before = before;
         }
-        if self.queues[usize::from(priority)].behind == NONE {
+        if self.queues[usize::from(priority)].behind == HostId::NONE {
             self.occupied[usize::from(priority) / 64] &= !(1 << (priority % 64));
         }
         self.len -= 1;
     }
 
     /// The host that waits longest among those of the best priority, with it.
-    pub(crate) fn pop(&mut self, hosts: &mut Hosts) -> Option<(u32, u8)> {
+    pub(crate) fn pop(&mut self, seats: &mut Seats<'_>) -> Option<(HostId, u8)> {
         let priority = self.best()?;
         let host = self.queues[usize::from(priority)].behind;
-        self.remove(hosts, host, priority);
+        self.remove(seats, host, priority);
         Some((host, priority))
     }
 
     /// The host that [`pop`](Self::pop) would take.
-    pub(crate) fn first(&self) -> Option<u32> {
+    pub(crate) fn first(&self) -> Option<HostId> {
         self.best().map(|priority| self.queues[usize::from(priority)].behind)
     }
 
@@ -77,7 +77,7 @@ impl Front {
     }
 
     /// What says who comes behind this host; for nobody, the queue.
-    fn after<'a>(&'a mut self, hosts: &'a mut Hosts, host: u32, priority: u8) -> &'a mut Link {
-        if host == NONE { &mut self.queues[usize::from(priority)] } else { &mut hosts[host].link }
+    fn after<'a>(&'a mut self, seats: &'a mut Seats<'_>, host: HostId, priority: u8) -> &'a mut Link {
+        if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
     }
 }

@@ -16,4 +16,4 @@ pub(crate) use level::{Chunk, Level};
 pub(crate) use link::Link;
 pub(crate) use pool::{Linked, NONE, Pool};
 pub(crate) use queued::Queued;
-pub(crate) use schedule::{MARK, Schedule, second};
+pub(crate) use schedule::{MARK, Schedule, Taken, second};

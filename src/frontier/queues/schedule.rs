@@ -21,6 +21,15 @@ pub(crate) struct Schedule {
     len: u64,
 }
 
+/// What a URL waited for that was taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// Its time.
+    Due,
+    /// Somebody to ask for it.
+    Parked,
+}
+
 /// Microseconds in a second.
 const SECOND: u64 = 1_000_000;
 
@@ -61,9 +70,12 @@ impl Schedule {
         self.seconds.get(&PARKED)?.first().map(|first| first.position)
     }
 
-    /// Takes away the one that was parked first.
-    pub(crate) fn pop_parked(&mut self) -> Option<Position> {
-        self.pop_of(PARKED)
+    /// Takes away this one if it goes first of those that wait for a time, or of those that are parked; says which it was.
+    pub(crate) fn take_first(&mut self, position: Position) -> Option<Taken> {
+        if self.first() == Some(position) {
+            return self.pop().map(|_| Taken::Due);
+        }
+        (self.first_parked() == Some(position)).then(|| self.pop_of(PARKED)).flatten().map(|_| Taken::Parked)
     }
 
     /// How many are parked.

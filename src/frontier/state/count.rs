@@ -1,17 +1,15 @@
-//! What would take a walk over all hosts to find out.
+//! Sums over all hosts, kept as they change.
 
-/// What would take a walk over all hosts to find out.
-#[derive(Debug, Default)]
+/// Sums that would take a walk over all hosts or over the journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
+    /// URLs in the queues of hosts, those that are lent out too.
     pub(crate) queued: u64,
-    pub(crate) leased: u64,
-    /// Of these, first contacts with their hosts.
-    pub(crate) first_contacts: u64,
+    /// Pages done for good, and pages given up.
     pub(crate) completed: u64,
+    /// Leases that came to nothing.
     pub(crate) retries: u64,
     pub(crate) retired_hosts: u64,
-    /// Bytes of robots rules.
-    pub(crate) rules: usize,
     /// Bytes of the output: of all receipts.
     pub(crate) output: u64,
 }

@@ -1,35 +1,84 @@
 //! Pages that were done, and whose records are lost: they are queued again.
 
-use super::{Again, Done, Replay};
-use crate::frontier::queues::Queued;
+use std::collections::BTreeMap;
 
-impl Replay {
-    /// The output was cut to so many bytes. What is there now may be what was there before, or look like it.
-    pub(crate) fn resumed(&mut self, output: u64) {
-        while let Some(Done { number, queued, again, .. }) = self.done.pop_if(|done| done.end > output) {
+use super::State;
+use crate::frontier::Timestamp;
+use crate::frontier::hosts::HostId;
+use crate::frontier::queues::Queued;
+use crate::gate::Position;
+
+/// Pages whose records the output may not have: a record may be behind the end to which the output was cut at a resume.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// Pages whose records are lost. They are queued in the end, before all else: what came off their queues later stood behind
+    /// them.
+    pages: BTreeMap<Position, (HostId, Queued)>,
+    /// Pages that are done: the output may still prove to have been shorter.
+    done: Vec<Done>,
+}
+
+/// A page that is done.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// Where its record ends.
+    pub(super) end: u64,
+    pub(super) host: HostId,
+    /// As it was queued.
+    pub(super) queued: Queued,
+    /// The entry by which it is asked for again.
+    pub(super) again: Option<Again>,
+}
+
+/// That a page which is done is asked for again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Again {
+    pub(super) at: Timestamp,
+    pub(super) position: Position,
+    /// It was given up.
+    pub(super) is_parked: bool,
+}
+
+impl Lost {
+    /// The record of a page is lost.
+    pub(super) fn add(&mut self, host: HostId, queued: Queued) {
+        self.pages.insert(queued.position, (host, queued));
+    }
+
+    /// A page is done whose record is there.
+    pub(super) fn add_done(&mut self, done: Done) {
+        self.done.push(done);
+    }
+
+    /// Queues a page whose record was lost, because it was lent again afterwards.
+    pub(super) fn queue(&mut self, page: Position, state: &mut State) {
+        if let Some((host, queued)) = self.pages.remove(&page) {
+            state.queue_first(host, queued);
+        }
+    }
+
+    /// The output was cut to so many bytes. Bytes that are there now may be others than those that were there before.
+    pub(super) fn cut(&mut self, output: u64, state: &mut State) {
+        while let Some(Done { host, queued, again, .. }) = self.done.pop_if(|done| done.end > output) {
             match again {
                 // Given up, and asked for again since: it is queued by that.
-                Some(Again { at, position, is_parked: true }) if !self.schedule.remove(at, position) => continue,
-                Some(Again { at, position, is_parked: false }) if self.schedule.remove(at, position) => {
-                    self.gate.retract(1);
+                Some(Again { at, position, is_parked: true }) if !state.schedule_mut().remove(at, position) => continue,
+                Some(Again { at, position, is_parked: false }) if state.schedule_mut().remove(at, position) => {
+                    state.gate().retract(1);
                 }
                 _ => {}
             }
-            self.lost.insert(queued.position, (number, queued));
-            self.count.completed -= 1;
+            self.add(host, queued);
+            state.count_mut().completed -= 1;
         }
-        self.count.output = self.count.output.min(output);
+        let count = state.count_mut();
+        count.output = count.output.min(output);
     }
 
-    /// Queues what was lost, in its order and before all else.
-    pub(crate) fn queue_lost(&mut self) {
-        for (_, (number, queued)) in std::mem::take(&mut self.lost).into_iter().rev() {
-            self.queue_first(number, queued);
+    /// Queues all pages whose records are lost, in their order and before all else.
+    pub(super) fn queue_all(&mut self, state: &mut State) {
+        for (_, (host, queued)) in std::mem::take(&mut self.pages).into_iter().rev() {
+            state.queue_first(host, queued);
         }
-    }
-
-    pub(crate) fn queue_first(&mut self, number: u32, queued: Queued) {
-        self.back.push_front(&mut self.hosts[number].queue, queued);
-        self.count.queued += 1;
     }
 }

@@ -1,13 +1,16 @@
-//! What a frontier knows, and how it is made again.
+//! What a frontier knows, and how that changes.
 
+mod change;
 mod count;
-mod done;
 mod lost;
-mod replay;
+mod pieces;
+mod resume;
 mod save;
-mod standing;
+#[expect(clippy::module_inception, reason = "the room has its name from what stands in it")]
+mod state;
 
+pub(crate) use change::{Change, Fresh};
 pub(crate) use count::Count;
-pub(crate) use done::{Again, Done};
-pub use replay::Replay;
+pub use resume::Resume;
 pub use save::Slice;
+pub(crate) use state::{RULES_HOLD, State};

@@ -1,5 +1,6 @@
 //! A frontier in slices, for a checkpoint.
 
+use super::State;
 use crate::frontier::Frontier;
 use crate::frontier::durable::{Counts, Journal, image};
 use crate::gate::Position;
@@ -25,35 +26,44 @@ impl Default for Slice {
     }
 }
 
-impl<J: Journal> Frontier<J> {
-    /// Appends a slice, of the schedule and then of the hosts with their queues, and says which follows; `None` where this was
-    /// the last.
-    pub fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
+impl State {
+    /// Appends a slice, and says which follows.
+    fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
+        let (schedule, hosts) = (self.schedule(), self.hosts());
         let number = match slice.0 {
-            Part::Schedule(from) if self.schedule.len() + self.schedule.parked() > 0 => {
-                let next = self.schedule.save(from, to);
+            Part::Schedule(from) if schedule.len() + schedule.parked() > 0 => {
+                let next = schedule.save(from, to);
                 return Some(Slice(next.map_or(Part::Hosts(0), Part::Schedule)));
             }
             Part::Schedule(_) => 0,
             Part::Hosts(number) => number,
         };
         let first = number * SLICE;
-        let end = first.saturating_add(SLICE).min(self.hosts.end());
-        self.hosts.range(first, end).for_each(|host| image::save(host, &self.back, to));
-        (end < self.hosts.end()).then(|| Slice(Part::Hosts(number + 1)))
+        let end = first.saturating_add(SLICE).min(hosts.end());
+        hosts.range(first, end).for_each(|host| image::save(host, self.back(), to));
+        (end < hosts.end()).then(|| Slice(Part::Hosts(number + 1)))
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Appends a slice, of the schedule and then of the hosts with their queues, and says which follows; `None` where this was
+    /// the last. What is lent out is in it as queued.
+    pub fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
+        self.state.save(slice, to)
     }
 
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.
     pub fn counts(&self, position: Position) -> Counts {
+        let (gate, count) = (self.gate(), self.state.count());
         Counts {
             position,
-            admitted: self.gate.admitted(),
-            refused: self.gate.refusals().iter().filter(|(_, count)| *count > 0).collect(),
-            completed: self.count.completed,
-            retries: self.count.retries,
-            output: self.count.output,
-            leased: self.count.leased,
-            roots: self.gate.roots(),
+            admitted: gate.admitted(),
+            refused: gate.refusals().iter().filter(|(_, count)| *count > 0).collect(),
+            completed: count.completed,
+            retries: count.retries,
+            output: count.output,
+            leased: self.lent.all,
+            roots: gate.roots(),
         }
     }
 }

@@ -86,7 +86,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     let bytes = draft.commit(gate.canonicalizer().rules(), counts, &extra)?;
 
     for images in checkpoints.leaving().collect::<Vec<_>>() {
-        owner.with(|frontier| frontier.leave(&images));
+        owner.with(|frontier| frontier.evict(&images));
     }
     if !keep_journal {
         owner.with(|frontier| frontier.journal_mut().file.remove_unneeded(|part| checkpoints.need(part)))?;

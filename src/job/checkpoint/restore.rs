@@ -8,7 +8,7 @@ use super::store::{FILES, name};
 use super::stream::{BUFFER, Reading};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints, JobJournal, Opening};
-use crate::frontier::{Frontier, FrontierOptions, Receipt, Record, Replay, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Receipt, Record, Resume, Timestamp};
 use crate::gate::Position;
 use crate::job::OpenOptions;
 use crate::job::journal::{FileJournal, Needs, Recovery, Storage, is_begun};
@@ -71,7 +71,7 @@ pub(in crate::job) fn reread<S: Storage>(
     mut checkpoints: Checkpoints<S>,
     options: &FrontierOptions,
     mut show: impl FnMut(Position, &Record<'_>),
-) -> Result<(Replay, JobJournal<S>, bool), CheckpointError> {
+) -> Result<(Resume, JobJournal<S>, bool), CheckpointError> {
     let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
     let mut recalled = Ok(());
     let job = checkpoints.job;
@@ -94,7 +94,7 @@ pub(in crate::job) fn reread<S: Storage>(
 
 /// A frontier as it was at the newest checkpoint that is whole, and what is needed of the journal.
 struct Found {
-    replay: Replay,
+    replay: Resume,
     needs: Needs,
     /// Up to here, the journal was safe on disk.
     synced: Position,
@@ -105,7 +105,7 @@ impl<S: Storage> Checkpoints<S> {
     fn find(&mut self, options: &FrontierOptions) -> Result<Found, CheckpointError> {
         let mut opening = Opening::default();
         let (replay, needs, synced) = match self.newest(options, &mut opening.damaged)? {
-            None => (Replay::new(options, None)?, Needs::default(), Position::default()),
+            None => (Resume::new(options, None)?, Needs::default(), Position::default()),
             Some((number, replay, Summary { needs, counts, extra, .. })) => {
                 (opening.checkpoint, opening.extra, opening.counted) = (Some(number), extra, counts.output);
                 (replay, needs, counts.position)
@@ -130,7 +130,7 @@ impl<S: Storage> Checkpoints<S> {
         &mut self,
         options: &FrontierOptions,
         damaged: &mut Vec<CheckpointError>,
-    ) -> Result<Option<(u64, Replay, Summary)>, CheckpointError> {
+    ) -> Result<Option<(u64, Resume, Summary)>, CheckpointError> {
         for at in (0..self.numbers.len()).rev() {
             let number = self.numbers[at].0;
             match self.load(number, options) {
@@ -161,13 +161,13 @@ impl<S: Storage> Checkpoints<S> {
         Ok(summary)
     }
 
-    fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Replay, Summary), CheckpointError> {
+    fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Resume, Summary), CheckpointError> {
         let summary = self.summary(number)?;
         if let Some(option) = summary.changed_key(&options.keys) {
             return Err(CheckpointError::Changed { option: option.to_owned() });
         }
         let seen = if summary.has_seen { Some(self.load_seen(number, options)?) } else { None };
-        let mut replay = Replay::new(options, seen)?;
+        let mut replay = Resume::new(options, seen)?;
         replay.load_seen_at(summary.seen_at.clone());
         let mut frames = self.frames(FILES[0], HOSTS, number)?;
         for _ in 0..summary.slices {
@@ -179,7 +179,7 @@ impl<S: Storage> Checkpoints<S> {
         frames.finish()?;
         // Those that the slices have, too, were in memory.
         let idle = Idle::open(&mut self.storage, self.job, &summary.runs)?;
-        idle.each(&mut self.storage, |image| replay.away(image))?;
+        idle.each(&mut self.storage, |image| replay.load_evicted(image))?;
         self.idle = idle;
         replay.load_counts(&summary.counts);
         Ok((replay, summary))

@@ -48,15 +48,18 @@
 //!
 //! kind 3, something was learned of a host:
 //!           0  flags     u8, bits 0 and 1 as above, bit 2 it was asked, bit 3 it is asked for robots.txt again
-//!           1  robots    u8: 0 nothing new, 1 robots.txt is elsewhere, 2 there is none, 3 there are rules, 4 it is as it was
+//!           1  robots    u8: 0 nothing new, 1 robots.txt is elsewhere, 2 there is none, 3 there are rules, 4 it is as it was,
+//!                        5 it is not to be had, and what was known holds no more
 //!           2  hops      u8, redirects of robots.txt so far
 //!           3  due       u64, as above
 //!          11  failures  u16, as above
 //!          13  illness   as above
 //!              stale at  u64, when robots.txt should be fetched again
+//!              second    u64: as it was, how long it holds where it is not to be had; rules, the rest that they ask for, in
+//!                        milliseconds; else 0
 //!              length    u16, of the host
 //!              host      as above
-//!              rest      where robots.txt is, or its rules; as it was: u64, how long it holds where it is not to be had
+//!              rest      where robots.txt is, or its rules
 //!
 //! kind 4, the journal was opened again:
 //!           0  output    u64, bytes that were left of the output
@@ -78,6 +81,11 @@
 //! kind 8, a run ended at a limit, whatever waits:
 //!           0  limit     u8: 1 pages, 2 time
 //!           1  most      u64, how many, or microseconds
+//!
+//! kind 9, robots.txt disallowed the first URLs of a host when their turn came, and they were dropped:
+//!           0  priority  u8, of them all
+//!           1  urls      u32, how many
+//!           5  host      the rest, UTF-8, as above
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one that stood elsewhere, or in another job, and was left

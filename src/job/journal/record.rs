@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
 use crate::frontier::{
-    DueRecord, Entry, Failure, HostRecord, Ill, Limit, Receipt, Record, RobotsRecord, Settled, Standing, Timestamp,
+    DisallowedRecord, DueRecord, Entry, Failure, HostRecord, Ill, Limit, Receipt, Record, RobotsRecord, Settled,
+    Standing, Timestamp,
 };
 use crate::gate::{Position, Via};
 
@@ -37,6 +38,7 @@ const MOVED: u8 = 1;
 const MISSING: u8 = 2;
 const RULES: u8 = 3;
 const RENEWED: u8 = 4;
+const UNKNOWN: u8 = 5;
 
 /// Why a payload is no record.
 #[derive(Clone, Copy)]
@@ -58,6 +60,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Forgotten { .. } => 6,
         Record::Again { .. } => 7,
         Record::Limited { .. } => 8,
+        Record::Disallowed(_) => 9,
     }
 }
 
@@ -71,6 +74,7 @@ pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
         Record::Forgotten { fingerprint } => to.extend(fingerprint.bits().to_le_bytes()),
         Record::Again { settled, entry } => write_again(settled, entry, to),
         Record::Limited { limit } => write_limit(*limit, to),
+        Record::Disallowed(disallowed) => write_disallowed(disallowed, to),
     }
 }
 
@@ -85,6 +89,7 @@ pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
         6 => fields.u64().map(|bits| Record::Forgotten { fingerprint: Fingerprint::from_bits(bits) }),
         7 => read_again(&mut fields),
         8 => read_limit(&mut fields).map(|limit| Record::Limited { limit }),
+        9 => read_disallowed(&mut fields).map(Record::Disallowed),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -140,6 +145,16 @@ fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> 
     Ok(DueRecord { priority: fields.u8()?, position: Position::from_u64(fields.u64()?), host: fields.rest()? })
 }
 
+fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
+    to.push(disallowed.priority);
+    to.extend(disallowed.urls.to_le_bytes());
+    to.extend_from_slice(disallowed.host.as_bytes());
+}
+
+fn read_disallowed<'a>(fields: &mut Fields<'a>) -> Result<DisallowedRecord<'a>, &'static str> {
+    Ok(DisallowedRecord { priority: fields.u8()?, urls: fields.u32()?, host: fields.rest()? })
+}
+
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
     let Settled { host, position, priority, attempts, done, receipt } = settled;
     let flags = flags_of(host) | flag(*done, IS_DONE) | flag(receipt.is_some(), HAS_RECEIPT);
@@ -187,21 +202,23 @@ fn read_again<'a>(fields: &mut Fields<'a>) -> Result<Record<'a>, &'static str> {
 }
 
 fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
-    let good_until;
-    let (robots, hops, stale_at, rest) = match record.robots {
-        None => (SAME, 0, Timestamp::default(), &[][..]),
-        Some(RobotsRecord::Renewed { stale_at, good_until: until }) => {
-            good_until = until.as_micros().to_le_bytes();
-            (RENEWED, 0, stale_at, &good_until[..])
+    let none = Timestamp::default();
+    // The number, hops, two times or a rest, and a text.
+    let (robots, hops, stale_at, second, rest) = match record.robots {
+        None => (SAME, 0, none, 0, &[][..]),
+        Some(RobotsRecord::Unknown) => (UNKNOWN, 0, none, 0, &[][..]),
+        Some(RobotsRecord::Moved { hops, url }) => (MOVED, hops, none, 0, url.as_bytes()),
+        Some(RobotsRecord::Renewed { stale_at, good_until }) => (RENEWED, 0, stale_at, good_until.as_micros(), &[][..]),
+        Some(RobotsRecord::Known { stale_at, rules: None, .. }) => (MISSING, 0, stale_at, 0, &[][..]),
+        Some(RobotsRecord::Known { stale_at, crawl_delay, rules: Some(rules) }) => {
+            (RULES, 0, stale_at, u64::try_from(crawl_delay.as_millis()).unwrap_or(u64::MAX), rules)
         }
-        Some(RobotsRecord::Moved { hops, url }) => (MOVED, hops, Timestamp::default(), url.as_bytes()),
-        Some(RobotsRecord::Known { stale_at, rules: None }) => (MISSING, 0, stale_at, &[][..]),
-        Some(RobotsRecord::Known { stale_at, rules: Some(rules) }) => (RULES, 0, stale_at, rules),
     };
     let flags = flag(record.was_asked, WAS_ASKED) | flag(record.is_retry, IS_RETRY);
     to.extend([flags_of(&record.host) | flags, robots, hops]);
     write_clock(&record.host, to);
     to.extend(stale_at.as_micros().to_le_bytes());
+    to.extend(second.to_le_bytes());
     // A host's name has at most 253 bytes; a longer one would be cut, and be no host's.
     let key = record.host.key.as_bytes();
     let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
@@ -216,15 +233,19 @@ fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str
         return Err("unknown flags");
     }
     let mut host = read_clock(flags, fields)?;
-    let stale_at = Timestamp::from_micros(fields.u64()?);
+    let (stale_at, second) = (Timestamp::from_micros(fields.u64()?), fields.u64()?);
     let length = u16::from_le_bytes(fields.take()?);
     host.key = fields.text(length.into())?;
     let robots = match robots {
         SAME => None,
         MOVED => Some(RobotsRecord::Moved { hops, url: fields.rest()? }),
-        MISSING => Some(RobotsRecord::Known { stale_at, rules: None }),
-        RULES => Some(RobotsRecord::Known { stale_at, rules: Some(fields.bytes()) }),
-        RENEWED => Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(fields.u64()?) }),
+        UNKNOWN => Some(RobotsRecord::Unknown),
+        MISSING => Some(RobotsRecord::Known { stale_at, crawl_delay: Duration::ZERO, rules: None }),
+        RULES => {
+            let crawl_delay = Duration::from_millis(second);
+            Some(RobotsRecord::Known { stale_at, crawl_delay, rules: Some(fields.bytes()) })
+        }
+        RENEWED => Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(second) }),
         _ => return Err("an unknown word on robots.txt"),
     };
     Ok(HostRecord { host, robots, was_asked: flags & WAS_ASKED != 0, is_retry: flags & IS_RETRY != 0 })
@@ -320,8 +341,13 @@ mod tests {
         let robots = [
             None,
             Some(RobotsRecord::Moved { hops: 3, url: "http://b/robots.txt" }),
-            Some(RobotsRecord::Known { stale_at, rules: None }),
-            Some(RobotsRecord::Known { stale_at, rules: Some(b"Disallow: /\xff\n") }),
+            Some(RobotsRecord::Known { stale_at, crawl_delay: Duration::ZERO, rules: None }),
+            Some(RobotsRecord::Known {
+                stale_at,
+                crawl_delay: Duration::from_millis(1500),
+                rules: Some(b"Disallow: /\xff\n"),
+            }),
+            Some(RobotsRecord::Unknown),
             Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(100) }),
         ];
         let hosts = robots.map(|robots| {
@@ -337,6 +363,7 @@ mod tests {
         ];
         records.extend(hosts);
         records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9 }));
+        records.push(Record::Disallowed(DisallowedRecord { host: "http://a", priority: 9, urls: 1 << 20 }));
         records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
         let scheduled = Entry { not_before: Some(stale_at), ..entry };
         records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);
@@ -361,9 +388,9 @@ mod tests {
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(9, &[]), "kind");
+        assert_eq!(reason(10, &[]), "kind");
         assert_eq!(reason(8, &[3, 0, 0, 0, 0, 0, 0, 0, 0]), "an unknown limit");
-        for (at, fields) in [(0, 16), (3, 21 + 16), (6, 13 + 14 + 8 + 2 + 8), (13, 24), (14, 2 + 45 + 24)] {
+        for (at, fields) in [(0, 16), (3, 21 + 16), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 24), (16, 2 + 45 + 24)] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             let kind = kind(&records()[at]);
@@ -377,7 +404,7 @@ mod tests {
             payload[if kind == 7 { LENGTH } else { 0 }] |= 0x80;
             assert_eq!(reason(kind, &payload), "unknown flags");
         }
-        for at in [0, 3, 7, 11, 14] {
+        for at in [0, 3, 7, 12, 13, 16] {
             let mut payload = Vec::new();
             write(&records()[at], &mut payload);
             payload.push(0xff);

@@ -1,21 +1,71 @@
-//! A frontier made again from a checkpoint and its journal is the frontier that it was.
+//! Live equals replay: a frontier that is made again, from a checkpoint and the records behind it or from all records, knows bit for
+//! bit what it knew. Whatever is done to it, and wherever a checkpoint is begun and goes on.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crawler::address::FingerprintKey;
-use crawler::frontier::{
-    Counts, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Replay, Slice, Timestamp, Trouble,
-};
-use crawler::gate::{Position, ScopeKind};
-use crawler::job::journal::{Disk, FileJournal, JournalOptions, Record, SyncPolicy};
-use crawler::seen::{Layout, SeenSet};
 use proptest::prelude::*;
 
-type OnDisk = Frontier<FileJournal>;
+use super::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
+use crate::address::FingerprintKey;
+use crate::frontier::durable::image;
+use crate::frontier::state::State;
+use crate::frontier::{
+    Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Resume,
+    Settled, Slice, Timestamp, Trouble, idle_hosts,
+};
+use crate::gate::{Position, ScopeKind};
+use crate::seen::{Layout, SeenSet};
+
+/// The images of evicted hosts, by their keys.
+type Images = BTreeMap<String, Vec<u8>>;
+
+type OnDisk = Frontier<WithEvicted>;
+
+/// A journal on disk, and the images of hosts that were evicted.
+#[derive(Debug)]
+struct WithEvicted {
+    journal: FileJournal,
+    images: Images,
+}
+
+impl Journal for WithEvicted {
+    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
+        self.journal.append(entry)
+    }
+
+    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
+        self.journal.append_again(settled, entry)
+    }
+
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
+        self.journal.read(position)
+    }
+
+    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        self.journal.note(record)
+    }
+
+    fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
+        self.journal.rules(position)
+    }
+
+    fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
+        Ok(self.images.get(key).map(Vec::as_slice))
+    }
+
+    fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        self.journal.flush(now)
+    }
+
+    fn memory(&self) -> usize {
+        self.journal.memory()
+    }
+}
 
 /// What is done to a frontier, and to its checkpoint.
 #[derive(Clone, Debug)]
@@ -42,6 +92,15 @@ enum Act {
     },
     Rest {
         seconds: u8,
+    },
+    /// A page that is lent out is scheduled again.
+    Again {
+        which: prop::sample::Index,
+        seconds: u16,
+    },
+    /// Some idle hosts leave memory, unless a checkpoint is under way.
+    Evict {
+        host: u8,
     },
     /// The next piece of a checkpoint is written.
     Save,
@@ -75,6 +134,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         6 => Just(Act::Lease),
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
+        1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
+        1 => (0..6u8).prop_map(|host| Act::Evict { host }),
         1 => Just(Act::Save),
     ];
     prop::collection::vec(act, 0..120)
@@ -123,6 +184,8 @@ struct Checkpoint {
     next: Option<Slice>,
     seen: Vec<u8>,
     seen_at: Vec<Position>,
+    /// As they were when it began.
+    images: Images,
     counts: Counts,
     is_whole: bool,
 }
@@ -151,22 +214,43 @@ impl World {
                     self.leases.push(lease);
                 }
             }
-            Act::Complete { .. } if self.leases.is_empty() => {}
+            Act::Complete { .. } | Act::Again { .. } if self.leases.is_empty() => {}
             Act::Complete { which, how, links } => {
                 let lease = self.leases.swap_remove(which.index(self.leases.len()));
                 self.complete(lease, *how, links);
             }
             Act::Rest { seconds } => self.now = self.now + Duration::from_secs((*seconds).into()),
+            Act::Again { which, seconds } => {
+                let at = self.now + Duration::from_secs((*seconds).into());
+                self.frontier.schedule_again(&self.leases[which.index(self.leases.len())], at).unwrap();
+            }
+            Act::Evict { .. } if self.saved.as_ref().is_some_and(|saved| !saved.is_whole) => {}
+            Act::Evict { host } => self.evict(*host),
             Act::Save => self.save(),
         }
     }
 
+    /// The idle hosts from this one on leave memory.
+    fn evict(&mut self, first: u8) {
+        let (mut bytes, mut rest) = (Vec::new(), Some(Slice::default()));
+        let mut images = Vec::new();
+        while let Some(slice) = rest {
+            bytes.clear();
+            rest = self.frontier.save(slice, &mut bytes);
+            for idle in idle_hosts(&bytes).filter(|idle| *idle.key >= *format!("https://h{first}")) {
+                images.extend_from_slice(idle.image);
+                self.frontier.journal_mut().images.insert(idle.key.to_owned(), idle.image.to_vec());
+            }
+        }
+        self.frontier.evict(&images);
+    }
+
     fn forget(&mut self, url: &str) {
         let forgets = self.frontier.gate().seen().options().layout.forgets();
-        let end = self.frontier.journal().end();
+        let end = self.frontier.journal().journal.end();
         match self.frontier.forget(url) {
             Ok(_) => assert!(forgets),
-            Err(error) => assert!(!forgets && self.frontier.journal().end() == end, "{error}"),
+            Err(error) => assert!(!forgets && self.frontier.journal().journal.end() == end, "{error}"),
         }
     }
 
@@ -194,7 +278,7 @@ impl World {
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
         let completion = self.frontier.complete_with(lease, outcome, Some(record.as_bytes()), self.now).unwrap();
-        if is_page && completion == crawler::frontier::Completion::Done {
+        if is_page && completion == crate::frontier::Completion::Done {
             self.output.extend_from_slice(record.as_bytes());
         }
         self.frontier.flush(self.now).unwrap();
@@ -202,10 +286,11 @@ impl World {
 
     /// Begins a checkpoint, or goes on with it by one slice, or ends it.
     fn save(&mut self) {
-        let end = self.frontier.journal().end();
+        let end = self.frontier.journal().journal.end();
         let Some(checkpoint) = &mut self.saved else {
             // What happens before the first slice is in the journal's replay as well.
-            self.saved = Some(Checkpoint { from: end, ..Checkpoint::default() });
+            let images = self.frontier.journal().images.clone();
+            self.saved = Some(Checkpoint { from: end, images, ..Checkpoint::default() });
             return;
         };
         if checkpoint.is_whole {
@@ -220,7 +305,7 @@ impl World {
             // Between any two shards, URLs are found, dropped and forgotten.
             let around = |lock: &mut dyn FnMut()| {
                 self.act(&Act::Lease);
-                let end = self.frontier.journal().end().to_u64();
+                let end = self.frontier.journal().journal.end().to_u64();
                 (0..20).for_each(|page| self.forget(&url((end % 6) as u8, page)));
                 for bits in [end, end / 7, end / 43] {
                     let [page, host, ..] = bits.to_le_bytes();
@@ -228,14 +313,34 @@ impl World {
                     if bits % 2 == 0 { self.forget(&url) } else { _ = self.frontier.seed(&url, self.now).unwrap() }
                 }
                 lock();
-                checkpoint.seen_at.push(self.frontier.journal().end());
+                checkpoint.seen_at.push(self.frontier.journal().journal.end());
             };
             gate.seen().save_with(&mut checkpoint.seen, around).unwrap();
-            checkpoint.counts = self.frontier.counts(self.frontier.journal().end());
+            checkpoint.counts = self.frontier.counts(self.frontier.journal().journal.end());
             checkpoint.is_whole = true;
             self.saved = Some(checkpoint);
         }
     }
+}
+
+/// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts.
+fn bytes(state: &State, images: &Images) -> Vec<u8> {
+    let mut hosts = images.clone();
+    for host in state.hosts().iter() {
+        let mut image = Vec::new();
+        image::save(host, state.back(), &mut image);
+        hosts.insert(host.key.to_string(), image);
+    }
+    let mut bytes: Vec<u8> = hosts.into_values().flatten().collect();
+    let mut rest = Some(0);
+    while let Some(from) = rest {
+        rest = state.schedule().save(from, &mut bytes);
+    }
+    let gate = state.gate();
+    let mut roots = gate.roots();
+    roots.sort();
+    bytes.extend_from_slice(format!("{:?} {} {roots:?}", state.count(), gate.admitted()).as_bytes());
+    bytes
 }
 
 /// What its filters hold; of an exact set, in order.
@@ -320,6 +425,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     let now = Timestamp::from_micros(1_000_000_000);
     let segment = if crowd > 0 { 1 << 20 } else { 2000 };
     let empty = journal(directory.path(), segment, Position::default(), |_, _| {});
+    let empty = WithEvicted { journal: empty, images: Images::new() };
     let frontier = Frontier::with_journal(&options(layout, patience), empty).unwrap();
     let mut world = World { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
     for number in 0..crowd {
@@ -334,25 +440,19 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     }
     let World { mut frontier, leases, now, saved, output } = world;
     frontier.flush(now).unwrap();
-    // Each goes on in a directory of its own.
-    let copy = tempfile::tempdir().unwrap();
-    for file in fs::read_dir(directory.path()).unwrap().map(Result::unwrap) {
-        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-    }
+    let was = bytes(&frontier.state, &frontier.journal().images);
+    let all = Checkpoint::default();
+    let (_kept, replayed, _) = resume(directory.path(), &all, &output, layout, patience, segment);
+    let mut replayed = replayed;
+    prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
+    prop_assert_eq!(cells(frontier.gate().seen()), cells(replayed.state().gate().seen()), "{:?}", layout);
 
     let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
-    let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
-    let mut replay = Replay::new(&options(layout, patience), seen).unwrap();
-    replay.load_seen_at(if layout.forgets() { checkpoint.seen_at } else { Vec::new() });
-    for (slice, position) in &checkpoint.slices {
-        replay.load(slice, *position).unwrap();
-    }
-    replay.load_counts(&checkpoint.counts);
-    let again = journal(copy.path(), segment, checkpoint.from, |position, record| {
-        replay.record(position, &record, |receipt| receipt.end <= output.len() as u64, |_| Ok(None)).unwrap();
-    });
-    prop_assert_eq!(replay.output(), output.len() as u64);
-    let mut again = replay.finish(again, now);
+    let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, layout, patience, segment);
+    prop_assert_eq!(resumed.output(), output.len() as u64);
+    prop_assert!(bytes(resumed.state(), &checkpoint.images) == was, "from a checkpoint");
+    let journal = WithEvicted { journal, images: checkpoint.images };
+    let mut again = resumed.finish(journal, now);
 
     // What was out is queued again.
     for lease in leases {
@@ -392,4 +492,33 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     let counted = |frontier: &OnDisk| (frontier.gate().admitted(), frontier.statistics().completed);
     prop_assert_eq!(counted(&frontier), counted(&again));
     Ok(())
+}
+
+/// Makes the frontier again of a checkpoint and the records behind it, in a directory of its own.
+fn resume(
+    directory: &Path,
+    checkpoint: &Checkpoint,
+    output: &[u8],
+    layout: Layout,
+    patience: Duration,
+    segment: u64,
+) -> (tempfile::TempDir, Resume, FileJournal) {
+    let copy = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
+    let mut resume = Resume::new(&options(layout, patience), seen).unwrap();
+    resume.load_seen_at(if layout.forgets() { checkpoint.seen_at.clone() } else { Vec::new() });
+    for (slice, position) in &checkpoint.slices {
+        resume.load(slice, *position).unwrap();
+    }
+    checkpoint.images.values().for_each(|image| resume.load_evicted(image).unwrap());
+    resume.load_counts(&checkpoint.counts);
+    let journal = journal(copy.path(), segment, checkpoint.from, |position, record| {
+        let has = |receipt: &crate::frontier::Receipt| receipt.end <= output.len() as u64;
+        let evicted = |key: &str| Ok(checkpoint.images.get(key).cloned());
+        resume.record(position, &record, has, evicted).unwrap();
+    });
+    (copy, resume, journal)
 }

@@ -1,0 +1,44 @@
+//! Hosts leave memory, and come back.
+
+use std::io;
+
+use super::durable::{Journal, idle_hosts, image};
+use super::hosts::{Host, HostId};
+use super::{Frontier, Timestamp};
+use crate::address::CanonicalUrl;
+
+impl<J: Journal> Frontier<J> {
+    /// Evicts those of these hosts that are still what their images say, and says how many that were. From here on, the
+    /// journal must [have](Journal::host) each image, as its host's newest, and keep it.
+    ///
+    /// Costs about two microseconds a host.
+    pub fn evict(&mut self, images: &[u8]) -> usize {
+        let mut evicted = 0;
+        let mut image = Vec::new();
+        for idle in idle_hosts(images) {
+            let hosts = self.state.hosts();
+            let Some(id) = hosts.find(idle.key).filter(|&id| hosts[id].may_be_evicted()) else { continue };
+            image.clear();
+            image::save(&hosts[id], self.state.back(), &mut image);
+            if image == idle.image {
+                self.state.evict(id, &self.politeness);
+                evicted += 1;
+            }
+        }
+        evicted
+    }
+
+    /// The host of a URL, which comes back where it is evicted, or is new.
+    pub(crate) fn host_of(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<HostId> {
+        let origin = url.origin();
+        if let Some(id) = self.state.look_up(origin) {
+            return Ok(id);
+        }
+        let Some(image) = self.journal.host(origin)? else {
+            return Ok(self.state.add_host(Host::new(url.host_key())));
+        };
+        let mut host = image::load_evicted(image, origin)?;
+        host.due = self.state.evicted().due(&host, &self.politeness, now);
+        Ok(self.state.bring_back(host))
+    }
+}

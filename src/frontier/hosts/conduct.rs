@@ -1,0 +1,99 @@
+//! How a host has behaved, while it is decided what a lease's outcome makes of that.
+
+use std::time::Duration;
+
+use super::{Host, Illness, Politeness};
+use crate::frontier::durable::Standing;
+use crate::frontier::setback::Setback;
+use crate::frontier::trouble::Blame;
+use crate::frontier::{Failure, Timestamp, Trouble};
+
+/// So many different pages of a host that break one after another count as one failure of the host: a site may have a corner
+/// that is broken, and a host that is broken has nothing else.
+const BROKEN_PAGES: u16 = 4;
+
+/// How a host has behaved: a draft of its next [`Standing`]. The host itself stands so once the journal has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Conduct {
+    pub(crate) due: Timestamp,
+    pub(crate) failures: u16,
+    pub(crate) has_answered: bool,
+    pub(crate) ill: Option<Illness>,
+}
+
+impl Conduct {
+    /// As it is now.
+    pub(crate) fn of(host: &Host) -> Self {
+        let Host { due, failures, has_answered, ill, .. } = host;
+        Self { due: *due, failures: *failures, has_answered: *has_answered, ill: ill.as_deref().cloned() }
+    }
+
+    /// For the journal, of the host with this key.
+    pub(crate) fn standing<'a>(&'a self, key: &'a str) -> Standing<'a> {
+        let Self { due, failures, has_answered, ill } = self;
+        let ill = ill.as_ref().map(Illness::ill);
+        Standing { key, due: *due, failures: *failures, has_answered: *has_answered, ill }
+    }
+
+    /// The host speaks: that is a failure only where it says "not now".
+    pub(crate) fn answer(&mut self, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
+        self.has_answered = true;
+        let Some(blame) = Blame::of_status(status) else {
+            self.recover();
+            return None;
+        };
+        Some(Setback { blame, trouble: Trouble::new(Failure::Server, &format!("status {status}")), retry_after })
+    }
+
+    /// The host is well again.
+    pub(crate) fn recover(&mut self) {
+        (self.failures, self.ill) = (0, None);
+    }
+
+    /// Counts a failure against the host, and lets it rest or retires it; says how long it rests. `delay` is its rest after a
+    /// response. The tries of one page are one page that breaks, so only the first counts.
+    pub(crate) fn set_back(
+        &mut self,
+        setback: &Setback,
+        is_first_try: bool,
+        delay: Duration,
+        politeness: &Politeness,
+        now: Timestamp,
+    ) -> Duration {
+        let Setback { blame, trouble, retry_after } = setback;
+        if *blame == Blame::Fetcher {
+            self.due = now + delay;
+            return delay;
+        }
+        let is_another = *blame == Blame::Page && is_first_try;
+        let broken = self.ill.as_ref().map_or(0, |ill| ill.broken).saturating_add(is_another.into());
+        let counts = match blame {
+            Blame::Fetcher => false,
+            Blame::Host | Blame::Load => true,
+            Blame::Page => is_another && broken.is_multiple_of(BROKEN_PAGES),
+        };
+        self.failures = self.failures.saturating_add(counts.into());
+        let rest = match retry_after {
+            Some(asked) => delay.max((*asked).min(politeness.max_retry_after)),
+            None if counts => delay.max(politeness.backoff_of(self.failures.into())),
+            None => delay,
+        };
+        self.due = now + rest;
+        let has_failed_too_often = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
+        let is_retired = trouble.failure.ends_host() || (counts && has_failed_too_often);
+        self.ill = Some(Illness { trouble: trouble.clone(), broken, is_patient: retry_after.is_some(), is_retired });
+        rest
+    }
+
+    /// The host is not asked again in this run. Only a host that fails can be retired.
+    pub(crate) fn retire(&mut self) {
+        if let Some(ill) = &mut self.ill {
+            ill.is_retired = true;
+        }
+    }
+
+    /// Whether its URLs are given up.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.ill.as_ref().is_some_and(|ill| ill.is_retired)
+    }
+}

@@ -1,0 +1,99 @@
+//! Robots rules in memory, as many as may be.
+
+use std::collections::VecDeque;
+
+use super::{Host, HostId, Hosts, RobotsFile, Rules};
+use crate::frontier::Validators;
+use crate::frontier::robots::Robots;
+
+/// The hosts whose robots rules are in memory though the journal has them too, so that they may be dropped.
+///
+/// The hand of a clock (Corbató 1968): rules that lent a page since it last passed stay for another round, others are dropped.
+/// That is nearly the order of last use, at four bytes a host and no work when they are used.
+#[derive(Debug, Default)]
+pub(crate) struct RulesCache {
+    /// Each host once; hosts whose rules went another way are passed over.
+    clock: VecDeque<HostId>,
+    /// Bytes that would be free without these rules.
+    spare: usize,
+    /// Bytes of all rules, those that may not be dropped too.
+    all: usize,
+}
+
+impl RulesCache {
+    /// From here on, this is the host's robots.txt; says what was known of it before.
+    pub(crate) fn replace(&mut self, hosts: &mut Hosts, id: HostId, file: RobotsFile) -> RobotsFile {
+        let robots = &mut hosts[id].robots;
+        self.all -= robots.memory();
+        self.spare -= robots.spare();
+        let before = std::mem::replace(robots, file);
+        self.all += robots.memory();
+        self.note_spare(hosts, id);
+        before
+    }
+
+    /// The rules of a host as they were parsed, and by what they are asked for again. To be called for rules that are known.
+    pub(crate) fn fill(&mut self, hosts: &mut Hosts, id: HostId, robots: Robots, validators: Option<Box<Validators>>) {
+        let host = &mut hosts[id];
+        let RobotsFile::Known { rules: Some(rules), .. } = &mut host.robots else { return };
+        let before = rules.memory();
+        let is_kept = rules.kept_at.is_some();
+        self.spare -= rules.parsed.as_deref().filter(|_| is_kept).map_or(0, Robots::memory);
+        rules.parsed = Some(Box::new(robots));
+        rules.validators = validators.or(rules.validators.take());
+        self.all = self.all - before + rules.memory();
+        self.note_spare(hosts, id);
+    }
+
+    /// Counts the rules of a host that comes into memory.
+    pub(crate) fn came(&mut self, host: &Host) {
+        self.all += host.robots.memory();
+    }
+
+    /// Counts no more the rules of a host that is evicted. Its number stays: it is the next host's.
+    pub(crate) fn left(&mut self, host: &Host) {
+        self.all -= host.robots.memory();
+        self.spare -= host.robots.spare();
+    }
+
+    /// Drops rules until the rest is within the bound. O(1) amortized over the rules that were read.
+    pub(crate) fn shrink(&mut self, hosts: &mut Hosts, bound: usize) {
+        while self.spare > bound
+            && let Some(id) = self.clock.pop_front()
+        {
+            let host = &mut hosts[id];
+            if host.robots.take_turn() {
+                self.clock.push_back(id);
+                continue;
+            }
+            host.is_on_clock = false;
+            let dropped = host.robots.drop_spare();
+            self.spare -= dropped;
+            self.all -= dropped;
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.all + self.clock.capacity() * size_of::<HostId>()
+    }
+
+    /// Takes note of rules that may be dropped, if these may.
+    fn note_spare(&mut self, hosts: &mut Hosts, id: HostId) {
+        let host = &mut hosts[id];
+        let spare = host.robots.spare();
+        self.spare += spare;
+        if spare > 0 && !host.is_on_clock {
+            host.is_on_clock = true;
+            self.clock.push_back(id);
+        }
+    }
+}
+
+impl Rules {
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        let validators = self.validators.as_deref().map_or(0, Validators::memory);
+        size_of::<Self>() + validators + self.parsed.as_deref().map_or(0, Robots::memory)
+    }
+}

@@ -1,0 +1,33 @@
+//! Where a host is in the queues of hosts.
+
+use super::Prospect;
+use crate::frontier::queues::Link;
+
+/// Where a host is in the queues of hosts, and as what it is counted there. It follows from what is known of the host and from
+/// the time, so no journal and no checkpoint has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seat {
+    /// Its neighbors in a front queue.
+    pub(crate) link: Link,
+    pub(crate) state: HostState,
+    /// As what it is counted among the hosts with URLs queued.
+    pub(crate) counted: Prospect,
+}
+
+/// The one place where a host is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum HostState {
+    /// Nothing is queued; its clock runs on.
+    #[default]
+    Idle,
+    /// In the agenda.
+    Snoozed,
+    /// In the front queue of this priority.
+    Due(u8),
+    /// As if due, with this priority: it has never answered, and as many of its kind are lent out as may be.
+    Held(u8),
+    /// The first URL of this priority is lent out. It stays in its queue until it comes back.
+    Leased(u8),
+    /// Its robots.txt is lent out.
+    LeasedRobots,
+}

@@ -1,0 +1,316 @@
+//! A frontier on its way back, from a checkpoint and the journal behind it.
+
+use std::io;
+
+use super::lost::{Again, Done, Lost};
+use super::pieces::Pieces;
+use super::{Change, Fresh, State};
+use crate::address::{CanonicalUrl, Canonicalizer, HostKey};
+use crate::frontier::durable::{
+    BadSlice, Counts, Entry, HostRecord, Journal, Receipt, Record, Settled, idle_hosts, image,
+};
+use crate::frontier::explain::{Explanation, History, Known};
+use crate::frontier::hosts::{Host, HostId};
+use crate::frontier::queues::{MARK, Queued};
+use crate::frontier::{Frontier, FrontierOptions, Timestamp};
+use crate::gate::{Gate, OptionError, Position};
+use crate::seen::SeenSet;
+
+/// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
+///
+/// Each record changes the [`State`] as it did when it was written, but for the parts that [have it](Pieces) from the checkpoint. And a
+/// page counts as done only if the output has its record.
+#[derive(Debug)]
+pub struct Resume {
+    state: State,
+    /// The gate's, but for its limits: what was admitted stays so, should they be lower now.
+    canonicalizer: Canonicalizer,
+    options: FrontierOptions,
+    pieces: Pieces,
+    lost: Lost,
+    records: u64,
+    /// Something was lent out when the checkpoint was written.
+    was_busy: bool,
+}
+
+impl Resume {
+    /// Begins; `seen` is the checkpoint's seen set.
+    ///
+    /// # Errors
+    /// Where an option is out of its range or does not parse.
+    pub fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
+        options.check()?;
+        Ok(Self {
+            state: State::new(Gate::new(options.gate(), seen)?),
+            canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
+            options: options.clone(),
+            pieces: Pieces::default(),
+            lost: Lost::default(),
+            records: 0,
+            was_busy: false,
+        })
+    }
+
+    /// Takes the next slice, saved where the journal ended at `position`.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
+        if slice.first() == Some(&MARK) {
+            let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
+            self.pieces.add_schedule(last, position);
+            return Ok(());
+        }
+        while !slice.is_empty() {
+            self.state.load_host(|back| image::load(&mut slice, back)).ok_or(BadSlice)?;
+        }
+        self.pieces.add_hosts(self.state.hosts().end(), position);
+        Ok(())
+    }
+
+    /// Takes where each shard of the seen set was saved, in their order; for layouts that can
+    /// [forget](crate::seen::Layout::forgets).
+    pub fn load_seen_at(&mut self, positions: Vec<Position>) {
+        self.pieces.set_shards(positions);
+    }
+
+    /// Takes the counts of a checkpoint.
+    pub fn load_counts(&mut self, counts: &Counts) {
+        self.pieces.set_counts(counts.position);
+        let count = self.state.count_mut();
+        (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
+        self.was_busy |= counts.leased > 0;
+        self.state.gate_mut().restore(counts.admitted, &counts.refused, &counts.roots);
+    }
+
+    /// Takes the newest image of a host that may be evicted: the hosts that no slice had are. To be told behind the slices, each
+    /// host once.
+    ///
+    /// # Errors
+    /// Where it is no host, or one that is not idle.
+    pub fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
+        let idle = idle_hosts(image).next().ok_or(BadSlice)?;
+        if self.state.hosts().find(idle.key).is_none() {
+            let host = image::load_evicted(image, idle.key).map_err(|_| BadSlice)?;
+            self.state.load_evicted(&host, &self.options.politeness);
+        }
+        Ok(())
+    }
+
+    /// Takes the next record of the journal. `has` says whether the output has what a receipt says; where it has not, the
+    /// page stays queued. `evicted` gives the newest image of an evicted host, as [`Journal::host`] does.
+    ///
+    /// # Errors
+    /// Those of `evicted`.
+    pub fn record(
+        &mut self,
+        at: Position,
+        record: &Record<'_>,
+        has: impl FnOnce(&Receipt) -> bool,
+        evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
+        self.records += 1;
+        let fresh = self.pieces.fresh(at);
+        match record {
+            Record::Admitted(entry) => self.admitted(at, entry, evicted)?,
+            Record::Settled(settled) => self.settled(at, record, settled, None, has, evicted)?,
+            Record::Again { settled, entry } => self.settled(at, record, settled, Some(entry), has, evicted)?,
+            Record::Due(due) => {
+                let schedule = self.state.schedule();
+                // Where it is not in the schedule, that was saved after it had gone, and its host later still.
+                if [schedule.first(), schedule.first_parked()].contains(&Some(due.position)) {
+                    let host = self.host_or_new(due.host, evicted)?;
+                    self.apply(at, record, Some(host), None, fresh);
+                }
+            }
+            Record::Disallowed(disallowed) => {
+                let host = self.host(disallowed.host, evicted)?;
+                self.apply(at, record, host, None, fresh);
+            }
+            Record::Forgotten { fingerprint } => {
+                let shard = self.state.gate().seen().shard_of(*fingerprint);
+                let fresh = Fresh { seen: !self.pieces.has_seen(shard, at), ..fresh };
+                self.apply(at, record, None, None, fresh);
+            }
+            Record::Host(of) => {
+                let host = self.host(of.host.key, evicted)?;
+                self.apply(at, record, host, None, fresh);
+            }
+            Record::Resumed { output } if fresh.counts => self.lost.cut(*output, &mut self.state),
+            Record::Limited { .. } | Record::Resumed { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Records taken.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Bytes of the output that are confirmed.
+    pub fn output(&self) -> u64 {
+        self.state.count().output
+    }
+
+    /// What is known so far; pages whose records are lost are queued.
+    #[cfg(test)]
+    pub(crate) fn state(&mut self) -> &State {
+        self.lost.queue_all(&mut self.state);
+        &self.state
+    }
+
+    /// As [`Frontier::explain`], of the frontier that was left behind: nothing is lent out, and no host rests longer than it
+    /// was told to. To be asked behind the last record. `history` is what `journal` says of the URL; where it is queued, its
+    /// place is found.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails.
+    pub fn explain(
+        &mut self,
+        journal: &mut impl Journal,
+        url: &CanonicalUrl,
+        history: History,
+        now: Timestamp,
+    ) -> io::Result<Explanation> {
+        self.lost.queue_all(&mut self.state);
+        Known { state: &self.state, politeness: &self.options.politeness }.explain(journal, url, history, now)
+    }
+
+    /// The frontier over its journal.
+    ///
+    /// What was lent out is queued again. Unless the last checkpoint tells that nothing was, each host rests for its delay
+    /// first, since nobody knows when it was asked last; and none rests longer than it could have been told to, should the
+    /// clock have been set back.
+    pub fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
+        self.lost.queue_all(&mut self.state);
+        let politeness = &self.options.politeness;
+        let latest = now + politeness.longest_rest();
+        let is_unclean = self.was_busy || self.records > 0;
+        self.state.set_clocks(is_unclean.then_some(now), |host| {
+            let rested = if is_unclean { now + host.delay(politeness) } else { now };
+            host.due.max(rested).min(latest)
+        });
+        let mut frontier = Frontier::of(self.state, &self.options, journal);
+        frontier.place_all(now);
+        frontier
+    }
+
+    fn apply(
+        &mut self,
+        at: Position,
+        record: &Record<'_>,
+        host: Option<HostId>,
+        remember: Option<&CanonicalUrl>,
+        fresh: Fresh,
+    ) {
+        let host = host.filter(|&host| !self.pieces.has_host(host, at));
+        self.state.apply(&Change { record, at: Some(at), host, remember, fresh });
+    }
+
+    fn admitted(
+        &mut self,
+        at: Position,
+        entry: &Entry<'_>,
+        evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
+        // What was admitted was canonical; only with other rules on keys, which a job refuses, it would not be now.
+        let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
+        let host = match entry.not_before {
+            Some(_) => None,
+            None => Some(self.host_or_new(url.origin(), evicted)?),
+        };
+        if let Some(replaced) = entry.replaces {
+            self.lost.queue(replaced, &mut self.state);
+        }
+        let (remember, fresh) = self.schedules(at, &url, entry);
+        self.apply(at, &Record::Admitted(*entry), host, remember, fresh);
+        Ok(())
+    }
+
+    /// What an entry is new to, and the URL if it is to be remembered: one that takes another's place was remembered before.
+    fn schedules<'a>(
+        &self,
+        at: Position,
+        url: &'a CanonicalUrl,
+        entry: &Entry<'_>,
+    ) -> (Option<&'a CanonicalUrl>, Fresh) {
+        let gate = self.state.gate();
+        let shard = gate.seen().shard_of(url.fingerprint(gate.fingerprint_key()));
+        let fresh = Fresh {
+            schedule: entry.not_before.is_none_or(|time| !self.pieces.has_scheduled(time, at)),
+            seen: !self.pieces.has_seen(shard, at),
+            ..self.pieces.fresh(at)
+        };
+        (entry.replaces.is_none().then_some(url), fresh)
+    }
+
+    /// `again` is the entry by which the page waits. Where its record is lost it is asked for once more, and waits for nothing.
+    fn settled(
+        &mut self,
+        at: Position,
+        record: &Record<'_>,
+        settled: &Settled<'_>,
+        again: Option<&Entry<'_>>,
+        has: impl FnOnce(&Receipt) -> bool,
+        evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
+        let Settled { position, priority, attempts, done, receipt, .. } = *settled;
+        let host = self.host(settled.host.key, evicted)?;
+        self.lost.queue(position, &mut self.state);
+        let url = again.and_then(|entry| self.canonicalizer.canonicalize(entry.wire).ok());
+        let (remember, fresh) = match (again, &url) {
+            (Some(entry), Some(url)) => self.schedules(at, url, entry),
+            _ => (None, self.pieces.fresh(at)),
+        };
+        let is_there = !fresh.counts || receipt.as_ref().is_none_or(has);
+        let new_to = host.filter(|&host| !self.pieces.has_host(host, at));
+        let is_queued = |host: HostId| {
+            let first = self.state.back().first_of(&self.state.host(host).queue, priority);
+            first.is_some_and(|first| first.position == position)
+        };
+        let queued = Queued { position, priority, attempts: attempts.saturating_sub(1) };
+        if let Some(host) = new_to
+            && (!is_queued(host) || (done && !is_there))
+        {
+            // It was taken for done before, and its record was found then; or its record is lost. The host was asked all the same.
+            if is_queued(host) {
+                self.state.set_aside(host, priority);
+                self.lost.add(host, queued);
+            }
+            let was_asked = !again.is_some_and(Entry::is_parked);
+            let of = HostRecord { host: settled.host, robots: None, was_asked, is_retry: false };
+            self.apply(at, &Record::Host(of), Some(host), None, fresh);
+            return Ok(());
+        }
+        if let (Some(host), Some(receipt), true) = (new_to, receipt, fresh.counts) {
+            let waits = again.and_then(|entry| Some((entry.not_before?, entry.is_parked())));
+            let again = waits.map(|(time, is_parked)| Again { at: time, position: at, is_parked });
+            self.lost.add_done(Done { end: receipt.end, host, queued, again });
+        }
+        self.apply(at, record, host, remember, fresh);
+        Ok(())
+    }
+
+    /// The host with this key, which comes back where it is evicted; `None` where it is new.
+    fn host(
+        &mut self,
+        key: &str,
+        evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<Option<HostId>> {
+        if let Some(host) = self.state.look_up(key) {
+            return Ok(Some(host));
+        }
+        let Some(image) = evicted(key)? else { return Ok(None) };
+        Ok(Some(self.state.bring_back(image::load_evicted(&image, key)?)))
+    }
+
+    /// As [`host`](Self::host), and adds the host where it is new.
+    fn host_or_new(
+        &mut self,
+        key: &str,
+        evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<HostId> {
+        let known = self.host(key, evicted)?;
+        Ok(known.unwrap_or_else(|| self.state.add_host(Host::new(HostKey::of_origin(key)))))
+    }
+}

@@ -1,0 +1,366 @@
+//! All that a frontier knows, and the one function that changes it.
+
+use std::sync::Arc;
+
+use super::{Change, Count};
+use crate::address::Fingerprint;
+use crate::frontier::durable::{Entry, HostRecord, Record, RobotsRecord, Settled, Standing};
+use crate::frontier::hosts::{
+    Detour, Evicted, Host, HostId, HostStatistics, Hosts, Politeness, RobotsFile, Rules, RulesCache, Seats,
+};
+use crate::frontier::queues::{Back, Queued, Schedule, Taken};
+use crate::frontier::robots::Robots;
+use crate::frontier::{Timestamp, Validators};
+use crate::gate::{Gate, Position, Refusal};
+use crate::seen::{Removal, SeenError};
+
+/// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
+pub(crate) const RULES_HOLD: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
+
+/// All that a frontier knows: the hosts with their queues, the schedule, the evicted hosts, the gate and the counts.
+///
+/// It changes by [`apply`](Self::apply) alone: live, when a record was written, and on resume, when it is read again. So a frontier
+/// that is made again from its records is the frontier that it was.
+///
+/// Three things beside it are no knowledge, and follow from it: the [seats](Self::seats) of the hosts in the queues of hosts,
+/// which are the machine's; parsed robots rules, of which the journal has the text; and which hosts are in memory.
+#[derive(Debug)]
+pub(crate) struct State {
+    gate: Arc<Gate>,
+    hosts: Hosts,
+    back: Back,
+    schedule: Schedule,
+    evicted: Evicted,
+    rules: RulesCache,
+    count: Count,
+}
+
+impl State {
+    /// Of a frontier that knows nothing but what its gate does.
+    pub(crate) fn new(gate: Gate) -> Self {
+        Self {
+            gate: Arc::new(gate),
+            hosts: Hosts::default(),
+            back: Back::default(),
+            schedule: Schedule::default(),
+            evicted: Evicted::default(),
+            rules: RulesCache::default(),
+            count: Count::default(),
+        }
+    }
+
+    /// Takes a record in. O(log hosts); of URLs that were dropped, O(their number).
+    ///
+    /// # Panics
+    /// Where a lease comes back whose URL is not the first of its priority at its host.
+    pub(crate) fn apply(&mut self, change: &Change<'_>) {
+        let (host, fresh) = (change.host, change.fresh);
+        match change.record {
+            Record::Admitted(entry) => self.admitted(entry, change),
+            Record::Settled(settled) => self.settled(settled, None, change),
+            Record::Again { settled, entry } => self.settled(settled, Some(entry), change),
+            Record::Due(due) => {
+                let taken = self.schedule.take_first(due.position);
+                self.count.completed -= u64::from(taken == Some(Taken::Parked) && fresh.counts);
+                if let Some(host) = host {
+                    self.queue(host, due.priority, due.position);
+                }
+            }
+            Record::Disallowed(disallowed) => {
+                if fresh.counts {
+                    self.gate.withdraw(Refusal::Robots, disallowed.urls.into());
+                }
+                if let Some(host) = host {
+                    (0..disallowed.urls).for_each(|_| _ = self.unqueue(host, disallowed.priority));
+                    self.mark_used_if_empty(host);
+                }
+            }
+            Record::Forgotten { fingerprint } => {
+                if fresh.seen {
+                    // A layout that cannot forget has no such records.
+                    let _ = self.forget(*fingerprint);
+                }
+            }
+            Record::Host(record) => {
+                self.count.retries += u64::from(record.is_retry && fresh.counts);
+                if let Some(host) = host {
+                    self.learned(host, record, change.at);
+                }
+            }
+            Record::Limited { .. } | Record::Resumed { .. } => {}
+        }
+    }
+
+    fn admitted(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
+        self.remember(entry, change);
+        let position = change.at.expect("a journal says where an admission stands");
+        if let Some(at) = entry.not_before {
+            if change.fresh.schedule {
+                self.schedule.push(at, position);
+            }
+            return;
+        }
+        let Some(host) = change.host else { return };
+        if entry.replaces.is_some() {
+            self.replace_first(host, Queued { position, priority: entry.priority, attempts: 0 });
+            self.hosts[host].robots.mark_used();
+        } else {
+            self.queue(host, entry.priority, position);
+        }
+    }
+
+    fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
+        if let Some(url) = change.remember {
+            self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
+        }
+    }
+
+    /// `again` is the entry by which the page waits, where it does.
+    fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
+        let Settled { position, priority, attempts, done, receipt, .. } = *settled;
+        if change.fresh.counts {
+            self.count.completed += u64::from(done);
+            self.count.retries += u64::from(!done);
+            self.count.output = receipt.map_or(self.count.output, |receipt| receipt.end);
+        }
+        if let Some(entry) = again {
+            self.remember(entry, change);
+            if change.fresh.schedule
+                && let (Some(at), Some(position)) = (entry.not_before, change.at)
+            {
+                self.schedule.push(at, position);
+            }
+        }
+        let Some(host) = change.host else { return };
+        if done || again.is_some() {
+            let first = self.unqueue(host, priority);
+            debug_assert_eq!(first.map(|first| first.position), Some(position), "it stays the first while it is lent");
+        } else {
+            self.replace_first(host, Queued { position, priority, attempts });
+        }
+        self.hosts[host].robots.mark_used();
+        self.stands(host, &settled.host, !again.is_some_and(Entry::is_parked));
+    }
+
+    fn learned(&mut self, host: HostId, record: &HostRecord<'_>, at: Option<Position>) {
+        let file = match record.robots {
+            None => None,
+            Some(RobotsRecord::Moved { hops, url }) => {
+                let before = self.learn(host, RobotsFile::Unknown).into_known().map(Box::new);
+                Some(RobotsFile::Moved(Box::new(Detour { hops, url: url.into(), before })))
+            }
+            Some(RobotsRecord::Renewed { stale_at, good_until }) => {
+                let known = self.learn(host, RobotsFile::Unknown).into_known();
+                let mut file = known.unwrap_or(RobotsFile::Unknown);
+                file.renew(stale_at, good_until);
+                Some(file)
+            }
+            Some(RobotsRecord::Known { stale_at, crawl_delay, rules }) => {
+                let rules = rules.map(|_| Box::new(Rules::unread(at, crawl_delay, stale_at + RULES_HOLD)));
+                Some(RobotsFile::Known { stale_at, is_used: false, rules })
+            }
+            Some(RobotsRecord::Unknown) => Some(RobotsFile::Unknown),
+        };
+        if let Some(file) = file {
+            self.learn(host, file);
+        }
+        self.stands(host, &record.host, record.was_asked);
+    }
+
+    fn stands(&mut self, id: HostId, standing: &Standing<'_>, was_asked: bool) {
+        let host = &mut self.hosts[id];
+        let was_retired = host.is_retired();
+        host.stands(standing);
+        host.requests = host.requests.saturating_add(was_asked.into());
+        match (was_retired, host.is_retired()) {
+            (false, true) => {
+                self.count.retired_hosts += 1;
+                self.learn(id, RobotsFile::Unknown);
+            }
+            (true, false) => self.count.retired_hosts -= 1,
+            _ => {}
+        }
+    }
+
+    fn learn(&mut self, host: HostId, file: RobotsFile) -> RobotsFile {
+        self.rules.replace(&mut self.hosts, host, file)
+    }
+
+    fn queue(&mut self, host: HostId, priority: u8, position: Position) {
+        self.back.push(&mut self.hosts[host].queue, priority, position);
+        self.count.queued += 1;
+    }
+
+    fn unqueue(&mut self, host: HostId, priority: u8) -> Option<Queued> {
+        let first = self.back.pop_of(&mut self.hosts[host].queue, priority);
+        self.count.queued -= u64::from(first.is_some());
+        first
+    }
+
+    /// Puts this in the place of the first of its priority.
+    fn replace_first(&mut self, host: HostId, queued: Queued) {
+        if self.back.first_of(&self.hosts[host].queue, queued.priority) != Some(queued) {
+            self.unqueue(host, queued.priority);
+            self.queue_first(host, queued);
+        }
+    }
+
+    /// A robots.txt that has left nothing to fetch has served its purpose.
+    fn mark_used_if_empty(&mut self, id: HostId) {
+        let host = &mut self.hosts[id];
+        if host.queue.len() == 0 {
+            host.robots.mark_used();
+        }
+    }
+}
+
+/// What is no knowledge of its own, and needs no record.
+impl State {
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// The hosts in memory.
+    pub(crate) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// A host in memory.
+    pub(crate) fn host(&self, id: HostId) -> &Host {
+        &self.hosts[id]
+    }
+
+    /// Where each host is in the machine's queues.
+    pub(crate) fn seats(&mut self) -> Seats<'_> {
+        self.hosts.seats()
+    }
+
+    /// The back queues.
+    pub(crate) fn back(&self) -> &Back {
+        &self.back
+    }
+
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    pub(crate) fn evicted(&self) -> &Evicted {
+        &self.evicted
+    }
+
+    pub(crate) fn count(&self) -> Count {
+        self.count
+    }
+
+    /// Bytes of robots rules in memory.
+    pub(crate) fn rules_memory(&self) -> usize {
+        self.rules.memory()
+    }
+
+    /// Bytes of memory held by hosts and their rules.
+    pub(crate) fn hosts_memory(&self) -> usize {
+        self.hosts.memory() + self.rules.memory()
+    }
+
+    /// Bytes of memory held by queues of URLs.
+    pub(crate) fn queues_memory(&self) -> usize {
+        self.back.memory() + self.schedule.memory()
+    }
+
+    /// The host with this key, if it is in memory.
+    pub(crate) fn look_up(&mut self, origin: &str) -> Option<HostId> {
+        self.hosts.look_up(origin)
+    }
+
+    /// Notes a host as one to which links will be found soon.
+    pub(crate) fn note_recent(&mut self, host: HostId) {
+        self.hosts.note_recent(host);
+    }
+
+    /// Adds a host of which nothing is known; it must not be in memory nor evicted.
+    pub(crate) fn add_host(&mut self, host: Host) -> HostId {
+        self.hosts.add(host).expect("it was not there")
+    }
+
+    /// Brings an evicted host back to memory.
+    pub(crate) fn bring_back(&mut self, host: Host) -> HostId {
+        self.evicted.remove(&host);
+        self.rules.came(&host);
+        self.add_host(host)
+    }
+
+    /// Evicts a host that [may be](Host::may_be_evicted), and of which somebody else has the image.
+    pub(crate) fn evict(&mut self, host: HostId, politeness: &Politeness) {
+        let host = self.hosts.remove(host);
+        self.rules.left(&host);
+        self.evicted.add(HostStatistics::of(&host, politeness));
+    }
+
+    /// Takes parsed rules of a host whose robots.txt is known, to lend by them.
+    pub(crate) fn cache_rules(&mut self, host: HostId, robots: Robots, validators: Option<Box<Validators>>) {
+        self.rules.fill(&mut self.hosts, host, robots, validators);
+    }
+
+    /// Drops parsed rules beyond this many bytes.
+    pub(crate) fn drop_rules(&mut self, bound: usize) {
+        self.rules.shrink(&mut self.hosts, bound);
+    }
+
+    /// Takes a URL from the seen set. [`apply`](Self::apply) does it with the record that says so.
+    ///
+    /// # Errors
+    /// Where the layout cannot forget.
+    pub(crate) fn forget(&self, fingerprint: Fingerprint) -> Result<Removal, SeenError> {
+        self.gate.seen().remove(fingerprint)
+    }
+}
+
+/// What a resume brings in beside records.
+impl State {
+    /// A host of a checkpoint with its queue; `None` where there is one with its key.
+    pub(super) fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<Host>) -> Option<()> {
+        let host = load(&mut self.back)?;
+        self.count.queued += u64::from(host.queue.len());
+        self.count.retired_hosts += u64::from(host.is_retired());
+        self.rules.came(&host);
+        self.hosts.add(host).map(drop)
+    }
+
+    /// A host that was evicted before the checkpoint.
+    pub(super) fn load_evicted(&mut self, host: &Host, politeness: &Politeness) {
+        self.count.retired_hosts += u64::from(host.is_retired());
+        self.evicted.add(HostStatistics::of(host, politeness));
+    }
+
+    pub(super) fn schedule_mut(&mut self) -> &mut Schedule {
+        &mut self.schedule
+    }
+
+    pub(super) fn count_mut(&mut self) -> &mut Count {
+        &mut self.count
+    }
+
+    /// The gate, while nobody else has it.
+    pub(super) fn gate_mut(&mut self) -> &mut Gate {
+        Arc::get_mut(&mut self.gate).expect("it is not shared before the frontier is finished")
+    }
+
+    /// Takes a page out of its queue whose record is lost.
+    pub(super) fn set_aside(&mut self, host: HostId, priority: u8) {
+        self.unqueue(host, priority);
+    }
+
+    /// Queues a page before all others of its priority.
+    pub(super) fn queue_first(&mut self, host: HostId, queued: Queued) {
+        self.back.push_front(&mut self.hosts[host].queue, queued);
+        self.count.queued += 1;
+    }
+
+    /// Sets the clock of each host in memory, and of those that come back: a resume knows what the time is.
+    pub(super) fn set_clocks(&mut self, since: Option<Timestamp>, due: impl Fn(&Host) -> Timestamp) {
+        self.evicted.since = since;
+        for id in self.hosts.ids() {
+            self.hosts[id].due = due(&self.hosts[id]);
+        }
+    }
+}
