@@ -9,7 +9,7 @@ use crate::address::{CanonicalUrl, Canonicalizer, HostKey};
 use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipt, Record, Settled, idle_hosts, image,
 };
-use crate::frontier::explain::{Explanation, History, Known};
+use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId};
 use crate::frontier::queues::{MARK, Queued};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
@@ -173,7 +173,7 @@ impl Resume {
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.lost.queue_all(&mut self.state);
-        Known { state: &self.state, politeness: &self.options.politeness }.explain(journal, url, history, now)
+        Inquiry { state: &self.state, politeness: &self.options.politeness }.explain(journal, url, history, now)
     }
 
     /// The frontier over its journal.

@@ -199,7 +199,7 @@ mod tests {
     /// As the picture of a host says: it has answered, was asked so often, and nothing waits.
     fn image(host: u64, requests: u8) -> Vec<u8> {
         let key = key(host);
-        [&[u8::try_from(key.len()).unwrap()], key.as_bytes(), &[1, 9, requests, 0, 0, 0, 0]].concat()
+        [&[u8::try_from(key.len()).unwrap()], key.as_bytes(), &[1, 9, requests, 0, 0, 0]].concat()
     }
 
     fn write(idle: &Idle, disk: &mut Disk, number: u64, images: &[u8]) {

@@ -102,6 +102,7 @@
 mod error;
 mod file;
 mod frame;
+mod host_record;
 mod needs;
 mod record;
 mod recovery;

@@ -36,17 +36,17 @@ impl<J: Journal> Frontier<J> {
     /// Where robots rules are to be read from the journal, and its storage fails.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<Explanation> {
         let Self { state, politeness, .. } = self;
-        Known { state, politeness }.explain(&mut self.journal, url, History::Unasked, now)
+        Inquiry { state, politeness }.explain(&mut self.journal, url, History::Unasked, now)
     }
 }
 
-/// The parts of a frontier that know something.
-pub(crate) struct Known<'a> {
+/// A question to what is known, and by which options it is answered.
+pub(crate) struct Inquiry<'a> {
     pub(crate) state: &'a State,
     pub(crate) politeness: &'a Politeness,
 }
 
-impl Known<'_> {
+impl Inquiry<'_> {
     /// As [`Frontier::explain`]; `history` is what `journal` says of the URL, and where it is queued, its place is found.
     pub(crate) fn explain(
         &self,

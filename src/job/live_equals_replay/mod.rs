@@ -1,0 +1,220 @@
+//! Live equals replay: a frontier that is made again, from a checkpoint and the records behind it or from all records, knows bit for
+//! bit what it knew, whatever is done to it, and wherever a checkpoint is begun and goes on.
+
+mod world;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use self::world::{Act, Checkpoint, Images, OnDisk, WithEvicted, World, acts, journal, options, url};
+use super::journal::FileJournal;
+use crate::address::FingerprintKey;
+use crate::frontier::durable::image;
+use crate::frontier::state::State;
+use crate::frontier::{Frontier, LeaseKind, Next, Outcome, Resume, Timestamp};
+use crate::gate::Position;
+use crate::seen::{Layout, SeenSet};
+
+/// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts.
+fn bytes(state: &State, images: &Images) -> Vec<u8> {
+    let mut hosts = images.clone();
+    for host in state.hosts().iter() {
+        let mut image = Vec::new();
+        image::save(host, state.back(), &mut image);
+        hosts.insert(host.key.to_string(), image);
+    }
+    let mut bytes: Vec<u8> = hosts.into_values().flatten().collect();
+    let mut rest = Some(0);
+    while let Some(from) = rest {
+        rest = state.schedule().save(from, &mut bytes);
+    }
+    let gate = state.gate();
+    let mut roots = gate.roots();
+    roots.sort();
+    bytes.extend_from_slice(format!("{:?} {} {roots:?}", state.count(), gate.admitted()).as_bytes());
+    bytes
+}
+
+/// What its filters hold; of an exact set, in order.
+fn cells(seen: &SeenSet) -> Vec<u64> {
+    let mut file = Vec::new();
+    seen.save(&mut file).unwrap();
+    let (mut rest, mut cells) = (&file[12..], Vec::new());
+    while let Some((length, more)) = rest.split_first_chunk() {
+        let payload = &more[..u32::from_le_bytes(*length) as usize];
+        // Headers, a shard's counters and a layer's size are not of whole words.
+        if payload.len() % 8 == 0 {
+            cells.extend(payload.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())));
+        }
+        rest = &more[payload.len() + 8..];
+    }
+    assert!(!cells.is_empty());
+    if seen.options().layout == Layout::Exact {
+        cells.retain(|cell| *cell != 0);
+        cells.sort_unstable();
+    }
+    cells
+}
+
+fn layout() -> impl Strategy<Value = Layout> {
+    prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)]
+}
+
+/// Crawls until nothing is left, and says which pages were asked for and how often they had been tried before, by host.
+fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> BTreeMap<String, Vec<(String, u8)>> {
+    let mut asked: BTreeMap<String, Vec<(String, u8)>> = BTreeMap::new();
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                let outcome = Outcome::response(&lease, 404, b"");
+                if lease.kind() == LeaseKind::Page {
+                    let of_host = asked.entry(lease.host_key().to_string()).or_default();
+                    of_host.push((lease.url().to_owned(), lease.attempt()));
+                }
+                frontier.complete(lease, outcome, now).unwrap();
+            }
+            Next::GiveUp(lease) => {
+                let of_host = asked.entry(lease.host_key().to_string()).or_default();
+                of_host.push((format!("{} {:?}", lease.url(), lease.trouble()), lease.attempt()));
+                frontier.complete(lease, Outcome::GivenUp, now).unwrap();
+            }
+            Next::Wait(until) => now = now.max(until),
+            Next::Busy | Next::Drained => return asked,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_made_again_is_what_was(acts in acts(), with_checkpoint in any::<bool>(), layout in layout()) {
+        is_made_again(&acts, with_checkpoint, layout, 0)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// So many are scheduled that a checkpoint has them in some pieces.
+    #[test]
+    fn a_long_schedule_is_made_again(acts in acts()) {
+        is_made_again(&acts, true, Layout::Blocked, 8000)?;
+    }
+
+    /// So many are found that a counting filter takes many a new one for seen, and forgets it by mistake.
+    #[test]
+    fn what_is_forgotten_is_forgotten_once(acts in acts()) {
+        is_made_again(&acts, true, Layout::Counting, 60)?;
+    }
+}
+
+/// Behind `crowd` URLs that were scheduled, one a second.
+fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64) -> Result<(), TestCaseError> {
+    // What has been waited for so far, no journal has: either all failing hosts are given up at once, or none.
+    let patience = if acts.len().is_multiple_of(2) { Duration::ZERO } else { Duration::from_secs(1_000_000) };
+    let directory = tempfile::tempdir().unwrap();
+    let now = Timestamp::from_micros(1_000_000_000);
+    let segment = if crowd > 0 { 1 << 20 } else { 2000 };
+    let empty = journal(directory.path(), segment, Position::default(), |_, _| {});
+    let empty = WithEvicted { journal: empty, images: Images::new() };
+    let frontier = Frontier::with_journal(&options(layout, patience), empty).unwrap();
+    let mut world = World { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
+    for number in 0..crowd {
+        let (host, at) = (number % 6, world.now + Duration::from_secs(number));
+        world.frontier.schedule(&format!("https://h{host}.example/crowd/{number}"), at).unwrap();
+    }
+    for (number, act) in acts.iter().enumerate() {
+        world.act(act);
+        if crowd > 0 && number % 8 == 7 {
+            world.save();
+        }
+    }
+    let World { mut frontier, leases, now, saved, output } = world;
+    frontier.flush(now).unwrap();
+    let was = bytes(&frontier.state, &frontier.journal().images);
+    let all = Checkpoint::default();
+    let (_kept, replayed, _) = resume(directory.path(), &all, &output, layout, patience, segment);
+    let mut replayed = replayed;
+    prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
+    prop_assert_eq!(cells(frontier.gate().seen()), cells(replayed.state().gate().seen()), "{:?}", layout);
+
+    let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
+    let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, layout, patience, segment);
+    prop_assert_eq!(resumed.output(), output.len() as u64);
+    prop_assert!(bytes(resumed.state(), &checkpoint.images) == was, "from a checkpoint");
+    let journal = WithEvicted { journal, images: checkpoint.images };
+    let mut again = resumed.finish(journal, now);
+
+    // What was out is queued again.
+    for lease in leases {
+        frontier.complete(lease, Outcome::Released, now).unwrap();
+    }
+    let (was, is) = (frontier.statistics(), again.statistics());
+    prop_assert_eq!((was.completed, was.retries, was.retired_hosts), (is.completed, is.retries, is.retired_hosts));
+    prop_assert_eq!((was.hosts, was.scheduled, was.unreachable), (is.hosts, is.scheduled, is.unreachable));
+    for n in 0..6 {
+        for page in 0..=255 {
+            let url = frontier.gate().canonicalizer().canonicalize(&url(n, page)).unwrap();
+            let fingerprint = url.fingerprint(FingerprintKey::from_u64(7));
+            let [was, is] = [&frontier, &again].map(|frontier| frontier.gate().seen().contains(fingerprint));
+            prop_assert_eq!(was, is, "{}", url.key());
+        }
+    }
+    prop_assert_eq!(cells(frontier.gate().seen()), cells(again.gate().seen()), "{:?}", layout);
+    let later = now + Duration::from_secs(20_000);
+    let (mut was, mut is) = (drain(&mut frontier, later), drain(&mut again, later));
+    if patience.is_zero() {
+        // Whose turn comes first, and finds others that have not failed, is by clocks that a kill has moved: what one gives up,
+        // the other may ask for, or drop by robots.txt.
+        for pages in was.values_mut().chain(is.values_mut()) {
+            pages.retain(|(url, _)| !url.contains("/private/"));
+            for (page, tries) in pages.iter_mut() {
+                page.truncate(page.find(' ').unwrap_or(page.len()));
+                *tries = 0;
+            }
+            pages.sort();
+        }
+        was.retain(|_, pages| !pages.is_empty());
+        is.retain(|_, pages| !pages.is_empty());
+        prop_assert_eq!(was, is);
+        return Ok(());
+    }
+    prop_assert_eq!(was, is);
+    let counted = |frontier: &OnDisk| (frontier.gate().admitted(), frontier.statistics().completed);
+    prop_assert_eq!(counted(&frontier), counted(&again));
+    Ok(())
+}
+
+/// Makes the frontier again of a checkpoint and the records behind it, in a directory of its own.
+fn resume(
+    directory: &Path,
+    checkpoint: &Checkpoint,
+    output: &[u8],
+    layout: Layout,
+    patience: Duration,
+    segment: u64,
+) -> (tempfile::TempDir, Resume, FileJournal) {
+    let copy = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
+    let mut resume = Resume::new(&options(layout, patience), seen).unwrap();
+    resume.load_seen_at(if layout.forgets() { checkpoint.seen_at.clone() } else { Vec::new() });
+    for (slice, position) in &checkpoint.slices {
+        resume.load(slice, *position).unwrap();
+    }
+    checkpoint.images.values().for_each(|image| resume.load_evicted(image).unwrap());
+    resume.load_counts(&checkpoint.counts);
+    let journal = journal(copy.path(), segment, checkpoint.from, |position, record| {
+        let has = |receipt: &crate::frontier::Receipt| receipt.end <= output.len() as u64;
+        let evicted = |key: &str| Ok(checkpoint.images.get(key).cloned());
+        resume.record(position, &record, has, evicted).unwrap();
+    });
+    (copy, resume, journal)
+}

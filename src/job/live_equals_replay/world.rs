@@ -1,0 +1,320 @@
+//! A crawl that does as it is told, over a journal on disk, and its checkpoints.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::address::FingerprintKey;
+use crate::frontier::{
+    Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Settled,
+    Slice, Timestamp, Trouble, idle_hosts,
+};
+use crate::gate::{Position, ScopeKind};
+use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
+use crate::seen::Layout;
+
+/// The images of evicted hosts, by their keys.
+pub(super) type Images = BTreeMap<String, Vec<u8>>;
+
+pub(super) type OnDisk = Frontier<WithEvicted>;
+
+/// A journal on disk, and the images of hosts that were evicted.
+#[derive(Debug)]
+pub(super) struct WithEvicted {
+    pub(super) journal: FileJournal,
+    pub(super) images: Images,
+}
+
+impl Journal for WithEvicted {
+    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
+        self.journal.append(entry)
+    }
+
+    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
+        self.journal.append_again(settled, entry)
+    }
+
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
+        self.journal.read(position)
+    }
+
+    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        self.journal.note(record)
+    }
+
+    fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
+        self.journal.rules(position)
+    }
+
+    fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
+        Ok(self.images.get(key).map(Vec::as_slice))
+    }
+
+    fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        self.journal.flush(now)
+    }
+
+    fn memory(&self) -> usize {
+        self.journal.memory()
+    }
+}
+
+/// What is done to a frontier, and to its checkpoint.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    Seed {
+        host: u8,
+        page: u8,
+    },
+    Schedule {
+        host: u8,
+        page: u8,
+        seconds: u16,
+    },
+    Forget {
+        host: u8,
+        page: u8,
+    },
+    AskAgain,
+    Lease,
+    Complete {
+        which: prop::sample::Index,
+        how: How,
+        links: Vec<(u8, u8)>,
+    },
+    Rest {
+        seconds: u8,
+    },
+    /// A page that is lent out is scheduled again.
+    Again {
+        which: prop::sample::Index,
+        seconds: u16,
+    },
+    /// Some idle hosts leave memory, unless a checkpoint is under way.
+    Evict {
+        host: u8,
+    },
+    /// The next piece of a checkpoint is written.
+    Save,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum How {
+    Fine,
+    Redirect,
+    Broken,
+    Slow,
+    Down,
+    Busy,
+    Same,
+    Gone,
+    Released,
+}
+
+pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let how = prop_oneof![
+        6 => Just(How::Fine), 1 => Just(How::Redirect), 1 => Just(How::Broken), 1 => Just(How::Slow),
+        1 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
+    ];
+    let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
+    let act = prop_oneof![
+        2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Seed { host, page }),
+        2 => (0..6u8, any::<u8>(), prop_oneof![0..250u16, 0..9000u16])
+            .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
+        2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Forget { host, page }),
+        1 => Just(Act::AskAgain),
+        6 => Just(Act::Lease),
+        6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
+        2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
+        1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
+        1 => (0..6u8).prop_map(|host| Act::Evict { host }),
+        1 => Just(Act::Save),
+    ];
+    prop::collection::vec(act, 0..120)
+}
+
+pub(super) fn url(host: u8, page: u8) -> String {
+    // Some pages are disallowed, and some deep.
+    let folder = ["", "private/", "a/b/"][usize::from(page) % 3];
+    format!("https://h{host}.example/{folder}{page}")
+}
+
+pub(super) fn options(layout: Layout, patience: Duration) -> FrontierOptions {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Host;
+    options.fingerprint_key = Some(FingerprintKey::from_u64(7));
+    options.seen.layout = layout;
+    (options.seen.capacity, options.seen.audit) = (1000, 0);
+    options.seen.false_positive_rate = 1e-9;
+    if layout == Layout::Counting {
+        // What is forgotten by mistake shows.
+        (options.seen.capacity, options.seen.shards, options.seen.bits_per_url) = (100, 2, Some(3.0));
+    }
+    options.politeness.host_failures = 3;
+    options.politeness.patience = patience;
+    options
+}
+
+pub(super) fn journal(
+    directory: &Path,
+    segment_bytes: u64,
+    from: Position,
+    replay: impl FnMut(Position, Record<'_>),
+) -> FileJournal {
+    let mut options = JournalOptions::default();
+    (options.sync, options.segment_bytes) = (SyncPolicy::Never, segment_bytes);
+    let disk = Disk::at(directory).unwrap();
+    FileJournal::open(disk, 1, &options, from, replay).unwrap().0
+}
+
+/// A checkpoint under way.
+#[derive(Default)]
+pub(super) struct Checkpoint {
+    pub(super) from: Position,
+    pub(super) slices: Vec<(Vec<u8>, Position)>,
+    /// What follows them.
+    pub(super) next: Option<Slice>,
+    pub(super) seen: Vec<u8>,
+    pub(super) seen_at: Vec<Position>,
+    /// As they were when it began.
+    pub(super) images: Images,
+    pub(super) counts: Counts,
+    pub(super) is_whole: bool,
+}
+
+/// A crawl of a web that answers as it is told, and its checkpoint.
+pub(super) struct World {
+    pub(super) frontier: OnDisk,
+    pub(super) leases: Vec<Lease>,
+    pub(super) now: Timestamp,
+    pub(super) saved: Option<Checkpoint>,
+    pub(super) output: Vec<u8>,
+}
+
+impl World {
+    pub(super) fn act(&mut self, act: &Act) {
+        match act {
+            Act::Seed { host, page } => drop(self.frontier.seed(&url(*host, *page), self.now).unwrap()),
+            Act::Schedule { host, page, seconds } => {
+                let at = self.now + Duration::from_secs((*seconds).into());
+                self.frontier.schedule(&url(*host, *page), at).unwrap();
+            }
+            Act::Forget { host, page } => self.forget(&url(*host, *page)),
+            Act::AskAgain => _ = self.frontier.ask_again(self.now).unwrap(),
+            Act::Lease => {
+                if let Next::Fetch(lease) | Next::GiveUp(lease) = self.frontier.next(self.now).unwrap() {
+                    self.leases.push(lease);
+                }
+            }
+            Act::Complete { .. } | Act::Again { .. } if self.leases.is_empty() => {}
+            Act::Complete { which, how, links } => {
+                let lease = self.leases.swap_remove(which.index(self.leases.len()));
+                self.complete(lease, *how, links);
+            }
+            Act::Rest { seconds } => self.now = self.now + Duration::from_secs((*seconds).into()),
+            Act::Again { which, seconds } => {
+                let at = self.now + Duration::from_secs((*seconds).into());
+                self.frontier.schedule_again(&self.leases[which.index(self.leases.len())], at).unwrap();
+            }
+            Act::Evict { .. } if self.saved.as_ref().is_some_and(|saved| !saved.is_whole) => {}
+            Act::Evict { host } => self.evict(*host),
+            Act::Save => self.save(),
+        }
+    }
+
+    /// The idle hosts from this one on leave memory.
+    fn evict(&mut self, first: u8) {
+        let (mut bytes, mut rest) = (Vec::new(), Some(Slice::default()));
+        let mut images = Vec::new();
+        while let Some(slice) = rest {
+            bytes.clear();
+            rest = self.frontier.save(slice, &mut bytes);
+            for idle in idle_hosts(&bytes).filter(|idle| *idle.key >= *format!("https://h{first}")) {
+                images.extend_from_slice(idle.image);
+                self.frontier.journal_mut().images.insert(idle.key.to_owned(), idle.image.to_vec());
+            }
+        }
+        self.frontier.evict(&images);
+    }
+
+    fn forget(&mut self, url: &str) {
+        let forgets = self.frontier.gate().seen().options().layout.forgets();
+        let end = self.frontier.journal().journal.end();
+        match self.frontier.forget(url) {
+            Ok(_) => assert!(forgets),
+            Err(error) => assert!(!forgets && self.frontier.journal().journal.end() == end, "{error}"),
+        }
+    }
+
+    fn complete(&mut self, lease: Lease, how: How, links: &[(u8, u8)]) {
+        let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
+        let outcome = match how {
+            How::Released => Outcome::Released,
+            _ if lease.trouble().is_some() => Outcome::GivenUp,
+            How::Fine => {
+                let hrefs: Vec<_> = links.iter().map(|&(host, page)| url(host, page)).collect();
+                self.frontier.links(&lease, hrefs.iter().map(String::as_str), self.now).unwrap();
+                status(200)
+            }
+            How::Redirect => {
+                let to = if lease.url().contains('?') { "/0" } else { "?utm_source=x" };
+                self.frontier.redirect(&lease, 301, to, self.now).unwrap()
+            }
+            How::Broken => status(500),
+            How::Slow => Outcome::Failed(Trouble::new(Failure::Timeout, "the total clock ran out")),
+            How::Down => Outcome::Failed(Failure::Connect.into()),
+            How::Busy => status(503),
+            How::Same => status(304),
+            How::Gone => status(404),
+        };
+        let record = format!("{}\n", lease.url());
+        let is_page = lease.kind() == LeaseKind::Page;
+        let completion = self.frontier.complete_with(lease, outcome, Some(record.as_bytes()), self.now).unwrap();
+        if is_page && completion == crate::frontier::Completion::Done {
+            self.output.extend_from_slice(record.as_bytes());
+        }
+        self.frontier.flush(self.now).unwrap();
+    }
+
+    /// Begins a checkpoint, or goes on with it by one slice, or ends it.
+    pub(super) fn save(&mut self) {
+        let end = self.frontier.journal().journal.end();
+        let Some(checkpoint) = &mut self.saved else {
+            // What happens before the first slice is in the journal's replay as well.
+            let images = self.frontier.journal().images.clone();
+            self.saved = Some(Checkpoint { from: end, images, ..Checkpoint::default() });
+            return;
+        };
+        if checkpoint.is_whole {
+            return;
+        }
+        let mut slice = Vec::new();
+        checkpoint.next = self.frontier.save(checkpoint.next.unwrap_or_default(), &mut slice);
+        checkpoint.slices.push((slice, end));
+        if checkpoint.next.is_none() {
+            let mut checkpoint = self.saved.take().unwrap();
+            let gate = Arc::clone(self.frontier.gate());
+            // Between any two shards, URLs are found, dropped and forgotten.
+            let around = |lock: &mut dyn FnMut()| {
+                self.act(&Act::Lease);
+                let end = self.frontier.journal().journal.end().to_u64();
+                (0..20).for_each(|page| self.forget(&url((end % 6) as u8, page)));
+                for bits in [end, end / 7, end / 43] {
+                    let [page, host, ..] = bits.to_le_bytes();
+                    let url = url(host % 6, page);
+                    if bits % 2 == 0 { self.forget(&url) } else { _ = self.frontier.seed(&url, self.now).unwrap() }
+                }
+                lock();
+                checkpoint.seen_at.push(self.frontier.journal().journal.end());
+            };
+            gate.seen().save_with(&mut checkpoint.seen, around).unwrap();
+            checkpoint.counts = self.frontier.counts(self.frontier.journal().journal.end());
+            checkpoint.is_whole = true;
+            self.saved = Some(checkpoint);
+        }
+    }
+}
