@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use self::world::{Act, Checkpoint, Images, OnDisk, WithEvicted, World, acts, journal, options, url};
+use self::world::{Act, Checkpoint, Images, OnDisk, Puppet, WithEvicted, acts, journal, options, url};
 use super::journal::FileJournal;
 use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
@@ -123,7 +123,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     let empty = journal(directory.path(), segment, Position::default(), |_, _| {});
     let empty = WithEvicted { journal: empty, images: Images::new() };
     let frontier = Frontier::with_journal(&options(layout, patience), empty).unwrap();
-    let mut world = World { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
+    let mut world = Puppet { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
     for number in 0..crowd {
         let (host, at) = (number % 6, world.now + Duration::from_secs(number));
         world.frontier.schedule(&format!("https://h{host}.example/crowd/{number}"), at).unwrap();
@@ -134,7 +134,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
             world.save();
         }
     }
-    let World { mut frontier, leases, now, saved, output } = world;
+    let Puppet { mut frontier, leases, now, saved, output } = world;
     frontier.flush(now).unwrap();
     let was = bytes(&frontier.state, &frontier.journal().images);
     let all = Checkpoint::default();

@@ -187,7 +187,7 @@ pub(super) struct Checkpoint {
 }
 
 /// A crawl of a web that answers as it is told, and its checkpoint.
-pub(super) struct World {
+pub(super) struct Puppet {
     pub(super) frontier: OnDisk,
     pub(super) leases: Vec<Lease>,
     pub(super) now: Timestamp,
@@ -195,7 +195,7 @@ pub(super) struct World {
     pub(super) output: Vec<u8>,
 }
 
-impl World {
+impl Puppet {
     pub(super) fn act(&mut self, act: &Act) {
         match act {
             Act::Seed { host, page } => drop(self.frontier.seed(&url(*host, *page), self.now).unwrap()),
