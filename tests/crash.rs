@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crawler::simulate::{Server, SimulateOptions, TruthOptions, Verdict, World};
+use crawler::simulate::{Judgment, Server, SimulateOptions, TruthOptions, World};
 use outputs::{pages, report};
 use random::Random;
 use tempfile::TempDir;
@@ -51,10 +51,10 @@ impl Web {
         Self { server, seen: SEEN[usize::from(seed.is_multiple_of(2))], hosts_in_memory }
     }
 
-    fn verdict(&self) -> Verdict {
+    fn judgment(&self) -> Judgment {
         let (world, judge) = (self.server.world(), self.server.judge());
         let truth = world.truth(&TruthOptions::default());
-        judge.verdict(world, &truth, DELAY)
+        judge.judgment(world, &truth, DELAY)
     }
 
     /// A crawl of it, into a job directory.
@@ -162,12 +162,12 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
             report["urls"]["fetched"].as_u64().unwrap() + report["urls"]["failed"].as_u64().unwrap(),
             pages.len() as u64
         );
-        let verdict = web.verdict();
-        assert_eq!((verdict.missed, verdict.unknown_urls), (0, 0));
-        assert_eq!((verdict.hosts_hurried, verdict.hosts_concurrent), (0, 0), "{verdict:?}");
+        let judgment = web.judgment();
+        assert_eq!((judgment.missed, judgment.unknown_urls), (0, 0));
+        assert_eq!((judgment.hosts_hurried, judgment.hosts_concurrent), (0, 0), "{judgment:?}");
         // robots.txt is asked for once, and again only where the answer was lost with the process.
-        assert!(verdict.robots_requests <= u64::from(verdict.hosts) * 2 + resumes, "{verdict:?}");
-        fetched_again += verdict.fetched_twice;
+        assert!(judgment.robots_requests <= u64::from(judgment.hosts) * 2 + resumes, "{judgment:?}");
+        fetched_again += judgment.fetched_twice;
     }
     println!("{kills} kills in {seed} crawls: 0 pages lost, 0 there twice; {fetched_again} were asked for again");
 }

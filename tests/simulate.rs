@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crawler::frontier::Timestamp;
-use crawler::simulate::{
-    Answer, Asked, Judge, PageId, Server, SimulateOptions, Standing, TruthOptions, Verdict, World,
-};
+use crawler::simulate::{Answer, Asked, Judge, Judgment, PageId, Reach, Server, SimulateOptions, TruthOptions, World};
 use proptest::prelude::*;
 use url::{Position, Url};
 
@@ -267,14 +265,14 @@ fn the_truth_is_what_is_written() {
         let truth = world.truth(&TruthOptions::default());
         let written = written_closure(&world);
         for id in world.page_ids() {
-            let standing = truth.standing(&world, id);
-            assert_eq!(standing == Standing::Reachable, written.contains(&id), "{} is {standing:?}", world.url(id));
-            assert!(standing != Standing::Forbidden || !world.allowed(id));
+            let standing = truth.reach(&world, id);
+            assert_eq!(standing == Reach::Reachable, written.contains(&id), "{} is {standing:?}", world.url(id));
+            assert!(standing != Reach::Forbidden || !world.allowed(id));
         }
-        for standing in [Standing::Reachable, Standing::Forbidden, Standing::OnlyNofollow, Standing::Unreachable] {
+        for standing in [Reach::Reachable, Reach::Forbidden, Reach::OnlyNofollow, Reach::Unreachable] {
             assert!(truth.count(standing) > 0, "seed {seed} has no page that is {standing:?}");
         }
-        assert!(truth.count(Standing::Reachable) > 1_200, "seed {seed}: {}", truth.count(Standing::Reachable));
+        assert!(truth.count(Reach::Reachable) > 1_200, "seed {seed}: {}", truth.count(Reach::Reachable));
     }
 }
 
@@ -284,7 +282,7 @@ fn the_truth_knows_the_crawls_limits() {
     let count = |change: &dyn Fn(&mut TruthOptions)| {
         let mut options = TruthOptions::default();
         change(&mut options);
-        world.truth(&options).count(Standing::Reachable)
+        world.truth(&options).count(Reach::Reachable)
     };
     let all = count(&|_| {});
     assert_eq!(count(&|options| (options.robots, options.nofollow) = (false, false)), 2_000);
@@ -312,7 +310,7 @@ fn hosts_are_skewed_and_add_up() {
         }
         let mut options = TruthOptions::default();
         (options.robots, options.nofollow) = (false, false);
-        assert_eq!(world.truth(&options).count(Standing::Reachable), u64::from(pages), "{hosts} hosts, {pages} pages");
+        assert_eq!(world.truth(&options).count(Reach::Reachable), u64::from(pages), "{hosts} hosts, {pages} pages");
     }
 }
 
@@ -373,9 +371,9 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn verdict(&self) -> Verdict {
+    fn judgment(&self) -> Judgment {
         let truth = self.world.truth(&TruthOptions::default());
-        self.judge.verdict(self.world, &truth, Duration::from_secs(1))
+        self.judge.judgment(self.world, &truth, Duration::from_secs(1))
     }
 }
 
@@ -387,12 +385,12 @@ fn an_ideal_crawl_is_found_clean() {
     for host in 0..20 {
         client.insist(parse(&format!("http://{}/robots.txt", world.host_name(host))));
     }
-    for id in world.page_ids().filter(|&id| truth.standing(&world, id) == Standing::Reachable) {
+    for id in world.page_ids().filter(|&id| truth.reach(&world, id) == Reach::Reachable) {
         client.insist(parse(&world.url(id)));
     }
-    let verdict = client.verdict();
+    let verdict = client.judgment();
     assert!(verdict.is_clean(), "{verdict}\n{verdict:?}");
-    assert_eq!(verdict.fetched, truth.count(Standing::Reachable));
+    assert_eq!(verdict.fetched, truth.count(Reach::Reachable));
     assert_eq!(verdict.smallest_rest_us, Some(1_000_000));
 }
 
@@ -401,7 +399,7 @@ fn the_judge_convicts() {
     let world = world(|options| options.retry_after = 5);
     let truth = world.truth(&TruthOptions::default());
     let one = |standing| {
-        let id = world.page_ids().find(|&id| truth.standing(&world, id) == standing).expect("a page");
+        let id = world.page_ids().find(|&id| truth.reach(&world, id) == standing).expect("a page");
         world.url(id)
     };
     let (portal, robots) = ("http://www.simulated.test/", "http://www.simulated.test/robots.txt");
@@ -410,17 +408,17 @@ fn the_judge_convicts() {
         for url in urls {
             client.ask(&parse(url));
         }
-        client.verdict()
+        client.judgment()
     };
 
     let polite = crawl(&[robots, portal]);
     assert_eq!((polite.fetched, polite.missed + 1, polite.requests), (1, polite.reachable, 2));
-    assert!(!polite.is_clean() && Verdict { missed: 0, ..polite.clone() }.is_clean(), "{polite}");
+    assert!(!polite.is_clean() && Judgment { missed: 0, ..polite.clone() }.is_clean(), "{polite}");
     assert_eq!(crawl(&[robots, portal, portal]).fetched_twice, 1);
     assert_eq!(crawl(&[robots, portal, "http://www.simulated.test/?utm_source=x"]).fetched_twice, 1);
     assert_eq!(crawl(&[portal]).hosts_before_robots, 1);
-    assert_eq!(crawl(&[robots, &one(Standing::Forbidden)]).fetched_against_robots, 1);
-    assert_eq!(crawl(&[robots, &one(Standing::OnlyNofollow)]).fetched_beyond, 1);
+    assert_eq!(crawl(&[robots, &one(Reach::Forbidden)]).fetched_against_robots, 1);
+    assert_eq!(crawl(&[robots, &one(Reach::OnlyNofollow)]).fetched_beyond, 1);
     let lost = crawl(&[robots, "http://www.simulated.test/no/such/page"]);
     assert_eq!((lost.unknown_urls, &*lost.unknown_samples[0]), (1, "http://www.simulated.test/no/such/page"));
 
@@ -434,19 +432,19 @@ fn the_judge_convicts() {
     client.ask(&parse(&format!("http://{delayed}/robots.txt")));
     client.now = client.now + Duration::from_millis(150);
     client.ask_at_once(&parse(&format!("http://{delayed}/")));
-    assert_eq!(client.judge.verdict(&world, &truth, Duration::ZERO).hosts_hurried, 1);
+    assert_eq!(client.judge.judgment(&world, &truth, Duration::ZERO).hosts_hurried, 1);
 
     let mut hasty = Client::new(&world);
     hasty.ask(&parse(robots));
     hasty.ask_at_once(&parse(portal));
-    let verdict = hasty.verdict();
+    let verdict = hasty.judgment();
     assert_eq!((verdict.hosts_hurried, verdict.smallest_rest_us), (1, Some(0)));
 
     let both = Judge::new(&world);
     let asked = find(&world, &parse(portal));
     both.arrived(&world, &asked, String::new, Timestamp::from_micros(0));
     both.arrived(&world, &asked, String::new, Timestamp::from_micros(9));
-    assert_eq!(both.verdict(&world, &truth, Duration::ZERO).hosts_concurrent, 1);
+    assert_eq!(both.judgment(&world, &truth, Duration::ZERO).hosts_concurrent, 1);
 }
 
 #[test]
@@ -459,14 +457,13 @@ fn what_the_filter_lost_is_told_apart() {
     let mut options = TruthOptions::default();
     options.without.insert(section);
     let rest = world.truth(&options);
-    let reachable: Vec<PageId> =
-        world.page_ids().filter(|&id| rest.standing(&world, id) == Standing::Reachable).collect();
+    let reachable: Vec<PageId> = world.page_ids().filter(|&id| rest.reach(&world, id) == Reach::Reachable).collect();
     for &id in &reachable[1..] {
         let asked = Asked::Page { id, session: true };
         judge.arrived(&world, &asked, String::new, Timestamp::from_micros(0));
         judge.answered(&world, &asked, Some(&world.answer(&asked, u32::MAX)), Timestamp::from_micros(0));
     }
-    let mut verdict = judge.verdict(&world, &truth, Duration::ZERO);
+    let mut verdict = judge.judgment(&world, &truth, Duration::ZERO);
     verdict.explain(&world, &judge, &truth, |url| url == world.url(section));
     assert!(verdict.missed > 2, "{verdict}");
     assert_eq!(verdict.missed_by_filter, Some(verdict.missed - 1), "{verdict}");
@@ -484,7 +481,7 @@ fn a_trap_never_ends_and_is_no_page() {
     let portal = parse("http://www.simulated.test/");
     let linked = hrefs(&portal, &client.ask(&portal));
     assert!(linked.iter().any(|href| href.url == month(1)));
-    let verdict = client.verdict();
+    let verdict = client.judgment();
     assert_eq!((verdict.trapped, verdict.unknown_urls), (4, 0));
 }
 
@@ -530,7 +527,7 @@ mod served {
         assert!(head.starts_with("HTTP/1.1 404"), "{head}");
 
         let truth = server.world().truth(&TruthOptions::default());
-        let verdict = server.judge().verdict(server.world(), &truth, Duration::ZERO);
+        let verdict = server.judge().judgment(server.world(), &truth, Duration::ZERO);
         assert_eq!((verdict.requests, verdict.fetched, verdict.robots_requests, verdict.unknown_urls), (4, 2, 1, 1));
         assert_eq!((verdict.hosts_before_robots, verdict.hosts_concurrent), (1, 0));
     }
@@ -541,7 +538,7 @@ mod served {
         let (slow, other) = (world.host_name(7), world.host_name(8));
         let server = Server::start(world).await.expect("loopback");
         let truth = server.world().truth(&TruthOptions::default());
-        let verdict = || server.judge().verdict(server.world(), &truth, Duration::ZERO);
+        let verdict = || server.judge().judgment(server.world(), &truth, Duration::ZERO);
         let ask = async |host: &str| {
             let before = verdict().requests;
             let mut stream = TcpStream::connect(server.address()).await.expect("connected");

@@ -1,11 +1,12 @@
 //! The simulated web beside a crawl: served before it, judged after it.
 
-use super::exit::{Exit, Failure};
+use super::command_error::CommandError;
+use super::exit::Exit;
 use super::layers::Layers;
 use crate::crawl::{CrawlOptions, FinishReason, Finished};
 use crate::gate::ScopeKind;
 use crate::report;
-use crate::simulate::{Server, TruthOptions, Verdict, World};
+use crate::simulate::{Judgment, Server, TruthOptions, World};
 
 /// A web that knows what a crawl of it should have fetched.
 pub(super) struct SimulatedWeb {
@@ -14,13 +15,13 @@ pub(super) struct SimulatedWeb {
 
 impl SimulatedWeb {
     /// Serves it on loopback; every name resolves there from now on.
-    pub(super) async fn serve(layers: &Layers, options: &mut CrawlOptions) -> Result<Self, Failure> {
+    pub(super) async fn serve(layers: &Layers, options: &mut CrawlOptions) -> Result<Self, CommandError> {
         let world = World::new(&layers.settings.simulate.web).map_err(|error| {
-            Failure::new(Exit::Usage, layers.refusal(&format!("simulate.{}", error.option), error.reason))
+            CommandError::new(Exit::Usage, layers.refusal(&format!("simulate.{}", error.option), error.reason))
         })?;
         let server = Server::start(world)
             .await
-            .map_err(|error| Failure::caused(Exit::Failed, "cannot serve the simulated web", &error))?;
+            .map_err(|error| CommandError::caused(Exit::Failed, "cannot serve the simulated web", &error))?;
         options.fetch.resolve_all_to = Some(server.address());
         Ok(Self { server })
     }
@@ -36,14 +37,14 @@ impl SimulatedWeb {
             max_depth: frontier.scope.max_depth,
             ..TruthOptions::default()
         });
-        let mut verdict = judge.verdict(world, &truth, frontier.politeness.host_delay);
+        let mut judgment = judge.judgment(world, &truth, frontier.politeness.host_delay);
         let gate = &finished.gate;
         // Of a crawl that ended early, the filter also holds what is still queued: no error of its own.
         if finished.reason == FinishReason::Drained {
             let audit = gate.seen().statistics().merged.audit;
             // Where every URL is audited, no more can be laid at the filter's door than the audit has seen it lose.
             let mut lost = audit.filter(|audit| audit.sample == 1).map_or(u64::MAX, |audit| audit.false_positives);
-            verdict.explain(world, judge, &truth, |url| {
+            judgment.explain(world, judge, &truth, |url| {
                 let url = gate.canonicalizer().canonicalize(url);
                 let claimed = url.is_ok_and(|url| gate.seen().contains(url.fingerprint(gate.fingerprint_key())));
                 let by_filter = claimed && lost > 0;
@@ -51,19 +52,19 @@ impl SimulatedWeb {
                 by_filter
             });
         }
-        section(&verdict)
+        section(&judgment)
     }
 }
 
-fn section(verdict: &Verdict) -> report::Simulated {
+fn section(judgment: &Judgment) -> report::Simulated {
     report::Simulated {
-        reachable: verdict.reachable,
-        fetched: verdict.fetched,
-        missed: verdict.missed,
-        missed_by_filter: verdict.missed_by_filter.unwrap_or_default(),
-        fetched_twice: verdict.fetched_twice,
-        against_robots: verdict.fetched_against_robots,
-        unknown_urls: verdict.unknown_urls,
-        interval_violations: verdict.hosts_hurried + verdict.hosts_concurrent + verdict.before_retry_after,
+        reachable: judgment.reachable,
+        fetched: judgment.fetched,
+        missed: judgment.missed,
+        missed_by_filter: judgment.missed_by_filter.unwrap_or_default(),
+        fetched_twice: judgment.fetched_twice,
+        against_robots: judgment.fetched_against_robots,
+        unknown_urls: judgment.unknown_urls,
+        interval_violations: judgment.hosts_hurried + judgment.hosts_concurrent + judgment.before_retry_after,
     }
 }

@@ -1,8 +1,10 @@
+//! What the world answers to a request.
+
 use std::time::Duration;
 
 use super::find::Asked;
-use super::host::{Charset, Host};
-use super::page::{Kind, Nofollow, Page, Style};
+use super::host::{Charset, WorldHost};
+use super::page::{Nofollow, PageKind, Style, WorldPage};
 use super::render::month;
 use super::robots::{MOVED, Service};
 use super::spelling::{Base, spell, with_session};
@@ -51,27 +53,27 @@ impl World {
         }
     }
 
-    fn page_answer(&self, page: &Page, session: bool, attempt: u32) -> Answer {
+    fn page_answer(&self, page: &WorldPage, session: bool, attempt: u32) -> Answer {
         let redirect = |status, location| Answer {
             headers: vec![("location", location)],
             ..Answer::html(status, HTML.to_owned(), Vec::new())
         };
         match page.kind() {
-            Kind::Dead { status } => Answer::not_found(status),
-            Kind::File => self.file(page),
-            Kind::Flaky { status, failures } if attempt <= failures => self.unavailable(status),
-            Kind::Redirect { status, to } => {
+            PageKind::Dead { status } => Answer::not_found(status),
+            PageKind::File => self.file(page),
+            PageKind::Flaky { status, failures } if attempt <= failures => self.unavailable(status),
+            PageKind::Redirect { status, to } => {
                 let target = self.page(self.hop(page, to));
                 redirect(status, spell(&target, &Base::of(page), page.dice.on(LOCATION)))
             }
-            Kind::Respelled if !session => {
+            PageKind::Respelled if !session => {
                 Answer { passing: true, ..redirect(302, with_session(page.path(), page.dice.on(LOCATION))) }
             }
-            Kind::Flaky { .. } | Kind::Html | Kind::Respelled => self.html_answer(page),
+            PageKind::Flaky { .. } | PageKind::Html | PageKind::Respelled => self.html_answer(page),
         }
     }
 
-    fn html_answer(&self, page: &Page) -> Answer {
+    fn html_answer(&self, page: &WorldPage) -> Answer {
         let charset = page.host.charset();
         let html = self.html(page);
         let body = match charset {
@@ -94,7 +96,7 @@ impl World {
     }
 
     /// Some bytes that begin as the type says; what looks like a link in them is none.
-    fn file(&self, page: &Page) -> Answer {
+    fn file(&self, page: &WorldPage) -> Answer {
         let (content_type, magic): (_, &[u8]) = match page.style() {
             Style::File("png") => ("image/png", b"\x89PNG\r\n\x1a\n"),
             Style::File("zip") => ("application/zip", b"PK\x03\x04"),
@@ -106,7 +108,7 @@ impl World {
         Answer::html(200, content_type.to_owned(), body)
     }
 
-    fn robots_answer(&self, host: &Host, moved: bool, attempt: u32) -> Answer {
+    fn robots_answer(&self, host: &WorldHost, moved: bool, attempt: u32) -> Answer {
         let robots = self.robots(host);
         match robots.service {
             Service::Missing => Answer::not_found(404),
@@ -132,7 +134,7 @@ impl World {
         answer
     }
 
-    fn latent(&self, mut answer: Answer, host: &Host, salt: u32) -> Answer {
+    fn latent(&self, mut answer: Answer, host: &WorldHost, salt: u32) -> Answer {
         if host.slow(self.options().slow_host_percent) {
             let percent = 50 + host.dice.on(LATENCY).on(u64::from(salt)).below(100);
             answer.latency = self.options().latency * percent / 100;

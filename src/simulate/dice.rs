@@ -1,3 +1,5 @@
+//! Dice: numbers that follow from the world's own and from what they are cast for.
+
 /// A number that stands for one choice of the world, and leads to independent ones. Equal on each machine: integers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dice(u64);

@@ -1,4 +1,6 @@
-use super::page::Page;
+//! Which page of the world an address leads to, however it is spelled.
+
+use super::page::WorldPage;
 use super::robots::MOVED;
 use super::world::{PageId, World};
 
@@ -68,7 +70,7 @@ impl World {
 
     fn find_page(&self, host: u32, path: &str) -> Option<PageId> {
         let host = self.host(host);
-        let is = |number: &u32| *number < host.pages && Page::new(host, *number).path() == path;
+        let is = |number: &u32| *number < host.pages && WorldPage::new(host, *number).path() == path;
         let number = match label(path) {
             // The second of two twins has the first one's label.
             Some(label) => [label, label.checked_add(1)?].into_iter().find(is),

@@ -1,3 +1,5 @@
+//! Bodies as `Content-Encoding: gzip` sends them.
+
 use std::io::Write;
 
 use flate2::Compression;

@@ -1,9 +1,11 @@
+//! A host of the world: its name, its tree of pages, its habits.
+
 use super::dice::Dice;
 use super::words::{SECTIONS, SUBDOMAINS, WORDS};
 
 /// What is true of all pages of one host; computed from its number, never stored.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Host {
+pub(super) struct WorldHost {
     /// 0 is the portal.
     pub(super) index: u32,
     /// Its pages are numbered from 0, the front page; each is a node of a heap-shaped tree.
@@ -34,7 +36,7 @@ const CHARSET: u64 = 104;
 const GZIP: u64 = 105;
 const SLOW: u64 = 106;
 
-impl Host {
+impl WorldHost {
     pub(super) fn new(world: Dice, index: u32, pages: u32, lists: u32) -> Self {
         let dice = world.on(u64::from(index));
         let fan = if index == 0 { 16 } else { dice.on(FAN).pick(&[4, 8, 16, 40]) };

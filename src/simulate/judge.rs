@@ -1,3 +1,5 @@
+//! The witness of a crawl: every request, every answer, and the rests between them.
+
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

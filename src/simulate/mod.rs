@@ -12,7 +12,7 @@
 //! A [`World`] is a function: [`World::respond`] computes each page when it is asked for. Its links are written in many ways;
 //! [`World::find`] leads each of them back to one page by the world's own rules. [`World::truth`] walks the same links without
 //! any text, so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`], whose
-//! [`Verdict`] compares both.
+//! [`Judgment`] compares both.
 //!
 //! What it is not: a measure of the real web's HTML, of its traps, or of its networks. Every name resolves to one address, every
 //! page is well-formed, and only the links are as careless as people write them.
@@ -23,7 +23,9 @@ mod find;
 mod gzip;
 mod host;
 mod judge;
+mod judgment;
 mod links;
+mod lists;
 mod options;
 mod page;
 mod render;
@@ -31,15 +33,14 @@ mod robots;
 mod server;
 mod spelling;
 mod truth;
-mod verdict;
 mod words;
 mod world;
 
 pub use answer::Answer;
 pub use find::Asked;
 pub use judge::Judge;
+pub use judgment::Judgment;
 pub use options::{SimulateError, SimulateOptions};
 pub use server::Server;
-pub use truth::{Standing, Truth, TruthOptions};
-pub use verdict::Verdict;
+pub use truth::{Reach, Truth, TruthOptions};
 pub use world::{PageId, World};

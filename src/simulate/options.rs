@@ -1,3 +1,5 @@
+//! What a world is like, as its user chooses.
+
 use std::time::Duration;
 
 /// What a simulated web is made from; plain data, checked once in [`World::new`](super::World::new).

@@ -1,13 +1,15 @@
+//! A page of the world: what kind it is, where it stands, how it is spelled.
+
 use std::fmt::Write;
 
 use super::dice::Dice;
-use super::host::Host;
+use super::host::WorldHost;
 use super::words::WORDS;
 
 /// One address of a host: what it answers and how it is spelled, computed from its number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Page {
-    pub(super) host: Host,
+pub(super) struct WorldPage {
+    pub(super) host: WorldHost,
     pub(super) number: u32,
     /// Leads to each further choice.
     pub(super) dice: Dice,
@@ -15,7 +17,7 @@ pub(super) struct Page {
 
 /// What an address answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageKind {
     /// HTML, and its links.
     Html,
     /// No page: 404 or 410.
@@ -103,44 +105,44 @@ const SECTION: u64 = 306;
 const SLUG: u64 = 307;
 const NOFOLLOW: u64 = 308;
 
-impl Page {
-    pub(super) fn new(host: Host, number: u32) -> Self {
+impl WorldPage {
+    pub(super) fn new(host: WorldHost, number: u32) -> Self {
         Self { host, number, dice: host.dice.on(1 << 32 | u64::from(number)) }
     }
 
     /// Only leaves of the tree answer with anything but HTML, so what lies below a page is cut off by robots rules and
     /// nofollow alone.
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> PageKind {
         let first_leaf = self.host.first_leaf();
         if self.number < first_leaf.max(self.host.fixed()) {
-            return Kind::Html;
+            return PageKind::Html;
         }
         let status = self.dice.on(STATUS).pick(&[301, 301, 302, 302, 303, 307, 308]);
         // Four leaves in a row are a chain of three hops, or hold a loop of two.
         let block = self.number / 4 * 4;
         if block >= first_leaf.max(self.host.fixed()) && block + 4 <= self.host.pages {
-            let redirect = |to| Kind::Redirect { status, to };
+            let redirect = |to| PageKind::Redirect { status, to };
             match (self.host.dice.on(BLOCK).on(u64::from(block)).below(1000), self.number - block) {
                 (0..12, 0..3) | (12..20, 0) => return redirect(Hop::Next),
                 (12..20, 1) => return redirect(Hop::Previous),
-                (0..20, _) => return Kind::Html,
+                (0..20, _) => return PageKind::Html,
                 _ => {}
             }
         }
         if self.twin().is_some() {
-            return Kind::Html;
+            return PageKind::Html;
         }
         match self.dice.on(KIND).below(1000) {
-            0..15 => Kind::Redirect { status, to: Hop::Away },
-            15..25 => Kind::Respelled,
-            25..40 => Kind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
-            40..70 => Kind::File,
+            0..15 => PageKind::Redirect { status, to: Hop::Away },
+            15..25 => PageKind::Respelled,
+            25..40 => PageKind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
+            40..70 => PageKind::File,
             // Each makes its host rest, so there are five or so a host, however large.
-            70..76 if self.number < first_leaf.saturating_add(1_000) => Kind::Flaky {
+            70..76 if self.number < first_leaf.saturating_add(1_000) => PageKind::Flaky {
                 status: self.dice.on(STATUS).on(2).pick(&[500, 503, 503]),
                 failures: self.dice.on(STATUS).on(3).pick(&[1, 1, 1, 2]),
             },
-            _ => Kind::Html,
+            _ => PageKind::Html,
         }
     }
 
@@ -176,7 +178,7 @@ impl Page {
             return Style::Twin(twin, side);
         }
         let dice = self.dice.on(STYLE);
-        if self.kind() == Kind::File {
+        if self.kind() == PageKind::File {
             return Style::File(dice.pick(&["pdf", "pdf", "png", "zip"]));
         }
         match dice.below(100) {

@@ -1,10 +1,12 @@
+//! A page as HTML.
+
 use std::fmt::Write;
 
 use super::dice::Dice;
 use super::find::TRAP;
 use super::host::Charset;
-use super::links::Link;
-use super::page::{Nofollow, Page};
+use super::links::WorldLink;
+use super::page::{Nofollow, WorldPage};
 use super::spelling::{Base, spell};
 use super::words::{ACCENTED, WORDS};
 use super::world::{FILLER_BYTES, PageId, World};
@@ -42,7 +44,7 @@ impl World {
     }
 
     /// The page as text; its charset is still to be applied.
-    pub(super) fn html(&self, page: &Page) -> String {
+    pub(super) fn html(&self, page: &WorldPage) -> String {
         let size = size(page.dice.on(SIZE)) as usize;
         let links = self.links(page);
         let mut html = String::with_capacity(size + 256 * links.len() + 1024);
@@ -73,7 +75,7 @@ impl World {
         let own = Base::of(page);
         let base_or_own = base.as_ref().unwrap_or(&own);
         let mut refreshed = false;
-        let mut in_body: Vec<(Link, Element)> = Vec::with_capacity(links.len());
+        let mut in_body: Vec<(WorldLink, Element)> = Vec::with_capacity(links.len());
         for link in links {
             match element(&link) {
                 Element::Refresh if !refreshed => {
@@ -116,7 +118,7 @@ impl World {
     }
 
     /// Few pages have one; of those, a third points to another host.
-    fn base(&self, page: &Page) -> Option<Base> {
+    fn base(&self, page: &WorldPage) -> Option<Base> {
         let dice = page.dice.on(BASE);
         let other = |place| Base::of(&self.page(self.at(place)));
         match dice.below(1000) {
@@ -129,7 +131,7 @@ impl World {
         }
     }
 
-    fn write_link(&self, html: &mut String, link: &Link, element: Element, base: &Base) {
+    fn write_link(&self, html: &mut String, link: &WorldLink, element: Element, base: &Base) {
         let markup = link.dice.on(MARKUP);
         let href = escaped(&spell(&self.page(link.to), base, link.dice), markup.per_mille(800));
         let words = (markup.on(1).pick(&WORDS), markup.on(2).pick(&WORDS));
@@ -173,7 +175,7 @@ pub(super) fn month(month: u64) -> String {
     )
 }
 
-fn element(link: &Link) -> Element {
+fn element(link: &WorldLink) -> Element {
     match link.dice.on(MARKUP).on(5).below(100) {
         // Elsewhere `rel` means something else, or nothing.
         _ if link.nofollow => Element::Anchor,
@@ -185,7 +187,7 @@ fn element(link: &Link) -> Element {
     }
 }
 
-fn title(page: &Page) -> String {
+fn title(page: &WorldPage) -> String {
     let dice = page.dice.on(TITLE);
     let accent = if dice.per_mille(300) { dice.on(1).pick(&ACCENTED) } else { "The" };
     format!("{accent} {} {} {}", dice.on(2).pick(&WORDS), dice.on(3).pick(&WORDS), page.number)

@@ -1,12 +1,14 @@
+//! A host's robots.txt: how it is served, and what it forbids.
+
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::host::Host;
-use super::page::{Page, Style};
+use super::host::WorldHost;
+use super::page::{Style, WorldPage};
 
 /// What a host's robots.txt says, and how it is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Robots {
+pub(super) struct WorldRobots {
     pub(super) service: Service,
     pub(super) rule: Rule,
     pub(super) delayed: bool,
@@ -42,9 +44,9 @@ const RULE: u64 = 202;
 const DELAYED: u64 = 203;
 const DECOY: u64 = 204;
 
-impl Robots {
+impl WorldRobots {
     /// The first hosts and the last one have each kind once, so that small worlds have them too.
-    pub(super) fn of(host: &Host, hosts: u32) -> Self {
+    pub(super) fn of(host: &WorldHost, hosts: u32) -> Self {
         let service = match (host.index, host.dice.on(SERVICE).below(100)) {
             (0 | 2, _) => Service::Direct,
             (1, _) => Service::Missing,
@@ -73,7 +75,7 @@ impl Robots {
     }
 
     /// Whether an agent without a group of its own may fetch this page, however its address is spelled.
-    pub(super) fn allow(self, page: &Page) -> bool {
+    pub(super) fn allow(self, page: &WorldPage) -> bool {
         let style = page.style();
         match self.rule {
             Rule::Open => true,
@@ -85,7 +87,7 @@ impl Robots {
     }
 
     /// The file's text.
-    pub(super) fn text(self, host: &Host, crawl_delay: Duration) -> String {
+    pub(super) fn text(self, host: &WorldHost, crawl_delay: Duration) -> String {
         let mut text = String::from("# Simulated.\n");
         if host.dice.on(DECOY).per_mille(500) {
             text.push_str("User-agent: harvester\nUser-agent: harvester-images\nDisallow: /\n\n");
@@ -112,6 +114,6 @@ impl Robots {
 }
 
 /// The last section.
-fn forbidden(host: &Host) -> u32 {
+fn forbidden(host: &WorldHost) -> u32 {
     host.sections.saturating_sub(1)
 }

@@ -1,3 +1,5 @@
+//! The world, served on loopback.
+
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

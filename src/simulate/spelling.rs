@@ -1,8 +1,10 @@
+//! How a link is written: one page, many spellings.
+
 use std::fmt::Write;
 
 use super::dice::Dice;
-use super::host::Host;
-use super::page::{Page, Style};
+use super::host::WorldHost;
+use super::page::{Style, WorldPage};
 use super::words::WORDS;
 
 /// What relative links are resolved against: a page's own address, or its `<base>`.
@@ -20,7 +22,7 @@ const AUTHORITY: u64 = 504;
 const FRAGMENT: u64 = 505;
 
 impl Base {
-    pub(super) fn of(page: &Page) -> Self {
+    pub(super) fn of(page: &WorldPage) -> Self {
         let mut directory = page.path();
         let path = directory.find('?').unwrap_or(directory.len());
         directory.truncate(directory[..path].rfind('/').map_or(0, |slash| slash + 1));
@@ -29,7 +31,7 @@ impl Base {
 }
 
 /// One of the many ways to write a page's address, each of which the page is found by.
-pub(super) fn spell(page: &Page, base: &Base, dice: Dice) -> String {
+pub(super) fn spell(page: &WorldPage, base: &Base, dice: Dice) -> String {
     let mut href = respell(page, dice.on(DECORATION));
     let form = dice.on(FORM);
     match form.below(100) {
@@ -73,7 +75,7 @@ pub(super) fn with_session(mut path: String, dice: Dice) -> String {
 }
 
 /// Path and query in a spelling of their own; the directory may differ in escapes.
-fn respell(page: &Page, dice: Dice) -> String {
+fn respell(page: &WorldPage, dice: Dice) -> String {
     let path = page.path();
     let value = dice.on(1);
     match dice.below(1000) {
@@ -123,7 +125,7 @@ fn detour(path: &mut String, dice: Dice) {
     }
 }
 
-fn authority(host: &Host, dice: Dice) -> String {
+fn authority(host: &WorldHost, dice: Dice) -> String {
     match dice.below(1000) {
         0..20 => host.name().to_ascii_uppercase(),
         20..45 => format!("{}:80", host.name()),

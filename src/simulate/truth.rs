@@ -1,7 +1,9 @@
+//! What an ideal crawl of the world fetches, by its links alone.
+
 use std::collections::{HashSet, VecDeque};
 
-use super::links::Link;
-use super::page::{Kind, Page};
+use super::links::WorldLink;
+use super::page::{PageKind, WorldPage};
 use super::world::{PageId, World};
 
 /// What the ideal crawl is like that a real one is compared with.
@@ -38,7 +40,7 @@ impl Default for TruthOptions {
 
 /// How a page stands to the ideal crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum Reach {
     /// To be fetched, whatever it answers.
     Reachable,
     /// A followed link leads there, and robots.txt forbids it.
@@ -52,7 +54,7 @@ pub enum Standing {
 /// What an ideal crawl fetches, from the model of the world: no HTML is parsed, no address compared. One byte a page.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    standings: Vec<Standing>,
+    reaches: Vec<Reach>,
     options: TruthOptions,
 }
 
@@ -64,13 +66,13 @@ impl World {
             world: self,
             options,
             seed_hosts: seeds.iter().map(|seed| seed.host).collect(),
-            standings: vec![Standing::Unreachable; self.pages() as usize],
+            reaches: vec![Reach::Unreachable; self.pages() as usize],
             nofollow: Vec::new(),
         };
-        walk.from(seeds.into_iter().map(|seed| (seed, 0)).collect(), Standing::Reachable);
+        walk.from(seeds.into_iter().map(|seed| (seed, 0)).collect(), Reach::Reachable);
         let nofollow = std::mem::take(&mut walk.nofollow);
-        walk.from(nofollow.into(), Standing::OnlyNofollow);
-        Truth { standings: walk.standings, options: options.clone() }
+        walk.from(nofollow.into(), Reach::OnlyNofollow);
+        Truth { reaches: walk.reaches, options: options.clone() }
     }
 }
 
@@ -84,13 +86,13 @@ impl Truth {
     ///
     /// # Panics
     /// Where the page is of another world.
-    pub fn standing(&self, world: &World, id: PageId) -> Standing {
-        self.standings[world.place(id)]
+    pub fn reach(&self, world: &World, id: PageId) -> Reach {
+        self.reaches[world.place(id)]
     }
 
     /// How many pages stand like this.
-    pub fn count(&self, standing: Standing) -> u64 {
-        self.standings.iter().filter(|&&known| known == standing).count() as u64
+    pub fn count(&self, reach: Reach) -> u64 {
+        self.reaches.iter().filter(|&&known| known == reach).count() as u64
     }
 }
 
@@ -98,38 +100,38 @@ struct Walk<'a> {
     world: &'a World,
     options: &'a TruthOptions,
     seed_hosts: HashSet<u32>,
-    standings: Vec<Standing>,
+    reaches: Vec<Reach>,
     /// Where the links lead that are not followed.
     nofollow: Vec<(PageId, u32)>,
 }
 
 impl Walk<'_> {
     /// By depth: links behind everything known, redirects before.
-    fn from(&mut self, mut queue: VecDeque<(PageId, u32)>, standing: Standing) {
-        let honored = self.options.nofollow && standing == Standing::Reachable;
+    fn from(&mut self, mut queue: VecDeque<(PageId, u32)>, reach: Reach) {
+        let honored = self.options.nofollow && reach == Reach::Reachable;
         while let Some((id, depth)) = queue.pop_front() {
             let page = self.world.page(id);
-            if !self.take(&page, id, depth, standing) {
+            if !self.take(&page, id, depth, reach) {
                 continue;
             }
             match page.kind() {
-                Kind::Redirect { to, .. } => queue.push_front((self.world.hop(&page, to), depth)),
-                Kind::Html | Kind::Flaky { .. } | Kind::Respelled => {
+                PageKind::Redirect { to, .. } => queue.push_front((self.world.hop(&page, to), depth)),
+                PageKind::Html | PageKind::Flaky { .. } | PageKind::Respelled => {
                     let whole_page = page.nofollow().is_some();
-                    for Link { to, nofollow, .. } in self.world.links(&page) {
+                    for WorldLink { to, nofollow, .. } in self.world.links(&page) {
                         let refused = honored && (nofollow || whole_page);
                         if refused { self.nofollow.push((to, depth + 1)) } else { queue.push_back((to, depth + 1)) }
                     }
                 }
-                Kind::Dead { .. } | Kind::File => {}
+                PageKind::Dead { .. } | PageKind::File => {}
             }
         }
     }
 
     /// Whether the page is fetched now.
-    fn take(&mut self, page: &Page, id: PageId, depth: u32, standing: Standing) -> bool {
+    fn take(&mut self, page: &WorldPage, id: PageId, depth: u32, reach: Reach) -> bool {
         let place = self.world.place(id);
-        if self.standings[place] != Standing::Unreachable
+        if self.reaches[place] != Reach::Unreachable
             || self.options.max_depth.is_some_and(|most| depth > most)
             || (self.options.seed_hosts_only && !self.seed_hosts.contains(&id.host))
             || self.options.without.contains(&id)
@@ -137,8 +139,8 @@ impl Walk<'_> {
             return false;
         }
         let allowed = !self.options.robots || self.world.robots(&page.host).allow(page);
-        if allowed || standing == Standing::Reachable {
-            self.standings[place] = if allowed { standing } else { Standing::Forbidden };
+        if allowed || reach == Reach::Reachable {
+            self.reaches[place] = if allowed { reach } else { Reach::Forbidden };
         }
         allowed
     }

@@ -1,9 +1,11 @@
+//! The world itself: hosts, pages and links, all from one number.
+
 use super::dice::Dice;
-use super::host::Host;
-use super::links::Lists;
+use super::host::WorldHost;
+use super::lists::Lists;
 use super::options::{SimulateError, SimulateOptions};
-use super::page::Page;
-use super::robots::{Robots, Service};
+use super::page::WorldPage;
+use super::robots::{Service, WorldRobots};
 use super::words::WORDS;
 
 /// A web that follows from a number: hosts, pages, links and robots rules are computed when asked for, never stored.
@@ -43,7 +45,7 @@ impl World {
         options.check()?;
         let dice = Dice::new(options.seed);
         let first = share_out(options);
-        let portal = Host::new(dice, 0, first[1], 0);
+        let portal = WorldHost::new(dice, 0, first[1], 0);
         let lists = Lists::new(options.hosts, &portal).ok_or_else(|| SimulateError {
             option: "pages",
             value: options.pages.to_string(),
@@ -102,14 +104,14 @@ impl World {
         (0..self.hosts()).flat_map(|host| (0..self.pages_of(host)).map(move |number| PageId { host, number }))
     }
 
-    pub(super) fn host(&self, index: u32) -> Host {
+    pub(super) fn host(&self, index: u32) -> WorldHost {
         let lists = if index == 0 { self.lists.pages } else { 0 };
-        Host::new(self.dice, index, self.pages_of(index), lists)
+        WorldHost::new(self.dice, index, self.pages_of(index), lists)
     }
 
-    pub(super) fn page(&self, id: PageId) -> Page {
+    pub(super) fn page(&self, id: PageId) -> WorldPage {
         assert!(id.number < self.pages_of(id.host), "{id:?} is of another world");
-        Page::new(self.host(id.host), id.number)
+        WorldPage::new(self.host(id.host), id.number)
     }
 
     /// A page's place among all pages.
@@ -124,8 +126,8 @@ impl World {
         PageId { host: host as u32, number: place - self.first[host] }
     }
 
-    pub(super) fn robots(&self, host: &Host) -> Robots {
-        Robots::of(host, self.options.hosts)
+    pub(super) fn robots(&self, host: &WorldHost) -> WorldRobots {
+        WorldRobots::of(host, self.options.hosts)
     }
 
     /// Whether robots.txt allows a page.

@@ -1,3 +1,5 @@
+//! A crawl, judged by the truth.
+
 use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
@@ -5,14 +7,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::judge::Judge;
-use super::truth::{Standing, Truth, TruthOptions};
+use super::truth::{Reach, Truth, TruthOptions};
 use super::world::{PageId, World};
 
 /// A crawl against the truth: what an ideal crawl of the simulated web fetches, and what this one did.
 ///
 /// A page is one address, however it is spelled and whatever it answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Judgment {
     /// The number that the world follows from.
     pub seed: u64,
     /// Its hosts.
@@ -26,7 +28,7 @@ pub struct Verdict {
     /// Of those, not fetched.
     pub missed: u64,
     /// Of those missed, taken for seen by the filter though never shown to it, or found only on pages that were.
-    /// `None` until [`Verdict::explain`] has counted.
+    /// `None` until [`Judgment::explain`] has counted.
     pub missed_by_filter: Option<u64>,
     /// Pages fetched more than once; an error that passes and a redirect to another spelling are no fetch.
     pub fetched_twice: u64,
@@ -58,9 +60,9 @@ pub struct Verdict {
 
 impl Judge {
     /// Compares what was asked with the truth. `delay` is the rest that each host was to be given.
-    pub fn verdict(&self, world: &World, truth: &Truth, delay: Duration) -> Verdict {
+    pub fn judgment(&self, world: &World, truth: &Truth, delay: Duration) -> Judgment {
         let (unknown_urls, unknown_samples) = self.unknown();
-        let mut verdict = Verdict {
+        let mut verdict = Judgment {
             seed: world.options().seed,
             hosts: world.hosts(),
             pages: world.pages(),
@@ -68,14 +70,14 @@ impl Judge {
             trapped: self.trapped(),
             unknown_urls,
             unknown_samples,
-            ..Verdict::default()
+            ..Judgment::default()
         };
         for id in world.page_ids() {
             let fetches = self.fetches(world, id);
             let requested = u64::from(self.requests(world, id) > 0);
             verdict.fetched_twice += u64::from(fetches > 1);
-            match truth.standing(world, id) {
-                Standing::Reachable => {
+            match truth.reach(world, id) {
+                Reach::Reachable => {
                     verdict.reachable += 1;
                     if fetches > 0 { verdict.fetched += 1 } else { verdict.missed += 1 }
                 }
@@ -102,11 +104,11 @@ impl Judge {
 
     /// The reachable pages that were not fetched; [`World::url`] spells them.
     pub fn missed<'a>(&'a self, world: &'a World, truth: &'a Truth) -> impl Iterator<Item = PageId> + 'a {
-        world.page_ids().filter(|&id| truth.standing(world, id) == Standing::Reachable && self.fetches(world, id) == 0)
+        world.page_ids().filter(|&id| truth.reach(world, id) == Reach::Reachable && self.fetches(world, id) == 0)
     }
 }
 
-impl Verdict {
+impl Judgment {
     /// Counts how many of the missed pages were lost to the filter: `claimed` says of a missed page's URL whether the
     /// filter holds it for seen. What only such pages lead to is lost with them.
     pub fn explain(&mut self, world: &World, judge: &Judge, truth: &Truth, mut claimed: impl FnMut(&str) -> bool) {
@@ -114,10 +116,9 @@ impl Verdict {
         let without: HashSet<PageId> = missed.iter().copied().filter(|&id| claimed(&world.url(id))).collect();
         let lost = without.len() as u64;
         let rest = world.truth(&TruthOptions { without: without.clone(), ..truth.options().clone() });
-        let behind = missed
-            .iter()
-            .filter(|&&id| !without.contains(&id) && rest.standing(world, id) != Standing::Reachable)
-            .count() as u64;
+        let behind =
+            missed.iter().filter(|&&id| !without.contains(&id) && rest.reach(world, id) != Reach::Reachable).count()
+                as u64;
         self.missed_by_filter = Some(lost + behind);
     }
 
@@ -135,7 +136,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Judgment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "simulated web {}: {} pages on {} hosts", self.seed, self.pages, self.hosts)?;
         write!(f, "  reachable {}, fetched {}, missed {}", self.reachable, self.fetched, self.missed)?;
