@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use super::bits::bitmap;
 use super::contender::Contender;
-use super::digests::{Md5Digests, Sha1Digests};
-use super::experiment::{Curve, Outcome, Row, curve, run};
+use super::experiment::{Curve, Row, Trial, curve, run};
 use super::layouts::Seen;
-use super::sets::{Bitmap, Fingerprints, Strings};
-use super::seven::{Reduction, SevenSeeds};
+use super::sets::{self, Strings};
+use super::seven::{Reduction, seven_seeds};
 use super::vectors;
 use super::workload::{List, Source, Workload};
 use crate::address::FingerprintKey;
@@ -69,18 +69,18 @@ fn any_rate(load: Workload<'_, str>) -> Vec<Row> {
         Row::new("exact, in batches", run(|| exact().map(Seen::batched), load)),
         Row::new("verified, at 1e-2", run(verified, load)),
         Row::new("verified, in batches", run(|| verified().map(Seen::batched), load)),
-        Row::new("8-byte fingerprints", run(|| Ok(Fingerprints::default()), load)),
-        Row::new("set of MD5 digests", run(|| Ok(Md5Digests::default()), load)),
-        Row::new("set of SHA-1 digests", run(|| Ok(Sha1Digests::default()), load)),
+        Row::new("8-byte fingerprints", run(|| Ok(sets::fingerprints()), load)),
+        Row::new("set of MD5 digests", run(|| Ok(sets::md5()), load)),
+        Row::new("set of SHA-1 digests", run(|| Ok(sets::sha1()), load)),
         Row::new("set of strings", run(|| Ok(Strings::default()), load)),
         Row::new("SQLite table", sqlite(load)),
-        Row::new("seven seeds, modulo", run(|| Ok(SevenSeeds::new(Reduction::Modulo)), load)),
-        Row::new("seven seeds, masked", run(|| Ok(SevenSeeds::new(Reduction::Mask)), load)),
+        Row::new("seven seeds, modulo", run(|| Ok(seven_seeds(Reduction::Modulo)), load)),
+        Row::new("seven seeds, masked", run(|| Ok(seven_seeds(Reduction::Mask)), load)),
     ]
 }
 
 #[cfg(feature = "sqlite")]
-fn sqlite(load: Workload<'_, str>) -> Outcome {
+fn sqlite(load: Workload<'_, str>) -> Trial {
     let Workload { shown, others, stream } = load;
     let few = |urls: usize| urls.min(super::sqlite::MAX_URLS);
     // A stream goes by places in what is shown.
@@ -92,8 +92,8 @@ fn sqlite(load: Workload<'_, str>) -> Outcome {
 }
 
 #[cfg(not(feature = "sqlite"))]
-fn sqlite(_: Workload<'_, str>) -> Outcome {
-    Outcome::LeftOut { left_out: "not in this build: feature `sqlite`".to_owned() }
+fn sqlite(_: Workload<'_, str>) -> Trial {
+    Trial::LeftOut { left_out: "not in this build: feature `sqlite`".to_owned() }
 }
 
 fn at_rate(rate: f64, load: Workload<'_, str>) -> Vec<Row> {
@@ -103,7 +103,7 @@ fn at_rate(rate: f64, load: Workload<'_, str>) -> Vec<Row> {
     let mut rows: Vec<_> =
         FILTERS.iter().map(|&layout| Row::new(&layout.to_string(), run(seen(layout), load))).collect();
     rows.insert(1, Row::new("blocked, in batches", run(batched, load)));
-    rows.push(Row::new("one-hash bitmap", run(|| Bitmap::new(urls, rate), load)));
+    rows.push(Row::new("one-hash bitmap", run(|| bitmap(urls, rate), load)));
     rows
 }
 
@@ -114,9 +114,9 @@ fn filling(target: f64, load: Workload<'_, str>) -> Filling {
         let seen = Seen::new(layout, capacity, target, FingerprintKey::fingerprint);
         fill(&layout.to_string(), seen, load, &mut curves);
     }
-    fill("one-hash bitmap", Bitmap::new(capacity, target), load, &mut curves);
-    fill("seven seeds, modulo", Ok(SevenSeeds::new(Reduction::Modulo)), load, &mut curves);
-    fill("seven seeds, masked", Ok(SevenSeeds::new(Reduction::Mask)), load, &mut curves);
+    fill("one-hash bitmap", bitmap(capacity, target), load, &mut curves);
+    fill("seven seeds, modulo", Ok(seven_seeds(Reduction::Modulo)), load, &mut curves);
+    fill("seven seeds, masked", Ok(seven_seeds(Reduction::Mask)), load, &mut curves);
     Filling { capacity: capacity as u64, target, curves }
 }
 

@@ -1,7 +1,5 @@
 //! What takes part in the comparison.
 
-use crate::seen::{Layout, Sizing};
-
 /// One way to know keys again: URLs, or vectors.
 pub(super) trait Contender<K: ?Sized> {
     /// Remembers a key; says whether it was new.
@@ -13,11 +11,16 @@ pub(super) trait Contender<K: ?Sized> {
     /// Memory held, in bytes, with what is kept beside the keys.
     fn bytes(&self) -> u64;
 
-    /// The share of new keys taken for seen after `keys` distinct ones, by theory.
-    fn rate(&self, keys: f64) -> f64;
+    /// The share of new keys taken for seen after `keys` distinct ones, by theory; none, where keys are kept as they are.
+    fn rate(&self, _keys: f64) -> f64 {
+        0.0
+    }
 
-    /// How many of `keys` distinct ones, inserted one after the other, are taken for seen, by theory.
-    fn expected_lost(&self, keys: f64) -> f64;
+    /// How many of `keys` distinct ones, inserted one after the other, are taken for seen, by theory: half the last rate's
+    /// share, where the rate grows evenly.
+    fn expected_lost(&self, keys: f64) -> f64 {
+        keys * self.rate(keys) / 2.0
+    }
 
     /// Inserts all, in order; says how many were new.
     fn insert_all<'k>(&mut self, keys: impl Iterator<Item = &'k K>) -> u64
@@ -34,16 +37,6 @@ pub(super) trait Contender<K: ?Sized> {
     {
         keys.fold(0, |held, key| held + u64::from(self.contains(key)))
     }
-}
-
-/// The theory of keys that are kept as evenly spread numbers of so many bits: two are one where their numbers are.
-pub(super) fn collision_rate(keys: f64, bits: i32) -> f64 {
-    keys * 2_f64.powi(-bits)
-}
-
-/// The theory of `probes` even probes into one array of bits.
-pub(super) const fn flat(bits: u64, probes: u32) -> Sizing {
-    Sizing { layout: Layout::Standard, bits, probes }
 }
 
 /// Memory of a standard hash set with this capacity: a power of two of slots, 7/8 of them at most taken, a control byte each, and a

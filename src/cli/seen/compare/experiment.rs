@@ -13,26 +13,26 @@ use super::workload::Workload;
 pub(super) struct Row {
     pub(super) name: String,
     #[serde(flatten)]
-    pub(super) outcome: Outcome,
+    pub(super) outcome: Trial,
 }
 
 impl Row {
-    pub(super) fn new(name: &str, outcome: Outcome) -> Self {
+    pub(super) fn new(name: &str, outcome: Trial) -> Self {
         Self { name: name.to_owned(), outcome }
     }
 
     /// What was measured, if anything was.
     pub(super) fn measured(&self) -> Option<&Measured> {
         match &self.outcome {
-            Outcome::LeftOut { .. } => None,
-            Outcome::Measured(measured) => Some(measured),
+            Trial::LeftOut { .. } => None,
+            Trial::Measured(measured) => Some(measured),
         }
     }
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Outcome {
+pub(super) enum Trial {
     LeftOut { left_out: String },
     Measured(Measured),
 }
@@ -77,10 +77,10 @@ pub(super) const PASSES: usize = 5;
 pub(super) fn run<K: ?Sized, C: Contender<K>>(
     mut make: impl FnMut() -> Result<C, String>,
     load: Workload<'_, K>,
-) -> Outcome {
+) -> Trial {
     match measure(&mut make, load) {
-        Ok(measured) => Outcome::Measured(measured),
-        Err(left_out) => Outcome::LeftOut { left_out },
+        Ok(measured) => Trial::Measured(measured),
+        Err(left_out) => Trial::LeftOut { left_out },
     }
 }
 

@@ -4,9 +4,9 @@
 //! every layout and every alternative is filled and asked for real, so that memory, errors and time stand side by side.
 
 mod axis;
+mod bits;
 mod comparison;
 mod contender;
-mod digests;
 mod experiment;
 mod layouts;
 mod plot;
@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 use comparison::Comparison;
 use workload::List;
 
-use super::super::exit::{Exit, Failure};
+use super::super::command_error::CommandError;
+use super::super::exit::Exit;
 use super::super::output::print;
 use crate::address::Canonicalizer;
 use crate::job::replace;
@@ -52,13 +53,13 @@ enum Picture {
 }
 
 /// Compares, and prints the figures.
-pub(super) fn compare(request: &CompareRequest, canonicalizer: &Canonicalizer) -> Result<(), Failure> {
+pub(super) fn compare(request: &CompareRequest, canonicalizer: &Canonicalizer) -> Result<(), CommandError> {
     // Before the long work.
     let plot = request.plot.as_deref().map(|path| Ok((path, picture(path)?))).transpose()?;
     let mut rates = request.rates.clone();
     rates.sort_unstable_by(|a, b| b.total_cmp(a));
     rates.dedup();
-    let Some(&lowest) = rates.last() else { return Err(Failure::new(Exit::Usage, "no rate to compare at")) };
+    let Some(&lowest) = rates.last() else { return Err(CommandError::new(Exit::Usage, "no rate to compare at")) };
     let list = match &request.urls {
         Some(path) => List::read(path, canonicalizer, lowest)?,
         None => List::generated(request.n, lowest)?,
@@ -70,17 +71,17 @@ pub(super) fn compare(request: &CompareRequest, canonicalizer: &Canonicalizer) -
             Picture::Svg => plot::svg(&comparison),
         };
         replace(path, content.as_bytes())
-            .map_err(|error| Failure::caused(Exit::Failed, &format!("cannot write {}", path.display()), &error))?;
+            .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot write {}", path.display()), &error))?;
     }
     print(|out| if request.json { write_json(&comparison, out) } else { comparison.write_text(out) })
 }
 
-fn picture(path: &Path) -> Result<Picture, Failure> {
+fn picture(path: &Path) -> Result<Picture, CommandError> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
     match extension.to_ascii_lowercase().as_str() {
         "htm" | "html" => Ok(Picture::Html),
         "svg" => Ok(Picture::Svg),
-        _ => Err(Failure::new(Exit::Usage, format!("--plot {}: ends in neither .svg nor .html", path.display()))),
+        _ => Err(CommandError::new(Exit::Usage, format!("--plot {}: ends in neither .svg nor .html", path.display()))),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The filter of an introductory text, with its slips: seven String hashes into 5,000,000 bits.
 
-use super::contender::{Contender, flat};
-use crate::seen::Sizing;
+use super::bits::Bits;
 
 /// A multiplier for each probe.
 const SEEDS: [i32; 7] = [5, 7, 11, 13, 31, 37, 61];
@@ -19,28 +18,13 @@ pub(super) enum Reduction {
 }
 
 /// Seven bits a URL.
-pub(super) struct SevenSeeds {
-    words: Vec<u64>,
-    reduction: Reduction,
-    sizing: Sizing,
-}
-
-impl SevenSeeds {
-    pub(super) fn new(reduction: Reduction) -> Self {
-        let reached = match reduction {
-            Reduction::Mask => 1 << (BITS - 1).count_ones(),
-            Reduction::Modulo => u64::from(BITS.unsigned_abs()),
-        };
-        let words = vec![0; BITS.unsigned_abs().div_ceil(64) as usize];
-        Self { words, reduction, sizing: flat(reached, 7) }
-    }
-
-    fn places(&self, key: &str) -> [(usize, u64); 7] {
-        SEEDS.map(|seed| {
-            let bit = place(key, seed, self.reduction);
-            (bit / 64, 1 << (bit % 64))
-        })
-    }
+pub(super) fn seven_seeds(reduction: Reduction) -> Bits<7, impl Fn(&str) -> [usize; 7]> {
+    let reached = match reduction {
+        Reduction::Mask => 1 << (BITS - 1).count_ones(),
+        Reduction::Modulo => u64::from(BITS.unsigned_abs()),
+    };
+    let words = BITS.unsigned_abs().div_ceil(64) as usize;
+    Bits::new(words, reached, move |url| SEEDS.map(|seed| place(url, seed, reduction)))
 }
 
 /// `hash = seed * hash + char` over the text's UTF-16 units, in 32 bits that wrap, brought down to the table's size.
@@ -54,35 +38,9 @@ fn place(key: &str, seed: i32, reduction: Reduction) -> usize {
     place.unsigned_abs() as usize
 }
 
-impl Contender<str> for SevenSeeds {
-    fn insert(&mut self, key: &str) -> bool {
-        let mut new = false;
-        for (word, mask) in self.places(key) {
-            new |= self.words[word] & mask == 0;
-            self.words[word] |= mask;
-        }
-        new
-    }
-
-    fn contains(&self, key: &str) -> bool {
-        self.places(key).iter().all(|&(word, mask)| self.words[word] & mask != 0)
-    }
-
-    fn bytes(&self) -> u64 {
-        size_of_val(&*self.words) as u64
-    }
-
-    fn rate(&self, keys: f64) -> f64 {
-        self.sizing.rate(keys)
-    }
-
-    fn expected_lost(&self, keys: f64) -> f64 {
-        self.sizing.expected_lost(keys)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::contender::Contender;
     use super::*;
 
     #[test]
@@ -104,10 +62,10 @@ mod tests {
     #[test]
     fn the_mask_reaches_8192_places() {
         assert_eq!((BITS - 1).count_ones(), 13);
-        let masked = SevenSeeds::new(Reduction::Mask);
+        let masked = seven_seeds(Reduction::Mask);
         assert!(masked.rate(20_000.0) > 0.999, "full long before a real site is crawled");
         assert_eq!(masked.bytes(), 625_000);
-        let charitable = SevenSeeds::new(Reduction::Modulo);
+        let charitable = seven_seeds(Reduction::Modulo);
         assert!((charitable.rate(1e6) - 0.138).abs() < 5e-4, "13.8 % wrong at 1 M URLs");
     }
 }

@@ -43,14 +43,6 @@ impl Contender<str> for Table {
     fn bytes(&self) -> u64 {
         self.number("PRAGMA page_count") * self.number("PRAGMA page_size")
     }
-
-    fn rate(&self, _: f64) -> f64 {
-        0.0
-    }
-
-    fn expected_lost(&self, _: f64) -> f64 {
-        0.0
-    }
 }
 
 #[cfg(test)]

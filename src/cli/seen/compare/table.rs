@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::super::output::Safe;
 use super::comparison::{AtRate, Comparison};
-use super::experiment::{Measured, Outcome, PASSES, Row};
+use super::experiment::{Measured, PASSES, Row, Trial};
 use super::workload::Source;
 use crate::report::figures::{bytes, chance, expected, short, thousands};
 
@@ -69,8 +69,8 @@ fn write_section(title: &str, rows: &[Row], out: &mut dyn Write) -> io::Result<(
     writeln!(out, "\n{title}")?;
     for row in rows {
         match &row.outcome {
-            Outcome::LeftOut { left_out } => writeln!(out, "{:<20}   - {left_out}", row.name)?,
-            Outcome::Measured(measured) => write_row(&row.name, measured, out)?,
+            Trial::LeftOut { left_out } => writeln!(out, "{:<20}   - {left_out}", row.name)?,
+            Trial::Measured(measured) => write_row(&row.name, measured, out)?,
         }
     }
     Ok(())

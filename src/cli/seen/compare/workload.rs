@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::super::super::exit::{Exit, Failure};
+use super::super::super::command_error::CommandError;
+use super::super::super::exit::Exit;
 use super::super::super::lines::next_line;
 use crate::address::{Canonicalizer, FingerprintKey};
 use crate::report::figures::{bytes, thousands};
@@ -69,8 +70,8 @@ const MAX_GENERATED: u64 = 1_000_000;
 impl List {
     /// The distinct URLs of a file, one a line, by halves: one is shown, the other held out. Its hash decides for a URL, so all its
     /// repeats go the same way.
-    pub(super) fn read(path: &Path, canonicalizer: &Canonicalizer, lowest_rate: f64) -> Result<Self, Failure> {
-        let cannot = |error| Failure::caused(Exit::Usage, &format!("cannot read {}", path.display()), &error);
+    pub(super) fn read(path: &Path, canonicalizer: &Canonicalizer, lowest_rate: f64) -> Result<Self, CommandError> {
+        let cannot = |error| CommandError::caused(Exit::Usage, &format!("cannot read {}", path.display()), &error);
         let mut input = BufReader::new(File::open(path).map_err(cannot)?);
         let mut room = Room::new();
         let mut places: HashMap<Box<str>, usize> = HashMap::new();
@@ -104,7 +105,7 @@ impl List {
             })
             .collect();
         if shown.is_empty() {
-            return Err(Failure::new(Exit::Usage, format!("{}: too few URLs to compare with", path.display())));
+            return Err(CommandError::new(Exit::Usage, format!("{}: too few URLs to compare with", path.display())));
         }
         let stream: Vec<_> = stream.into_iter().filter_map(|place: usize| places[place]).collect();
         let held_out = others.len() as u64;
@@ -125,7 +126,7 @@ impl List {
     }
 
     /// So many URLs, always the same.
-    pub(super) fn generated(urls: u64, lowest_rate: f64) -> Result<Self, Failure> {
+    pub(super) fn generated(urls: u64, lowest_rate: f64) -> Result<Self, CommandError> {
         let (mut shown, mut others, mut room) = (Vec::new(), Vec::new(), Room::new());
         let generated = wanted(lowest_rate).max(urls);
         // All at once first: who asks for too many should not wait for it.
@@ -162,7 +163,7 @@ fn wanted(lowest_rate: f64) -> u64 {
     wanted.min(MAX_GENERATED)
 }
 
-fn generate(numbers: std::ops::Range<u64>, to: &mut Vec<Box<str>>, room: &mut Room) -> Result<(), Failure> {
+fn generate(numbers: std::ops::Range<u64>, to: &mut Vec<Box<str>>, room: &mut Room) -> Result<(), CommandError> {
     for number in numbers {
         let url = address(number);
         room.take(url.len())?;
@@ -195,15 +196,15 @@ impl Room {
         Self { left: available.map_or(4 << 30, |kib| kib << 10) / 4 * 3 }
     }
 
-    fn take(&mut self, length: usize) -> Result<(), Failure> {
+    fn take(&mut self, length: usize) -> Result<(), CommandError> {
         self.take_all(1, length)
     }
 
-    fn take_all(&mut self, urls: u64, length: usize) -> Result<(), Failure> {
+    fn take_all(&mut self, urls: u64, length: usize) -> Result<(), CommandError> {
         let wanted = urls.saturating_mul(2 * length as u64 + BYTES_PER_URL);
         self.left = self.left.checked_sub(wanted).ok_or_else(|| {
             let (urls, wanted, left) = (thousands(urls), bytes(wanted), bytes(self.left));
-            Failure::new(
+            CommandError::new(
                 Exit::Usage,
                 format!("{urls} more URLs take {wanted} to compare with, and there are {left} left"),
             )
