@@ -8,15 +8,16 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 
-use super::exit::{Exit, Failure};
+use super::command_error::CommandError;
+use super::exit::Exit;
+use super::given::Given;
 use super::layers::untyped;
 use super::output;
 use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
-use super::settings::Settings;
+use super::settings::AllSettings;
 use super::suggest::nearest;
 use super::table::TABLE;
-use super::value::Given;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl CommandLine {
         let matches = command().try_get_matches_from(arguments).map_err(|error| {
             match error.print() {
                 Err(unwritten) if !error.use_stderr() && unwritten.kind() != io::ErrorKind::BrokenPipe => {
-                    let failure = Failure::caused(Exit::Failed, "cannot print the help", &unwritten);
+                    let failure = CommandError::caused(Exit::Failed, "cannot print the help", &unwritten);
                     output::complain(&failure);
                     failure.exit
                 }
@@ -163,12 +164,12 @@ fn command() -> Command {
             .long("config")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
-            .help("Settings from this file [default: crawler.toml, if there is one]")
+            .help("AllSettings from this file [default: crawler.toml, if there is one]")
     };
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
-    let settings = || TABLE.iter().flat_map(flags);
-    let resumable = || TABLE.iter().filter(|setting| is_resumable(setting)).flat_map(flags);
-    let seen_settings = TABLE.iter().filter(|setting| is_seen(setting)).flat_map(flags);
+    let settings = || TABLE.iter().copied().flat_map(flags);
+    let resumable = || TABLE.iter().copied().filter(|setting| is_resumable(setting)).flat_map(flags);
+    let seen_settings = TABLE.iter().copied().filter(|setting| is_seen(setting)).flat_map(flags);
     Command::new(NAME)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Crawls the web politely and tells what its URL-seen filter lost")
@@ -303,7 +304,7 @@ fn repair() -> Command {
 /// The flag of a setting.
 fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
     let help = flag.help.unwrap_or(setting.why);
-    let default = setting.field.literal(&mut Settings::default());
+    let default = setting.field.literal(&mut AllSettings::default());
     let arg = Arg::new(flag.long)
         .help(help)
         .long_help(format!("{help}\n[{} = {default}]", setting.key))

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::layers::{Layers, Source};
+use super::layers::{Layers, Origin};
 use super::setting::Setting;
-use super::settings::Settings;
+use super::settings::AllSettings;
 use super::table::TABLE;
 
 /// The settings in force, each with where it came from.
@@ -12,7 +12,7 @@ pub(super) fn effective(layers: &Layers) -> String {
     let mut settings = layers.settings.clone();
     render(|row, setting| {
         let from = match &layers.sources[row] {
-            Source::File(position) => format!("{}:{}", position.file, position.line),
+            Origin::File(position) => format!("{}:{}", position.file, position.line),
             source => source.to_string(),
         };
         format!("{} = {} # {from}", setting.name(), setting.field.literal(&mut settings))
@@ -21,7 +21,7 @@ pub(super) fn effective(layers: &Layers) -> String {
 
 /// `crawler.toml` as it ships: each key at its default, with its reason.
 pub(super) fn defaults() -> String {
-    let mut settings = Settings::default();
+    let mut settings = AllSettings::default();
     HEAD.to_owned()
         + &render(|_, setting| {
             format!("# {}\n{} = {}", setting.why, setting.name(), setting.field.literal(&mut settings))

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::crawl::{refused, unfit};
-use super::exit::{Exit, Failure};
+use super::command_error::CommandError;
+use super::exit::Exit;
 use super::layers::Layers;
 use super::output::{self, Safe, print};
+use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 use crate::crawl::{CrawlError, look_up};
 use crate::frontier::{Explanation, History, Place, RobotsAnswer, Verdict};
@@ -15,7 +16,7 @@ use crate::lending::Clock;
 use crate::seen::Sighting;
 
 /// Answers for each URL, in the order given.
-pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<(), Failure> {
+pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<(), CommandError> {
     let settings = &layers.settings;
     let job = Job::open_for_reading(&settings.job.dir).map_err(|error| refused(&error))?;
     let options = &settings.crawl.frontier;
@@ -28,7 +29,7 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
         output::warn(&damage.to_string());
     }
     look_up(&job.pages_path(), &mut explanations).map_err(|error| {
-        Failure::caused(Exit::Failed, &format!("cannot read {}", job.pages_path().display()), &error)
+        CommandError::caused(Exit::Failed, &format!("cannot read {}", job.pages_path().display()), &error)
     })?;
     print(|out| {
         let mut explanations = explanations.iter();

@@ -2,19 +2,20 @@
 
 use std::ffi::OsStr;
 
+use super::given::{Given, GivenKind};
 use super::quantity::SIZE;
-use super::settings::Settings;
+use super::settings::AllSettings;
 use super::toml_file::quote;
-use super::value::{Given, Kind, Value};
+use super::value::Value;
 use crate::seen::SeenOptions;
 
-/// Where a setting's value lives in [`Settings`], read and written without regard to its type.
-pub(super) trait Field: Sync {
+/// Where a setting's value lives in [`AllSettings`], read and written without regard to its type.
+pub(super) trait SettingField: Sync {
     /// Takes what was given; or says what is expected.
-    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String>;
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String>;
 
     /// The value as it stands in a TOML file. Takes `&mut` only because one function finds the place for both ways.
-    fn literal(&self, settings: &mut Settings) -> String;
+    fn literal(&self, settings: &mut AllSettings) -> String;
 
     /// May be given several times.
     fn is_list(&self) -> bool {
@@ -28,7 +29,7 @@ pub(super) trait Field: Sync {
 }
 
 /// The place of a `T`.
-type Place<T> = fn(&mut Settings) -> &mut T;
+type Place<T> = fn(&mut AllSettings) -> &mut T;
 
 /// A value.
 pub(super) struct One<T>(pub(super) Place<T>);
@@ -52,20 +53,20 @@ impl Capacity {
 /// One of some words; the first of a value's words is the one it is written with.
 pub(super) struct Choice<T: 'static>(pub(super) Place<T>, pub(super) &'static [(&'static str, T)]);
 
-impl<T: Value> Field for One<T> {
-    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+impl<T: Value> SettingField for One<T> {
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
         *(self.0)(settings) = one(given, T::KINDS).and_then(T::of).ok_or_else(|| T::EXPECTED.to_owned())?;
         Ok(())
     }
 
-    fn literal(&self, settings: &mut Settings) -> String {
+    fn literal(&self, settings: &mut AllSettings) -> String {
         (self.0)(settings).literal()
     }
 }
 
-impl<T: Value> Field for Maybe<T> {
-    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        *(self.0)(settings) = if one(given, &[Kind::String]).is_some_and(|text| text == self.1) {
+impl<T: Value> SettingField for Maybe<T> {
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
+        *(self.0)(settings) = if one(given, &[GivenKind::String]).is_some_and(|text| text == self.1) {
             None
         } else {
             let value = one(given, T::KINDS).and_then(T::of);
@@ -74,14 +75,14 @@ impl<T: Value> Field for Maybe<T> {
         Ok(())
     }
 
-    fn literal(&self, settings: &mut Settings) -> String {
+    fn literal(&self, settings: &mut AllSettings) -> String {
         (self.0)(settings).as_ref().map_or_else(|| quote(self.1), T::literal)
     }
 }
 
-impl<T: Value> Field for Many<T> {
-    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        if !matches!(given.kind, Kind::Array | Kind::Untyped) {
+impl<T: Value> SettingField for Many<T> {
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
+        if !matches!(given.kind, GivenKind::Array | GivenKind::Untyped) {
             return Err("a list of texts, such as [\"a\", \"b\"]".to_owned());
         }
         let values = given.texts.iter().map(|text| T::of(text)).collect::<Option<_>>();
@@ -89,7 +90,7 @@ impl<T: Value> Field for Many<T> {
         Ok(())
     }
 
-    fn literal(&self, settings: &mut Settings) -> String {
+    fn literal(&self, settings: &mut AllSettings) -> String {
         let texts: Vec<_> = (self.0)(settings).iter().map(T::literal).collect();
         format!("[{}]", texts.join(", "))
     }
@@ -99,43 +100,44 @@ impl<T: Value> Field for Many<T> {
     }
 }
 
-impl<T: Copy + TryFrom<u64> + TryInto<u64> + Sync> Field for Bytes<T> {
-    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        let bytes = text(given, &[Kind::String, Kind::Integer]).and_then(|text| SIZE.parse(text)?.try_into().ok());
+impl<T: Copy + TryFrom<u64> + TryInto<u64> + Sync> SettingField for Bytes<T> {
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
+        let bytes =
+            text(given, &[GivenKind::String, GivenKind::Integer]).and_then(|text| SIZE.parse(text)?.try_into().ok());
         *(self.0)(settings) = bytes.ok_or("a size such as 10MiB, 64kB or 8192 (bytes)")?;
         Ok(())
     }
 
-    fn literal(&self, settings: &mut Settings) -> String {
+    fn literal(&self, settings: &mut AllSettings) -> String {
         quote(&SIZE.spell((*(self.0)(settings)).try_into().unwrap_or(u64::MAX)))
     }
 }
 
-impl Field for Capacity {
-    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
+impl SettingField for Capacity {
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
         let seen = &mut settings.crawl.frontier.seen;
-        seen.open_ended = text(given, &[Kind::String]) == Some(Self::UNKNOWN);
+        seen.open_ended = text(given, &[GivenKind::String]) == Some(Self::UNKNOWN);
         let known = if seen.open_ended { Some(SeenOptions::default().capacity) } else { count(given) };
         seen.capacity = known.ok_or_else(|| format!("{}, or {:?}", u64::EXPECTED, Self::UNKNOWN))?;
         Ok(())
     }
 
-    fn literal(&self, settings: &mut Settings) -> String {
+    fn literal(&self, settings: &mut AllSettings) -> String {
         let seen = &settings.crawl.frontier.seen;
         if seen.open_ended { quote(Self::UNKNOWN) } else { seen.capacity.literal() }
     }
 }
 
-impl<T: Copy + PartialEq + Sync> Field for Choice<T> {
-    fn set(&self, settings: &mut Settings, given: &Given) -> Result<(), String> {
-        let word = text(given, &[Kind::String]);
+impl<T: Copy + PartialEq + Sync> SettingField for Choice<T> {
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
+        let word = text(given, &[GivenKind::String]);
         let found = self.1.iter().find(|(name, _)| Some(*name) == word);
         *(self.0)(settings) =
             found.map(|(_, value)| *value).ok_or_else(|| format!("one of {}", self.words().join(", ")))?;
         Ok(())
     }
 
-    fn literal(&self, settings: &mut Settings) -> String {
+    fn literal(&self, settings: &mut AllSettings) -> String {
         let value = *(self.0)(settings);
         quote(self.1.iter().find(|(_, of)| *of == value).map_or("", |(name, _)| *name))
     }
@@ -150,14 +152,14 @@ fn count(given: &Given) -> Option<u64> {
 }
 
 /// The one text that was given, where its type is right.
-fn one<'a>(given: &'a Given, kinds: &[Kind]) -> Option<&'a OsStr> {
+fn one<'a>(given: &'a Given, kinds: &[GivenKind]) -> Option<&'a OsStr> {
     match given.texts.as_slice() {
-        [text] if given.kind == Kind::Untyped || kinds.contains(&given.kind) => Some(text),
+        [text] if given.kind == GivenKind::Untyped || kinds.contains(&given.kind) => Some(text),
         _ => None,
     }
 }
 
 /// The same, where it is a text.
-fn text<'a>(given: &'a Given, kinds: &[Kind]) -> Option<&'a str> {
+fn text<'a>(given: &'a Given, kinds: &[GivenKind]) -> Option<&'a str> {
     one(given, kinds).and_then(OsStr::to_str)
 }

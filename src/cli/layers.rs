@@ -3,24 +3,25 @@
 use std::ffi::OsString;
 use std::fmt;
 
+use super::command_error::CommandError;
+use super::given::{Given, GivenKind};
 use super::setting::Flag;
-use super::settings::Settings;
+use super::settings::AllSettings;
 use super::suggest::nearest;
 use super::table::{SIMULATE, TABLE, row_of};
-use super::toml_file::{self, Entry, Position};
-use super::value::{Given, Kind};
+use super::toml_file::{self, FilePlace, TomlEntry};
 
 /// Where a value came from.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(super) enum Origin {
     Default,
     Environment(String),
-    File(Position),
+    File(FilePlace),
     Flag(&'static Flag),
     Simulate,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -35,7 +36,7 @@ impl fmt::Display for Source {
 /// What the user gave, before it is merged.
 pub(super) struct Inputs {
     /// The file's entries.
-    pub(super) file: Vec<Entry>,
+    pub(super) file: Vec<TomlEntry>,
     /// It says everything, as a job's own does: no preset lies over it.
     pub(super) is_whole: bool,
     /// Each variable whose name starts with [`VARIABLES`].
@@ -47,9 +48,9 @@ pub(super) struct Inputs {
 /// The merged settings, and where each came from.
 #[derive(Debug)]
 pub(super) struct Layers {
-    pub(super) settings: Settings,
+    pub(super) settings: AllSettings,
     /// One for each row of the table.
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<Origin>,
     /// What was given and has no meaning, yet is no error.
     pub(super) warnings: Vec<String>,
     errors: Vec<String>,
@@ -59,8 +60,8 @@ impl Layers {
     /// Only defaults.
     pub(super) fn new() -> Self {
         Self {
-            settings: Settings::default(),
-            sources: vec![Source::Default; TABLE.len()],
+            settings: AllSettings::default(),
+            sources: vec![Origin::Default; TABLE.len()],
             warnings: Vec::new(),
             errors: Vec::new(),
         }
@@ -87,10 +88,10 @@ impl Layers {
     ///
     /// # Errors
     /// The one to change.
-    pub(super) fn checked(mut self) -> Result<Self, Vec<String>> {
+    pub(super) fn checked(mut self) -> Result<Self, CommandError> {
         let checked = self.settings.check();
         self.reject(checked);
-        self.into_result()
+        self.into_result().map_err(CommandError::refused)
     }
 
     fn stack(inputs: &Inputs, simulate: bool) -> Self {
@@ -100,30 +101,30 @@ impl Layers {
         }
         for (key, text) in SIMULATE.iter().filter(|_| simulate) {
             let row = row_of(key).expect("a test finds each preset in the table");
-            layers.take(row, &untyped(vec![text.into()]), Source::Simulate);
+            layers.take(row, &untyped(vec![text.into()]), Origin::Simulate);
         }
         for (name, text) in &inputs.environment {
             layers.take_variable(name, text);
         }
         for (row, flag, given) in &inputs.flags {
-            layers.take(*row, given, Source::Flag(flag));
+            layers.take(*row, given, Origin::Flag(flag));
         }
         layers
     }
 
-    fn take_entry(&mut self, entry: &Entry) {
+    fn take_entry(&mut self, entry: &TomlEntry) {
         if let Some(row) = row_of(&entry.key) {
-            self.take(row, &entry.given, Source::File(entry.value_at.clone()));
+            self.take(row, &entry.given, Origin::File(entry.value_at.clone()));
         } else {
             let hint = hint(nearest(&entry.key, TABLE.iter().map(|setting| setting.key)));
-            self.error(&Source::File(entry.key_at.clone()), &format!("unknown key `{}`{hint}", entry.key));
+            self.error(&Origin::File(entry.key_at.clone()), &format!("unknown key `{}`{hint}", entry.key));
         }
     }
 
     /// An unknown variable is a warning, not an error: a cluster gives the pods of a service named `crawler` variables such as
     /// `CRAWLER_SERVICE_HOST`.
     fn take_variable(&mut self, name: &str, text: &OsString) {
-        let source = Source::Environment(name.to_owned());
+        let source = Origin::Environment(name.to_owned());
         let Some(row) = TABLE.iter().position(|setting| variable(setting.key) == name) else {
             let key = name[VARIABLES.len()..].to_ascii_lowercase().replacen('_', ".", 1);
             let meant = nearest(&key, TABLE.iter().map(|setting| setting.key)).map(variable);
@@ -137,7 +138,7 @@ impl Layers {
         self.take(row, &untyped(texts), source);
     }
 
-    fn take(&mut self, row: usize, given: &Given, source: Source) {
+    fn take(&mut self, row: usize, given: &Given, source: Origin) {
         let setting = &TABLE[row];
         match setting.field.set(&mut self.settings, given) {
             Ok(()) => self.sources[row] = source,
@@ -164,7 +165,7 @@ impl Layers {
         }
     }
 
-    fn error(&mut self, source: &Source, message: &str) {
+    fn error(&mut self, source: &Origin, message: &str) {
         self.errors.push(format!("{source}: {message}"));
     }
 
@@ -187,7 +188,7 @@ fn variable(key: &str) -> String {
 /// What a flag or variable holds.
 pub(super) fn untyped(texts: Vec<OsString>) -> Given {
     let spelled = texts.iter().map(|text| toml_file::quote(&text.to_string_lossy())).collect::<Vec<_>>().join(", ");
-    Given { kind: Kind::Untyped, texts, spelled }
+    Given { kind: GivenKind::Untyped, texts, spelled }
 }
 
 /// This process's variables that are meant for the command.

@@ -4,26 +4,27 @@ use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use super::exit::{Exit, Failure};
+use super::command_error::CommandError;
+use super::exit::Exit;
 use super::output::{Safe, print};
-use super::settings::Settings;
+use super::settings::AllSettings;
 use crate::address::{Canonicalizer, KeyRules, canonicalize_lines};
 use crate::frontier::robots::{self, Robots};
 
 /// `crawler canonicalize`: key, tab, wire URL; or `error`, tab, reason.
-pub(super) fn canonicalize(settings: &Settings, base: Option<&str>) -> Result<(), Failure> {
+pub(super) fn canonicalize(settings: &AllSettings, base: Option<&str>) -> Result<(), CommandError> {
     let frontier = &settings.crawl.frontier;
     let canonicalizer = Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
     let base = base.map(|base| canonicalizer.base(base)).transpose();
-    let base = base.map_err(|error| Failure::caused(Exit::Usage, "--base", &error))?;
+    let base = base.map_err(|error| CommandError::caused(Exit::Usage, "--base", &error))?;
     print(|out| canonicalize_lines(io::stdin().lock(), out, &canonicalizer, base.as_ref()))
 }
 
 /// `crawler robots`: `allowed` or `disallowed`, tab, the rule that decided; or `error`, tab, reason.
-pub(super) fn robots(file: &Path, agent: &str) -> Result<(), Failure> {
+pub(super) fn robots(file: &Path, agent: &str) -> Result<(), CommandError> {
     let mut body = Vec::new();
     let read = File::open(file).and_then(|file| file.take(robots::MAX_BYTES as u64).read_to_end(&mut body));
-    read.map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))?;
+    read.map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))?;
     let robots = Robots::parse(&body, agent);
     let canonicalizer = Canonicalizer::new(&KeyRules::default());
     print(|out| {

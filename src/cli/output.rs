@@ -12,7 +12,8 @@ use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{self, FormatEvent, FormatFields, Writer};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::exit::{Exit, Failure};
+use super::command_error::CommandError;
+use super::exit::Exit;
 use super::progress::Screen;
 use crate::crawl::is_unsafe;
 
@@ -20,16 +21,16 @@ use crate::crawl::is_unsafe;
 ///
 /// # Errors
 /// Where it cannot be written, or what it is made from cannot be read. A reader that has gone is no fault of ours: the command then ends at once, quietly and well.
-pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::quiet(),
-        _ => Failure::caused(Exit::Failed, "standard input or output failed", &error),
+        io::ErrorKind::BrokenPipe => CommandError::quiet(),
+        _ => CommandError::caused(Exit::Failed, "standard input or output failed", &error),
     })
 }
 
 /// Says on standard error why the command ends.
-pub(super) fn complain(failure: &Failure) {
+pub(super) fn complain(failure: &CommandError) {
     failure.messages.iter().for_each(|message| say("error", message));
 }
 

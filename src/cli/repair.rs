@@ -2,10 +2,11 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::crawl::{refused, unfit};
-use super::exit::{Exit, Failure};
+use super::command_error::CommandError;
+use super::exit::Exit;
 use super::layers::Layers;
 use super::output::{self, Safe, print};
+use super::unfit::{refused, unfit};
 use crate::crawl::{CrawlError, page_line};
 use crate::job::Job;
 use crate::job::repair::{Findings, Kept, look};
@@ -14,7 +15,7 @@ use crate::job::repair::{Findings, Kept, look};
 const MOST: usize = 100;
 
 /// Says what is damaged and what would be done; does it where the user says so.
-pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, Failure> {
+pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let job = Job::resume(&settings.job.dir).map_err(|error| refused(&error))?;
     let options = &settings.crawl.frontier;

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
-use super::exit::{Exit, Failure};
+use super::command_error::CommandError;
+use super::exit::Exit;
 use super::layers::NO_USERINFO;
 use super::output;
 use super::settings::SeedSettings;
@@ -18,7 +19,7 @@ use crate::job::{Job, explain, replace_with};
 use crate::report;
 
 /// Every list, opened: one that is missing is told before anything is written or sent.
-pub(super) struct Seeds {
+pub(super) struct SeedLists {
     lists: Vec<(String, Box<dyn BufRead>)>,
 }
 
@@ -31,9 +32,9 @@ struct Known {
     first: Option<String>,
 }
 
-impl Seeds {
+impl SeedLists {
     /// Opens the lists; URLs given one by one are a list too.
-    pub(super) fn open(settings: &SeedSettings) -> Result<Self, Failure> {
+    pub(super) fn open(settings: &SeedSettings) -> Result<Self, CommandError> {
         let mut lists: Vec<(String, Box<dyn BufRead>)> = Vec::new();
         for path in &settings.files {
             let name = path.display().to_string();
@@ -43,7 +44,7 @@ impl Seeds {
                 Box::new(BufReader::with_capacity(
                     64 * 1024,
                     list(path).map_err(|error| {
-                        Failure::caused(Exit::Usage, &format!("cannot read the seeds {name}"), &error)
+                        CommandError::caused(Exit::Usage, &format!("cannot read the seeds {name}"), &error)
                     })?,
                 ))
             };
@@ -66,7 +67,7 @@ impl Seeds {
     ///
     /// # Errors
     /// Where there is such a one.
-    pub(super) fn for_job(self, job: &Job, add: bool) -> Result<Self, Failure> {
+    pub(super) fn for_job(self, job: &Job, add: bool) -> Result<Self, CommandError> {
         if add || self.is_empty() {
             return Ok(self);
         }
@@ -85,7 +86,9 @@ impl Seeds {
                         strangers += 1;
                         stranger.get_or_insert(url);
                     }
-                    Err(error @ SeedError::Read { .. }) => return Err(Failure::caused(Exit::Failed, "seeds", &error)),
+                    Err(error @ SeedError::Read { .. }) => {
+                        return Err(CommandError::caused(Exit::Failed, "seeds", &error));
+                    }
                     Err(error) => output::warn(&error.to_string()),
                 }
             }
@@ -99,7 +102,7 @@ impl Seeds {
             "{directory} holds another crawl, of {first}{among}; {}{others} not among its seeds",
             stranger.wire()
         );
-        Err(Failure::new(Exit::ForeignJob, message).and(
+        Err(CommandError::new(Exit::ForeignJob, message).and(
             "give this crawl its own directory (--job DIR), add its seeds to that one (--add), or lose that one (--overwrite)"
                 .to_owned(),
         ))
@@ -107,7 +110,7 @@ impl Seeds {
 
     /// Gives them to the crawl, and those of the job that were refused before, whose reason may be gone. A bad line is told, and
     /// the others follow. The job keeps them all, refused or not.
-    pub(super) fn plant<J: Journal + Send + 'static>(self, crawl: &Crawl<J>, job: &Job) -> Result<(), Failure> {
+    pub(super) fn plant<J: Journal + Send + 'static>(self, crawl: &Crawl<J>, job: &Job) -> Result<(), CommandError> {
         let mut known = Known::of(job)?;
         let again = plant_again(crawl, job)?;
         if self.is_empty() {
@@ -135,11 +138,11 @@ impl Seeds {
                             }
                         }
                         Ok((_, Err(error))) => {
-                            failure = Some(Failure::caused(Exit::Failed, "cannot keep the seeds", &error));
+                            failure = Some(CommandError::caused(Exit::Failed, "cannot keep the seeds", &error));
                             return Err(ErrorKind::Other.into());
                         }
                         Err((error @ SeedError::Read { .. }, _)) => {
-                            failure = Some(Failure::caused(Exit::Failed, "seeds", &error));
+                            failure = Some(CommandError::caused(Exit::Failed, "seeds", &error));
                             return Err(ErrorKind::Other.into());
                         }
                         Err((error, _)) => {
@@ -155,7 +158,7 @@ impl Seeds {
             return Err(failure);
         }
         let path = job.seeds_path();
-        kept.map_err(|error| Failure::caused(Exit::Failed, &format!("cannot write {}", path.display()), &error))?;
+        kept.map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot write {}", path.display()), &error))?;
         crawl.count_seeds(taken, refused);
         Ok(())
     }
@@ -166,20 +169,21 @@ pub(super) fn ask_again<J: Journal + Send + 'static>(
     crawl: &Crawl<J>,
     job: &Job,
     options: &CrawlOptions,
-) -> Result<u64, Failure> {
+) -> Result<u64, CommandError> {
     let refusals = crawl.gate().refusals();
     let Some(list) = list_of(job)?.filter(|_| refusals.of(Refusal::Robots) > 0) else {
         return Ok(0);
     };
     let seeds = SeedList::new(list, SEEDS, crawl.gate().canonicalizer()).filter_map(Result::ok);
     let urls: Vec<CanonicalUrl> = seeds.map(|seed| seed.url).collect();
-    let unreadable = |error: CheckpointError| Failure::caused(Exit::Failed, "job", &error);
+    let unreadable = |error: CheckpointError| CommandError::caused(Exit::Failed, "job", &error);
     let explained = explain(job, &options.frontier, &urls, crawl.now()).map_err(unreadable)?;
     let mut asked = 0;
     for (url, explanation) in urls.iter().zip(&explained.explanations) {
         if matches!(&explanation.history, History::Admitted(remembered) if remembered.place == Place::Dropped) {
             let refusal = crawl.ask_again(url);
-            let refusal = refusal.map_err(|error| Failure::caused(Exit::Failed, "cannot keep the seeds", &error))?;
+            let refusal =
+                refusal.map_err(|error| CommandError::caused(Exit::Failed, "cannot keep the seeds", &error))?;
             asked += u64::from(refusal.is_none());
         }
     }
@@ -213,13 +217,13 @@ fn plant_one<J: Journal + Send + 'static>(
 }
 
 /// The seeds of earlier runs; how many are taken now that were refused then.
-fn plant_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Result<u64, Failure> {
+fn plant_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Result<u64, CommandError> {
     let Some(list) = list_of(job)? else { return Ok(0) };
     let mut taken = 0;
     let mut refused: BTreeMap<Refusal, u64> = BTreeMap::new();
     for seed in SeedList::new(list, SEEDS, crawl.gate().canonicalizer()).filter_map(Result::ok) {
         let refusal = crawl.seed_again(seed.url);
-        match refusal.map_err(|error| Failure::caused(Exit::Failed, "cannot keep the seeds", &error))? {
+        match refusal.map_err(|error| CommandError::caused(Exit::Failed, "cannot keep the seeds", &error))? {
             None => taken += 1,
             Some(Refusal::Seen) => {}
             Some(refusal) => *refused.entry(refusal).or_default() += 1,
@@ -232,13 +236,13 @@ fn plant_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Resu
 }
 
 impl Known {
-    fn of(job: &Job) -> Result<Self, Failure> {
+    fn of(job: &Job) -> Result<Self, CommandError> {
         let canonicalizer = Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX);
         let mut known = Self { canonicalizer, keys: HashSet::new(), first: None };
         if let Some(list) = list_of(job)? {
             let canonicalizer = known.canonicalizer.clone();
             for seed in SeedList::new(list, SEEDS, &canonicalizer) {
-                let seed = seed.map_err(|error| Failure::caused(Exit::Failed, "job", &error))?;
+                let seed = seed.map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
                 known.first.get_or_insert_with(|| seed.url.wire().to_owned());
                 known.add(&seed.url);
             }
@@ -276,9 +280,9 @@ fn open(job: &Job) -> io::Result<Option<File>> {
     }
 }
 
-fn list_of(job: &Job) -> Result<Option<BufReader<File>>, Failure> {
+fn list_of(job: &Job) -> Result<Option<BufReader<File>>, CommandError> {
     let path = job.seeds_path();
-    let file =
-        open(job).map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", path.display()), &error));
+    let file = open(job)
+        .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read {}", path.display()), &error));
     Ok(file?.map(BufReader::new))
 }

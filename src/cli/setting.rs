@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::field::Field;
+use super::field::SettingField;
 
 /// One setting.
 pub(super) struct Setting {
@@ -13,7 +13,7 @@ pub(super) struct Setting {
     /// The flags that set it; most settings have none.
     pub(super) flags: &'static [Flag],
     /// Where the value lives.
-    pub(super) field: &'static dyn Field,
+    pub(super) field: &'static dyn SettingField,
 }
 
 /// One flag of the command.
@@ -43,7 +43,7 @@ pub(super) enum Takes {
 }
 
 /// A setting without flags.
-pub(super) const fn row(key: &'static str, why: &'static str, field: &'static dyn Field) -> Setting {
+pub(super) const fn row(key: &'static str, why: &'static str, field: &'static dyn SettingField) -> Setting {
     Setting { key, why, flags: &[], field }
 }
 

@@ -13,7 +13,7 @@ const NONE: Duration = Duration::ZERO;
 
 /// Every setting's value. A field is found by name through [`TABLE`](super::table::TABLE).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct AllSettings {
     /// The product token for robots.txt, `X-Robots-Tag` and `<meta>`; `None` takes it from the User-Agent header.
     pub(super) agent: Option<String>,
     pub(super) crawl: CrawlOptions,
@@ -88,7 +88,7 @@ pub(super) struct SimulateSettings {
     pub(super) web: SimulateOptions,
 }
 
-impl Settings {
+impl AllSettings {
     /// Takes user names and passwords out of the URLs given one by one: the settings are shown, and kept in the job. The URLs
     /// that had them.
     pub(super) fn strip_userinfo(&mut self) -> Vec<String> {

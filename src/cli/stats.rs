@@ -2,30 +2,32 @@
 
 use std::path::Path;
 
-use super::crawl::{refused, unfit};
-use super::exit::{Exit, Failure};
+use super::arguments::CommandLine;
+use super::command_error::CommandError;
+use super::effective::of_job_kept;
+use super::exit::Exit;
 use super::output::{self, print};
-use super::{CommandLine, of_job_kept};
+use super::unfit::{refused, unfit};
 use crate::crawl::{Underway, has_gone_on, look};
 use crate::job::Job;
 use crate::report::{self, Cost, Report, ReportError};
 
 /// Prints the report of a job again; of one that is crawled just now, or was killed, what its files say so far.
-pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<(), Failure> {
+pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let report = match report::read(&job.report_path()) {
         Ok(report) => {
             let has_gone_on = has_gone_on(&job, report.resumes);
-            let has_gone_on = has_gone_on.map_err(|error| Failure::caused(Exit::Failed, "job", &error))?;
+            let has_gone_on = has_gone_on.map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
             if has_gone_on { so_far(line, &job)? } else { report }
         }
         Err(error) if is_missing(&error) => so_far(line, &job)?,
-        Err(error) => return Err(Failure::caused(Exit::Failed, "report", &error)),
+        Err(error) => return Err(CommandError::caused(Exit::Failed, "report", &error)),
     };
     print(|out| if json { report.write_json(out) } else { write!(out, "{report}") })
 }
 
-fn so_far(line: &CommandLine, job: &Job) -> Result<Report, Failure> {
+fn so_far(line: &CommandLine, job: &Job) -> Result<Report, CommandError> {
     let layers = of_job_kept(line, job.directory(), true)?;
     let options = &layers.settings.crawl;
     let Underway { finished, checkpoint, records, damaged, .. } =

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::value::{Given, Kind};
+use super::given::{Given, GivenKind};
 
 /// A line and column of a file, both from 1; columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct FilePlace {
     pub(super) file: Arc<str>,
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -26,18 +26,18 @@ impl fmt::Display for Position {
 
 /// One `key = value`, or one part of the file that is no such thing.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct TomlEntry {
     /// Dotted, section first.
     pub(super) key: String,
     /// Where the key stands.
-    pub(super) key_at: Position,
+    pub(super) key_at: FilePlace,
     /// Where the value stands.
-    pub(super) value_at: Position,
+    pub(super) value_at: FilePlace,
     pub(super) given: Given,
 }
 
 /// Reads a file's entries in the order of their place; or where it is not TOML.
-pub(super) fn entries(file: &str, text: &str) -> Result<Vec<Entry>, Vec<String>> {
+pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<String>> {
     let places = Places { file: file.into(), text };
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -71,18 +71,18 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn at(&self, offset: usize) -> Position {
+    fn at(&self, offset: usize) -> FilePlace {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line_starts = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Position {
+        FilePlace {
             file: Arc::clone(&self.file),
             line: before.matches('\n').count() + 1,
             column: before[line_starts..].chars().count() + 1,
         }
     }
 
-    fn entry(&self, key: String, key_span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Entry {
-        Entry {
+    fn entry(&self, key: String, key_span: Range<usize>, value: &Spanned<DeValue<'_>>) -> TomlEntry {
+        TomlEntry {
             key,
             key_at: self.at(key_span.start),
             value_at: self.at(value.span().start),
@@ -95,16 +95,16 @@ fn given(value: &DeValue<'_>, spelled: &str) -> Given {
     let (kind, texts) = match value {
         DeValue::Array(items) => {
             let texts: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str().map(OsString::from)).collect();
-            (if texts.is_some() { Kind::Array } else { Kind::Other }, texts.unwrap_or_default())
+            (if texts.is_some() { GivenKind::Array } else { GivenKind::Other }, texts.unwrap_or_default())
         }
-        DeValue::Boolean(truth) => (Kind::Boolean, vec![truth.to_string().into()]),
-        DeValue::Datetime(_) | DeValue::Table(_) => (Kind::Other, Vec::new()),
-        DeValue::Float(number) => (Kind::Float, vec![number.as_str().into()]),
+        DeValue::Boolean(truth) => (GivenKind::Boolean, vec![truth.to_string().into()]),
+        DeValue::Datetime(_) | DeValue::Table(_) => (GivenKind::Other, Vec::new()),
+        DeValue::Float(number) => (GivenKind::Float, vec![number.as_str().into()]),
         DeValue::Integer(number) => {
             let decimal = u64::from_str_radix(number.as_str(), number.radix()).map(|number| number.to_string());
-            (Kind::Integer, vec![decimal.unwrap_or_else(|_| number.to_string()).into()])
+            (GivenKind::Integer, vec![decimal.unwrap_or_else(|_| number.to_string()).into()])
         }
-        DeValue::String(text) => (Kind::String, vec![text.to_string().into()]),
+        DeValue::String(text) => (GivenKind::String, vec![text.to_string().into()]),
     };
     Given { kind, texts, spelled: spelled.lines().next().unwrap_or_default().to_owned() }
 }

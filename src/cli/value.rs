@@ -1,45 +1,21 @@
 //! How a setting's value is read from a text and written as TOML, for each type that a setting has.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::given::GivenKind;
 use super::quantity::{COUNT, TIME};
 use super::toml_file::quote;
 use crate::address::FingerprintKey;
-
-/// What somebody gave for a setting: one text, or several for a list.
-#[derive(Clone, Debug)]
-pub(super) struct Given {
-    /// What it was in the place it stood.
-    pub(super) kind: Kind,
-    /// Its text or texts, without quotes; a path need not be UTF-8.
-    pub(super) texts: Vec<OsString>,
-    /// As it was spelled there, for messages.
-    pub(super) spelled: String,
-}
-
-/// The type of a given value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Array,
-    Boolean,
-    Float,
-    Integer,
-    /// A date, a table, an array of those.
-    Other,
-    String,
-    /// From a flag or the environment, where everything is text.
-    Untyped,
-}
 
 /// One type of value.
 pub(super) trait Value: Sized + 'static {
     /// What a good value is, for "expected …".
     const EXPECTED: &'static str;
     /// The TOML types it may have.
-    const KINDS: &'static [Kind];
+    const KINDS: &'static [GivenKind];
 
     /// From its text.
     fn parse(text: &str) -> Option<Self>;
@@ -55,7 +31,7 @@ pub(super) trait Value: Sized + 'static {
 
 impl Value for bool {
     const EXPECTED: &'static str = "true or false";
-    const KINDS: &'static [Kind] = &[Kind::Boolean];
+    const KINDS: &'static [GivenKind] = &[GivenKind::Boolean];
 
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
@@ -68,7 +44,7 @@ impl Value for bool {
 
 impl Value for f64 {
     const EXPECTED: &'static str = "a number such as 0.0001 or 1e-4";
-    const KINDS: &'static [Kind] = &[Kind::Float, Kind::Integer];
+    const KINDS: &'static [GivenKind] = &[GivenKind::Float, GivenKind::Integer];
 
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().filter(|number: &f64| number.is_finite())
@@ -81,7 +57,7 @@ impl Value for f64 {
 
 impl Value for Duration {
     const EXPECTED: &'static str = "a duration with its unit, such as 250ms, 1s or \"1h 30m\"";
-    const KINDS: &'static [Kind] = &[Kind::String, Kind::Integer];
+    const KINDS: &'static [GivenKind] = &[GivenKind::String, GivenKind::Integer];
 
     fn parse(text: &str) -> Option<Self> {
         TIME.parse(text).map(Self::from_micros)
@@ -95,7 +71,7 @@ impl Value for Duration {
 
 impl Value for String {
     const EXPECTED: &'static str = "a text";
-    const KINDS: &'static [Kind] = &[Kind::String];
+    const KINDS: &'static [GivenKind] = &[GivenKind::String];
 
     fn parse(text: &str) -> Option<Self> {
         Some(text.to_owned())
@@ -108,7 +84,7 @@ impl Value for String {
 
 impl Value for PathBuf {
     const EXPECTED: &'static str = "a path";
-    const KINDS: &'static [Kind] = &[Kind::String];
+    const KINDS: &'static [GivenKind] = &[GivenKind::String];
 
     fn parse(text: &str) -> Option<Self> {
         Self::of(text.as_ref())
@@ -125,7 +101,7 @@ impl Value for PathBuf {
 
 impl Value for SocketAddr {
     const EXPECTED: &'static str = "an address with a port, such as 127.0.0.1:8080";
-    const KINDS: &'static [Kind] = &[Kind::String];
+    const KINDS: &'static [GivenKind] = &[GivenKind::String];
 
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
@@ -138,7 +114,7 @@ impl Value for SocketAddr {
 
 impl Value for FingerprintKey {
     const EXPECTED: &'static str = "a number of 64 bits in hexadecimal, as a text";
-    const KINDS: &'static [Kind] = &[Kind::String];
+    const KINDS: &'static [GivenKind] = &[GivenKind::String];
 
     fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().map(Self::from_u64)
@@ -154,7 +130,7 @@ macro_rules! counts {
     ($($width:ty: $expected:literal),*) => {$(
         impl Value for $width {
             const EXPECTED: &'static str = $expected;
-            const KINDS: &'static [Kind] = &[Kind::Integer, Kind::String];
+            const KINDS: &'static [GivenKind] = &[GivenKind::Integer, GivenKind::String];
 
             fn parse(text: &str) -> Option<Self> {
                 COUNT.parse(text)?.try_into().ok()

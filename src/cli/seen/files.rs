@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::super::crawl::refused;
-use super::super::exit::{Exit, Failure};
+use super::super::command_error::CommandError;
+use super::super::exit::Exit;
 use super::super::lines::next_line;
 use super::super::output::{Safe, print, warn};
+use super::super::unfit::refused;
 use crate::address::{AddressError, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::job::{Job, newest_seen};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
@@ -18,12 +19,12 @@ use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError
 const BATCH: usize = 4096;
 
 /// What a line is: a URL, or, raw, its bytes as they are.
-pub(super) struct Reading {
+pub(super) struct LineReading {
     /// `None` is raw.
     pub(super) canonicalizer: Option<Canonicalizer>,
 }
 
-impl Reading {
+impl LineReading {
     fn fingerprint(&self, key: FingerprintKey, line: &[u8]) -> Result<Fingerprint, AddressError> {
         let Some(canonicalizer) = &self.canonicalizer else { return Ok(key.fingerprint_bytes(line)) };
         let text = std::str::from_utf8(line).map_err(|_| AddressError::Malformed("not UTF-8".to_owned()))?;
@@ -48,10 +49,15 @@ impl Reading {
 }
 
 /// `crawler seen build`: a new filter of the lines of standard input.
-pub(super) fn build(file: &Path, options: &SeenOptions, reading: &Reading, overwrite: bool) -> Result<(), Failure> {
+pub(super) fn build(
+    file: &Path,
+    options: &SeenOptions,
+    reading: &LineReading,
+    overwrite: bool,
+) -> Result<(), CommandError> {
     refuse_to_overwrite(file, overwrite)?;
     let options = &SeenOptions { directory: Some(beside(file)), ..options.clone() };
-    let seen = SeenSet::new(options).map_err(|error| Failure::caused(Exit::Usage, "settings", &error))?;
+    let seen = SeenSet::new(options).map_err(|error| CommandError::caused(Exit::Usage, "settings", &error))?;
     let (mut new, mut bad) = (0, 0);
     let mut batch = Vec::with_capacity(BATCH);
     let mut sightings = Vec::new();
@@ -77,9 +83,9 @@ pub(super) fn build(file: &Path, options: &SeenOptions, reading: &Reading, overw
         }
         Ok(())
     });
-    read.map_err(|error| Failure::caused(Exit::Failed, "cannot read standard input", &error))?;
+    read.map_err(|error| CommandError::caused(Exit::Failed, "cannot read standard input", &error))?;
     show(&mut batch);
-    seen.check().map_err(|error| Failure::caused(Exit::Failed, "cannot build", &error))?;
+    seen.check().map_err(|error| CommandError::caused(Exit::Failed, "cannot build", &error))?;
     save(&seen, file)?;
     // Not data: whoever wants it in a program asks `info --json`.
     let _ =
@@ -88,7 +94,7 @@ pub(super) fn build(file: &Path, options: &SeenOptions, reading: &Reading, overw
 }
 
 /// `crawler seen query`: `new` or `seen` a line, or `error`, tab, reason; or how many of each.
-pub(super) fn query(file: &Path, reading: &Reading, count: bool) -> Result<(), Failure> {
+pub(super) fn query(file: &Path, reading: &LineReading, count: bool) -> Result<(), CommandError> {
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
     print(|out| {
@@ -107,10 +113,10 @@ pub(super) fn query(file: &Path, reading: &Reading, count: bool) -> Result<(), F
 }
 
 /// `crawler seen remove`: takes the lines of standard input out again.
-pub(super) fn remove(file: &Path, reading: &Reading) -> Result<(), Failure> {
+pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandError> {
     if file.is_dir() {
         let message = format!("{} is a directory: a job's filter is only read", file.display());
-        return Err(Failure::new(Exit::Usage, message));
+        return Err(CommandError::new(Exit::Usage, message));
     }
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
@@ -129,9 +135,9 @@ pub(super) fn remove(file: &Path, reading: &Reading) -> Result<(), Failure> {
         Ok(())
     });
     if let Some(error) = refused {
-        return Err(Failure::caused(Exit::Usage, &file.display().to_string(), &error));
+        return Err(CommandError::caused(Exit::Usage, &file.display().to_string(), &error));
     }
-    read.map_err(|error| Failure::caused(Exit::Failed, "cannot read standard input", &error))?;
+    read.map_err(|error| CommandError::caused(Exit::Failed, "cannot read standard input", &error))?;
     save(&seen, file)?;
     let [removed, absent, bad] = counts.map(thousands);
     let _ = writeln!(io::stderr(), "{removed} removed, {absent} not there, {bad} refused");
@@ -139,9 +145,11 @@ pub(super) fn remove(file: &Path, reading: &Reading) -> Result<(), Failure> {
 }
 
 /// `crawler seen merge`: the union of filters of one geometry and key.
-pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Result<(), Failure> {
+pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Result<(), CommandError> {
     refuse_to_overwrite(to, overwrite)?;
-    let Some((first, others)) = from.split_first() else { return Err(Failure::new(Exit::Usage, "nothing to merge")) };
+    let Some((first, others)) = from.split_first() else {
+        return Err(CommandError::new(Exit::Usage, "nothing to merge"));
+    };
     let first = first.as_ref();
     let mut union = load(first)?;
     for other in others {
@@ -151,15 +159,15 @@ pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Re
         union =
             union.merge(BufReader::new(open(of_job.as_deref().unwrap_or(other))?)).map_err(|error| match error {
                 SnapshotError::Geometry(_) | SnapshotError::Key => unlike(first, &ours, other, &error),
-                error => Failure::caused(Exit::Failed, &other.display().to_string(), &error),
+                error => CommandError::caused(Exit::Failed, &other.display().to_string(), &error),
             })?;
     }
     save(&union, to)
 }
 
 /// Two filters that cannot be one: what each is, and what to do about it.
-fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError) -> Failure {
-    let failure = Failure::caused(Exit::Usage, &format!("{} with {}", other.display(), first.display()), error);
+fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError) -> CommandError {
+    let failure = CommandError::caused(Exit::Usage, &format!("{} with {}", other.display(), first.display()), error);
     let theirs = match load(other) {
         Ok(theirs) => theirs.options().clone(),
         Err(failure) => return failure,
@@ -184,16 +192,16 @@ fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError)
 }
 
 /// `crawler seen reshard`: the same filter in another number of shards.
-pub(super) fn reshard(to: &Path, from: &Path, shards: usize, overwrite: bool) -> Result<(), Failure> {
+pub(super) fn reshard(to: &Path, from: &Path, shards: usize, overwrite: bool) -> Result<(), CommandError> {
     refuse_to_overwrite(to, overwrite)?;
     let seen = load(from)?;
     let seen =
-        seen.reshard(shards).map_err(|error| Failure::caused(Exit::Usage, &from.display().to_string(), &error))?;
+        seen.reshard(shards).map_err(|error| CommandError::caused(Exit::Usage, &from.display().to_string(), &error))?;
     save(&seen, to)
 }
 
 /// `crawler seen info`: what a filter holds and costs.
-pub(super) fn info(file: &Path, json: bool) -> Result<(), Failure> {
+pub(super) fn info(file: &Path, json: bool) -> Result<(), CommandError> {
     let seen = load(file)?;
     let statistics = seen.statistics();
     if json {
@@ -235,9 +243,12 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), Failure> {
     print(|out| rows.iter().try_for_each(|(what, figure)| writeln!(out, "{what:<28}{figure}")))
 }
 
-fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), Failure> {
+fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), CommandError> {
     if !overwrite && file.exists() {
-        return Err(Failure::new(Exit::Usage, format!("{} is there already; --overwrite replaces it", file.display())));
+        return Err(CommandError::new(
+            Exit::Usage,
+            format!("{} is there already; --overwrite replaces it", file.display()),
+        ));
     }
     Ok(())
 }
@@ -247,35 +258,36 @@ fn beside(file: &Path) -> PathBuf {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-fn of_job(directory: &Path) -> Result<PathBuf, Failure> {
+fn of_job(directory: &Path) -> Result<PathBuf, CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
-    let newest = newest_seen(&job).map_err(|error| Failure::caused(Exit::Failed, "job", &error))?;
+    let newest = newest_seen(&job).map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
     newest.ok_or_else(|| {
-        Failure::new(
+        CommandError::new(
             Exit::Failed,
             format!("{} has no filter yet: its first checkpoint is to come", directory.display()),
         )
     })
 }
 
-fn open(file: &Path) -> Result<File, Failure> {
-    File::open(file).map_err(|error| Failure::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))
+fn open(file: &Path) -> Result<File, CommandError> {
+    File::open(file)
+        .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))
 }
 
 /// The filter in a file; of a job's directory, that of its newest checkpoint.
-fn load(path: &Path) -> Result<SeenSet, Failure> {
+fn load(path: &Path) -> Result<SeenSet, CommandError> {
     let of_job = if path.is_dir() { Some(of_job(path)?) } else { None };
     let file = of_job.as_deref().unwrap_or(path);
     SeenSet::load_in(BufReader::new(open(file)?), None, Some(&beside(file)))
-        .map_err(|error| Failure::caused(Exit::Failed, &file.display().to_string(), &error))
+        .map_err(|error| CommandError::caused(Exit::Failed, &file.display().to_string(), &error))
 }
 
 /// Beside the file, then into its place: a command that is killed leaves the old one whole.
-fn save(seen: &SeenSet, file: &Path) -> Result<(), Failure> {
+fn save(seen: &SeenSet, file: &Path) -> Result<(), CommandError> {
     crate::job::replace_with(file, |to| {
         let mut to = BufWriter::new(to);
         seen.save(&mut to)?;
         to.flush()
     })
-    .map_err(|error| Failure::caused(Exit::Failed, &format!("cannot write {}", file.display()), &error))
+    .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot write {}", file.display()), &error))
 }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 pub(super) use arguments::{command, request};
 use compare::CompareRequest;
-use files::Reading;
+use files::LineReading;
 
-use super::exit::Failure;
-use super::settings::Settings;
+use super::command_error::CommandError;
+use super::settings::AllSettings;
 use crate::address::Canonicalizer;
 
 /// What `crawler seen` was asked for.
@@ -48,10 +48,10 @@ impl SeenRequest {
 
 /// Does it. A filter is built by the settings of `[seen]`, and URLs get their keys by those of `[keys]`, as in a crawl; but its fingerprints
 /// are keyed with the settings' own key, not a random one, so that filters built apart can be merged.
-pub(super) fn run(request: &SeenRequest, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn run(request: &SeenRequest, settings: &AllSettings) -> Result<(), CommandError> {
     let frontier = &settings.crawl.frontier;
     let canonicalizer = || Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
-    let reading = |raw: bool| Reading { canonicalizer: (!raw).then(canonicalizer) };
+    let reading = |raw: bool| LineReading { canonicalizer: (!raw).then(canonicalizer) };
     match request {
         SeenRequest::Build { file, raw, overwrite } => files::build(file, &frontier.seen, &reading(*raw), *overwrite),
         SeenRequest::Compare(request) => compare::compare(request, &canonicalizer()),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::super::exit::Failure;
+use super::super::command_error::CommandError;
 use super::super::output::print;
 use crate::report::figures::{bytes, chance, expected, thousands};
 use crate::report::write_json;
@@ -19,7 +19,7 @@ struct Plan {
 }
 
 /// Prints the table for so many URLs at such a rate.
-pub(super) fn plan(urls: u64, rate: f64, json: bool) -> Result<(), Failure> {
+pub(super) fn plan(urls: u64, rate: f64, json: bool) -> Result<(), CommandError> {
     let plan = Plan { urls, rate, rows: seen::plan(urls, rate) };
     print(|out| if json { write_json(&plan, out) } else { plan.write_text(out) })
 }

@@ -1,0 +1,114 @@
+//! What is told once a crawl has ended: its report, what waits, what could not be kept, and the exit code.
+
+use std::io::{self, Write};
+
+use super::command_error::CommandError;
+use super::exit::Exit;
+use super::output::{self, print};
+use super::settings::{AllSettings, Pages};
+use super::signals::Signals;
+use crate::crawl::{FinishReason, Finished, NameCounts, SeedCounts, Tally};
+use crate::frontier::Failure as Failed;
+use crate::job::Job;
+use crate::report::Report;
+
+/// The report: standard output's, unless the page records have taken that.
+pub(super) fn show(settings: &AllSettings, report: &Report) -> Result<(), CommandError> {
+    if settings.output.json {
+        print(|out| report.write_json(out))
+    } else if settings.output.pages == Pages::StandardOutput {
+        // Whoever closed standard error does not want it.
+        let _ = write!(io::stderr(), "{report}");
+        Ok(())
+    } else {
+        print(|out| write!(out, "{report}"))
+    }
+}
+
+/// What waits, with how to go on; nothing, where nothing waits.
+pub(super) fn waiting(job: &Job, finished: &Finished) {
+    if finished.frontier.queued + finished.frontier.scheduled > 0 {
+        output::note(&how_to_go_on(job, finished));
+    }
+}
+
+/// What waits, and how it is fetched: a limit on the job's pages must be raised, one on a run's time is met anew.
+fn how_to_go_on(job: &Job, finished: &Finished) -> String {
+    let waiting = finished.frontier.queued + finished.frontier.scheduled;
+    let directory = job.directory().display();
+    let pages = finished.tally.fetched + finished.tally.failed;
+    let resume = format!("crawler resume {directory}");
+    match finished.reason {
+        FinishReason::MaxPages => format!(
+            "{waiting} URLs are waiting; the job has its {pages} pages (--max-pages is of all runs together), to go on with \
+             more: {resume} --max-pages {}",
+            pages.max(1).saturating_mul(2)
+        ),
+        FinishReason::MaxDuration => format!(
+            "{waiting} URLs are waiting; the time of this run was over (--max-duration is of each run), to go on for as long \
+             again: {resume}"
+        ),
+        _ => format!("{waiting} URLs are waiting; to go on with them: {resume}"),
+    }
+}
+
+/// Whether all that was found, and all that was fetched, could be kept.
+pub(super) fn kept(
+    job: &Job,
+    finished: &Finished,
+    written: io::Result<u64>,
+    is_kept: bool,
+) -> Result<(), CommandError> {
+    let resume = || format!("resume it once that is mended: crawler resume {}", job.directory().display());
+    if let Some(error) = &finished.storage_error {
+        return Err(CommandError::caused(Exit::NotKept, "the crawl cannot be kept", error).and(resume()));
+    }
+    match written.or_else(gone) {
+        Err(error) if is_kept => {
+            Err(CommandError::caused(Exit::NotKept, "cannot write page records", &error).and(resume()))
+        }
+        Err(error) => Err(CommandError::caused(Exit::Failed, "cannot write page records", &error)),
+        Ok(_) if finished.reason == FinishReason::DiskLow => {
+            Err(CommandError::new(Exit::NotKept, "the disk is nearly full").and(resume()))
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// How the command ends: by a signal, with nothing crawled, or well.
+pub(super) fn ended(finished: &Finished, signals: &Signals) -> Result<Exit, CommandError> {
+    match finished.reason {
+        FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Interrupted)),
+        _ if finished.tally.fetched == 0 => Err(CommandError::new(Exit::NothingCrawled, nothing_crawled(finished))),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Why no page came, by what most requests ended in.
+fn nothing_crawled(finished: &Finished) -> String {
+    let Tally { pages, robots, unreachable, .. } = &finished.tally;
+    // What was given up is told by what it was given up for.
+    let errors = if unreachable.total() > 0 { [unreachable, &pages.errors] } else { [&robots.errors, &pages.errors] };
+    let errors = errors.map(NameCounts::most_first);
+    let refusals = finished.gate.refusals();
+    let refused = refusals.iter().filter(|(_, count)| *count > 0);
+    let mut reasons: Vec<String> = refused.map(|(refusal, count)| format!("{count} refused: {refusal}")).collect();
+    reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
+    if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {
+        reasons.push("private addresses are asked only with --allow-private-addresses".to_owned());
+    }
+    if reasons.is_empty() {
+        reasons.push(match (finished.seeds, finished.reason) {
+            (SeedCounts { taken: 0, refused: 0 }, _) => "there was no seed".to_owned(),
+            (SeedCounts { taken: 0, refused }, _) => format!("{refused} seeds refused"),
+            (_, FinishReason::MaxDuration) => "the time was over before a page came".to_owned(),
+            _ => "no page came before the end".to_owned(),
+        });
+    }
+    format!("nothing was crawled: {}", reasons.join("; "))
+}
+
+/// A reader of standard output that has gone ended the crawl, and is no fault of ours.
+fn gone(error: io::Error) -> io::Result<u64> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(0) } else { Err(error) }
+}

@@ -1,0 +1,90 @@
+//! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
+//! variables, `crawler config` and `--help` follow from it.
+
+mod crawl;
+mod fetch;
+mod job;
+mod seen;
+
+use std::sync::LazyLock;
+
+use super::setting::Setting;
+use super::toml_file::TomlEntry;
+
+/// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
+/// Its audit is of every URL, so that what the filter lost is known and not estimated.
+pub(super) const SIMULATE: &[(&str, &str)] =
+    &[("politeness.host_delay", "20ms"), ("scope.kind", "any"), ("seen.audit", "1")];
+
+/// Every setting, in the order of `crawler.toml`.
+pub(super) static TABLE: LazyLock<Vec<&Setting>> =
+    LazyLock::new(|| [crawl::ROWS, seen::ROWS, fetch::ROWS, job::ROWS].into_iter().flatten().collect());
+
+/// Where a key's row is.
+pub(super) fn row_of(key: &str) -> Option<usize> {
+    TABLE.iter().position(|setting| setting.key == key)
+}
+
+/// A key that a file lacks which should have all of them.
+pub(super) fn missing(file: &[TomlEntry]) -> Option<&'static str> {
+    TABLE.iter().map(|setting| setting.key).find(|key| file.iter().all(|entry| entry.key != *key))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::cli::layers::untyped;
+    use crate::cli::settings::AllSettings;
+
+    #[test]
+    fn each_key_variable_and_flag_is_there_once() {
+        let count = |names: Vec<String>| (names.len(), names.into_iter().collect::<BTreeSet<_>>().len());
+        let flags = || TABLE.iter().flat_map(|setting| setting.flags);
+        for (all, distinct) in [
+            count(TABLE.iter().map(|setting| setting.key.to_owned()).collect()),
+            // As variables: `a.b_c` and `a_b.c` would be one.
+            count(TABLE.iter().map(|setting| setting.key.replace('.', "_")).collect()),
+            count(flags().map(|flag| flag.long.to_owned()).collect()),
+            count(flags().filter_map(|flag| flag.short).map(String::from).collect()),
+        ] {
+            assert_eq!(all, distinct);
+        }
+    }
+
+    #[test]
+    fn keys_that_the_code_names_are_in_the_table() {
+        let named = ["crawl.seeds", "fetch.user_agent", "output.json", "output.log", "scope.kind"];
+        for key in SIMULATE.iter().map(|(key, _)| *key).chain(named) {
+            assert!(row_of(key).is_some(), "{key}");
+        }
+    }
+
+    /// Sets every row to something else and looks at every field of every options struct, as `Debug` writes them a line each: one
+    /// that nothing changed has no row.
+    #[test]
+    fn each_field_of_the_options_has_a_row() {
+        let before = AllSettings::default();
+        let mut after = AllSettings::default();
+        for setting in TABLE.iter() {
+            let was = setting.field.literal(&mut after);
+            let candidates = ["true", "false", "page", "stop", "exact", "never", "-", "7", "7s", "0.5", "127.0.0.1:7"];
+            let changed = candidates.iter().any(|text| {
+                let taken = setting.field.set(&mut after, &untyped(vec![text.into()]));
+                taken.is_ok() && setting.field.literal(&mut after) != was
+            });
+            assert!(changed, "{} takes none of the candidates", setting.key);
+        }
+        after.finish().unwrap();
+        let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
+        let value = |line: &str| line.split_once(": ").map(|(name, value)| (name.trim().to_owned(), value.to_owned()));
+        // A structure's opening line is no value; what a list or an option gains stands on lines of its own.
+        let leaves: BTreeSet<_> = before.lines().filter(|line| !line.ends_with(['{', '('])).filter_map(value).collect();
+        let kept: Vec<_> = after.lines().filter_map(value).filter(|leaf| leaves.contains(leaf)).collect();
+        // The first follows from the word `auto` of the capacity, the second from the job's directory.
+        let derived = ["open_ended", "directory"];
+        let kept: Vec<_> = kept.into_iter().filter(|(name, _)| !derived.contains(&name.as_str())).collect();
+        assert_eq!(kept, [], "no row changes these");
+    }
+}

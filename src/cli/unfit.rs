@@ -1,0 +1,77 @@
+//! What the floors below refuse, told with the setting to change or the directory to look at.
+
+use std::io;
+
+use super::command_error::CommandError;
+use super::exit::Exit;
+use super::layers::Layers;
+use crate::crawl::{CrawlError, FetcherError};
+use crate::gate::OptionError;
+use crate::job::{FileError, JobError};
+use crate::job::checkpoint::CheckpointError;
+use crate::seen::SeenError;
+
+/// A setting that a floor below refuses, told with the place where it was given.
+pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
+    match of_frontier(error) {
+        Some(OptionError::Option { option, reason, .. }) => {
+            return CommandError::new(Exit::Usage, layers.refusal(option, reason));
+        }
+        Some(OptionError::Seen(SeenError::Option { option, reason, .. })) => {
+            return CommandError::new(Exit::Usage, layers.refusal(&format!("seen.{option}"), reason));
+        }
+        Some(OptionError::Seen(SeenError::Memory { bytes, .. })) => {
+            let reason = format!("takes {bytes} bytes, more than this machine gives");
+            return CommandError::new(Exit::Usage, layers.refusal("seen.capacity", &reason));
+        }
+        _ => {}
+    }
+    let (key, reason) = match error {
+        CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
+        CrawlError::Checkpoint(CheckpointError::Changed { option }) => {
+            let reason = "cannot be changed in a crawl that is under way; --overwrite starts afresh";
+            return CommandError::new(Exit::Usage, layers.refusal(option, reason));
+        }
+        CrawlError::Checkpoint(error @ CheckpointError::File(FileError::Newer { .. } | FileError::Foreign { .. })) => {
+            return CommandError::caused(Exit::ForeignJob, "job", error);
+        }
+        CrawlError::Checkpoint(cause) => {
+            let failure = CommandError::caused(Exit::NotKept, "job", error);
+            return if cause.is_loss() { failure.and(how_to_mend(layers)) } else { failure };
+        }
+        CrawlError::Output { .. } | CrawlError::Record { .. } => {
+            return CommandError::caused(Exit::NotKept, "job", error).and(how_to_mend(layers));
+        }
+        CrawlError::Job(_) | CrawlError::Unknown { .. } => return CommandError::caused(Exit::NotKept, "job", error),
+        error => return CommandError::caused(Exit::Failed, "cannot start the crawl", error),
+    };
+    CommandError::new(Exit::Usage, layers.refusal(key, reason))
+}
+
+/// The frontier's own error, wherever it was found: a setting is as wrong in a job that goes on as in a new one.
+fn of_frontier(error: &CrawlError) -> Option<&OptionError> {
+    match error {
+        CrawlError::Frontier(error) | CrawlError::Checkpoint(CheckpointError::Frontier(error)) => Some(error),
+        _ => None,
+    }
+}
+
+/// What to do about a file that is not what was written.
+fn how_to_mend(layers: &Layers) -> String {
+    let directory = layers.settings.job.dir.display();
+    format!("put back a copy of what was there, or see what can be had without: crawler repair {directory}")
+}
+
+/// A job that cannot be opened.
+pub(super) fn refused(error: &JobError) -> CommandError {
+    let is_file = |source: &io::Error| source.kind() == io::ErrorKind::NotADirectory;
+    match error {
+        JobError::NoJob { .. } => CommandError::caused(Exit::ForeignJob, "job", error)
+            .and("a job is made by a crawl: crawler https://example.org/ --job DIR".to_owned()),
+        JobError::File(FileError::Io { source, .. }) if is_file(source) => {
+            CommandError::caused(Exit::ForeignJob, "job", error)
+        }
+        error if error.is_conflict() => CommandError::caused(Exit::ForeignJob, "job", error),
+        error => CommandError::caused(Exit::Failed, "job", error),
+    }
+}
