@@ -7,8 +7,8 @@ use super::exit::Exit;
 use super::layers::Layers;
 use crate::crawl::{CrawlError, FetcherError};
 use crate::gate::OptionError;
-use crate::job::{FileError, JobError};
 use crate::job::checkpoint::CheckpointError;
+use crate::job::{FileError, JobError};
 use crate::seen::SeenError;
 
 /// A setting that a floor below refuses, told with the place where it was given.
