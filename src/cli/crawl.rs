@@ -14,7 +14,7 @@ use super::simulated::SimulatedWeb;
 use super::unfit::{refused, unfit};
 use super::{config, ending, surroundings};
 use crate::address::FingerprintKey;
-use crate::crawl::{Crawl, CrawlOptions, FinishReason, Finished, Places, Resumed, Sink, SinkThread, raise_open_files};
+use crate::crawl::{Crawl, CrawlOptions, FinishReason, Places, Resumed, Sink, SinkThread, raise_open_files};
 use crate::job::{Job, JobError, replace};
 use crate::report::{self, Cost, Report};
 

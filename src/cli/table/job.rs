@@ -29,7 +29,7 @@ pub(super) static ROWS: &[Setting] = &[
     row(
         "job.sync",
         "What a power cut may cost: interval (a second), always (nothing; waits for the disk) or never (a segment)",
-        &Choice(|s| &mut s.crawl.job.sync, SYNC),
+        &Choice(|s| &mut s.crawl.job.open.journal.sync, SYNC),
     ),
     row(
         "job.checkpoint_interval",
@@ -39,12 +39,12 @@ pub(super) static ROWS: &[Setting] = &[
     row(
         "job.keep_journal",
         "Keep what the journal has of URLs long fetched; false for a crawl without end",
-        &One(|s| &mut s.crawl.job.keep_journal),
+        &One(|s| &mut s.crawl.job.open.keep_journal),
     ),
     row(
         "job.hosts_in_memory",
         "Hosts beyond these that have nothing queued wait on disk, those that have rested for longest",
-        &One(|s| &mut s.crawl.job.hosts_in_memory),
+        &One(|s| &mut s.crawl.job.open.hosts_in_memory),
     ),
     row(
         "job.min_free_disk",

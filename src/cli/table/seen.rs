@@ -4,16 +4,17 @@ use crate::cli::field::{Capacity, Choice, Many, Maybe, One};
 use crate::cli::setting::{Setting, row, value};
 use crate::seen::{Layout, OnFull};
 
-/// `bloom` is what everybody else calls the default.
-const LAYOUTS: &[(&str, Layout)] = &[
-    ("blocked", Layout::Blocked),
-    ("bloom", Layout::Blocked),
-    ("standard", Layout::Standard),
-    ("partitioned", Layout::Partitioned),
-    ("counting", Layout::Counting),
-    ("exact", Layout::Exact),
-    ("verified", Layout::Verified),
-];
+/// All layouts by their names, and `bloom`, which is what everybody else calls the default.
+const LAYOUTS: &[(&str, Layout)] = &{
+    let mut layouts = [("bloom", Layout::Blocked); Layout::ALL.len() + 1];
+    let mut at = 0;
+    while at < Layout::ALL.len() {
+        // It stands behind the default.
+        layouts[if at == 0 { 0 } else { at + 1 }] = (Layout::ALL[at].name(), Layout::ALL[at]);
+        at += 1;
+    }
+    layouts
+};
 
 const ON_FULL: &[(&str, OnFull)] = &[("grow", OnFull::Grow), ("stop", OnFull::Stop), ("warn", OnFull::Warn)];
 
