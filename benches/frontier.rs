@@ -59,7 +59,8 @@ fn options(urls: u64, delay: Duration) -> FrontierOptions {
 fn admit(gate: &Gate, host: u64, number: u64, depth: u32) -> Option<Admitted> {
     let text = format!("https://www.host-{host:07}.example/catalogue/books/fiction/page-{number:08}.html?lang=en");
     let url = gate.canonicalizer().canonicalize(&text).expect("a URL");
-    let found = Found { url, depth, via: Via::Link, redirects: 0, referrer: None };
+    let mut found = Found::seed(url);
+    (found.depth, found.via) = (depth, Via::Link);
     match gate.admit(found) {
         Admission::Admitted(admitted) => Some(admitted),
         Admission::Refused(_) => None,

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use client::Response;
-use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Timestamp};
+use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Reply, Timestamp};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map(PathBuf::from);
@@ -37,20 +37,16 @@ fn crawl(web: SocketAddr, directory: &Path, pages: usize) -> Result<Vec<String>,
     while fetched.len() < pages {
         match frontier.next(now())? {
             Next::Fetch(lease) => {
-                let outcome = match client::get(web, lease.url()) {
-                    Ok(Response { status, location: Some(location), .. }) => {
-                        frontier.redirect(&lease, status, &location, now())?
-                    }
-                    Ok(Response { status, body, .. }) => {
-                        frontier.links(&lease, web::hrefs(&body), now())?;
-                        Outcome::response(&lease, status, body.as_bytes())
-                    }
-                    Err(_) => Outcome::Failed(Failure::Connect.into()),
-                };
                 if lease.kind() == LeaseKind::Page {
                     fetched.push(lease.url().to_owned());
                 }
-                frontier.complete(lease, outcome, now())?;
+                match client::get(web, lease.url()) {
+                    Ok(Response { status, location, body }) => {
+                        let reply = Reply::new(status).location(location.as_deref()).body(body.as_bytes());
+                        frontier.answer(lease, &reply.links(web::hrefs(&body)), now())?
+                    }
+                    Err(_) => frontier.complete(lease, Outcome::Failed(Failure::Connect.into()), now())?,
+                };
                 // From here on, a kill of this process does not undo it.
                 frontier.flush(now())?;
             }

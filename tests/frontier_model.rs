@@ -665,7 +665,8 @@ impl Both {
     fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
         let text = self.text(host, is_disallowed);
         let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
-        let found = Found { url, depth, via: Via::Link, redirects: 0, referrer: None };
+        let mut found = Found::seed(url);
+        (found.depth, found.via) = (depth, Via::Link);
         let Admission::Admitted(admitted) = self.frontier.gate().admit(found) else { panic!("{text} is new") };
         self.frontier.submit(admitted, self.now).unwrap();
         self.model.submit(host, depth, text, self.now);

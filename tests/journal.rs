@@ -29,6 +29,7 @@ struct Owned {
     referrer: Option<Position>,
     replaces: Option<Position>,
     not_before: Option<Timestamp>,
+    metadata: Vec<u8>,
 }
 
 impl Owned {
@@ -43,19 +44,22 @@ impl Owned {
             referrer,
             replaces: None,
             not_before: None,
+            metadata: Vec::new(),
         }
     }
 
     fn entry(&self) -> Entry<'_> {
-        let Self { ref wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before } = *self;
-        Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before }
+        let Self { ref wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, ref metadata } =
+            *self;
+        Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata }
     }
 }
 
 impl From<Entry<'_>> for Owned {
     fn from(entry: Entry<'_>) -> Self {
-        let Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before } = entry;
-        Self { wire: wire.to_owned(), depth, priority, via, redirects, attempts, referrer, replaces, not_before }
+        let Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata } = entry;
+        let (wire, metadata) = (wire.to_owned(), metadata.to_vec());
+        Self { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata }
     }
 }
 
@@ -126,8 +130,9 @@ fn owned() -> impl Strategy<Value = Owned> {
     ];
     let referrer = proptest::option::of((0..1u64 << 48).prop_map(Position::from_u64));
     let time = proptest::option::weighted(0.2, any::<u64>().prop_map(Timestamp::from_micros));
-    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer.clone(), referrer, time).prop_map(
-        |(wire, depth, priority, via, redirects, referrer, replaces, not_before)| Owned {
+    let metadata = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(any::<u8>(), 1..50)];
+    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer.clone(), referrer, (time, metadata)).prop_map(
+        |(wire, depth, priority, via, redirects, referrer, replaces, (not_before, metadata))| Owned {
             wire,
             depth,
             priority,
@@ -137,6 +142,7 @@ fn owned() -> impl Strategy<Value = Owned> {
             referrer,
             replaces,
             not_before,
+            metadata,
         },
     )
 }

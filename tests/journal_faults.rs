@@ -29,6 +29,7 @@ fn entry(wire: &str) -> Entry<'_> {
         referrer: None,
         replaces: None,
         not_before: None,
+        metadata: &[],
     }
 }
 

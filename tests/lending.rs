@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use crawler::frontier::{Completion, Failure, Frontier, FrontierOptions, LeaseKind, Outcome};
-use crawler::gate::{Admission, Found};
 use crawler::lending::{Clock, SharedFrontier};
 
 fn shared() -> SharedFrontier {
@@ -16,10 +15,7 @@ fn shared() -> SharedFrontier {
 }
 
 fn plant(frontier: &SharedFrontier, text: &str) {
-    let gate = frontier.gate();
-    let url = gate.canonicalizer().canonicalize(text).unwrap();
-    let Admission::Admitted(admitted) = gate.admit(Found::seed(url)) else { panic!("{text} is new") };
-    frontier.submit([admitted]).unwrap();
+    assert_eq!(frontier.seed(text).unwrap(), None, "{text} is new");
 }
 
 #[tokio::test]
@@ -33,7 +29,7 @@ async fn a_lease_that_is_dropped_is_tried_again() {
     }
     let lease = frontier.lease().await.unwrap().unwrap();
     let outcome = Outcome::Failed(Failure::BadResponse.into());
-    assert_eq!(lease.complete(Vec::new(), outcome).unwrap(), Completion::Done);
+    assert_eq!(lease.complete(outcome).unwrap(), Completion::Done);
     assert!(frontier.lease().await.unwrap().is_none(), "drained");
 }
 
@@ -49,7 +45,7 @@ async fn all_who_wait_are_served_or_sent_home() {
                 while let Some(lease) = frontier.lease().await.unwrap() {
                     tokio::task::yield_now().await;
                     let outcome = Outcome::Response { status: 200, retry_after: None };
-                    lease.complete(Vec::new(), outcome).unwrap();
+                    lease.complete(outcome).unwrap();
                     fetched += 1;
                 }
                 fetched

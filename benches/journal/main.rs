@@ -54,6 +54,7 @@ impl<J: Journal> Store for J {
                 referrer: None,
                 replaces: None,
                 not_before: None,
+                metadata: &[],
             };
             tickets.push(self.append(entry).expect("room").to_u64());
         }

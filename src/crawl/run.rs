@@ -118,7 +118,10 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// Where the journal's storage fails.
     pub fn ask_again(&self, url: &CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
         let now = self.now();
-        self.crew.frontier.with(|frontier| frontier.schedule(url.wire(), now)).map_err(CrawlError::Storage)
+        self.crew
+            .frontier
+            .with(|frontier| frontier.schedule(url.wire(), now))
+            .map_err(|error| CrawlError::Storage(error.into()))
     }
 
     /// The crawl's time.

@@ -8,6 +8,7 @@ use super::http::Response;
 use super::options::ParseOptions;
 use super::records::{PageRecord, Skips, Timings, legible};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
+use crate::frontier::reply::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Trouble};
 use crate::gate::{Found, Gate, Refusal};
 
@@ -64,33 +65,40 @@ impl Visit {
             ..blank_record(lease, gate)
         };
         let mut visit = Self { outcome: outcome_of(lease, &mut response), found: Vec::new(), record, skips };
-        let Ok(base) = gate.canonicalizer().base(lease.url()) else { return visit };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
-            visit.redirect(lease, gate, &base, location);
+            visit.redirect(lease, gate, location);
         } else if lease.kind() == LeaseKind::Page && (200..300).contains(&response.status) {
+            let Ok(base) = gate.canonicalizer().base(lease.url()) else { return visit };
             visit.read(lease, response, gate, base, options, share).await;
         }
         visit
     }
 
-    /// A redirect is a page with one link. One to the page's own key is followed without asking the seen test,
-    /// which would take the page for its own duplicate.
-    fn redirect(&mut self, lease: &Lease, gate: &Gate, base: &BaseUrl, location: &str) {
-        let is_robots = lease.kind() == LeaseKind::Robots;
-        let to = match gate.join(base, location) {
-            Ok(to) => to,
-            Err(refusal) if is_robots => return tracing::debug!(url = lease.url(), %refusal, "leads nowhere"),
+    /// A redirect is a page with one link.
+    fn redirect(&mut self, lease: &Lease, gate: &Gate, location: &str) {
+        let redirect = match Redirect::of(gate, lease, location) {
+            Ok(redirect) => redirect,
+            Err(refusal) if lease.kind() == LeaseKind::Robots => {
+                return tracing::debug!(url = lease.url(), %refusal, "leads nowhere");
+            }
             Err(refusal) => return self.skips.add(refusal, location, lease.depth()),
         };
-        self.record.redirect = Some(to.wire().to_owned());
+        let to = match &redirect {
+            Redirect::Same(to) => to,
+            Redirect::Other(found) => found.url.wire(),
+        };
+        self.record.redirect = Some(to.to_owned());
         self.record.links.userinfo = has_userinfo(location).into();
-        if to.wire() == lease.url() {
+        if to == lease.url() {
             self.record.error = Some("redirect_loop".to_owned());
-        } else if is_robots || to.key() == self.record.key {
-            self.outcome = Outcome::Moved { to: to.wire().to_owned() };
-        } else {
-            self.record.links.found = 1;
-            self.found.push(Found::redirect(to, lease));
+            return;
+        }
+        match redirect {
+            Redirect::Same(to) => self.outcome = Outcome::Moved { to },
+            Redirect::Other(found) => {
+                self.record.links.found = 1;
+                self.found.push(found);
+            }
         }
     }
 
@@ -201,9 +209,9 @@ impl Reading {
                     bytes += size_of::<Found>() + 2 * url.wire().len();
                     links.push(url);
                 }
-                Err(refusal) => {
+                Err(error) => {
                     refused += 1;
-                    skips.add(refusal, &link.href, depth);
+                    skips.add((&error).into(), &link.href, depth);
                 }
             }
         }
@@ -250,8 +258,4 @@ fn outcome_of(lease: &Lease, response: &mut Response) -> Outcome {
             Outcome::Robots { status, retry_after, body, validators }
         }
     }
-}
-
-const fn is_redirect(status: u16) -> bool {
-    matches!(status, 301 | 302 | 303 | 307 | 308)
 }

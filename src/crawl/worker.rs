@@ -162,12 +162,12 @@ impl<J: Journal> Worker<J> {
         links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
         let (kind, is_given_up) = (lease.kind(), lease.trouble().is_some());
         let completion = match slot {
-            None => lease.complete(admitted, visit.outcome)?,
+            None => lease.settle(admitted, visit.outcome, None, || {})?,
             Some(slot) => {
                 let line = line(&visit.record);
                 let receipt = Arc::clone(&line);
                 let receipt = Some(&*receipt).filter(|_| self.crew.receipts);
-                lease.complete_with(admitted, visit.outcome, receipt, || slot.put(line))?
+                lease.settle(admitted, visit.outcome, receipt, || slot.put(line))?
             }
         };
         lock(&self.crew.tally).record(kind, completion, &visit.record);

@@ -6,7 +6,7 @@ use super::durable::{Entry, HostRecord, Journal, Receipt, Record, Settled};
 use super::hosts::{Conduct, HostId, HostState};
 use super::setback::Setback;
 use super::trouble::Blame;
-use super::{Completion, Failure, ForeignLease, Frontier, Lease, Outcome, Timestamp, Trouble};
+use super::{Completion, Failure, Frontier, FrontierError, Lease, Outcome, Timestamp, Trouble};
 use crate::gate::{Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
@@ -29,9 +29,9 @@ impl<J: Journal> Frontier<J> {
     /// to 30 days (RFC 9309 section 2.3.1.4).
     ///
     /// # Errors
-    /// Where the journal's storage fails: nothing has changed but that the lease is back, as if it had been released. [`InvalidInput`](io::ErrorKind::InvalidInput) with
-    /// [`ForeignLease`] where another frontier lent it: nothing has changed.
-    pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> io::Result<Completion> {
+    /// Where the journal's storage fails: nothing has changed but that the lease is back, as if it had been released.
+    /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it: nothing has changed.
+    pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> Result<Completion, FrontierError> {
         self.complete_with(lease, outcome, None, now)
     }
 
@@ -48,7 +48,7 @@ impl<J: Journal> Frontier<J> {
         outcome: Outcome,
         record: Option<&[u8]>,
         now: Timestamp,
-    ) -> io::Result<Completion> {
+    ) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
         self.lent.all -= 1;
         self.lent.pages -= u64::from(lease.position.is_some());
@@ -58,11 +58,11 @@ impl<J: Journal> Frontier<J> {
             None => self.complete_robots(&lease, outcome, now),
         };
         self.place(lease.host, now);
-        completion.map(|completion| completion.unwrap_or(Completion::Retry(self.state.host(lease.host).due)))
+        Ok(completion?.unwrap_or(Completion::Retry(self.state.host(lease.host).due)))
     }
 
     /// Whether this frontier has lent it, and not got it back.
-    pub(crate) fn check_is_out(&self, lease: &Lease) -> io::Result<()> {
+    pub(crate) fn check_is_out(&self, lease: &Lease) -> Result<(), FrontierError> {
         let is_out = lease.frontier == self.id
             && match (self.state.host(lease.host).seat.state, lease.position) {
                 (HostState::Leased(priority), Some(position)) => {
@@ -72,7 +72,7 @@ impl<J: Journal> Frontier<J> {
                 (HostState::LeasedRobots, None) => true,
                 _ => false,
             };
-        if is_out { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, ForeignLease)) }
+        if is_out { Ok(()) } else { Err(FrontierError::ForeignLease) }
     }
 
     /// What became of a page; `None` where it goes next of its host again.
@@ -180,6 +180,7 @@ impl<J: Journal> Frontier<J> {
             referrer,
             replaces: position,
             not_before: Some(not_before),
+            metadata: &lease.metadata,
         };
         Ok(Some(match after {
             After::Later(_) => Entry { attempts: attempt, ..blank },
@@ -214,8 +215,18 @@ impl<J: Journal> Frontier<J> {
         self.note_host(lease.host, conduct, true)?;
         let Lease { depth, priority, via, redirects, .. } = *lease;
         let (redirects, replaces) = (redirects + 1, Some(from));
-        let entry =
-            Entry { wire: to, depth, priority, via, redirects, attempts: 0, referrer, replaces, not_before: None };
+        let entry = Entry {
+            wire: to,
+            depth,
+            priority,
+            via,
+            redirects,
+            attempts: 0,
+            referrer,
+            replaces,
+            not_before: None,
+            metadata: &lease.metadata,
+        };
         self.commit(&Record::Admitted(entry), Some(lease.host), None)?;
         Ok(None)
     }

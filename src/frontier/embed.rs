@@ -1,72 +1,85 @@
 //! The frontier in a loop of one's own: text in, URLs queued. A crawl with many workers asks the [`Gate`](crate::gate::Gate) itself.
 
 use super::durable::Journal;
-use super::{Frontier, Lease, LeaseKind, Outcome, Timestamp};
-use crate::gate::{Admission, Found, Refusal};
+use super::reply::{self, Redirect};
+use super::{Completion, Frontier, FrontierError, Href, Lease, Outcome, Reply, Timestamp};
+use crate::gate::{Admission, Admitted, Found, Refusal};
 use std::io;
 
 impl<J: Journal> Frontier<J> {
     /// Queues a seed; where the gate refuses it, says why.
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where the text is
-    /// not an absolute http(s) URL; where the journal's storage fails.
-    pub fn seed(&mut self, text: &str, now: Timestamp) -> io::Result<Option<Refusal>> {
-        let url = self.gate().canonicalizer().canonicalize(text);
-        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        self.admit(Found::seed(url), now)
+    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    pub fn seed<'a>(&mut self, href: impl Into<Href<'a>>, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        Ok(self.admit(Found::seed(url).said(&href), now)?)
     }
 
-    /// Queues the links of the page that `lease` fetched, as its hrefs are written, resolved against its URL; says how
-    /// many were new. A robots.txt has none: it can be passed here like a page.
+    /// Takes a lease back with what the server replied, and queues what that leads to: the links of a page, or where it
+    /// redirects. Of a robots.txt the rules are read. A lease that comes to [`answer`](Self::answer) with a link that is not
+    /// kept is tried again.
     ///
-    /// For a page with a `<base href>`, give the gate what you resolved yourself.
+    /// A page that redirects to another spelling of its own key, and a robots.txt that is elsewhere, are asked for there next; any
+    /// other target is queued like a link, and waits for its own host. So no client should follow redirects by itself. Where
+    /// there was no reply, [complete](Self::complete) the lease with [`Outcome::Failed`].
+    ///
+    /// # Errors
+    /// [`ForeignLease`](FrontierError::ForeignLease) or [`Storage`](FrontierError::Storage): what was not kept is found again,
+    /// for the lease is as if it had been released.
+    pub fn answer(&mut self, lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
+        self.check_is_out(&lease)?;
+        let (outcome, admitted) = reply.pass(self.gate(), &lease);
+        self.take_back(lease, admitted, outcome, None, now)
+    }
+
+    /// Queues the links of the page that `lease` fetched, as they are written, resolved against its URL; says how many were
+    /// new. [`answer`](Self::answer) does so too, and minds the page's `<base href>` and nofollow.
     ///
     /// # Errors
     /// Where the journal's storage fails.
-    pub fn links<'a>(
+    pub fn links<'a, T: Into<Href<'a>>>(
         &mut self,
         lease: &Lease,
-        hrefs: impl IntoIterator<Item = &'a str>,
+        hrefs: impl IntoIterator<Item = T>,
         now: Timestamp,
     ) -> io::Result<usize> {
-        let Ok(base) = self.gate().canonicalizer().base(lease.url()) else { return Ok(0) };
-        if lease.kind() == LeaseKind::Robots {
-            return Ok(0);
-        }
-        let urls = hrefs.into_iter().filter_map(|href| self.gate().join(&base, href).ok());
-        let found = urls.map(|url| Found::link(url, lease)).collect();
-        let mut queued = 0;
-        for admission in self.gate().admit_batch(found) {
-            if let Admission::Admitted(admitted) = admission {
-                self.submit(admitted, now)?;
-                queued += 1;
-            }
-        }
+        let found = reply::links(self.gate(), lease, None, hrefs.into_iter().map(Into::into));
+        let admitted = reply::admitted(self.gate(), found);
+        let queued = admitted.len();
+        admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now))?;
         Ok(queued)
     }
 
-    /// What to complete a lease with whose response redirects: no client should follow by itself. Another spelling of
-    /// the page's own key is asked for next, and so is a robots.txt that is elsewhere; any other target is queued like a
-    /// link, and waits for its own host.
+    /// What to complete a lease with whose response redirects, where [`answer`](Self::answer) does not do it: another page is
+    /// queued.
     ///
     /// # Errors
     /// Where the journal's storage fails.
     pub fn redirect(&mut self, lease: &Lease, status: u16, location: &str, now: Timestamp) -> io::Result<Outcome> {
-        let gate = self.gate();
         let plain = Outcome::response(lease, status, &[]);
-        let Ok(base) = gate.canonicalizer().base(lease.url()) else { return Ok(plain) };
-        if lease.kind() == LeaseKind::Robots {
-            let target = gate.canonicalizer().join(&base, location);
-            return Ok(target.map_or(plain, |url| Outcome::Moved { to: url.wire().to_owned() }));
+        match Redirect::of(self.gate(), lease, location) {
+            Ok(Redirect::Same(to)) => Ok(Outcome::Moved { to }),
+            Ok(Redirect::Other(found)) => self.admit(found, now).map(|_| plain),
+            Err(_) => Ok(plain),
         }
-        let Ok(target) = gate.join(&base, location) else { return Ok(plain) };
-        let page = gate.canonicalizer().canonicalize(lease.url());
-        if page.is_ok_and(|page| page.key() == target.key()) {
-            return Ok(Outcome::Moved { to: target.wire().to_owned() });
+    }
+
+    /// Queues what a page brought and takes its lease back. A page whose links were not kept is not done: they would never be
+    /// found again.
+    pub(crate) fn take_back(
+        &mut self,
+        lease: Lease,
+        admitted: Vec<Admitted>,
+        outcome: Outcome,
+        record: Option<&[u8]>,
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        match admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now)) {
+            Ok(()) => self.complete_with(lease, outcome, record, now),
+            Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error.into())),
         }
-        self.admit(Found::redirect(target, lease), now)?;
-        Ok(plain)
     }
 
     fn admit(&mut self, found: Found, now: Timestamp) -> io::Result<Option<Refusal>> {

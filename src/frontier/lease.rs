@@ -5,7 +5,7 @@ use crate::address::CanonicalUrl;
 use crate::gate::Found;
 use std::time::Duration;
 
-use super::{Trouble, Validators};
+use super::{Href, Trouble, Validators};
 use crate::address::HostKey;
 use crate::gate::{Position, Via};
 
@@ -41,6 +41,7 @@ pub struct Lease {
     pub(crate) is_first_contact: bool,
     pub(crate) trouble: Option<Box<Trouble>>,
     pub(crate) validators: Option<Box<Validators>>,
+    pub(crate) metadata: Box<[u8]>,
 }
 
 impl Lease {
@@ -104,26 +105,35 @@ impl Lease {
         self.validators.as_deref()
     }
 
+    /// The bytes that [travel with the URL](super::Href::metadata); none where nobody gave any.
+    pub fn metadata(&self) -> &[u8] {
+        &self.metadata
+    }
+
     /// The rest that its host is given between requests.
     pub fn delay(&self) -> Duration {
         self.delay
     }
 }
 
-/// The lease was lent by another frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the lease was lent by another frontier")]
-pub struct ForeignLease;
-
 impl Found {
     /// A link on the page that `lease` fetched.
     pub fn link(url: CanonicalUrl, lease: &Lease) -> Self {
-        Self { url, depth: lease.depth().saturating_add(1), via: Via::Link, redirects: 0, referrer: lease.position() }
+        let depth = lease.depth().saturating_add(1);
+        Self { depth, via: Via::Link, referrer: lease.position(), ..Self::seed(url) }
     }
 
     /// Where the response to `lease` points.
     pub fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
         let redirects = lease.redirects().saturating_add(1);
-        Self { url, depth: lease.depth(), via: Via::Redirect, redirects, referrer: lease.position() }
+        let (depth, referrer) = (lease.depth(), lease.position());
+        // What was asked of the one is asked of the other.
+        let (priority, metadata) = (Some(lease.priority), lease.metadata.clone());
+        Self { depth, via: Via::Redirect, redirects, referrer, priority, metadata, ..Self::seed(url) }
+    }
+
+    /// With what its finder says of it.
+    pub(crate) fn said(self, href: &Href<'_>) -> Self {
+        Self { priority: href.priority, metadata: href.metadata.into(), ..self }
     }
 }

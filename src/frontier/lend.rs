@@ -67,11 +67,20 @@ impl<J: Journal> Frontier<J> {
                 disallowed.push(position);
                 continue;
             }
-            let Entry { wire, depth, via, redirects, referrer, attempts: earlier, .. } = entry;
+            let Entry { wire, depth, via, redirects, referrer, attempts: earlier, metadata, .. } = entry;
             let attempts = if disallowed.is_empty() { level.attempts } else { 0 };
             let attempt = attempts.saturating_add(earlier).saturating_add(1);
             let blank = Lease { kind: LeaseKind::Page, position: Some(position), priority, ..blank };
-            let lease = Lease { wire: wire.into(), depth, via, redirects, attempt, earlier, ..blank };
+            let lease = Lease {
+                wire: wire.into(),
+                depth,
+                via,
+                redirects,
+                attempt,
+                earlier,
+                metadata: metadata.into(),
+                ..blank
+            };
             page = Some((lease, referrer));
             break;
         }
@@ -154,6 +163,7 @@ impl<J: Journal> Frontier<J> {
             is_first_contact: !host.has_answered,
             trouble: None,
             validators: None,
+            metadata: Box::default(),
         }
     }
 

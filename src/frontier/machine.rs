@@ -23,7 +23,7 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 ///
 /// ```
 /// use std::collections::HashMap;
-/// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
+/// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Reply, Timestamp};
 ///
 /// // Any client that follows no redirects, and any parser; here a web of two pages and no robots.txt.
 /// let web = HashMap::from([("https://example.org/", "/a /b"), ("https://example.org/a", "/ /a#top")]);
@@ -34,9 +34,8 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 ///     match frontier.next(now)? {
 ///         Next::Fetch(lease) => {
 ///             let (status, body) = web.get(lease.url()).map_or((404, ""), |body| (200, *body));
-///             frontier.links(&lease, body.split_whitespace(), now)?;
-///             let outcome = Outcome::response(&lease, status, body.as_bytes());
-///             frontier.complete(lease, outcome, now)?;
+///             let reply = Reply::new(status).body(body.as_bytes()).links(body.split_whitespace());
+///             frontier.answer(lease, &reply, now)?;
 ///         }
 ///         Next::GiveUp(lease) => _ = frontier.complete(lease, Outcome::GivenUp, now)?,
 ///         Next::Wait(until) => now = until, // In earnest, sleep: the host rests for a second.
@@ -160,6 +159,7 @@ impl<J: Journal> Frontier<J> {
             referrer: found.referrer,
             replaces: None,
             not_before: None,
+            metadata: &found.metadata,
         };
         self.commit(&Record::Admitted(entry), Some(host), None)?;
         self.arrived(host, priority, now);

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::durable::{DueRecord, Entry, Journal, Record};
-use super::{Frontier, Lease, Timestamp};
+use super::{Frontier, FrontierError, Href, Lease, Timestamp};
 use crate::address::Canonicalizer;
 use crate::gate::{Found, Position, Refusal, Via};
 use crate::seen::Removal;
@@ -53,23 +53,21 @@ impl<J: Journal> Frontier<J> {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where the text is
-    /// not an absolute http(s) URL; where the journal's storage fails.
-    pub fn schedule(&mut self, text: &str, at: Timestamp) -> io::Result<Option<Refusal>> {
-        let url = self.gate().canonicalizer().canonicalize(text);
-        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        self.schedule_found(&Found::seed(url), at)
+    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    pub fn schedule<'a>(&mut self, href: impl Into<Href<'a>>, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        Ok(self.schedule_found(&Found::seed(url).said(&href), at)?)
     }
 
     /// As [`schedule`](Self::schedule) for now, of a page that was found this deep before, and whose last try failed.
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
-    pub fn retry(&mut self, text: &str, depth: u32, now: Timestamp) -> io::Result<Option<Refusal>> {
-        let url = self.gate().canonicalizer().canonicalize(text);
-        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    pub fn retry(&mut self, text: &str, depth: u32, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        let url = self.gate().canonicalizer().canonicalize(text)?;
         let via = if depth == 0 { Via::Seed } else { Via::Link };
-        self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)
+        Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)?)
     }
 
     /// As [`schedule`](Self::schedule), of the page that `lease` is for, as it was found: at its depth, so that no page comes
@@ -78,11 +76,11 @@ impl<J: Journal> Frontier<J> {
     /// waits once. A robots.txt is asked for again without it: nothing is scheduled then.
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) with [`ForeignLease`](super::ForeignLease) where another frontier lent it.
-    pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> io::Result<Option<Refusal>> {
+    /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it.
+    pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         self.check_is_out(lease)?;
         let Some(position) = lease.position() else { return Ok(None) };
-        let found = |url| Found { url, depth: lease.depth(), via: lease.via(), redirects: 0, referrer: None };
+        let found = |url| Found { depth: lease.depth(), via: lease.via(), ..Found::seed(url) };
         let url = self.gate().canonicalizer().canonicalize(lease.url());
         // The limits may be lower than when it was admitted.
         let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate().check(&found(url)));
@@ -118,17 +116,15 @@ impl<J: Journal> Frontier<J> {
     /// ```
     ///
     /// # Errors
-    /// [`Unsupported`](io::ErrorKind::Unsupported) with the [`SeenError`](crate::seen::SeenError) that names the layout, where
-    /// that cannot; [`InvalidInput`](io::ErrorKind::InvalidInput) with the [`AddressError`](crate::address::AddressError) where
-    /// the text is not an absolute http(s) URL; where the journal's storage fails: nothing is forgotten then.
-    pub fn forget(&mut self, text: &str) -> io::Result<Removal> {
-        let url = self.gate().canonicalizer().canonicalize(text);
-        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    /// [`Unsupported`](FrontierError::Unsupported) with the layout's name, where that cannot; [`Address`](FrontierError::Address);
+    /// [`Storage`](FrontierError::Storage): nothing is forgotten then.
+    pub fn forget(&mut self, text: &str) -> Result<Removal, FrontierError> {
+        let url = self.gate().canonicalizer().canonicalize(text)?;
         let fingerprint = url.fingerprint(self.gate().fingerprint_key());
         if self.gate().seen().options().layout.forgets() {
             self.journal.note(&Record::Forgotten { fingerprint })?;
         }
-        self.state.forget(fingerprint).map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
+        Ok(self.state.forget(fingerprint)?)
     }
 
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
@@ -139,13 +135,14 @@ impl<J: Journal> Frontier<J> {
         let entry = Entry {
             wire: found.url.wire(),
             depth: found.depth,
-            priority: found.priority(),
+            priority: found.front_queue(),
             via: found.via,
             redirects: found.redirects,
             attempts: 0,
             referrer: found.referrer,
             replaces: None,
             not_before: Some(at),
+            metadata: &found.metadata,
         };
         self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
         Ok(None)

@@ -1,6 +1,6 @@
 //! A URL that somebody found, before the gate.
 
-use super::Position;
+use super::{MetadataError, Position, metadata};
 use crate::address::CanonicalUrl;
 
 /// How a URL was found.
@@ -41,16 +41,29 @@ pub struct Found {
     pub redirects: u8,
     /// The page that it was found on.
     pub referrer: Option<Position>,
+    /// Its front queue: 0 goes first. Where nobody says, it is the depth, at most 255.
+    pub priority: Option<u8>,
+    pub(crate) metadata: Box<[u8]>,
 }
 
 impl Found {
+    /// Bytes of [metadata](Self::with_metadata) that may travel with a URL.
+    pub const METADATA: usize = metadata::MOST;
+
     /// A seed: depth 0, no referrer.
     pub fn seed(url: CanonicalUrl) -> Self {
-        Self { url, depth: 0, via: Via::Seed, redirects: 0, referrer: None }
+        Self { url, depth: 0, via: Via::Seed, redirects: 0, referrer: None, priority: None, metadata: Box::default() }
     }
 
-    /// Its front queue.
-    pub(crate) fn priority(&self) -> u8 {
-        u8::try_from(self.depth).unwrap_or(u8::MAX)
+    /// The same with bytes of its finder's own. They travel with the URL, and come back in its lease.
+    ///
+    /// # Errors
+    /// More than [`METADATA`](Self::METADATA) bytes.
+    pub fn with_metadata(self, bytes: &[u8]) -> Result<Self, MetadataError> {
+        Ok(Self { metadata: MetadataError::check(bytes)?.into(), ..self })
+    }
+
+    pub(crate) fn front_queue(&self) -> u8 {
+        self.priority.unwrap_or_else(|| u8::try_from(self.depth).unwrap_or(u8::MAX))
     }
 }

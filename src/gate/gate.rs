@@ -7,7 +7,7 @@ use super::scope::Roots;
 use super::{
     Admission, Admitted, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits, Via,
 };
-use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
+use crate::address::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::seen::{SeenOptions, SeenSet, Sighting};
 
 /// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
@@ -63,13 +63,9 @@ impl Gate {
     /// Makes a URL of a link's text. A text that is none is counted as refused.
     ///
     /// # Errors
-    /// Why it is refused.
-    pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, Refusal> {
-        self.canonicalizer.join(base, href).map_err(|error| {
-            let refusal = Refusal::from(&error);
-            self.refuse(refusal);
-            refusal
-        })
+    /// Why it is none.
+    pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, AddressError> {
+        self.canonicalizer.join(base, href).inspect_err(|error| self.refuse(error.into()))
     }
 
     /// The verdict on one URL, which is remembered where it is new. A seed, and where a seed redirects to, widens the scope first.
@@ -203,7 +199,7 @@ impl Gate {
             return self.turn_away(Refusal::Seen);
         }
         self.admitted.fetch_add(1, Ordering::Relaxed);
-        let priority = found.priority();
+        let priority = found.front_queue();
         Admission::Admitted(Admitted { found, fingerprint, priority })
     }
 

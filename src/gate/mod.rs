@@ -44,13 +44,14 @@
 //! # Where things stand
 //!
 //! [`Found`] is a URL and how it was found, [`Admission`] the verdict. `scope`, `pattern` and `trap` are the rules, each of
-//! which can say which of them decided ([`Ruled`], for `explain`). A [`Position`] is where the journal keeps an admission.
+//! which can say which of them decided ([`Ruled`], for `explain`). `metadata` bounds what travels with a URL. A [`Position`] is where the journal keeps an admission.
 //! The gate's options are part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
 mod admission;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
+mod metadata;
 mod option_error;
 mod options;
 mod pattern;
@@ -63,6 +64,7 @@ mod trap;
 pub use admission::{Admission, Admitted};
 pub use found::{Found, Via};
 pub use gate::Gate;
+pub use metadata::MetadataError;
 pub use option_error::OptionError;
 pub(crate) use options::GateOptions;
 pub use options::{ScopeKind, ScopeOptions};

@@ -4,7 +4,7 @@
 //!
 //! 1. A task awaits [`SharedFrontier::lease`]. Waiting tasks stand in line, and only the first of them watches the frontier,
 //!    so a host that becomes due wakes one task, and not all.
-//! 2. It gets a [`HeldLease`], fetches what that names, and completes it. A task that is cancelled or panics drops it: then it
+//! 2. It gets a [`HeldLease`], fetches what that names, and [answers](HeldLease::answer) or completes it. A task that is cancelled or panics drops it: then it
 //!    is completed as [lost](crate::frontier::Failure::Lost), and the page is tried again.
 //! 3. Each submission and each completion wakes the first in line, which looks again.
 //!
@@ -17,7 +17,10 @@
 //! A shared frontier runs on any tokio runtime that has its timer enabled.
 
 mod clock;
+mod held;
+mod lender;
 mod shared;
 
 pub use clock::Clock;
-pub use shared::{HeldLease, SharedFrontier};
+pub use held::HeldLease;
+pub use shared::SharedFrontier;

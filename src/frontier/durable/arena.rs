@@ -10,7 +10,7 @@ use std::io;
 /// Bytes in a chunk; growing allocates one of them and copies nothing.
 const CHUNK: usize = 1 << 20;
 /// Bytes of an entry before its URL, at most.
-const HEADER: usize = 3 + 6 * varint::MAX_BYTES;
+const HEADER: usize = 3 + 7 * varint::MAX_BYTES;
 
 /// Flags: a referrer follows, an entry that is replaced follows, a time to wait for follows.
 const REFERRER: u8 = 1 << 2;
@@ -18,13 +18,15 @@ const REPLACES: u8 = 1 << 3;
 const NOT_BEFORE: u8 = 1 << 4;
 /// Tries that were used up follow.
 const ATTEMPTS: u8 = 1 << 5;
+/// Metadata follows.
+const METADATA: u8 = 1 << 6;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
 /// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer, one that it
-/// replaces, a time before which it waits, and tries that were used up), the priority, the redirects; as numbers of variable
-/// length the depth, the ways back to these two, the time, the tries, and the URL's length; then the URL. None straddles two chunks; one too long for a chunk has its
-/// own.
+/// replaces, a time before which it waits, tries that were used up, and metadata), the priority, the redirects; as numbers of
+/// variable length the depth, the ways back to these two, the time, the tries, the length of the metadata, and that of the URL;
+/// then the metadata and the URL. None straddles two chunks; one too long for a chunk has its own.
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Vec<u8>>,
@@ -33,7 +35,7 @@ pub struct Arena {
 
 impl Journal for Arena {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        let needed = HEADER + entry.wire.len();
+        let needed = HEADER + entry.metadata.len() + entry.wire.len();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
         if self.chunks.last().is_none_or(is_full) {
             let chunk = Vec::with_capacity(needed.max(CHUNK));
@@ -53,6 +55,7 @@ impl Journal for Arena {
         let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
         let flags = flags | if entry.not_before.is_some() { NOT_BEFORE } else { 0 };
         let flags = flags | if entry.attempts > 0 { ATTEMPTS } else { 0 };
+        let flags = flags | if entry.metadata.is_empty() { 0 } else { METADATA };
         chunk.extend([flags, entry.priority, entry.redirects]);
         put(chunk, u64::from(entry.depth));
         for before in before.into_iter().flatten() {
@@ -64,7 +67,11 @@ impl Journal for Arena {
         if entry.attempts > 0 {
             put(chunk, entry.attempts.into());
         }
+        if !entry.metadata.is_empty() {
+            put(chunk, entry.metadata.len() as u64);
+        }
         put(chunk, entry.wire.len() as u64);
+        chunk.extend_from_slice(entry.metadata);
         chunk.extend_from_slice(entry.wire.as_bytes());
         Ok(Position::from_u64(position))
     }
@@ -109,9 +116,11 @@ impl Arena {
         let (referrer, replaces) = (before(REFERRER)?, before(REPLACES)?);
         let not_before = if flags & NOT_BEFORE == 0 { None } else { Some(Timestamp::from_micros(number()?)) };
         let attempts = if flags & ATTEMPTS == 0 { 0 } else { u8::try_from(number()?).ok()? };
+        let before = if flags & METADATA == 0 { 0 } else { usize::try_from(number()?).ok()? };
         let length = usize::try_from(number()?).ok()?;
-        let wire = str::from_utf8(rest.as_slice().get(..length)?).ok()?;
-        Some(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before })
+        let (metadata, wire) = rest.as_slice().split_at_checked(before)?;
+        let wire = str::from_utf8(wire.get(..length)?).ok()?;
+        Some(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata })
     }
 }
 
@@ -136,18 +145,32 @@ mod tests {
             let depth = number.wrapping_mul(number);
             let not_before = (number % 5 == 2).then_some(Timestamp::from_micros(u64::from(number) << 40));
             let attempts = if number % 7 == 3 { priority } else { 0 };
-            let entry =
-                Entry { wire: &wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before };
-            let position = arena.append(entry).unwrap();
+            let metadata = if number % 11 == 5 { &[redirects; 300][..usize::from(priority)] } else { &[] };
+            let blank = Entry {
+                wire: &wire,
+                depth,
+                priority,
+                via,
+                redirects,
+                attempts,
+                referrer,
+                replaces,
+                not_before,
+                metadata,
+            };
+            let position = arena.append(blank).unwrap();
             assert!(written.last().is_none_or(|&(before, _)| before < position));
-            bytes += wire.len();
-            written.push((position, (wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before)));
+            bytes += wire.len() + metadata.len();
+            let metadata = metadata.to_vec();
+            let more = (referrer, replaces, not_before, metadata);
+            written.push((position, (wire, depth, priority, via, redirects, attempts, more)));
         }
-        for (position, (wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before)) in &written {
+        for (position, (wire, depth, priority, via, redirects, attempts, more)) in &written {
             let entry = arena.read(*position).unwrap();
             assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
             assert_eq!((entry.via, entry.redirects, entry.attempts), (*via, *redirects, *attempts));
-            assert_eq!((entry.referrer, entry.replaces, entry.not_before), (*referrer, *replaces, *not_before));
+            let metadata = entry.metadata.to_vec();
+            assert_eq!((entry.referrer, entry.replaces, entry.not_before, metadata), *more);
         }
         // The end of a chunk is lost to each of the three long ones, and the last chunk is not full yet.
         assert!(arena.memory() < bytes + 14 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);

@@ -24,6 +24,8 @@ pub struct Entry<'a> {
     pub replaces: Option<Position>,
     /// It waits in the schedule, and is queued after this time; `None` for at once.
     pub not_before: Option<Timestamp>,
+    /// Bytes of its finder's own; empty where there are none.
+    pub metadata: &'a [u8],
 }
 
 impl Entry<'_> {

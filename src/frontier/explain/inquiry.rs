@@ -65,7 +65,7 @@ impl Inquiry<'_> {
             evicted.as_ref()
         };
         // As a seed's link, where nobody knows better.
-        let mut found = Found { url: url.clone(), depth: 1, via: Via::Link, redirects: 0, referrer: None };
+        let mut found = Found { depth: 1, via: Via::Link, ..Found::seed(url.clone()) };
         if let History::Admitted(remembered) = &mut history {
             let Remembered { depth, via, redirects, referrer, .. } = *remembered;
             found = Found { depth, via, redirects, referrer, ..found };

@@ -23,7 +23,8 @@
 //!
 //! kind 1, admitted:
 //!           0  flags     u8: bits 0 and 1 how it was found (0 seed, 1 link, 2 redirect), bit 2 there is a referrer,
-//!                        bit 3 there is one that it replaces, bit 4 it was scheduled, bit 5 it was tried before
+//!                        bit 3 there is one that it replaces, bit 4 it was scheduled, bit 5 it was tried before,
+//!                        bit 6 there is metadata
 //!           1  priority  u8
 //!           2  redirects u8
 //!           3  depth     u32
@@ -31,6 +32,7 @@
 //!              replaced  u64, a position; only where there is one
 //!              time      u64, before which it waits: microseconds since the Unix epoch; only where it was scheduled
 //!              attempts  u8, used up before; only where it was tried
+//!              metadata  u16, its length, and its bytes; only where there is any
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:

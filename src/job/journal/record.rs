@@ -13,6 +13,7 @@ const HAS_REFERRER: u8 = 1 << 2;
 const HAS_REPLACED: u8 = 1 << 3;
 const HAS_NOT_BEFORE: u8 = 1 << 4;
 const HAS_ATTEMPTS: u8 = 1 << 5;
+const HAS_METADATA: u8 = 1 << 6;
 /// The flags of a lease that came back.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPT: u8 = 1 << 3;
@@ -85,7 +86,7 @@ fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
     };
     let flags = flag(entry.referrer.is_some(), HAS_REFERRER) | flag(entry.replaces.is_some(), HAS_REPLACED);
     let flags = flags | flag(entry.not_before.is_some(), HAS_NOT_BEFORE);
-    let flags = flags | flag(entry.attempts > 0, HAS_ATTEMPTS);
+    let flags = flags | flag(entry.attempts > 0, HAS_ATTEMPTS) | flag(!entry.metadata.is_empty(), HAS_METADATA);
     to.extend([via | flags, entry.priority, entry.redirects]);
     to.extend(entry.depth.to_le_bytes());
     for before in [entry.referrer, entry.replaces].into_iter().flatten() {
@@ -97,13 +98,19 @@ fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
     if entry.attempts > 0 {
         to.push(entry.attempts);
     }
+    if !entry.metadata.is_empty() {
+        // The gate lets no more through; what is beyond would be lost.
+        let length = u16::try_from(entry.metadata.len()).unwrap_or(u16::MAX);
+        to.extend(length.to_le_bytes());
+        to.extend_from_slice(&entry.metadata[..length.into()]);
+    }
     to.extend_from_slice(entry.wire.as_bytes());
 }
 
 fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
     let (flags, priority, redirects) = (fields.u8()?, fields.u8()?, fields.u8()?);
     let depth = fields.u32()?;
-    let via = match flags & !(HAS_REFERRER | HAS_REPLACED | HAS_NOT_BEFORE | HAS_ATTEMPTS) {
+    let via = match flags & !(HAS_REFERRER | HAS_REPLACED | HAS_NOT_BEFORE | HAS_ATTEMPTS | HAS_METADATA) {
         0 => Via::Seed,
         1 => Via::Link,
         2 => Via::Redirect,
@@ -113,8 +120,10 @@ fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
     let (referrer, replaces) = (before(HAS_REFERRER)?, before(HAS_REPLACED)?);
     let not_before = (flags & HAS_NOT_BEFORE != 0).then(|| fields.u64().map(Timestamp::from_micros)).transpose()?;
     let attempts = if flags & HAS_ATTEMPTS == 0 { 0 } else { fields.u8()? };
+    let length = if flags & HAS_METADATA == 0 { 0 } else { fields.u16()? };
+    let metadata = fields.part(length.into())?.bytes();
     let wire = fields.rest()?;
-    Ok(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before })
+    Ok(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata })
 }
 
 fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
@@ -218,6 +227,7 @@ mod tests {
             referrer: Some(Position::from_u64(32)),
             replaces: None,
             not_before: None,
+            metadata: &[],
         };
         let host = Standing {
             key: "http://a",
@@ -262,6 +272,7 @@ mod tests {
         records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);
         let limits = [Limit::Pages(1 << 40), Limit::Time(Duration::from_micros(5))];
         records.extend(limits.map(|limit| Record::Limited { limit }));
+        records.push(Record::Admitted(Entry { metadata: b"\xff\0 of its own", ..scheduled }));
         records
     }
 

@@ -182,6 +182,7 @@ fn entry(line: &Line) -> Entry<'_> {
         referrer: None,
         replaces: None,
         not_before: None,
+        metadata: &[],
     }
 }
 

@@ -1,0 +1,35 @@
+//! Why a call of a frontier fails.
+
+use std::io;
+
+use crate::address::AddressError;
+use crate::seen::SeenError;
+
+/// Why a call of a frontier fails. Calls that nothing but their storage can fail give its [`io::Error`] as it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrontierError {
+    /// The text is no absolute http(s) URL. Nothing has changed.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The lease is not out: another frontier lent it. Nothing has changed.
+    #[error("the lease was lent by another frontier")]
+    ForeignLease,
+    /// The journal's storage failed.
+    #[error(transparent)]
+    Storage(#[from] io::Error),
+    /// The seen set cannot do it. Nothing has changed.
+    #[error(transparent)]
+    Unsupported(#[from] SeenError),
+}
+
+/// For callers whose own errors are of this kind.
+impl From<FrontierError> for io::Error {
+    fn from(error: FrontierError) -> Self {
+        match error {
+            FrontierError::Storage(error) => error,
+            FrontierError::Address(_) | FrontierError::ForeignLease => Self::new(io::ErrorKind::InvalidInput, error),
+            FrontierError::Unsupported(_) => Self::new(io::ErrorKind::Unsupported, error),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a server replied, as far as the frontier must know.
+
+use std::time::Duration;
+
+use super::{Href, Lease, LeaseKind, Outcome, Validators};
+use crate::address::BaseUrl;
+use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
+
+/// What a server replied to the request for a lease, and what the page says of its links: all that
+/// [`Frontier::answer`](super::Frontier::answer) needs.
+///
+/// It is filled in with what is at hand, whatever the lease was for: of a robots.txt the links are passed over, of a page the
+/// body.
+#[derive(Clone, Debug)]
+pub struct Reply<'a> {
+    status: u16,
+    location: Option<&'a str>,
+    retry_after: Option<Duration>,
+    body: &'a [u8],
+    validators: Option<Validators>,
+    base_href: Option<&'a str>,
+    nofollow: bool,
+    links: Vec<Href<'a>>,
+}
+
+impl<'a> Reply<'a> {
+    /// A whole reply with this HTTP status.
+    pub const fn new(status: u16) -> Self {
+        Self {
+            status,
+            location: None,
+            retry_after: None,
+            body: &[],
+            validators: None,
+            base_href: None,
+            nofollow: false,
+            links: Vec::new(),
+        }
+    }
+
+    /// The Location header. It counts where the status is that of a redirect.
+    #[must_use]
+    pub fn location(self, location: impl Into<Option<&'a str>>) -> Self {
+        Self { location: location.into(), ..self }
+    }
+
+    /// The Retry-After header, as a rest from now.
+    #[must_use]
+    pub fn retry_after(self, rest: impl Into<Option<Duration>>) -> Self {
+        Self { retry_after: rest.into(), ..self }
+    }
+
+    /// The body, of which a robots.txt is read.
+    #[must_use]
+    pub const fn body(mut self, body: &'a [u8]) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// By which a robots.txt can be asked for again, if it has changed.
+    #[must_use]
+    pub fn validators(self, validators: Validators) -> Self {
+        Self { validators: Some(validators), ..self }
+    }
+
+    /// The page's `<base href>`, against which its links are resolved.
+    #[must_use]
+    pub fn base_href(self, href: impl Into<Option<&'a str>>) -> Self {
+        Self { base_href: href.into(), ..self }
+    }
+
+    /// Whether the page says that none of its links is to be followed. They are counted as refused then.
+    #[must_use]
+    pub const fn nofollow(mut self, nofollow: bool) -> Self {
+        self.nofollow = nofollow;
+        self
+    }
+
+    /// The page's links, as they are written. They count where the status is one of success.
+    #[must_use]
+    pub fn links<T: Into<Href<'a>>>(self, links: impl IntoIterator<Item = T>) -> Self {
+        Self { links: links.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Sends what it leads to through the gate; says what to complete the lease with, and what to submit before.
+    pub(crate) fn pass(&self, gate: &Gate, lease: &Lease) -> (Outcome, Vec<Admitted>) {
+        let plain = self.outcome(lease);
+        if lease.trouble().is_some() {
+            return (Outcome::GivenUp, Vec::new());
+        }
+        if let Some(location) = self.location.filter(|_| is_redirect(self.status)) {
+            return match Redirect::of(gate, lease, location) {
+                Ok(Redirect::Same(to)) => (Outcome::Moved { to }, Vec::new()),
+                Ok(Redirect::Other(found)) => (plain, admitted(gate, vec![found])),
+                Err(_) => (plain, Vec::new()),
+            };
+        }
+        let is_success = (200..300).contains(&self.status);
+        let hrefs = self.links.iter().filter(|_| is_success);
+        let hrefs = hrefs.map(|href| href.nofollow(href.nofollow || self.nofollow));
+        (plain, admitted(gate, links(gate, lease, self.base_href, hrefs)))
+    }
+
+    fn outcome(&self, lease: &Lease) -> Outcome {
+        let mut outcome = Outcome::response(lease, self.status, self.body);
+        if let Outcome::Robots { validators, .. } = &mut outcome {
+            *validators = self.validators.clone().map(Box::new);
+        }
+        match self.retry_after {
+            Some(rest) => outcome.retry_after(rest),
+            None => outcome,
+        }
+    }
+}
+
+/// Where the response to a lease leads.
+#[derive(Debug)]
+pub(crate) enum Redirect {
+    /// To the same page at another spelling of its key, or to where the robots.txt is: that is asked for next, and the seen test,
+    /// which would take the page for its own duplicate, is not.
+    Same(String),
+    /// To another page, which is found by it.
+    Other(Found),
+}
+
+impl Redirect {
+    /// A Location that is no URL is counted as refused at a page; at a robots.txt nothing is counted, for nothing was found.
+    pub(crate) fn of(gate: &Gate, lease: &Lease, location: &str) -> Result<Self, Refusal> {
+        let base = base(gate, lease)?;
+        if lease.kind() == LeaseKind::Robots {
+            let to = gate.canonicalizer().join(&base, location).map_err(|error| Refusal::from(&error))?;
+            return Ok(Self::Same(to.wire().to_owned()));
+        }
+        let to = gate.join(&base, location).map_err(|error| Refusal::from(&error))?;
+        let page = gate.canonicalizer().canonicalize(lease.url());
+        let is_same = page.is_ok_and(|page| page.key() == to.key());
+        Ok(if is_same { Self::Same(to.wire().to_owned()) } else { Self::Other(Found::redirect(to, lease)) })
+    }
+}
+
+/// The links of the page that `lease` fetched; those that are refused before the gate are counted there. A robots.txt has none.
+pub(crate) fn links<'a>(
+    gate: &Gate,
+    lease: &Lease,
+    base_href: Option<&str>,
+    hrefs: impl Iterator<Item = Href<'a>>,
+) -> Vec<Found> {
+    let Ok(base) = base(gate, lease) else { return Vec::new() };
+    let base = base_href.and_then(|href| base.rebase(href)).unwrap_or(base);
+    let hrefs = hrefs.filter(|_| lease.kind() == LeaseKind::Page);
+    let found = hrefs.filter_map(|href| {
+        if href.nofollow {
+            gate.refuse(Refusal::Nofollow);
+            return None;
+        }
+        let url = gate.join(&base, href.text).ok()?;
+        Some(Found::link(url, lease).said(&href))
+    });
+    found.collect()
+}
+
+/// Those that pass.
+pub(crate) fn admitted(gate: &Gate, found: Vec<Found>) -> Vec<Admitted> {
+    let passed = gate.admit_batch(found).into_iter().filter_map(|admission| match admission {
+        Admission::Admitted(admitted) => Some(admitted),
+        Admission::Refused(_) => None,
+    });
+    passed.collect()
+}
+
+/// Whether a Location header says where to go on with this status.
+pub(crate) const fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+/// What the links of a page are resolved against, but for its `<base href>`.
+fn base(gate: &Gate, lease: &Lease) -> Result<BaseUrl, Refusal> {
+    gate.canonicalizer().base(lease.url()).map_err(|error| Refusal::from(&error))
+}

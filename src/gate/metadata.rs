@@ -1,0 +1,18 @@
+//! The bound on what travels with a URL.
+
+/// Bytes that may travel with a URL.
+pub(super) const MOST: usize = 4096;
+
+/// More metadata than may travel with a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{bytes} bytes of metadata: at most {} travel with a URL", MOST)]
+pub struct MetadataError {
+    bytes: usize,
+}
+
+impl MetadataError {
+    /// The bytes, where they are few enough.
+    pub(crate) fn check(bytes: &[u8]) -> Result<&[u8], Self> {
+        if bytes.len() > MOST { Err(Self { bytes: bytes.len() }) } else { Ok(bytes) }
+    }
+}

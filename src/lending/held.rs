@@ -1,0 +1,111 @@
+//! A lease that finds its way back.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::lender::Lender;
+use crate::frontier::{Arena, Completion, Failure, FrontierError, Journal, Lease, Outcome, Reply};
+use crate::gate::Admitted;
+
+/// A lease that finds its way back: dropped without completion, it counts as [`Failure::Lost`] and is tried again.
+#[derive(Debug)]
+#[must_use = "dropped, it is completed as lost"]
+pub struct HeldLease<J: Journal = Arena> {
+    /// Taken out when it is completed.
+    lease: Option<Lease>,
+    lender: Arc<Lender<J>>,
+    /// What it is completed with where nobody completes it.
+    dropped: Outcome,
+}
+
+impl<J: Journal> HeldLease<J> {
+    pub(super) fn new(lease: Lease, lender: Arc<Lender<J>>) -> Self {
+        Self { lease: Some(lease), lender, dropped: Outcome::Failed(Failure::Lost.into()) }
+    }
+
+    /// The same, and dropped without a panic it goes back to the head of its queue, as if it had not been lent.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn releasing(mut self) -> Self {
+        self.dropped = Outcome::Released;
+        self
+    }
+
+    /// As [`Frontier::answer`](crate::frontier::Frontier::answer). The gate is asked before the frontier's lock is taken.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn answer(self, reply: &Reply<'_>) -> Result<Completion, FrontierError> {
+        let (outcome, admitted) = reply.pass(&self.lender.gate, &self);
+        self.settle(admitted, outcome, None, || {})
+    }
+
+    /// As [`Frontier::complete`](crate::frontier::Frontier::complete).
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn complete(self, outcome: Outcome) -> Result<Completion, FrontierError> {
+        self.settle(Vec::new(), outcome, None, || {})
+    }
+
+    /// As [`Frontier::complete_with`](crate::frontier::Frontier::complete_with). Where the page is done, `write` appends its
+    /// record to the output under the frontier's lock, so that records are in the output in the order in which the journal has
+    /// them. It must not wait.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn complete_with(
+        self,
+        outcome: Outcome,
+        record: Option<&[u8]>,
+        write: impl FnOnce(),
+    ) -> Result<Completion, FrontierError> {
+        self.settle(Vec::new(), outcome, record, write)
+    }
+
+    /// Queues what the page brought and takes the lease back, under one lock.
+    pub(crate) fn settle(
+        mut self,
+        admitted: Vec<Admitted>,
+        outcome: Outcome,
+        record: Option<&[u8]>,
+        write: impl FnOnce(),
+    ) -> Result<Completion, FrontierError> {
+        self.give_back(admitted, outcome, record, write).unwrap_or(Ok(Completion::Done))
+    }
+
+    /// `None` where the lease was given back before.
+    fn give_back(
+        &mut self,
+        admitted: Vec<Admitted>,
+        outcome: Outcome,
+        record: Option<&[u8]>,
+        write: impl FnOnce(),
+    ) -> Option<Result<Completion, FrontierError>> {
+        let lease = self.lease.take()?;
+        Some(self.lender.take_back(|frontier, clock| {
+            let completed = frontier.take_back(lease, admitted, outcome, record, clock.now());
+            if let Ok(Completion::Done) = completed {
+                write();
+            }
+            completed
+        }))
+    }
+}
+
+impl<J: Journal> Deref for HeldLease<J> {
+    type Target = Lease;
+
+    fn deref(&self) -> &Lease {
+        self.lease.as_ref().expect("taken out only where the holder is consumed or dropped")
+    }
+}
+
+impl<J: Journal> Drop for HeldLease<J> {
+    fn drop(&mut self) {
+        let lost = Outcome::Failed(Failure::Lost.into());
+        let dropped = std::mem::replace(&mut self.dropped, Outcome::Released);
+        let outcome = if std::thread::panicking() { lost } else { dropped };
+        // A failing journal is reported by the next call that can report it.
+        let _ = self.give_back(Vec::new(), outcome, None, || {});
+    }
+}
