@@ -42,7 +42,8 @@
 //!
 //! # Floors
 //!
-//! Modules stand on each other in the order in which a URL travels; a module imports only from those before it.
+//! Modules stand on each other in the order in which a URL travels; a module imports only from those before it. [`design`] tells
+//! why it is built so, and what was measured.
 
 mod bytes;
 
@@ -70,6 +71,8 @@ pub mod simulate;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+pub mod design;
 
 /// The README's example, run as a test.
 #[cfg(doctest)]

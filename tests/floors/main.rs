@@ -18,6 +18,9 @@ use source::Source;
 const FLOORS: [&str; 11] =
     ["bytes", "address", "seen", "gate", "frontier", "job", "lending", "crawl", "report", "simulate", "cli"];
 
+/// Files of the crate's own, on no floor: the front door, the command's first line, and the decisions, which are no code.
+const OWN: [&str; 3] = ["src/lib.rs", "src/main.rs", "src/design.rs"];
+
 /// Where each foreign crate may be named: files, or folders by a `/` at the end. One file a crate, so that a swap is one
 /// file; where there are more, the reason stands beside them.
 const DOORS: &[(&str, &[&str])] = &[
@@ -162,7 +165,10 @@ fn report(offences: &BTreeSet<String>) {
 
 /// What a file names that is not below it.
 fn climbs(source: &Source) -> Vec<String> {
-    let Some(floor) = source.floor() else { return Vec::new() };
+    let Some(floor) = source.floor() else {
+        let is_own = OWN.contains(&source.path.as_str());
+        return if is_own { Vec::new() } else { vec![format!("{}: it is on no floor", source.path)] };
+    };
     let Some(height) = FLOORS.iter().position(|known| *known == floor) else {
         return vec![format!("{}: `{floor}` is none of the floors", source.path)];
     };
@@ -216,6 +222,7 @@ fn a_climb_is_seen_however_it_is_written() {
         climbs("src/seen/a.rs", "\ncrate::cli::a();"),
         ["src/seen/a.rs:2: `seen` names `cli`, a floor above it"]
     );
+    assert_eq!(climbs("src/a.rs", ""), ["src/a.rs: it is on no floor"]);
     assert_eq!(climbs("src/drawer/a.rs", ""), ["src/drawer/a.rs: `drawer` is none of the floors"]);
 }
 
