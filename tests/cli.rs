@@ -2,10 +2,13 @@
 
 #![cfg(feature = "cli")]
 
+mod ran;
+
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use ran::Ran;
 use tempfile::TempDir;
 
 /// A directory to run the command in.
@@ -53,20 +56,6 @@ impl Desk {
             scope.spawn(move || stdin.write_all(input).unwrap());
             child.wait_with_output().unwrap().into()
         })
-    }
-}
-
-/// What a run of the command left behind.
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 }
 

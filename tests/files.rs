@@ -2,46 +2,21 @@
 //! command leaves is what it found, so that whoever puts the file back has the whole job again.
 #![cfg(all(feature = "cli", unix))]
 
+mod desk;
 mod outputs;
+mod ran;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use desk::{Desk, everything};
+use ran::Ran;
 use tempfile::TempDir;
 
-/// A directory with a job in it.
-struct Desk(TempDir);
-
-/// What a run of the command left behind.
-#[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-    }
-}
-
-impl Ran {
-    #[track_caller]
-    fn says(&self, code: i32, words: &str) {
-        assert!(self.code == Some(code) && self.err.contains(words), "{:?}: {}{}", self.code, self.err, self.out);
-    }
-}
-
 impl Desk {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
     /// With a crawl that was stopped after ten pages of many.
     fn stopped() -> Self {
         let desk = Self::new();
@@ -49,43 +24,8 @@ impl Desk {
         desk
     }
 
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join("job").join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
-        for (name, value) in [("SIMULATE_HOSTS", "4"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "1ms")] {
-            command.env(format!("CRAWLER_{name}"), value);
-        }
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Ran {
-        self.command(arguments).output().unwrap().into()
-    }
-
-    fn crawl(&self, flags: &[&str]) -> Ran {
-        let arguments = ["--simulate", "http://www.simulated.test/", "--job", "job", "--seen-capacity", "5000"];
-        self.run(&[&arguments, flags].concat())
-    }
-
     fn resume(&self) -> Ran {
         self.run(&["resume", "job", "--max-pages", "unlimited"])
-    }
-
-    fn pages(&self) -> BTreeSet<String> {
-        outputs::pages(&self.at("")).into_keys().collect()
-    }
-
-    /// The files of the job's frontier that begin so, the newest last.
-    fn frontier(&self, kind: &str) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.at("frontier")).unwrap().map(|entry| entry.unwrap().path());
-        let mut paths: Vec<_> =
-            entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(kind)).collect();
-        paths.sort();
-        paths
     }
 
     /// All files and what is in them.
@@ -104,13 +44,6 @@ impl Desk {
         }
         content
     }
-}
-
-/// All that a crawl of the whole web records.
-fn everything() -> BTreeSet<String> {
-    let desk = Desk::new();
-    desk.crawl(&[]).says(0, "");
-    desk.pages()
 }
 
 /// Where a kind of file is.

@@ -1,24 +1,19 @@
 //! A crawl that was stopped goes on: by the real command, on a simulated web.
 #![cfg(feature = "cli")]
 
+mod desk;
 mod outputs;
+mod ran;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use crawler::address::FingerprintKey;
-use tempfile::TempDir;
-
-/// A directory with a job in it.
-struct Desk(TempDir);
+use desk::{Desk, everything};
+use ran::Ran;
 
 impl Desk {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
     /// With a crawl that was stopped after ten pages of many.
     fn stopped() -> Self {
         let desk = Self::new();
@@ -28,74 +23,22 @@ impl Desk {
         desk
     }
 
-    fn job(&self) -> PathBuf {
-        self.0.path().join("job")
-    }
-
-    fn run(&self, arguments: &[&str]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
-        for (name, value) in [("SIMULATE_HOSTS", "4"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "1ms")] {
-            command.env(format!("CRAWLER_{name}"), value);
-        }
-        command.output().unwrap().into()
-    }
-
-    fn crawl(&self, flags: &[&str]) -> Ran {
-        let arguments = ["--simulate", "http://www.simulated.test/", "--job", "job", "--seen-capacity", "5000"];
-        self.run(&[&arguments, flags].concat())
-    }
-
     fn resume(&self, flags: &[&str]) -> Ran {
         self.run(&[&["resume", "job"], flags].concat())
     }
 
-    /// The keys of the pages recorded.
-    fn pages(&self) -> BTreeSet<String> {
-        outputs::pages(&self.job()).into_keys().collect()
-    }
-
     fn report(&self) -> serde_json::Value {
-        outputs::report(&self.job())
+        outputs::report(&self.at(""))
     }
 
     /// The newest file of this kind in the job's frontier.
     fn newest(&self, kind: &str) -> PathBuf {
-        let entries = fs::read_dir(self.job().join("frontier")).unwrap().map(|entry| entry.unwrap().path());
-        entries.filter(|path| name(path).starts_with(kind)).max().unwrap()
+        self.frontier(kind).pop().unwrap()
     }
 }
 
 fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
-}
-
-/// What a run of the command left behind.
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-    }
-}
-
-impl Ran {
-    #[track_caller]
-    fn says(&self, code: i32, words: &str) {
-        assert!(self.code == Some(code) && self.err.contains(words), "{:?}: {}", self.code, self.err);
-    }
-}
-
-/// All that a crawl of the whole web records.
-fn everything() -> BTreeSet<String> {
-    let desk = Desk::new();
-    desk.crawl(&[]).says(0, "");
-    desk.pages()
 }
 
 #[test]
@@ -174,7 +117,7 @@ fn a_setting_that_would_break_the_job_is_refused_by_name_and_others_are_kept() {
     assert_eq!(desk.pages(), before, "what was refused has changed nothing");
 
     desk.resume(&["--depth", "50", "--max-pages", "11"]).says(0, "");
-    let settings = fs::read_to_string(desk.job().join("crawler.toml")).unwrap();
+    let settings = fs::read_to_string(desk.at("").join("crawler.toml")).unwrap();
     assert!(settings.contains("max_depth = 50 # --depth"), "{settings}");
 }
 
@@ -199,7 +142,7 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before() {
 fn what_no_outcome_confirms_is_cut_off_the_output() {
     let desk = Desk::stopped();
     let before = desk.pages();
-    let path = desk.job().join("pages.jsonl");
+    let path = desk.at("").join("pages.jsonl");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole[..], b"{\"url\": \"http://half"].concat()).unwrap();
     desk.resume(&["--max-pages", "11"]).says(0, "10 pages are recorded");
@@ -216,7 +159,7 @@ fn a_job_that_is_not_to_be_had_is_told_why() {
     desk.resume(&[]).says(5, "holds no job");
 
     let desk = Desk::stopped();
-    let lock = fs::File::options().write(true).open(desk.job().join("lock")).unwrap();
+    let lock = fs::File::options().write(true).open(desk.at("").join("lock")).unwrap();
     lock.lock().unwrap();
     desk.resume(&[]).says(5, "another process crawls into this directory");
     desk.crawl(&["--overwrite"]).says(5, "another process crawls into this directory");
@@ -230,7 +173,7 @@ fn a_job_that_is_not_to_be_had_is_told_why() {
     fs::write(&newest, bytes).unwrap();
     desk.resume(&[]).says(5, "has format 2; this version of crawler knows formats up to 1");
 
-    let manifest = desk.job().join("manifest");
+    let manifest = desk.at("").join("manifest");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.replace("key_rules = 2", "key_rules = 9")).unwrap();
     desk.resume(&[]).says(5, "has key_rules 9, and this version of crawler 2");
