@@ -1,10 +1,10 @@
 //! Queued URLs that robots.txt turned away.
 
-use super::durable::Journal;
-use crate::gate::Position;
 use std::io;
 
-use crate::frontier::lend::read_wire;
+use super::durable::Journal;
+use crate::frontier::durable::read_wire;
+use crate::gate::Position;
 
 /// URLs that wait to be taken, at most; further ones are only counted.
 const MOST: usize = 4096;

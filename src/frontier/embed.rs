@@ -1,5 +1,7 @@
 //! The frontier in a loop of one's own: text in, URLs queued. A crawl with many workers asks the [`Gate`](crate::gate::Gate) itself.
 
+use std::io;
+
 use super::durable::Journal;
 use super::reply::{self, Redirect};
 use super::{Completion, Frontier, FrontierError, Href, Lease, Outcome, Reply, Timestamp};

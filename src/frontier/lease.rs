@@ -1,8 +1,5 @@
 //! A URL that is lent to a fetcher.
 
-use super::hosts::HostId;
-use crate::address::CanonicalUrl;
-use crate::gate::Found;
 use std::time::Duration;
 
 use super::{Href, Trouble, Validators};

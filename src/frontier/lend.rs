@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use super::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord};
+use super::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
 use super::hosts::{Conduct, HostId, HostState, RobotsFile};
 use super::robots::Robots;
 use super::{Frontier, Lease, LeaseKind, Timestamp, Trouble};
@@ -174,15 +174,6 @@ impl<J: Journal> Frontier<J> {
         self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
         self.state.note_recent(lease.host);
         lease
-    }
-}
-
-/// The wire URL of an entry; `None` where there is none: a [`Found`](crate::gate::Found) says what its maker pleases.
-pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
-    match journal.read(position) {
-        Ok(entry) => Ok(Some(entry.wire.into())),
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

@@ -1,4 +1,47 @@
-//! What to fetch next, and when. A state machine: no I/O, no clock; `now` comes in, what to do comes out.
+//! What to fetch next, and when. A state machine: it does no I/O and reads no clock. `now` comes in, what to do comes out.
+//!
+//! # The life of a host
+//!
+//! ```text
+//!                 a URL is queued             its rest is over              next
+//!   Idle ───────────────────▶ Snoozed ───────────────────▶ Due ─────────────────▶ Leased
+//!    ▲                           ▲                          │ ▲                    │
+//!    │ evicted when idle,        │            too many      ▼ │ one came back      │
+//!    │ back with its next URL    │            first         Held                   │
+//!    │                           │            contacts                             │
+//!    └───────────────────────────┴──────── complete: nothing queued, or a rest ────┘
+//! ```
+//!
+//! A host is in one [seat](hosts::Seat) at a time: idle; in the [`Agenda`](queues::Agenda) until its rest is over; due, in the
+//! [`Front`](queues::Front) queue of its best URL's priority; held, where too many hosts are out that nobody knows; or lent out.
+//! Its URLs are in its [`Back`](queues::Back) queue, and stay there while they are lent out. Its first lease is its robots.txt. A
+//! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
+//!
+//! # What changes, and how
+//!
+//! [`State`](state::State) is all that is known. It changes in one way:
+//!
+//! ```text
+//!   live      decide ──▶ Record ──▶ Journal ──▶ State::apply ──▶ seats
+//!   resume                          Journal ──▶ State::apply ──▶ seats, once
+//! ```
+//!
+//! So what is known is in the journal before it is known, and a frontier that is made again is the frontier that it was, to the
+//! bit. Where a storage fails, nothing has changed.
+//!
+//! # Kinds of methods of [`Frontier`]
+//!
+//! - URLs come in: [`submit`](Frontier::submit) by a gate's proof, [`seed`](Frontier::seed) and [`links`](Frontier::links) by their
+//!   texts, [`schedule`](Frontier::schedule) for a time.
+//! - Leases go out and come back: [`next`](Frontier::next), then [`complete`](Frontier::complete).
+//! - Questions: [`statistics`](Frontier::statistics), [`explain`](Frontier::explain). They change nothing.
+//! - Looking after storage: [`flush`](Frontier::flush), and for whoever writes checkpoints, slices, counts and evictions.
+//!
+//! # Rooms
+//!
+//! `hosts` is what is known of each host, `queues` the four queues, `state` the state and its way back, `durable` what goes to the
+//! journal and to checkpoints, [`robots`] the rules of robots.txt, `explain` the answers to "why was this URL not fetched?". The
+//! files beside them are the machine: they decide.
 
 mod complete;
 mod dropped;

@@ -1,11 +1,10 @@
 //! What a frontier is made from.
 
-use crate::gate::GateOptions;
 use std::fmt;
 
 use super::hosts::Politeness;
 use crate::address::{FingerprintKey, KeyRules};
-use crate::gate::{OptionError, ScopeOptions, TrapLimits};
+use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::SeenOptions;
 
 /// What a frontier is made from; plain data, checked once in [`Frontier::new`](super::Frontier::new).

@@ -1,7 +1,8 @@
 //! How a lease ended, and what that says of the page and of its host.
 
-use super::{Lease, LeaseKind, Timestamp, Trouble, Validators, robots};
 use std::time::Duration;
+
+use super::{Lease, LeaseKind, Timestamp, Trouble, Validators, robots};
 
 /// How a lease ended, as far as the frontier must know.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! A try that came to nothing.
 
+use std::time::Duration;
+
 use super::Trouble;
 use super::trouble::Blame;
-use std::time::Duration;
 
 /// A try that came to nothing.
 #[derive(Debug)]

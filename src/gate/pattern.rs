@@ -1,7 +1,8 @@
 //! The regular expressions of a scope.
 
-use super::OptionError;
 use regex::{RegexSet, RegexSetBuilder};
+
+use super::OptionError;
 
 /// Bytes that one option's patterns may compile to, together.
 const MAX_COMPILED: usize = 16 << 20;

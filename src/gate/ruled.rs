@@ -1,7 +1,8 @@
 //! What a rule of the gate says of one URL.
 
-use super::Refusal;
 use std::fmt;
+
+use super::Refusal;
 
 /// A verdict and the rule behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

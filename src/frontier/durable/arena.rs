@@ -1,11 +1,12 @@
 //! The journal in memory.
 
+use std::hint::black_box;
+use std::io;
+
 use super::{Entry, Journal};
 use crate::bytes::varint::{self, put};
 use crate::frontier::Timestamp;
 use crate::gate::{Position, Via};
-use std::hint::black_box;
-use std::io;
 
 /// Bytes in a chunk; growing allocates one of them and copies nothing.
 const CHUNK: usize = 1 << 20;

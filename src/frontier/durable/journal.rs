@@ -1,9 +1,10 @@
 //! What a frontier asks of its journal.
 
+use std::io;
+
 use super::{Entry, Record, Settled};
 use crate::frontier::Timestamp;
 use crate::gate::Position;
-use std::io;
 
 /// The append-only record of a crawl: queues hold positions in it, never texts.
 pub trait Journal {
@@ -73,4 +74,13 @@ pub trait Journal {
 
     /// Bytes of memory held.
     fn memory(&self) -> usize;
+}
+
+/// The wire URL of an entry; `None` where there is none: a [`Found`](crate::gate::Found) says what its maker pleases.
+pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
+    match journal.read(position) {
+        Ok(entry) => Ok(Some(entry.wire.into())),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -1,4 +1,7 @@
 //! What a frontier writes down, and what it is made from again.
+//!
+//! A [`Record`] goes to the [`Journal`] before the state changes by it. An *image* is one host as bytes, as checkpoints have it;
+//! [`Counts`] are the sums of one moment. A [`Receipt`] ties a page that is done to its record in the output.
 
 mod arena;
 mod counts;
@@ -15,6 +18,7 @@ pub use counts::Counts;
 pub use entry::Entry;
 pub use image::{BadSlice, IdleHost, idle_hosts, waiting};
 pub use journal::Journal;
+pub(crate) use journal::read_wire;
 pub use limit::Limit;
 pub use receipt::Receipt;
 pub use record::{DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};

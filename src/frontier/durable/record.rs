@@ -1,8 +1,8 @@
 //! What a journal keeps of a crawl.
 
-use super::{Entry, Limit, Receipt, Standing};
 use std::time::Duration;
 
+use super::{Entry, Limit, Receipt, Standing};
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
 use crate::gate::Position;

@@ -1,11 +1,9 @@
 //! All that is known of one URL.
 
 use std::fmt;
-
-use super::times;
 use std::time::Duration;
 
-use super::{Chance, Verdict};
+use super::{Chance, times};
 use crate::address::Fingerprint;
 use crate::frontier::durable::{Entry, Limit, Receipt, Settled};
 use crate::frontier::{Timestamp, Trouble};
@@ -181,13 +179,6 @@ pub struct Fetched {
     pub message: Option<String>,
     /// RFC 3339, UTC, milliseconds.
     pub at: String,
-}
-
-impl Explanation {
-    /// The answer, in one line.
-    pub fn verdict(&self) -> Verdict {
-        Verdict::of(self)
-    }
 }
 
 impl Remembered {

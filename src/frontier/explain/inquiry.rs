@@ -4,9 +4,8 @@ use std::io;
 
 use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
-use crate::frontier::durable::{Entry, Journal, image};
+use crate::frontier::durable::{Entry, Journal, image, read_wire};
 use crate::frontier::hosts::{Host, HostState, Politeness, RobotsFile};
-use crate::frontier::lend::read_wire;
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
 use crate::frontier::{Frontier, Timestamp};

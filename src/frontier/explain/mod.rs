@@ -1,4 +1,7 @@
-//! Why a URL was not fetched, or that it was.
+//! "Why was this URL not fetched?"
+//!
+//! An [`Inquiry`] asks each station of a URL's life again, and none remembers that it was asked. The [`Explanation`] is all that
+//! they say, the [`Verdict`] what follows from it.
 
 mod explanation;
 mod inquiry;

@@ -72,6 +72,13 @@ pub enum Verdict {
     },
 }
 
+impl Explanation {
+    /// The answer, in one line.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self)
+    }
+}
+
 impl Verdict {
     /// The verdict's name for programs: `fetched`, `no_record`, `not_found`, `refused`, `scheduled`, `seen`,
     /// `unreachable`, `waiting`.

@@ -1,4 +1,8 @@
-//! What a frontier knows of each host.
+//! What a frontier knows of each host, and where the host is.
+//!
+//! A [`Host`] has facts, which its records change, and a [`Seat`] in the queues of hosts, which follows from them. The table
+//! ([`Hosts`]) has those in memory; [`Evicted`] counts the others. A decision is made on a [`Conduct`], a draft of how the host
+//! stands; the host stands so once the journal has it.
 
 mod conduct;
 mod evicted;

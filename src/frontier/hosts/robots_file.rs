@@ -1,9 +1,10 @@
 //! What is known of a host's robots.txt.
 
+use std::time::Duration;
+
 use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
 use crate::gate::Position;
-use std::time::Duration;
 
 /// What is known of a host's robots.txt.
 #[derive(Debug)]

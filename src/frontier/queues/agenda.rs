@@ -1,9 +1,10 @@
 //! Hosts by the time they may next be asked.
 
-use crate::frontier::Timestamp;
-use crate::frontier::hosts::HostId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+
+use crate::frontier::Timestamp;
+use crate::frontier::hosts::HostId;
 
 /// Hosts with URLs queued that may not be asked yet, by the time they may.
 ///

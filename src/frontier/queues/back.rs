@@ -1,9 +1,10 @@
 //! The back queues: URLs by host.
 
+use std::hint::black_box;
+
 use super::{Chunk, Level, NONE, Pool, Queued};
 use crate::bytes::varint;
 use crate::gate::Position;
-use std::hint::black_box;
 
 /// The back queues: for each host, the positions of its URLs, by priority, first come first served within one.
 ///

@@ -1,11 +1,12 @@
 //! URLs that wait for a time.
 
+use std::collections::BTreeMap;
+
 use super::{Back, Queue, Queued};
 use crate::bytes::varint::{self, number, put};
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Entry;
 use crate::gate::Position;
-use std::collections::BTreeMap;
 
 /// URLs that are not to be fetched before a time, by the second at whose end that lies; first come, first served within one.
 ///

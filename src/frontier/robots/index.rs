@@ -10,9 +10,10 @@
 
 use std::cmp::Reverse;
 
+use super::Ruling;
+use super::bound::{OutOfSteps, number};
 use super::normal::{self, Pattern};
 use super::wild::Wild;
-use super::{MAX_STEPS, Ruling};
 
 /// A part of the text that all rules share.
 #[derive(Clone, Copy, Debug)]
@@ -134,16 +135,6 @@ impl Index {
     }
 }
 
-/// [`MAX_STEPS`] did not suffice.
-#[derive(Debug)]
-pub(super) struct OutOfSteps;
-
-impl OutOfSteps {
-    pub(super) fn check(steps: usize) -> Result<(), Self> {
-        if steps > MAX_STEPS { Err(Self) } else { Ok(()) }
-    }
-}
-
 /// Collects a group's rules.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
@@ -210,11 +201,6 @@ fn link(sorted: &[u32], rules: &[Rule], text: &str) -> Box<[Prefix]> {
     prefixes.into()
 }
 
-/// A file of at most [`MAX_BYTES`](super::MAX_BYTES) has fewer rules, and less than ten times as much text.
-pub(super) fn number(count: usize) -> u32 {
-    u32::try_from(count).expect("a robots.txt is cut long before 4 GiB")
-}
-
 /// Rules are shown on terminals: nothing in them may command one, or turn the order of what is read.
 fn printable(c: char) -> char {
     let turns = matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
@@ -223,7 +209,7 @@ fn printable(c: char) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::MAX_STEPS;
     use crate::frontier::robots::Robots;
 
     /// As large sites write them: sections, numbered pages, parameters, file types; one in ten with wildcards.

@@ -21,6 +21,7 @@
 //! Paths are compared in the normal form of `normal.rs`, so `/%7ejoe` equals `/~joe` and `/a%2Fb` differs from `/a/b`.
 
 mod answer;
+mod bound;
 mod file;
 mod index;
 mod normal;

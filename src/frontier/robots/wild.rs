@@ -4,7 +4,7 @@
 //! literals, the one that fewest of the file's rules have. A path asks for each of its own runs, and looks at what it
 //! finds there; rules without four literal octets in a row are looked at always.
 
-use super::index::{OutOfSteps, number};
+use super::bound::{OutOfSteps, number};
 
 /// As few rules as this are looked at without a table.
 const FEW: usize = 8;

@@ -1,4 +1,8 @@
 //! What a frontier knows, and how that changes.
+//!
+//! [`State`] changes by [`State::apply`] alone. A [`Change`] is a record on its way there, with what the state cannot look up for
+//! itself. [`Resume`] makes a state again: [`Pieces`](pieces::Pieces) is the one rule on what a checkpoint has already, and
+//! [`Lost`](lost::Lost) the one on pages whose records the output lost.
 
 mod change;
 mod count;
