@@ -12,14 +12,14 @@
 //!    └───────────────────────────┴──────── complete: nothing queued, or a rest ────┘
 //! ```
 //!
-//! A host is in one [seat](hosts::Seat) at a time: idle; in the [`Agenda`](queues::Agenda) until its rest is over; due, in the
-//! [`Front`](queues::Front) queue of its best URL's priority; held, where too many hosts are out that nobody knows; or lent out.
-//! Its URLs are in its [`Back`](queues::Back) queue, and stay there while they are lent out. Its first lease is its robots.txt. A
+//! A host is in one *seat* at a time: idle; in the agenda until its rest is over; due, in the
+//! *front* queue of its best URL's priority; held, where too many hosts are out that nobody knows; or lent out.
+//! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A
 //! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
 //!
 //! # What changes, and how
 //!
-//! [`State`](state::State) is all that is known. It changes in one way:
+//! The *state* is all that is known. It changes in one way:
 //!
 //! ```text
 //!   live      decide ──▶ Record ──▶ Journal ──▶ State::apply ──▶ seats

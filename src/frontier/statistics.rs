@@ -20,7 +20,7 @@ pub struct FrontierStatistics {
     pub retries: u64,
     /// Hosts known.
     pub hosts: u64,
-    /// Of these, in memory: those that are idle may have [left](Frontier::leave).
+    /// Of these, in memory: those that are idle may have [left](Frontier::evict).
     pub hosts_in_memory: u64,
     /// Hosts with URLs queued, resting or due.
     pub active_hosts: u64,
@@ -65,7 +65,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The hosts with the most requests, most first, equals by name. Of those that [left](Self::leave) memory, only the first
+    /// The hosts with the most requests, most first, equals by name. Of those that [left](Self::evict) memory, only the first
     /// hundred are known. O(hosts in memory).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let mut hosts: Vec<_> = self.state.hosts().iter().collect();

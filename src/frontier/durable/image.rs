@@ -225,7 +225,7 @@ pub struct IdleHost<'a> {
     pub key: &'a str,
     /// Not asked before.
     pub due: Timestamp,
-    /// The host, for [`Frontier::leave`](crate::frontier::Frontier::leave) and [`Journal::host`](crate::frontier::Journal::host).
+    /// The host, for [`Frontier::evict`](crate::frontier::Frontier::evict) and [`Journal::host`](crate::frontier::Journal::host).
     pub image: &'a [u8],
 }
 

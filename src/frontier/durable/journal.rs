@@ -48,7 +48,7 @@ pub trait Journal {
         Ok(None)
     }
 
-    /// The newest image of a host that [left](crate::frontier::Frontier::leave) memory; `None` where it never did. A host that came back
+    /// The newest image of a host that [left](crate::frontier::Frontier::evict) memory; `None` where it never did. A host that came back
     /// since is not asked for.
     ///
     /// # Errors

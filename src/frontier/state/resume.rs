@@ -18,7 +18,7 @@ use crate::seen::SeenSet;
 
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
 ///
-/// Each record changes the [`State`] as it did when it was written, but for the parts that [have it](Pieces) from the checkpoint. And a
+/// Each record changes the state as it did when it was written, but for the parts that have it from the checkpoint. And a
 /// page counts as done only if the output has its record.
 #[derive(Debug)]
 pub struct Resume {

@@ -176,10 +176,10 @@ impl<S: Storage> Checkpoints<S> {
         }
     }
 
-    /// The hosts that may leave memory by the last checkpoint, in pieces, each to be given to [`Frontier::leave`] before the next
+    /// The hosts that may leave memory by the last checkpoint, in pieces, each to be given to [`Frontier::evict`] before the next
     /// checkpoint is begun.
     ///
-    /// [`Frontier::leave`]: crate::frontier::Frontier::leave
+    /// [`Frontier::evict`]: crate::frontier::Frontier::evict
     pub(super) fn leaving(&mut self) -> impl Iterator<Item = Vec<u8>> {
         self.leaving.drain(..)
     }
