@@ -6,7 +6,6 @@ use super::durable::Journal;
 use super::reply::{self, Redirect};
 use super::{Completion, Frontier, FrontierError, Href, Lease, Outcome, Reply, Timestamp};
 use crate::gate::{Admission, Admitted, Found, Refusal};
-use std::io;
 
 impl<J: Journal> Frontier<J> {
     /// Queues a seed; where the gate refuses it, says why.

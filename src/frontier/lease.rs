@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::hosts::HostId;
 use super::{Href, Trouble, Validators};
-use crate::address::HostKey;
-use crate::gate::{Position, Via};
+use crate::address::{CanonicalUrl, HostKey};
+use crate::gate::{Found, Position, Via};
 
 /// What a lease is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,14 @@
 //! Bounds on the work that a robots.txt can make.
 
-use super::MAX_STEPS;
+/// Bytes of a robots.txt that are read (RFC 9309 section 2.5); the rest is ignored, with the line that is cut.
+pub const MAX_BYTES: usize = 500 * 1024;
+/// Sitemap lines that are taken from one file.
+pub const MAX_SITEMAPS: usize = 1000;
+/// Bytes in a Sitemap line's address; a longer one is ignored.
+pub const MAX_SITEMAP_BYTES: usize = 8192;
+/// Steps spent on one ruling, a step being about one octet compared. Only a file made for it comes near: it is then
+/// taken to disallow what was asked about.
+pub const MAX_STEPS: usize = 1 << 22;
 
 /// [`MAX_STEPS`] did not suffice.
 #[derive(Debug)]

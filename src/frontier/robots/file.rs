@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::MAX_BYTES;
+use super::bound::MAX_BYTES;
 
 /// Bytes of a line that are read. No rule for a real URL is longer.
 const MAX_LINE_BYTES: usize = 16 * 1024;

@@ -10,9 +10,9 @@
 
 use std::cmp::Reverse;
 
-use super::Ruling;
 use super::bound::{OutOfSteps, number};
 use super::normal::{self, Pattern};
+use super::ruling::Ruling;
 use super::wild::Wild;
 
 /// A part of the text that all rules share.
@@ -209,7 +209,7 @@ fn printable(c: char) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::super::MAX_STEPS;
+    use crate::frontier::robots::MAX_STEPS;
     use crate::frontier::robots::Robots;
 
     /// As large sites write them: sections, numbered pages, parameters, file types; one in ten with wildcards.

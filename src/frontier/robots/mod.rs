@@ -26,22 +26,15 @@ mod file;
 mod index;
 mod normal;
 mod parse;
+mod ruling;
 mod wild;
 
 use std::time::Duration;
 
 pub use answer::rule_line;
+pub use bound::{MAX_BYTES, MAX_SITEMAP_BYTES, MAX_SITEMAPS, MAX_STEPS};
 use index::Index;
-
-/// Bytes of a robots.txt that are read (RFC 9309 section 2.5); the rest is ignored, with the line that is cut.
-pub const MAX_BYTES: usize = 500 * 1024;
-/// Sitemap lines that are taken from one file.
-pub const MAX_SITEMAPS: usize = 1000;
-/// Bytes in a Sitemap line's address; a longer one is ignored.
-pub const MAX_SITEMAP_BYTES: usize = 8192;
-/// Steps spent on one ruling, a step being about one octet compared. Only a file made for it comes near: it is then
-/// taken to disallow what was asked about.
-pub const MAX_STEPS: usize = 1 << 22;
+pub use ruling::Ruling;
 
 /// The rules of one robots.txt for one product token.
 ///
@@ -56,15 +49,6 @@ pub struct Robots {
 /// The lines of a body that say something to this agent, for one that keeps many: they parse to the same rules.
 pub(super) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
     parse::relevant(body, agent)
-}
-
-/// The answer for one URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ruling<'a> {
-    /// Whether it may be fetched.
-    pub allowed: bool,
-    /// The rule that decided, as `Disallow: /private/`, without control characters; `None` where no rule matches.
-    pub rule: Option<&'a str>,
 }
 
 impl Robots {

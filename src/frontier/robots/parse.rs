@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::Robots;
+use super::bound::{MAX_SITEMAP_BYTES, MAX_SITEMAPS};
 use super::file::{self, Field};
 use super::index::Builder;
-use super::{MAX_SITEMAP_BYTES, MAX_SITEMAPS, Robots};
 
 /// A longer Crawl-delay means no more than this one.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
