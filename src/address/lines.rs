@@ -7,7 +7,7 @@ use super::AddressError;
 /// Reads a list line by line. However long a line is, no more of it is kept than an address could
 /// have.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct TextLines<R> {
     reader: R,
     max_bytes: usize,
     kept: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct Lines<R> {
 /// Bytes that a line may have beyond its URL: a byte-order mark, a line end, some blanks.
 const MARGIN: usize = 64;
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> TextLines<R> {
     pub(super) fn new(reader: R, max_bytes: usize) -> Self {
         Self { reader, max_bytes, kept: Vec::new(), number: 0 }
     }
@@ -27,7 +27,7 @@ impl<R: BufRead> Lines<R> {
         self.number
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<TextLine<'_>>> {
         self.kept.clear();
         self.number += 1;
         let most = self.max_bytes.saturating_add(MARGIN);
@@ -40,13 +40,13 @@ impl<R: BufRead> Lines<R> {
         }
         let start = if self.number == 1 && self.kept.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         let kept = self.kept[start..].trim_ascii();
-        Ok(Some(Line { number: self.number, kept, length, max_bytes: self.max_bytes }))
+        Ok(Some(TextLine { number: self.number, kept, length, max_bytes: self.max_bytes }))
     }
 }
 
 /// One line, without the blanks around it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct TextLine<'a> {
     /// 1-based.
     pub(super) number: u64,
     /// What was kept of it.
@@ -56,7 +56,7 @@ pub(super) struct Line<'a> {
     max_bytes: usize,
 }
 
-impl<'a> Line<'a> {
+impl<'a> TextLine<'a> {
     pub(super) fn text(self) -> Result<&'a str, AddressError> {
         if self.length > self.max_bytes.saturating_add(MARGIN) {
             return Err(AddressError::TooLong { length: self.length, limit: self.max_bytes });

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::lines::Lines;
+use super::lines::TextLines;
 use super::{AddressError, BaseUrl, Canonicalizer};
 
 /// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order. With a base the
@@ -30,7 +30,7 @@ pub fn canonicalize_lines<R: BufRead, W: Write>(
     canonicalizer: &Canonicalizer,
     base: Option<&BaseUrl>,
 ) -> io::Result<()> {
-    let mut lines = Lines::new(reader, canonicalizer.max_bytes());
+    let mut lines = TextLines::new(reader, canonicalizer.max_bytes());
     while let Some(line) = lines.next()? {
         let url = line.text().and_then(|text| match base {
             _ if text.is_empty() => Err(AddressError::Malformed("empty line".to_owned())),

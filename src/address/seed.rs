@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::BufRead;
 
-use super::lines::{Line, Lines};
+use super::lines::{TextLine, TextLines};
 use super::{AddressError, CanonicalUrl, Canonicalizer, without_userinfo};
 
 /// A URL that the user starts from, with its place in the list.
@@ -64,7 +64,7 @@ pub enum SeedError {
 /// ```
 #[derive(Debug)]
 pub struct SeedList<'a, R> {
-    lines: Lines<R>,
+    lines: TextLines<R>,
     name: String,
     canonicalizer: &'a Canonicalizer,
     ended: bool,
@@ -73,7 +73,7 @@ pub struct SeedList<'a, R> {
 impl<'a, R: BufRead> SeedList<'a, R> {
     /// `name` is how errors call the list: a path, or `-`.
     pub fn new(reader: R, name: impl Into<String>, canonicalizer: &'a Canonicalizer) -> Self {
-        let lines = Lines::new(reader, canonicalizer.max_bytes());
+        let lines = TextLines::new(reader, canonicalizer.max_bytes());
         Self { lines, name: name.into(), canonicalizer, ended: false }
     }
 }
@@ -106,7 +106,7 @@ impl<R: BufRead> Iterator for SeedList<'_, R> {
 
 impl<R: BufRead> std::iter::FusedIterator for SeedList<'_, R> {}
 
-fn seed(line: Line<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, AddressError> {
+fn seed(line: TextLine<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, AddressError> {
     let text = line.text()?;
     let clean = without_userinfo(text);
     let had_userinfo = clean.is_some();

@@ -9,7 +9,7 @@ use super::output::{self, Safe, print};
 use super::unfit::{refused, unfit};
 use crate::crawl::{CrawlError, page_line};
 use crate::job::Job;
-use crate::job::repair::{Findings, Kept, look};
+use crate::job::repair::{Findings, KeptFiles, look};
 
 /// Damages that are told one by one.
 const MOST: usize = 100;
@@ -31,7 +31,7 @@ pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, CommandError> {
         output::note(&format!("nothing was changed; to do so: crawler repair {directory} --yes"));
         return Ok(Exit::Failed);
     }
-    let Kept { frontier, pages, .. } = findings.carry_out(&job, &page_line).map_err(failed)?;
+    let KeptFiles { frontier, pages, .. } = findings.carry_out(&job, &page_line).map_err(failed)?;
     let kept = [Some(frontier), pages].into_iter().flatten().map(|path| path.display().to_string());
     let kept: Vec<_> = kept.collect();
     output::note(&format!("what was there is kept: {}", kept.join(", ")));

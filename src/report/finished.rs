@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::cost::Cost;
 use super::format::{
-    Checkpoints, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Settings, Simulated, TooEarly,
-    Urls,
+    CheckpointFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings,
+    Simulated, TooEarly, Urls,
 };
 use crate::crawl::{CheckpointCosts, CrawlOptions, Finished, Latencies, NameCounts, Traffic, Violation};
 use crate::frontier::HostStatistics;
@@ -38,7 +38,7 @@ impl Report {
             },
             pages: Requests::from(&tally.pages),
             robots: Requests::from(&tally.robots),
-            hosts: Hosts {
+            hosts: HostFigures {
                 known: frontier.hosts,
                 in_memory: frontier.hosts_in_memory,
                 active: frontier.active_hosts,
@@ -46,13 +46,13 @@ impl Report {
                 top: finished.top_hosts.iter().map(HostRow::from).collect(),
                 by_requests: finished.hosts_by_requests.buckets().map(HostBucket::from).collect(),
             },
-            politeness: Politeness {
+            politeness: PolitenessFigures {
                 requests: finished.politeness.requests,
                 violations: finished.politeness.violations,
                 worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
             seen: gate.seen().statistics(),
-            checkpoints: finished.checkpoints.as_ref().map(Checkpoints::from),
+            checkpoints: finished.checkpoints.as_ref().map(CheckpointFigures::from),
             cost,
             simulated,
         }
@@ -95,7 +95,7 @@ impl From<&Traffic> for Requests {
     }
 }
 
-impl From<&CheckpointCosts> for Checkpoints {
+impl From<&CheckpointCosts> for CheckpointFigures {
     fn from(costs: &CheckpointCosts) -> Self {
         Self {
             written: costs.checkpoints,

@@ -39,14 +39,14 @@ pub struct Report {
     /// Requests for robots.txt.
     pub robots: Requests,
     /// The hosts.
-    pub hosts: Hosts,
+    pub hosts: HostFigures,
     /// Whether hosts got the rest they were due.
-    pub politeness: Politeness,
+    pub politeness: PolitenessFigures,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
     /// What the last run's checkpoints have cost; `null` where the crawl was not kept.
     #[serde(default)]
-    pub checkpoints: Option<Checkpoints>,
+    pub checkpoints: Option<CheckpointFigures>,
     /// What the last run took of its machine.
     pub cost: Cost,
     /// What the simulated web knows; `null` for the real one.
@@ -87,7 +87,7 @@ pub struct Settings {
 /// What checkpoints have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Checkpoints {
+pub struct CheckpointFigures {
     /// How many were written.
     pub written: u64,
     /// Milliseconds that all of them took, beside the crawl.
@@ -176,7 +176,7 @@ pub struct Percentiles {
 /// The hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Hosts {
+pub struct HostFigures {
     /// Hosts known.
     pub known: u64,
     /// Of these, in memory when the crawl ended; the others wait on disk.
@@ -224,7 +224,7 @@ pub struct HostRow {
 /// Whether hosts got the rest they were due, judged from the times at which requests were really sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Politeness {
+pub struct PolitenessFigures {
     /// Requests judged: those that were sent.
     pub requests: u64,
     /// Requests that came too early: anything but zero is a fault of this program.

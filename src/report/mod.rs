@@ -22,6 +22,6 @@ mod text;
 pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    Checkpoints, HostBucket, HostRow, Hosts, Percentiles, Politeness, Report, Requests, Settings, Simulated, TooEarly,
-    Urls,
+    CheckpointFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings,
+    Simulated, TooEarly, Urls,
 };

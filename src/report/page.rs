@@ -9,9 +9,9 @@ const NAME: usize = 40;
 
 /// A page of text: headings, facts, tables. Only printable ASCII comes out, since some names are the web's.
 #[derive(Debug, Default)]
-pub(super) struct Page(String);
+pub(super) struct TextPage(String);
 
-impl Page {
+impl TextPage {
     /// Begins a section.
     pub(super) fn heading(&mut self, words: &str) {
         if !self.0.is_empty() {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned_and_cut() {
-        let mut page = Page::default();
+        let mut page = TextPage::default();
         page.table(&[["", "count"], ["short", "1"], [&"long".repeat(20), "1,000"]].map(|row| row.map(str::to_owned)));
         let long = "long".repeat(9) + "l...";
         assert_eq!(page.finish(), format!("  {:40}  count\n  {:40}      1\n  {long}  1,000\n", "", "short"));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn nothing_a_terminal_obeys_comes_out() {
-        let mut page = Page::default();
+        let mut page = TextPage::default();
         page.heading("a\u{1b}[2Jb\nc\u{202e}d");
         page.line(&"x".repeat(200));
         let text = page.finish();

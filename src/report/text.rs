@@ -6,8 +6,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
-use super::format::{HostBucket, HostRow, Hosts, Percentiles, Report, Simulated};
-use super::page::Page;
+use super::format::{HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
+use super::page::TextPage;
 use crate::crawl::FinishReason;
 use crate::seen::ShardStatistics;
 
@@ -18,7 +18,7 @@ const SHARDS: usize = 16;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut page = Page::default();
+        let mut page = TextPage::default();
         self.finish(&mut page);
         self.lost(&mut page);
         self.filter(&mut page);
@@ -34,7 +34,7 @@ impl fmt::Display for Report {
 
 /// One section each.
 impl Report {
-    fn finish(&self, page: &mut Page) {
+    fn finish(&self, page: &mut TextPage) {
         page.heading(match self.finish {
             FinishReason::DiskLow => "Stopped: the disk is nearly full",
             FinishReason::Drained if self.urls.unreachable.is_empty() => "Drained: nothing in scope is left to fetch",
@@ -89,7 +89,7 @@ impl Report {
         (urls > 0).then(|| format!("unreachable: {hosts}, {pages}; a resume asks them again"))
     }
 
-    fn lost(&self, page: &mut Page) {
+    fn lost(&self, page: &mut TextPage) {
         page.heading("Was anything lost?");
         let filter = &self.seen.merged;
         let new = format!("expected, of {} new URLs", short(filter.inserted));
@@ -115,7 +115,7 @@ impl Report {
         }
     }
 
-    fn filter(&self, page: &mut Page) {
+    fn filter(&self, page: &mut TextPage) {
         page.heading("How full is the filter?");
         let filter = &self.seen.merged;
         let of_capacity = percent(filter.inserted as f64, filter.capacity as f64);
@@ -140,7 +140,7 @@ impl Report {
         }
     }
 
-    fn cost(&self, page: &mut Page) {
+    fn cost(&self, page: &mut TextPage) {
         page.heading("What did it cost?");
         let [pages, robots] = [&self.pages, &self.robots];
         let retries = format!("{} of them to be tried again", thousands(pages.retries + robots.retries));
@@ -166,7 +166,7 @@ impl Report {
         }
     }
 
-    fn urls(&self, page: &mut Page) {
+    fn urls(&self, page: &mut TextPage) {
         page.heading("URLs");
         let seeds = format!("seeds: {} taken, {} refused", thousands(self.seeds.taken), thousands(self.seeds.refused));
         page.fact("found", &thousands(self.urls.found), &seeds);
@@ -183,7 +183,7 @@ impl Report {
         page.fact("fetched", &thousands(self.urls.fetched), "");
     }
 
-    fn responses(&self, page: &mut Page) {
+    fn responses(&self, page: &mut TextPage) {
         page.heading("Requests and responses");
         let [pages, robots] = [&self.pages, &self.robots];
         let mut rows = vec![["", "pages", "robots.txt"].map(str::to_owned)];
@@ -206,7 +206,7 @@ impl Report {
         page.table(&rows);
     }
 
-    fn latency(&self, page: &mut Page) {
+    fn latency(&self, page: &mut TextPage) {
         page.heading("Latency");
         let mut rows = vec![["", "count", "p50", "p90", "p99", "max"].map(str::to_owned)];
         for (name, times) in [
@@ -222,8 +222,8 @@ impl Report {
         page.table(&rows);
     }
 
-    fn hosts(&self, page: &mut Page) {
-        let Hosts { known, in_memory, active, unreachable, ref top, ref by_requests } = self.hosts;
+    fn hosts(&self, page: &mut TextPage) {
+        let HostFigures { known, in_memory, active, unreachable, ref top, ref by_requests } = self.hosts;
         let [all, in_memory, active, unreachable] = [known, in_memory, active, unreachable].map(thousands);
         page.heading(&format!(
             "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {unreachable} unreachable"
@@ -253,7 +253,7 @@ impl Report {
         page.fact("requests that came too early", &thousands(self.politeness.violations), &judged);
     }
 
-    fn shards(&self, page: &mut Page) {
+    fn shards(&self, page: &mut TextPage) {
         let shards = &self.seen.shards;
         page.heading("The seen filter, by shard");
         let mut fullest: Vec<_> = shards.iter().enumerate().collect();
@@ -275,7 +275,7 @@ impl Report {
 }
 
 impl Simulated {
-    fn facts(&self, page: &mut Page) {
+    fn facts(&self, page: &mut TextPage) {
         let reachable = format!("of {} that could be reached", thousands(self.reachable));
         page.fact("simulated pages missed", &thousands(self.missed), &reachable);
         page.fact("  by an error of the filter", &thousands(self.missed_by_filter), "");

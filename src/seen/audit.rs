@@ -1,7 +1,7 @@
 //! The filter's true errors, counted while it is used.
 
 use super::layouts::exact::Exact;
-use super::layouts::window::{Subset, Window};
+use super::layouts::window::{ProbeWindow, Subset};
 use super::sighting::Sighting;
 use super::statistics::AuditStatistics;
 use crate::address::Fingerprint;
@@ -45,7 +45,7 @@ impl Audit {
     /// As [`check`](Self::check) for a whole window. Of 32 windows 31 have none of the sample, and
     /// that is found out without a branch for each fingerprint.
     #[inline]
-    pub(super) fn check_window(&mut self, window: Window<'_>, new: Subset) {
+    pub(super) fn check_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {
             self.compare_window(window, new);
         }
@@ -53,7 +53,7 @@ impl Audit {
 
     #[cold]
     /// Out of the way of the windows that have none of the sample, which are most.
-    fn compare_window(&mut self, window: Window<'_>, new: Subset) {
+    fn compare_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
             self.check(fingerprint, new.sighting(place));
         }

@@ -10,7 +10,7 @@ use super::error::SeenError;
 use super::layer::Layer;
 use super::layout::Layout;
 use super::layouts::verified::Verified;
-use super::layouts::window::{Subset, Window};
+use super::layouts::window::{ProbeWindow, Subset};
 use super::maths::growth::Growth;
 use super::maths::sizing::Sizing;
 use super::options::OnFull;
@@ -74,23 +74,23 @@ impl Shard {
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
-        self.prefetch(Window::before(fingerprints, self.split_bits));
-        for (number, window) in Window::all_of(fingerprints, self.split_bits).enumerate() {
+        self.prefetch(ProbeWindow::before(fingerprints, self.split_bits));
+        for (number, window) in ProbeWindow::all_of(fingerprints, self.split_bits).enumerate() {
             for place in self.insert_window(window).places() {
-                new(number * Window::MAX + place);
+                new(number * ProbeWindow::MAX + place);
             }
         }
     }
 
     /// Asks for the memory of the window ahead.
-    fn prefetch(&self, window: Window<'_>) {
+    fn prefetch(&self, window: ProbeWindow<'_>) {
         for probes in window.ahead() {
             self.layers.iter().for_each(|layer| layer.filter.prefetch(probes));
         }
     }
 
     /// Inserts a window, as one by one would, and returns which were new.
-    fn insert_window(&mut self, window: Window<'_>) -> Subset {
+    fn insert_window(&mut self, window: ProbeWindow<'_>) -> Subset {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
         if newest.inserted + window.len() as u64 >= newest.plan.room {
             // The shard may grow on the way, so one by one.

@@ -111,23 +111,6 @@ const LONGER: &[&str] = &[];
 /// How many files of a floor import each other in circles yet. A number may only become smaller.
 const CIRCLING: &[(&str, usize)] = &[("job", 8)];
 
-/// Names that stand for two types yet.
-const SHARED: &[&str] = &[
-    "Checkpoints",
-    "Hosts",
-    "Kept",
-    "Line",
-    "Lines",
-    "Link",
-    "Page",
-    "Place",
-    "Politeness",
-    "Reading",
-    "State",
-    "Window",
-    "Written",
-];
-
 /// Folders with a file yet that does not begin with a line that says what it is.
 const UNTITLED: &[&str] = &["src/crawl/", "src/frontier/", "src/gate/", "src/job/", "src/report/"];
 
@@ -332,7 +315,7 @@ fn a_name_stands_for_one_type() {
     let sources = Source::all();
     let types = types(&sources);
     assert!(types.len() > 100, "types are where they are looked for");
-    let shared = types.iter().filter(|(name, places)| places.len() > 1 && !SHARED.contains(name));
+    let shared = types.iter().filter(|(name, places)| places.len() > 1);
     report(&shared.map(|(name, places)| format!("`{name}`: {}", places.join(", "))).collect());
 }
 

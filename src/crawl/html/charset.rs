@@ -6,7 +6,7 @@ use std::io::Write;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-use super::prescan::{Place, prescan};
+use super::prescan::{Declaration, prescan};
 use crate::address::QueryEncoder;
 
 /// Bytes that detection looks at.
@@ -94,8 +94,8 @@ fn find(body: &[u8], content_type: Option<&str>) -> (&'static Encoding, Encoding
         return (encoding, EncodingSource::Header);
     }
     match prescan(body, for_meta) {
-        Some((encoding, Place::Meta)) => (encoding, EncodingSource::Meta),
-        Some((encoding, Place::XmlDeclaration)) => (encoding, EncodingSource::XmlDeclaration),
+        Some((encoding, Declaration::Meta)) => (encoding, EncodingSource::Meta),
+        Some((encoding, Declaration::XmlDeclaration)) => (encoding, EncodingSource::XmlDeclaration),
         None => (detect(body), EncodingSource::Detection),
     }
 }

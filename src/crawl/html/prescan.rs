@@ -6,7 +6,7 @@ const PRESCAN: usize = 1024;
 
 /// Where a declaration stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Declaration {
     Meta,
     XmlDeclaration,
 }
@@ -14,10 +14,10 @@ pub(super) enum Place {
 /// The first `<meta>` that declares an encoding known by its label, or else an XML declaration that does.
 ///
 /// What the bytes end within declares nothing, and nothing behind it does.
-pub(super) fn prescan<E>(body: &[u8], known: impl Fn(&[u8]) -> Option<E>) -> Option<(E, Place)> {
+pub(super) fn prescan<E>(body: &[u8], known: impl Fn(&[u8]) -> Option<E>) -> Option<(E, Declaration)> {
     let head = &body[..body.len().min(PRESCAN)];
-    let meta = meta(head, &known).map(|encoding| (encoding, Place::Meta));
-    meta.or_else(|| xml(head).and_then(known).map(|encoding| (encoding, Place::XmlDeclaration)))
+    let meta = meta(head, &known).map(|encoding| (encoding, Declaration::Meta));
+    meta.or_else(|| xml(head).and_then(known).map(|encoding| (encoding, Declaration::XmlDeclaration)))
 }
 
 fn meta<E>(head: &[u8], known: impl Fn(&[u8]) -> Option<E>) -> Option<E> {

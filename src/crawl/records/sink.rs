@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
 use super::page_record::PageRecord;
-use crate::job::repair::Line as PageLine;
+use crate::job::repair::PageLine;
 
 /// Records on their way to the writer at once; beyond it, workers wait (back-pressure, never loss).
 const IN_FLIGHT: usize = 1024;

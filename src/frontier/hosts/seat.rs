@@ -1,14 +1,14 @@
 //! Where a host is in the queues of hosts.
 
 use super::Prospect;
-use crate::frontier::queues::Link;
+use crate::frontier::queues::ListLink;
 
 /// Where a host is in the queues of hosts, and as what it is counted there. It follows from what is known of the host and from
 /// the time, so no journal and no checkpoint has it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seat {
     /// Its neighbors in a front queue.
-    pub(crate) link: Link,
+    pub(crate) link: ListLink,
     pub(crate) state: HostState,
     /// As what it is counted among the hosts with URLs queued.
     pub(crate) counted: Prospect,

@@ -1,6 +1,6 @@
 //! The front queues: hosts that may be asked now.
 
-use super::Link;
+use super::ListLink;
 use crate::frontier::hosts::{HostId, Seats};
 
 /// The front queues: hosts that may be asked now, by the priority of their best URL, first come first served within one.
@@ -15,7 +15,7 @@ use crate::frontier::hosts::{HostId, Seats};
 #[derive(Debug)]
 pub(crate) struct Front {
     /// By priority.
-    queues: Box<[Link; 256]>,
+    queues: Box<[ListLink; 256]>,
     /// One bit a priority: does anybody wait?
     occupied: [u64; 4],
     len: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Front {
 
 impl Default for Front {
     fn default() -> Self {
-        Self { queues: Box::new([Link::default(); 256]), occupied: [0; 4], len: 0 }
+        Self { queues: Box::new([ListLink::default(); 256]), occupied: [0; 4], len: 0 }
     }
 }
 
@@ -31,7 +31,7 @@ impl Front {
     /// Puts a host, that is in no queue, behind all of its priority.
     pub(crate) fn push(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
         let last = self.queues[usize::from(priority)].before;
-        seats[host].link = Link { before: last, behind: HostId::NONE };
+        seats[host].link = ListLink { before: last, behind: HostId::NONE };
         self.after(seats, last, priority).behind = host;
         self.queues[usize::from(priority)].before = host;
         self.occupied[usize::from(priority) / 64] |= 1 << (priority % 64);
@@ -40,7 +40,7 @@ impl Front {
 
     /// Takes a host out of the queue of this priority, where it is.
     pub(crate) fn remove(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
-        let Link { before, behind } = seats[host].link;
+        let ListLink { before, behind } = seats[host].link;
         self.after(seats, before, priority).behind = behind;
         if behind == HostId::NONE {
             self.queues[usize::from(priority)].before = before;
@@ -77,7 +77,7 @@ impl Front {
     }
 
     /// What says who comes behind this host; for nobody, the queue.
-    fn after<'a>(&'a mut self, seats: &'a mut Seats<'_>, host: HostId, priority: u8) -> &'a mut Link {
+    fn after<'a>(&'a mut self, seats: &'a mut Seats<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
         if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
     }
 }

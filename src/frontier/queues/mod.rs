@@ -18,7 +18,7 @@ pub(crate) use agenda::Agenda;
 pub(crate) use back::{Back, Queue};
 pub(crate) use front::Front;
 pub(crate) use level::{Chunk, Level};
-pub(crate) use link::Link;
+pub(crate) use link::ListLink;
 pub(crate) use pool::{Linked, NONE, Pool};
 pub(crate) use queued::Queued;
 pub(crate) use schedule::{MARK, Schedule, Taken, second};

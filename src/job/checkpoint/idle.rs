@@ -18,7 +18,7 @@ const FILTER_HOSTS: u64 = 4096;
 
 /// What there is when a run was written.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenRuns {
     /// All runs, to be [told](Idle::publish).
     pub(super) runs: Vec<Arc<HostRun>>,
     /// The images of the hosts that may leave then, in pieces of 64.
@@ -112,7 +112,7 @@ impl Idle {
         storage: &mut S,
         number: u64,
         hosts: impl Iterator<Item = IdleHost<'a>>,
-    ) -> Result<Written, CheckpointError> {
+    ) -> Result<WrittenRuns, CheckpointError> {
         let job = self.0.job;
         let hosts = in_order(job, hosts);
         let mut size = hosts.len() as u64;
@@ -137,7 +137,7 @@ impl Idle {
             run.push(storage, hash, image)?;
         }
         runs.push(Arc::new(run.end(storage)?));
-        Ok(Written { runs, leaving: batches })
+        Ok(WrittenRuns { runs, leaving: batches })
     }
 
     /// From here on, these are the runs that are looked into.

@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use super::frames::{FileReader, HOSTS, SUMMARY};
 use super::idle::Idle;
 use super::store::{FILES, name};
-use super::stream::{BUFFER, Reading};
+use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints, JobJournal, Opening};
 use crate::frontier::{Frontier, FrontierOptions, Receipt, Record, Resume, Timestamp};
@@ -208,7 +208,7 @@ impl<S: Storage> Checkpoints<S> {
 
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {
         let (name, path) = (name(FILES[1], number), self.storage.path(&name(FILES[1], number)));
-        let reading = Reading { storage: &mut self.storage, name, at: 0 };
+        let reading = StorageReader { storage: &mut self.storage, name, at: 0 };
         let reading = BufReader::with_capacity(BUFFER, reading);
         let seen = SeenSet::load_in(reading, options.fingerprint_key, options.seen.directory.as_deref());
         let seen = seen.map_err(|source| CheckpointError::Seen { path, source })?;
@@ -223,10 +223,10 @@ impl<S: Storage> Checkpoints<S> {
         file: &str,
         magic: [u8; 8],
         number: u64,
-    ) -> Result<FileReader<BufReader<Reading<'_, S>>>, CheckpointError> {
+    ) -> Result<FileReader<BufReader<StorageReader<'_, S>>>, CheckpointError> {
         let name = name(file, number);
         let path = self.storage.path(&name);
-        let reading = Reading { storage: &mut self.storage, name, at: 0 };
+        let reading = StorageReader { storage: &mut self.storage, name, at: 0 };
         FileReader::begin(BufReader::with_capacity(BUFFER, reading), path, magic, self.job, number)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::CheckpointError;
 use super::frames::{self, FileReader, IDLE};
 use super::store::{RUN, name};
-use super::stream::{BUFFER, Reading};
+use super::stream::{BUFFER, StorageReader};
 use crate::address::{Fingerprint, FingerprintKey};
 use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, size_of_frame};
 use crate::frontier::{IdleHost, idle_hosts};
@@ -41,7 +41,7 @@ impl HostRun {
     ) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
         let path = storage.path(&name);
-        let reading = BufReader::with_capacity(BUFFER, Reading { storage, name, at: 0 });
+        let reading = BufReader::with_capacity(BUFFER, StorageReader { storage, name, at: 0 });
         let mut frames = FileReader::begin(reading, path, IDLE, job, number)?;
         let mut run = Self { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         let mut last = None;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::CheckpointError;
 use super::frames::{self, HOSTS, SUMMARY};
-use super::idle::{self, Idle, Written};
+use super::idle::{self, Idle, WrittenRuns};
 use super::leavers::Leavers;
 use super::run::HostRun;
 use super::stream::{BUFFER, Writing};
@@ -251,7 +251,7 @@ impl<S: Storage> Draft<'_, S> {
     fn write_run(&mut self, leavers: &mut Leavers) -> Result<(), CheckpointError> {
         let store = &mut *self.store;
         store.runs.push(self.number);
-        let Written { runs, leaving } = store.idle.write(&mut store.storage, self.number, leavers.hosts())?;
+        let WrittenRuns { runs, leaving } = store.idle.write(&mut store.storage, self.number, leavers.hosts())?;
         (self.runs, store.leaving) = (Some(runs), leaving);
         Ok(())
     }

@@ -23,13 +23,13 @@ impl<S: Storage> Write for Writing<'_, S> {
 }
 
 /// A file that is read from its beginning.
-pub(super) struct Reading<'a, S> {
+pub(super) struct StorageReader<'a, S> {
     pub(super) storage: &'a mut S,
     pub(super) name: String,
     pub(super) at: u64,
 }
 
-impl<S: Storage> Read for Reading<'_, S> {
+impl<S: Storage> Read for StorageReader<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.storage.read_at(&self.name, self.at, buffer)?;
         self.at += read as u64;

@@ -83,7 +83,7 @@ pub struct FileJournal<S: Storage = Disk> {
     pub(super) segments: Vec<Segment>,
     /// Frames that follow the last segment's end and that the storage does not have yet.
     pub(super) pending: Vec<u8>,
-    pub(super) state: State,
+    pub(super) state: FileState,
     /// The end that the sync under way will make safe.
     pub(super) syncing: Option<u64>,
     /// When a flush last began a sync.
@@ -93,7 +93,7 @@ pub struct FileJournal<S: Storage = Disk> {
 
 /// What is known of the last segment's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum FileState {
     /// It was opened to be looked at, and may hold no segment.
     ReadOnly,
     /// All that was written is safe from a power cut.
@@ -182,12 +182,12 @@ impl<S: Storage> FileJournal<S> {
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.write()?;
         self.end_sync()?;
-        if self.state == State::Written { self.sync_written() } else { Ok(()) }
+        if self.state == FileState::Written { self.sync_written() } else { Ok(()) }
     }
 
     /// A sync of it through another handle has failed: what is on disk is not known, and nothing more is written.
     pub(in crate::job) fn stop(&mut self) {
-        self.state = State::Stopped;
+        self.state = FileState::Stopped;
     }
 
     /// What is needed of it by one who will open it from its end: so far, nothing of what it holds.
@@ -221,15 +221,15 @@ impl<S: Storage> FileJournal<S> {
             return Ok(());
         }
         let last = self.segments.last_mut().expect("never empty");
-        if self.state == State::Torn {
+        if self.state == FileState::Torn {
             let cut = self.storage.truncate(&last.name, last.end - last.start);
             cut.map_err(FileError::of("truncate", self.storage.path(&last.name)))?;
         }
-        self.state = State::Torn;
+        self.state = FileState::Torn;
         let written = self.storage.append(&last.name, &self.pending);
         // Once for each batch of records: the path is made where it is wanted.
         written.map_err(|source| FileError::of("write", self.storage.path(&last.name))(source))?;
-        self.state = State::Written;
+        self.state = FileState::Written;
         last.end += self.pending.len() as u64;
         self.pending.clear();
         Ok(())
@@ -248,21 +248,21 @@ impl<S: Storage> FileJournal<S> {
         let Some(end) = self.syncing.take() else { return Ok(()) };
         let last = self.segments.last().expect("never empty");
         if let Err(source) = self.storage.end_sync() {
-            self.state = State::Stopped;
+            self.state = FileState::Stopped;
             return Err(FileError::of("sync", self.storage.path(&last.name))(source).into());
         }
         // What came later is written, and no more.
         if last.end == end {
-            self.state = State::Synced;
+            self.state = FileState::Synced;
         }
         Ok(())
     }
 
     fn sync_written(&mut self) -> Result<(), JournalError> {
         let name = &self.segments.last().expect("never empty").name;
-        self.state = State::Stopped;
+        self.state = FileState::Stopped;
         self.storage.sync(name).map_err(FileError::of("sync", self.storage.path(name)))?;
-        self.state = State::Synced;
+        self.state = FileState::Synced;
         Ok(())
     }
 
@@ -274,11 +274,11 @@ impl<S: Storage> FileJournal<S> {
         self.storage.create(name).map_err(FileError::of("create", self.storage.path(name)))?;
         let written = self.storage.append(name, &segment.header(self.job));
         written.map_err(FileError::of("write", self.storage.path(name)))?;
-        self.state = State::Stopped;
+        self.state = FileState::Stopped;
         let synced = self.storage.sync(name).and_then(|()| self.storage.sync_names());
         synced.map_err(FileError::of("sync", self.storage.path(name)))?;
         self.segments.push(segment);
-        self.state = State::Synced;
+        self.state = FileState::Synced;
         Ok(())
     }
 
@@ -288,9 +288,9 @@ impl<S: Storage> FileJournal<S> {
 
     fn refuse_if_stopped(&self) -> Result<(), JournalError> {
         match self.state {
-            State::ReadOnly => Err(JournalError::ReadOnly),
-            State::Stopped => Err(JournalError::Stopped),
-            State::Synced | State::Torn | State::Written => Ok(()),
+            FileState::ReadOnly => Err(JournalError::ReadOnly),
+            FileState::Stopped => Err(JournalError::Stopped),
+            FileState::Synced | FileState::Torn | FileState::Written => Ok(()),
         }
     }
 }
@@ -332,7 +332,7 @@ impl<S: Storage> Journal for FileJournal<S> {
             SyncPolicy::Always => self.sync()?,
             SyncPolicy::Interval(interval) => {
                 let is_due = self.synced.is_none_or(|synced| now.since(synced) >= interval);
-                if is_due && self.syncing.is_none() && self.state == State::Written {
+                if is_due && self.syncing.is_none() && self.state == FileState::Written {
                     self.begin_sync()?;
                     self.synced = Some(now);
                 }

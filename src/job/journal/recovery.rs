@@ -3,7 +3,7 @@
 use std::iter;
 use std::path::PathBuf;
 
-use super::file::{State, damaged};
+use super::file::{FileState, damaged};
 use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
@@ -102,7 +102,7 @@ impl<S: Storage> FileJournal<S> {
     ) -> Result<(Self, bool), JournalError> {
         let options = JournalOptions::default();
         let (mut journal, _, _) = Self::scan(storage, job, &options, needs, true, synced, show)?;
-        journal.state = State::ReadOnly;
+        journal.state = FileState::ReadOnly;
         let ends = iter::once(0).chain(journal.segments.iter().map(|segment| segment.end));
         let is_whole = journal.segments.iter().zip(ends).all(|(segment, end)| segment.start == end);
         Ok((journal, is_whole))
@@ -146,7 +146,7 @@ impl<S: Storage> FileJournal<S> {
             options: *options,
             segments,
             pending: Vec::new(),
-            state: State::Synced,
+            state: FileState::Synced,
             syncing: None,
             synced: None,
             window,

@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::findings::Findings;
-use super::lines::{Line, Lines};
-use super::survey::{Known, State, fingerprint};
+use super::lines::{PageLine, PageLines};
+use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, Receipt, Record, Settled, Standing, Timestamp};
 use crate::gate::{Position, Via};
@@ -20,7 +20,7 @@ use crate::job::{Job, own};
 /// Where what was there before is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Kept {
+pub struct KeptFiles {
     /// Journal and checkpoints.
     pub frontier: PathBuf,
     /// The page records, where some were taken out.
@@ -35,7 +35,7 @@ impl Findings {
     ///
     /// # Errors
     /// Where the file system refuses: the job is as it was then, but for files beside it, unless the last renames failed.
-    pub fn carry_out(&self, job: &Job, read: &dyn Fn(&[u8]) -> Option<Line>) -> Result<Kept, CheckpointError> {
+    pub fn carry_out(&self, job: &Job, read: &dyn Fn(&[u8]) -> Option<PageLine>) -> Result<KeptFiles, CheckpointError> {
         let (old, pages) = (job.frontier_directory(), job.pages_path());
         let (new, new_pages) = (with_end(&old, ".new"), with_end(&pages, ".new"));
         clear(&new).map_err(FileError::of("remove", &new))?;
@@ -43,7 +43,7 @@ impl Findings {
         let (id, from) = (job.manifest().id, Position::default());
         let (mut journal, _) = FileJournal::open(disk, id, &JournalOptions::default(), from, |_, _| {})?;
         let mut placed = Placed::new();
-        if let Some(mut lines) = Lines::of(&pages).map_err(FileError::of("read", &pages))? {
+        if let Some(mut lines) = PageLines::of(&pages).map_err(FileError::of("read", &pages))? {
             let to = if self.removed.is_empty() { None } else { Some(new_pages.as_path()) };
             let done = self.write_done(&mut lines, to, &mut journal, &mut placed, read);
             done.map_err(|error| CheckpointError::of_io(error, new_pages.clone()))?;
@@ -55,7 +55,7 @@ impl Findings {
         journal.sync()?;
         drop(journal);
         // From here on, one rename after another.
-        let mut kept = Kept { frontier: free(&old), pages: None };
+        let mut kept = KeptFiles { frontier: free(&old), pages: None };
         if !self.removed.is_empty() {
             let aside = free(&pages);
             place(&pages, &aside).map_err(FileError::of("rename", &pages))?;
@@ -70,11 +70,11 @@ impl Findings {
     /// The records that stay, and their pages as done.
     fn write_done(
         &self,
-        lines: &mut Lines,
+        lines: &mut PageLines,
         to: Option<&Path>,
         journal: &mut FileJournal,
         placed: &mut Placed,
-        read: &dyn Fn(&[u8]) -> Option<Line>,
+        read: &dyn Fn(&[u8]) -> Option<PageLine>,
     ) -> io::Result<()> {
         let mut output = match to {
             Some(to) => {
@@ -131,17 +131,17 @@ impl Findings {
             });
             let entry = Entry { referrer, replaces: None, ..found };
             match state {
-                State::Silent if !placed.contains_key(&fingerprint) => {
+                PageState::Silent if !placed.contains_key(&fingerprint) => {
                     self.done(journal, placed, Entry { not_before: None, ..entry }, None)?;
                 }
                 // Given up: a run that goes on asks for it again.
-                State::Waits if entry.not_before == Some(Entry::NEVER) => {
+                PageState::Waits if entry.not_before == Some(Entry::NEVER) => {
                     let again = Entry { not_before: None, attempts: 0, ..entry };
                     placed.insert(fingerprint, journal.record(&Record::Admitted(again))?);
                 }
                 // To be fetched at its time, for the first time or again.
-                State::Waits if entry.not_before.is_some() => drop(journal.record(&Record::Admitted(entry))?),
-                State::Waits | State::Lost if !placed.contains_key(&fingerprint) => {
+                PageState::Waits if entry.not_before.is_some() => drop(journal.record(&Record::Admitted(entry))?),
+                PageState::Waits | PageState::Lost if !placed.contains_key(&fingerprint) => {
                     let position = journal.record(&Record::Admitted(Entry { not_before: None, ..entry }))?;
                     placed.insert(fingerprint, position);
                 }
@@ -171,7 +171,7 @@ impl Findings {
 }
 
 /// As it is found again: of what it was found on, its record has no position.
-fn entry(line: &Line) -> Entry<'_> {
+fn entry(line: &PageLine) -> Entry<'_> {
     Entry {
         wire: &line.url,
         depth: line.depth,

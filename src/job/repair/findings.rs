@@ -6,8 +6,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::lines::{Line, Lines};
-use super::survey::{State, Survey, fingerprint};
+use super::lines::{PageLine, PageLines};
+use super::survey::{PageState, Survey, fingerprint};
 use crate::address::Canonicalizer;
 use crate::bytes::FileError;
 use crate::frontier::FrontierOptions;
@@ -57,7 +57,7 @@ pub struct Findings {
     /// Parts of the output that go, ascending.
     pub(super) removed: Vec<Range<u64>>,
     /// Pages that only their records tell of, to be queued.
-    pub(super) queue: Vec<Line>,
+    pub(super) queue: Vec<PageLine>,
 }
 
 impl Findings {
@@ -77,7 +77,7 @@ pub fn look(
     job: &Job,
     options: &FrontierOptions,
     keep_journal: bool,
-    read: &dyn Fn(&[u8]) -> Option<Line>,
+    read: &dyn Fn(&[u8]) -> Option<PageLine>,
 ) -> Result<Findings, CheckpointError> {
     let directory = job.frontier_directory();
     let id = job.manifest().id;
@@ -95,7 +95,7 @@ pub fn look(
     let mut damaged = Vec::new();
     let newest = checkpoints.newest(&options, &mut damaged)?.map(|(_, _, summary)| summary);
     let mut disk = Disk::for_reading(&directory);
-    let mut output = Lines::of(&pages).map_err(FileError::of("read", &pages))?;
+    let mut output = PageLines::of(&pages).map_err(FileError::of("read", &pages))?;
     let mut survey = Survey::of(&mut disk, id, &canonicalizer, output.as_mut(), read)?;
 
     let mut damage = std::mem::take(&mut survey.damage);
@@ -150,10 +150,10 @@ impl Findings {
     /// Which lines stay: those that the journal confirms, and, where parts of it were removed, those that it may have confirmed.
     fn sort_lines(
         &mut self,
-        output: &mut Lines,
+        output: &mut PageLines,
         was_removed: bool,
         path: &Path,
-        read: &dyn Fn(&[u8]) -> Option<Line>,
+        read: &dyn Fn(&[u8]) -> Option<PageLine>,
         done: &mut HashSet<u64>,
     ) -> io::Result<()> {
         let last = self.survey.ends.last().copied().unwrap_or(0);
@@ -194,7 +194,7 @@ impl Findings {
     fn count(&mut self, done: &HashSet<u64>) {
         let Self { survey, queue, canonicalizer, .. } = self;
         let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).collect();
-        let lost = survey.known.iter().filter(|known| known.state == State::Lost);
+        let lost = survey.known.iter().filter(|known| known.state == PageState::Lost);
         let mut again: HashSet<u64> = lost.map(|known| known.fingerprint).filter(|page| !done.contains(page)).collect();
         let mut queued = HashSet::new();
         queue.retain(|line| {

@@ -9,7 +9,7 @@ use crate::job::own;
 
 /// What a page record says that the journal has to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct PageLine {
     /// The page's wire URL.
     pub url: String,
     /// Links from a seed.
@@ -22,13 +22,13 @@ pub struct Line {
 
 /// The file of page records.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct PageLines {
     file: File,
     pub(super) length: u64,
     buffer: Vec<u8>,
 }
 
-impl Lines {
+impl PageLines {
     /// `None` where it is not there.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         let file = match own::open(path, true) {

@@ -13,6 +13,6 @@ mod findings;
 mod lines;
 mod survey;
 
-pub use carry::Kept;
+pub use carry::KeptFiles;
 pub use findings::{Damage, Findings, look};
-pub use lines::Line;
+pub use lines::PageLine;

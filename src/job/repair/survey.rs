@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::findings::Damage;
-use super::lines::{Line, Lines};
+use super::lines::{PageLine, PageLines};
 use crate::address::{Canonicalizer, FingerprintKey};
 use crate::frontier::{Entry, Record, Settled};
 use crate::job::checkpoint::CheckpointError;
@@ -17,7 +17,7 @@ const NEIGHBORHOOD: u64 = 256 << 20;
 
 /// What became of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum PageState {
     /// It waits.
     Waits,
     /// It is done, and its record is there.
@@ -36,7 +36,7 @@ pub(super) struct Known {
     pub(super) position: u64,
     /// Of its key.
     pub(super) fingerprint: u64,
-    pub(super) state: State,
+    pub(super) state: PageState,
 }
 
 /// What was found.
@@ -67,8 +67,8 @@ impl Survey {
         disk: &mut Disk,
         job: u64,
         canonicalizer: &Canonicalizer,
-        output: Option<&mut Lines>,
-        read: &dyn Fn(&[u8]) -> Option<Line>,
+        output: Option<&mut PageLines>,
+        read: &dyn Fn(&[u8]) -> Option<PageLine>,
     ) -> Result<Self, CheckpointError> {
         let directory = disk.path("");
         let survey = Self::default();
@@ -88,8 +88,8 @@ struct Surveying<'a> {
     survey: Survey,
     directory: PathBuf,
     canonicalizer: &'a Canonicalizer,
-    output: Option<&'a mut Lines>,
-    read: &'a dyn Fn(&[u8]) -> Option<Line>,
+    output: Option<&'a mut PageLines>,
+    read: &'a dyn Fn(&[u8]) -> Option<PageLine>,
     /// How many links were admitted of each page that is not done yet.
     links: BTreeMap<u64, u32>,
     /// Up to here, links may have stood in what is lost before.
@@ -143,12 +143,12 @@ impl Surveying<'_> {
 
     fn admitted(&mut self, position: u64, entry: &Entry<'_>) {
         if let Some(replaced) = entry.replaces {
-            self.settle(replaced.to_u64(), State::Replaced);
+            self.settle(replaced.to_u64(), PageState::Replaced);
         } else if let Some(referrer) = entry.referrer {
             *self.links.entry(referrer.to_u64()).or_default() += 1;
         }
         if let Some(fingerprint) = fingerprint(self.canonicalizer, entry.wire) {
-            self.survey.known.push(Known { position, fingerprint, state: State::Waits });
+            self.survey.known.push(Known { position, fingerprint, state: PageState::Waits });
         }
     }
 
@@ -158,19 +158,19 @@ impl Surveying<'_> {
             return;
         }
         let admitted = self.links.remove(&page).unwrap_or(0);
-        let Some(receipt) = settled.receipt else { return self.settle(page, State::Silent) };
+        let Some(receipt) = settled.receipt else { return self.settle(page, PageState::Silent) };
         self.survey.has_receipts = true;
         let record = self.output.as_mut().and_then(|output| output.record(&receipt));
         let has_links = |record| at >= self.near || (self.read)(record).is_some_and(|line| line.admitted <= admitted);
         if record.is_some_and(has_links) {
             self.survey.ends.push(receipt.end);
-            self.settle(page, State::Done);
+            self.settle(page, PageState::Done);
         } else {
-            self.settle(page, State::Lost);
+            self.settle(page, PageState::Lost);
         }
     }
 
-    fn settle(&mut self, position: u64, state: State) {
+    fn settle(&mut self, position: u64, state: PageState) {
         let known = &mut self.survey.known;
         if let Ok(at) = known.binary_search_by_key(&position, |known| known.position) {
             known[at].state = state;

@@ -1,7 +1,7 @@
 //! The blocked layout, and the filter of the verified one: all bits of a URL in one cache line.
 
-use super::lanes::{self, Line, held, set};
-use super::window::{Subset, Window, prefetch};
+use super::lanes::{self, CacheLine, held, set};
+use super::window::{ProbeWindow, Subset, prefetch};
 use crate::seen::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 use crate::seen::sighting::Sighting;
 
@@ -88,11 +88,11 @@ impl Blocked {
         if missing == 0 { Sighting::Seen } else { Sighting::New }
     }
 
-    pub(in crate::seen) fn find_window(&self, window: Window<'_>) -> Subset {
+    pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
         lanes::find_window(self.lines.as_slice(), self.probes_per_lane, window)
     }
 
-    pub(in crate::seen) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
+    pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
         let (new, missing) = lanes::insert_window(self.lines.as_mut_slice(), self.probes_per_lane, window, seen);
         self.bits_set += missing;
         new
@@ -116,15 +116,15 @@ impl Lines {
     /// So many lines, all clear.
     fn zeroed(lines: usize) -> Self {
         let words = vec![0_u64; lines * LANES + LANES - 1];
-        let skip = words.as_ptr().align_offset(size_of::<Line>()).min(LANES - 1);
+        let skip = words.as_ptr().align_offset(size_of::<CacheLine>()).min(LANES - 1);
         Self { words, skip }
     }
 
-    fn as_slice(&self) -> &[Line] {
+    fn as_slice(&self) -> &[CacheLine] {
         self.words[self.skip..].as_chunks().0
     }
 
-    fn as_mut_slice(&mut self) -> &mut [Line] {
+    fn as_mut_slice(&mut self) -> &mut [CacheLine] {
         self.words[self.skip..].as_chunks_mut().0
     }
 }

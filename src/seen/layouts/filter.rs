@@ -3,7 +3,7 @@
 use super::blocked::Blocked;
 use super::exact::Exact;
 use super::flat::Flat;
-use super::window::{Subset, Window};
+use super::window::{ProbeWindow, Subset};
 use crate::seen::layout::Shape;
 use crate::seen::maths::sizing::Sizing;
 use crate::seen::probes::Probes;
@@ -67,7 +67,7 @@ impl Filter {
     }
 
     /// Those of a window that it contains, while the memory of the next window is asked for.
-    pub(in crate::seen) fn find_window(&self, window: Window<'_>) -> Subset {
+    pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.find_window(window),
             Self::Exact(exact) => window.choose_ahead(|probes, _, ahead| {
@@ -83,7 +83,7 @@ impl Filter {
 
     /// Inserts those of a window that were not `seen` elsewhere, in order, while the memory of the
     /// next window is asked for. Returns the ones that are new.
-    pub(in crate::seen) fn insert_window(&mut self, window: Window<'_>, seen: Subset) -> Subset {
+    pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.insert_window(window, seen),
             Self::Exact(exact) => window.choose_ahead(|probes, place, ahead| {

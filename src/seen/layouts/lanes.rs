@@ -8,7 +8,7 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u64x8};
 
-use super::window::{Subset, Window, prefetch};
+use super::window::{ProbeWindow, Subset, prefetch};
 use crate::seen::probes::{LANES, Lanes, Probes};
 
 /// A cache line of a blocked filter, in lanes.
@@ -17,17 +17,17 @@ use crate::seen::probes::{LANES, Lanes, Probes};
 /// and no predictor knows what is new. For a window, all lanes of a line are asked at once where
 /// this processor can. For a single fingerprint they are not: it waits for its memory anyway, and
 /// would not be answered sooner.
-pub(in crate::seen) type Line = [u64; LANES];
+pub(in crate::seen) type CacheLine = [u64; LANES];
 
 /// How many of these bits, one in each lane, are set.
 #[inline]
-pub(in crate::seen) fn held(line: &Line, bits: Lanes) -> u64 {
+pub(in crate::seen) fn held(line: &CacheLine, bits: Lanes) -> u64 {
     line.iter().enumerate().map(|(lane, word)| word >> bits.bit(lane) & 1).sum()
 }
 
 /// Sets one bit in each lane. Returns how many were not set before.
 #[inline]
-pub(in crate::seen) fn set(line: &mut Line, bits: Lanes) -> u64 {
+pub(in crate::seen) fn set(line: &mut CacheLine, bits: Lanes) -> u64 {
     let mut missing = 0;
     for (lane, word) in line.iter_mut().enumerate() {
         let bit = 1 << bits.bit(lane);
@@ -39,16 +39,16 @@ pub(in crate::seen) fn set(line: &mut Line, bits: Lanes) -> u64 {
 
 /// Finds those of a window whose bits are all set, while the memory of the next window is asked
 /// for.
-pub(in crate::seen) fn find_window(lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
+pub(in crate::seen) fn find_window(lines: &[CacheLine], probes_per_lane: u32, window: ProbeWindow<'_>) -> Subset {
     dispatch!(Level::new(), simd => find_each(simd, lines, probes_per_lane, window))
 }
 
 /// Sets the bits of those of a window that were not `seen` elsewhere, in order, while the memory of
 /// the next window is asked for. Returns which are new, and how many bits were not set before.
 pub(in crate::seen) fn insert_window(
-    lines: &mut [Line],
+    lines: &mut [CacheLine],
     probes_per_lane: u32,
-    window: Window<'_>,
+    window: ProbeWindow<'_>,
     seen: Subset,
 ) -> (Subset, u64) {
     dispatch!(Level::new(), simd => insert_each(simd, lines, probes_per_lane, window, seen))
@@ -56,7 +56,7 @@ pub(in crate::seen) fn insert_window(
 
 /// [`find_window`], with the instructions that `simd` stands for.
 #[inline(always)]
-fn find_each<S: Simd>(simd: S, lines: &[Line], probes_per_lane: u32, window: Window<'_>) -> Subset {
+fn find_each<S: Simd>(simd: S, lines: &[CacheLine], probes_per_lane: u32, window: ProbeWindow<'_>) -> Subset {
     let mut ahead = window.ahead();
     window.choose(
         #[inline(always)]
@@ -76,9 +76,9 @@ fn find_each<S: Simd>(simd: S, lines: &[Line], probes_per_lane: u32, window: Win
 #[inline(always)]
 fn insert_each<S: Simd>(
     simd: S,
-    lines: &mut [Line],
+    lines: &mut [CacheLine],
     probes_per_lane: u32,
-    window: Window<'_>,
+    window: ProbeWindow<'_>,
     seen: Subset,
 ) -> (Subset, u64) {
     let (mut ahead, mut missing) = (window.ahead(), 0);
@@ -101,7 +101,7 @@ fn insert_each<S: Simd>(
 
 /// Asks for the line of one of the next window.
 #[inline(always)]
-fn ask_ahead(lines: &[Line], next: Option<Probes>) {
+fn ask_ahead(lines: &[CacheLine], next: Option<Probes>) {
     if let Some(next) = next {
         prefetch(lines, next.slot(lines.len()));
     }
@@ -109,7 +109,7 @@ fn ask_ahead(lines: &[Line], next: Option<Probes>) {
 
 /// How many of these bits are not set.
 #[inline(always)]
-fn missing_at_once<S: Simd>(simd: S, line: &Line, bits: Lanes) -> u64 {
+fn missing_at_once<S: Simd>(simd: S, line: &CacheLine, bits: Lanes) -> u64 {
     if !shifts_lanes_apart::<S>() {
         return LANES as u64 - held(line, bits);
     }
@@ -119,7 +119,7 @@ fn missing_at_once<S: Simd>(simd: S, line: &Line, bits: Lanes) -> u64 {
 
 /// As [`set`]; where `bit` is 0 instead of 1, it sets none.
 #[inline(always)]
-fn set_at_once<S: Simd>(simd: S, line: &mut Line, bits: Lanes, bit: u64) -> u64 {
+fn set_at_once<S: Simd>(simd: S, line: &mut CacheLine, bits: Lanes, bit: u64) -> u64 {
     if !shifts_lanes_apart::<S>() {
         return if bit == 0 { 0 } else { set(line, bits) };
     }
@@ -159,7 +159,7 @@ mod tests {
             for round in 0..40 {
                 let keys: Vec<_> = (0..31).map(|count| Fingerprint::from_bits(mix(round * 20 + count))).collect();
                 let seen = Subset(mix(round) & mix(!round));
-                for window in Window::all_of(&keys, 4) {
+                for window in ProbeWindow::all_of(&keys, 4) {
                     let new = dispatch!(Level::baseline(), simd => insert_each(simd, &mut plain, probes_per_lane, window, seen));
                     let (new_too, missing_too) = insert_window(&mut fast, probes_per_lane, window, seen);
                     assert_eq!((new.0.0, new.1), (new_too.0, missing_too));

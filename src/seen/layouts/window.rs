@@ -7,13 +7,13 @@ use crate::address::Fingerprint;
 use crate::seen::probes::Probes;
 use crate::seen::sighting::Sighting;
 
-/// Fingerprints of one shard that are tested together, at most [`Window::MAX`].
+/// Fingerprints of one shard that are tested together, at most [`ProbeWindow::MAX`].
 ///
 /// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 cache
 /// lines at the same time. So each test asks for the memory of a later one, a window ahead. To ask
 /// for all at once would fill the queue, and the tests would wait behind it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::seen) struct Window<'a> {
+pub(in crate::seen) struct ProbeWindow<'a> {
     pub(in crate::seen) fingerprints: &'a [Fingerprint],
     /// The fingerprints of the next window; none after the last.
     ahead: &'a [Fingerprint],
@@ -21,7 +21,7 @@ pub(in crate::seen) struct Window<'a> {
     shard_bits: u32,
 }
 
-impl<'a> Window<'a> {
+impl<'a> ProbeWindow<'a> {
     /// At most as many as a word has bits.
     pub(in crate::seen) const MAX: usize = 32;
 
