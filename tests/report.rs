@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crawler::crawl::{CrawlOptions, Finished, PageRecord, PolitenessWatch, Tally};
-use crawler::frontier::{Frontier, LeaseKind, Next, Outcome, Timestamp};
+use crawler::frontier::{Frontier, Next, Reply, Timestamp};
 use crawler::report::{Cost, Report, ReportError, read};
 
 fn golden(name: &str) -> PathBuf {
@@ -52,14 +52,8 @@ fn crawled(requests: usize) -> Report {
         politeness.sent(lease.host_key(), now, lease.delay());
         let kind = lease.kind();
         let record = PageRecord { status: Some(200), wire_bytes: 10, ..PageRecord::default() };
-        let outcome = match kind {
-            LeaseKind::Robots => Outcome::response(&lease, 200, b"User-agent: *\nDisallow: /private/"),
-            LeaseKind::Page => {
-                frontier.links(&lease, LINKS.split(' '), now).expect("memory");
-                Outcome::response(&lease, 200, b"")
-            }
-        };
-        let completion = frontier.complete(lease, outcome, now).expect("memory");
+        let reply = Reply::new(200).body(b"User-agent: *\nDisallow: /private/").links(LINKS.split(' '));
+        let completion = frontier.answer(lease, &reply, now).expect("memory");
         tally.record(kind, completion, &record);
     }
     let mut finished = Finished::of(&frontier, tally, now);

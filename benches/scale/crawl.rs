@@ -213,7 +213,7 @@ impl Crawl {
         let outcome = match (lease.kind(), robots_of(host)) {
             (LeaseKind::Robots, None) => Outcome::response(&lease, 404, b""),
             (LeaseKind::Robots, Some(text)) => Outcome::response(&lease, 200, text.as_bytes()),
-            (LeaseKind::Page, _) => Outcome::response(&lease, 200, b""),
+            _ => Outcome::response(&lease, 200, b""),
         };
         let rest = Duration::from_secs(rest_of(host));
         self.due[fits(host)] = (self.now + rest).as_micros();

@@ -12,6 +12,7 @@ impl<J: Journal> Frontier<J> {
     /// journal must [have](Journal::host) each image, as its host's newest, and keep it.
     ///
     /// Costs about two microseconds a host.
+    #[doc(hidden)]
     pub fn evict(&mut self, images: &[u8]) -> usize {
         let mut evicted = 0;
         let mut image = Vec::new();

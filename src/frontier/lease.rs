@@ -9,6 +9,7 @@ use crate::gate::{Found, Position, Via};
 
 /// What a lease is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LeaseKind {
     /// A page.
     Page,

@@ -45,7 +45,6 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 /// assert_eq!(frontier.statistics().completed, 3); // The seed, /a and /b, each once.
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Frontier<J: Journal = Arena> {
     /// All that is known. What follows are the queues of hosts, what is lent out, and options.
     pub(crate) state: State,
@@ -96,6 +95,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// Where an option is out of its range or does not parse.
+    #[doc(hidden)]
     pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
         Ok(Self::of(State::new(Gate::new(options.gate(), None)?), options, journal))
@@ -137,6 +137,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The journal, to look after its storage; what is appended to it by hand is unknown to the frontier.
+    #[doc(hidden)]
     pub fn journal_mut(&mut self) -> &mut J {
         &mut self.journal
     }

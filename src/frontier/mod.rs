@@ -33,7 +33,8 @@
 //!
 //! - URLs come in: [`submit`](Frontier::submit) by a gate's proof, [`seed`](Frontier::seed) and [`links`](Frontier::links) by their
 //!   texts, [`schedule`](Frontier::schedule) for a time.
-//! - Leases go out and come back: [`next`](Frontier::next), then [`complete`](Frontier::complete).
+//! - Leases go out and come back: [`next`](Frontier::next), then [`answer`](Frontier::answer) with a whole reply, or
+//!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever.
 //! - Questions: [`statistics`](Frontier::statistics), [`explain`](Frontier::explain). They change nothing.
 //! - Looking after storage: [`flush`](Frontier::flush), and for whoever writes checkpoints, slices, counts and evictions.
 //!
@@ -41,7 +42,8 @@
 //!
 //! `hosts` is what is known of each host, `queues` the four queues, `state` the state and its way back, `durable` what goes to the
 //! journal and to checkpoints, [`robots`] the rules of robots.txt, `explain` the answers to "why was this URL not fetched?". The
-//! files beside them are the machine: they decide.
+//! files beside them are the machine: they decide. What these docs do not show is public for tests and benches alone, and no
+//! promise.
 
 mod complete;
 mod dropped;
@@ -73,9 +75,11 @@ mod trouble;
 mod validators;
 
 pub use drops::Dropped;
+pub use durable::{Arena, Journal, Receipt};
+#[doc(hidden)]
 pub use durable::{
-    Arena, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Journal, Limit, Receipt,
-    Record, RobotsRecord, Settled, Standing, idle_hosts, waiting,
+    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Limit, Record, RobotsRecord,
+    Settled, Standing, idle_hosts, waiting,
 };
 pub use error::FrontierError;
 pub use explain::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Verdict};
@@ -87,6 +91,7 @@ pub use next::Next;
 pub use options::FrontierOptions;
 pub use outcome::{Completion, Outcome};
 pub use reply::Reply;
+#[doc(hidden)]
 pub use state::{Resume, Slice};
 pub use statistics::FrontierStatistics;
 pub use timestamp::Timestamp;

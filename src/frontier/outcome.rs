@@ -65,6 +65,7 @@ impl Outcome {
 
 /// What became of a completed lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Completion {
     /// Final: this is the URL's record.
     Done,

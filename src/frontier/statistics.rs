@@ -1,5 +1,7 @@
 //! The frontier in numbers.
 
+use std::fmt;
+
 use super::Frontier;
 use super::durable::Journal;
 use super::hosts::{Host, HostSpread, HostStatistics};
@@ -38,6 +40,13 @@ pub struct FrontierStatistics {
     pub journal_memory: u64,
     /// Of these, in what is known of the hosts' robots.txt.
     pub robots_memory: u64,
+}
+
+/// In numbers: everything would be a line for each byte of its queues.
+impl<J: Journal> fmt::Debug for Frontier<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frontier").field("statistics", &self.statistics()).finish_non_exhaustive()
+    }
 }
 
 impl<J: Journal> Frontier<J> {

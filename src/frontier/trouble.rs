@@ -4,6 +4,7 @@ use std::fmt;
 
 /// A failure, and its own words: which clock, which address, the innermost cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Trouble {
     /// The kind.
     pub failure: Failure,
@@ -84,7 +85,7 @@ impl Failure {
     }
 
     /// Its number on disk: never changed, never given again.
-    pub const fn code(self) -> u8 {
+    pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Address => 1,
             Self::BadResponse => 2,
@@ -102,7 +103,7 @@ impl Failure {
     }
 
     /// The failure of a [`code`](Self::code).
-    pub fn of_code(code: u8) -> Option<Self> {
+    pub(crate) fn of_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|failure| failure.code() == code)
     }
 

@@ -2,6 +2,7 @@
 
 /// By which a response can be asked for again on the condition that it has changed (RFC 9110 section 8.8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Validators {
     /// The `ETag` header, for `If-None-Match`.
     pub etag: Option<Box<str>>,

@@ -1,5 +1,6 @@
 //! All shards together: which shard a fingerprint belongs to, and its lock.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -18,7 +19,6 @@ use crate::address::Fingerprint;
 ///
 /// A shard is locked for one question, or for one group of a batch, and no code ever holds the
 /// locks of two shards: there is no order in which they must be taken.
-#[derive(Debug)]
 pub struct SeenSet {
     growth: Arc<Growth>,
     /// Whether any shard is full, and whether any has failed: copies, so that asking takes no lock.
@@ -41,6 +41,13 @@ static SETS: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 #[repr(align(128))]
 struct Locked(Mutex<Shard>);
+
+/// By its options: everything would be a line for each byte of its filter.
+impl fmt::Debug for SeenSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeenSet").field("options", self.options()).finish_non_exhaustive()
+    }
+}
 
 impl SeenSet {
     /// Checks the options and allocates. The operating system gives the memory when it is first

@@ -170,6 +170,7 @@ pub enum Place {
 
 /// A page record, in brief.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fetched {
     /// The final response's HTTP status.
     pub status: Option<u16>,
@@ -183,7 +184,7 @@ pub struct Fetched {
 
 impl Remembered {
     /// Admitted, and queued since.
-    pub fn new(position: Position, entry: &Entry<'_>) -> Self {
+    pub(crate) fn new(position: Position, entry: &Entry<'_>) -> Self {
         Self {
             position,
             wire: entry.wire.to_owned(),
@@ -200,7 +201,7 @@ impl Remembered {
     }
 
     /// A lease of it came back.
-    pub fn settle(&mut self, settled: &Settled<'_>) {
+    pub(crate) fn settle(&mut self, settled: &Settled<'_>) {
         self.attempts = settled.attempts;
         self.receipt = settled.receipt;
         self.place = if settled.done { Place::Done } else { Place::Dropped };
@@ -212,7 +213,7 @@ impl Remembered {
     }
 
     /// Its record was lost, so that it was queued again.
-    pub fn reopen(&mut self) {
+    pub(crate) fn reopen(&mut self) {
         self.receipt = None;
         self.attempts = self.attempts.saturating_sub(1);
         self.place = Place::Dropped;

@@ -5,10 +5,10 @@ pub const MAX_BYTES: usize = 500 * 1024;
 /// Sitemap lines that are taken from one file.
 pub const MAX_SITEMAPS: usize = 1000;
 /// Bytes in a Sitemap line's address; a longer one is ignored.
-pub const MAX_SITEMAP_BYTES: usize = 8192;
+pub(crate) const MAX_SITEMAP_BYTES: usize = 8192;
 /// Steps spent on one ruling, a step being about one octet compared. Only a file made for it comes near: it is then
 /// taken to disallow what was asked about.
-pub const MAX_STEPS: usize = 1 << 22;
+pub(crate) const MAX_STEPS: usize = 1 << 22;
 
 /// [`MAX_STEPS`] did not suffice.
 #[derive(Debug)]

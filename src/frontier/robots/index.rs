@@ -209,7 +209,7 @@ fn printable(c: char) -> char {
 
 #[cfg(test)]
 mod tests {
-    use crate::frontier::robots::MAX_STEPS;
+    use crate::frontier::robots::bound::MAX_STEPS;
     use crate::frontier::robots::Robots;
 
     /// As large sites write them: sections, numbered pages, parameters, file types; one in ten with wildcards.

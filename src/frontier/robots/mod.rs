@@ -32,7 +32,7 @@ mod wild;
 use std::time::Duration;
 
 pub use answer::rule_line;
-pub use bound::{MAX_BYTES, MAX_SITEMAP_BYTES, MAX_SITEMAPS, MAX_STEPS};
+pub use bound::{MAX_BYTES, MAX_SITEMAPS};
 use index::Index;
 pub use ruling::Ruling;
 
@@ -67,7 +67,7 @@ impl Robots {
     /// May this path and query be fetched? The longest rule that matches decides; of equals, the one that allows.
     ///
     /// A binary search among the rules without `*`, and a look at those with `*` that share four rare octets in a row
-    /// with the path; never more than [`MAX_STEPS`] steps.
+    /// with the path; never more than `MAX_STEPS` steps.
     pub fn ruling(&self, path_and_query: &str) -> Ruling<'_> {
         self.index.ruling(path_and_query).0
     }

@@ -48,11 +48,13 @@ impl State {
 impl<J: Journal> Frontier<J> {
     /// Appends a slice, of the schedule and then of the hosts with their queues, and says which follows; `None` where this was
     /// the last. What is lent out is in it as queued.
+    #[doc(hidden)]
     pub fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
         self.state.save(slice, to)
     }
 
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.
+    #[doc(hidden)]
     pub fn counts(&self, position: Position) -> Counts {
         let (gate, count) = (self.gate(), self.state.count());
         Counts {
