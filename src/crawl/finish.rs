@@ -1,3 +1,5 @@
+//! Why a crawl ended.
+
 use serde::{Deserialize, Serialize};
 
 /// Why a crawl ended. In a report by its name in lower case: `max_pages`.

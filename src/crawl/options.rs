@@ -1,3 +1,5 @@
+//! What a crawl is made from.
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

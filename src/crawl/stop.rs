@@ -1,3 +1,5 @@
+//! The stop of a crawl, asked for from anywhere.
+
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;

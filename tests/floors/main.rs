@@ -109,10 +109,10 @@ const MAX_LINES: usize = 400;
 const LONGER: &[&str] = &[];
 
 /// How many files of a floor import each other in circles yet. A number may only become smaller.
-const CIRCLING: &[(&str, usize)] = &[("job", 8)];
+const CIRCLING: &[(&str, usize)] = &[("job", 6)];
 
 /// Folders with a file yet that does not begin with a line that says what it is.
-const UNTITLED: &[&str] = &["src/crawl/", "src/frontier/", "src/gate/", "src/job/", "src/report/"];
+const UNTITLED: &[&str] = &["src/crawl/records/sink.rs", "src/job/"];
 
 /// Modules that would be about nothing in particular.
 const DRAWERS: [&str; 8] = ["common", "helper", "helpers", "manager", "misc", "types", "util", "utils"];

@@ -1,3 +1,5 @@
+//! The free space of a disk.
+
 use std::io;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! What a page's owner asks of robots.
+
 /// What a page's owner asks of robots, in `X-Robots-Tag` or `<meta name=robots>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RobotsTag {

@@ -1,3 +1,5 @@
+//! Whether a body is HTML, by its header and by how it begins.
+
 /// Bytes looked at (WHATWG MIME Sniffing, "resource header").
 pub(in crate::crawl) const SNIFFED: usize = 1445;
 

@@ -1,3 +1,5 @@
+//! What the connector did for one request: whether it connected, and when the request was sent.
+
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};

@@ -1,3 +1,5 @@
+//! Which addresses belong to the public internet.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether an address belongs to the public internet: by IANA's special-purpose registries (RFC 6890 and its updates) it is

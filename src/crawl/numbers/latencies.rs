@@ -1,3 +1,5 @@
+//! How long things took.
+
 use std::time::Duration;
 
 use hdrhistogram::Histogram;

@@ -1,3 +1,5 @@
+//! Counts by names that the web chooses.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

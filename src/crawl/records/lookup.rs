@@ -1,3 +1,5 @@
+//! The page records of URLs that are explained.
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
