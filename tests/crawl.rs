@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Sink};
+use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Writer};
 use crawler::gate::Refusal;
 use crawler::seen::OnFull;
 
@@ -96,7 +96,7 @@ async fn crawl(options: &CrawlOptions, seeds: &[&str]) -> (Finished, Vec<PageRec
         let url = crawl.gate().canonicalizer().canonicalize(&format!("http://site.test{seed}")).unwrap();
         assert_eq!(crawl.seed(url).unwrap(), None);
     }
-    let (sink, thread) = Sink::start(output.clone()).unwrap();
+    let (sink, thread) = Writer::start(output.clone()).unwrap();
     let finished = crawl.run(sink).await;
     let written = thread.join().unwrap();
     let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
@@ -181,7 +181,7 @@ async fn a_crawl_that_is_told_to_stop_asks_for_nothing_new() {
     let url = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
     crawl.seed(url).unwrap();
     crawl.stop().drain();
-    let (sink, thread) = Sink::start(io::sink()).unwrap();
+    let (sink, thread) = Writer::start(io::sink()).unwrap();
     let finished = crawl.run(sink).await;
     assert_eq!(finished.reason, FinishReason::Stopped);
     assert_eq!((thread.join().unwrap(), finished.frontier.queued), (0, 1));
@@ -197,7 +197,7 @@ async fn a_crawl_that_gives_up_does_not_wait_for_a_silent_host() {
     let url = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
     crawl.seed(url).unwrap();
     let stop = crawl.stop();
-    let (sink, _thread) = Sink::start(io::sink()).unwrap();
+    let (sink, _thread) = Writer::start(io::sink()).unwrap();
     let running = tokio::spawn(crawl.run(sink));
     // The request is under way, and nobody will answer it.
     let _request = tokio::task::spawn_blocking(move || listener.accept().unwrap()).await.unwrap();
@@ -236,7 +236,7 @@ async fn a_crawl_ends_when_its_records_cannot_be_written() {
     let crawl = Crawl::new(&options).unwrap();
     let url = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
     crawl.seed(url).unwrap();
-    let (sink, thread) = Sink::start(Full).unwrap();
+    let (sink, thread) = Writer::start(Full).unwrap();
     let finished = crawl.run(sink).await;
     assert_eq!(finished.reason, FinishReason::SinkFailed);
     assert_eq!(thread.join().unwrap_err().kind(), io::ErrorKind::StorageFull);
@@ -274,7 +274,7 @@ async fn a_private_address_is_not_asked_unless_allowed() {
         let crawl = Crawl::new(&options).unwrap();
         let url = crawl.gate().canonicalizer().canonicalize(&seed).unwrap();
         crawl.seed(url).unwrap();
-        let (sink, _) = Sink::start(io::sink()).unwrap();
+        let (sink, _) = Writer::start(io::sink()).unwrap();
         crawl.run(sink).await;
         assert_eq!(site.asked().len(), asked, "allowed: {allow}");
     }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crawler::crawl::{Crawl, CrawlOptions, PageRecord, Sink};
+use crawler::crawl::{Crawl, CrawlOptions, PageRecord, Writer};
 
 /// A site on loopback whose front page is answered in these very bytes; all else is 404.
 struct Site {
@@ -46,7 +46,7 @@ impl Site {
         let seed = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
         assert_eq!(crawl.seed(seed).unwrap(), None);
         let output = Output::default();
-        let (sink, thread) = Sink::start(output.clone()).unwrap();
+        let (sink, thread) = Writer::start(output.clone()).unwrap();
         crawl.run(sink).await;
         thread.join().unwrap();
         let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Sink};
+use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Writer};
 
 /// Serves a page of two links at each name that starts with `good`; the others are heard, and never answered.
 fn serve() -> SocketAddr {
@@ -65,9 +65,9 @@ fn seed(crawl: &Crawl, url: &str) {
 struct Records(Sender<PageRecord>);
 
 impl Records {
-    fn sink() -> (Sink, Receiver<PageRecord>) {
+    fn sink() -> (Writer, Receiver<PageRecord>) {
         let (sender, records) = mpsc::channel();
-        (Sink::start(Self(sender)).unwrap().0, records)
+        (Writer::start(Self(sender)).unwrap().0, records)
     }
 }
 

@@ -14,7 +14,7 @@ use super::simulated::SimulatedWeb;
 use super::unfit::{refused, unfit};
 use super::{config, ending, surroundings};
 use crate::address::FingerprintKey;
-use crate::crawl::{Crawl, CrawlOptions, FinishReason, Places, Resumed, Sink, SinkThread, raise_open_files};
+use crate::crawl::{Crawl, CrawlOptions, FinishReason, Places, Resumed, Writer, WriterThread, raise_open_files};
 use crate::job::{Job, JobError, replace};
 use crate::report::{self, Cost, Report};
 
@@ -65,7 +65,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let is_kept = settings.output.pages == Pages::Job;
     let (mut crawl, resumed) = Crawl::open(&options, &job, is_kept).map_err(|error| unfit(layers, &error))?;
     let failed = |error| CommandError::caused(Exit::Failed, "cannot write page records", &error);
-    let (sink, writer) = if is_kept { crawl.sink() } else { Sink::start(io::stdout()) }.map_err(failed)?;
+    let (sink, writer) = if is_kept { crawl.writer() } else { Writer::start(io::stdout()) }.map_err(failed)?;
     let unlisted =
         |error| CommandError::caused(Exit::NotKept, &format!("cannot write {}", job.skipped_path().display()), &error);
     let lister =
@@ -120,7 +120,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let mut finished = crawl.run(sink).await;
     drop(reporter);
     let written = writer.join();
-    let skipped = lister.map_or(Ok(0), SinkThread::join);
+    let skipped = lister.map_or(Ok(0), WriterThread::join);
     // Whoever read the records has left, as `head` does: the end of the crawl, and no fault.
     let is_unread = !is_kept && matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
 

@@ -12,7 +12,7 @@ use super::crew::Crew;
 use super::finish::FinishReason;
 use super::numbers::Carried;
 use super::options::JobOptions;
-use super::records::{Output, Written};
+use super::records::{Output, OutputFiles, Written};
 use crate::frontier::{Counts, Frontier};
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
 use crate::job::{FileError, Job, Lock};
@@ -30,12 +30,9 @@ pub(super) struct Checkpointer {
     /// The job's directory, whose disk must not run full.
     directory: PathBuf,
     lock: Option<Arc<Lock>>,
-    /// `None` where records go elsewhere.
-    output: Option<Output>,
+    pub(super) outputs: OutputFiles,
     /// What has become of the output, where that is why the crawl ends.
     disturbed: Option<CheckpointError>,
-    /// How far this run's records have come.
-    written: Written,
     /// What the checkpoint under way will keep: of the moment of its counts.
     carried: Carried,
     costs: CheckpointCosts,
@@ -89,17 +86,8 @@ impl Owner for Checkpointer {
         if self.crew.broken.load(Ordering::Acquire) {
             return Ok(None);
         }
-        if let Some(output) = &mut self.output {
-            // A writer that has failed has told so itself.
-            if !self.written.wait_for(counts.output - output.length()) {
-                return Ok(None);
-            }
-            // What the checkpoint would say of it must be so. At the crawl's end it is seen to.
-            let problem = output.problem(counts.output);
-            if problem.map_err(|source| io_error("look at", &output.path, source))?.is_some() {
-                return Ok(None);
-            }
-            output.sync().map_err(|source| io_error("sync", &output.path, source))?;
+        if !self.outputs.sync(counts.output, &self.carried.outputs)? {
+            return Ok(None);
         }
         Ok(Some(self.carried.to_bytes()))
     }
@@ -112,9 +100,8 @@ impl Checkpointer {
             options,
             directory: job.frontier_directory(),
             lock: job.lock().cloned(),
-            output,
+            outputs: OutputFiles::new(output),
             disturbed: None,
-            written: Written::default(),
             carried: Carried::default(),
             costs: CheckpointCosts::default(),
         }
@@ -122,12 +109,12 @@ impl Checkpointer {
 
     /// The output of the job's own.
     pub(super) fn output(&self) -> Option<&Output> {
-        self.output.as_ref()
+        self.outputs.pages()
     }
 
     /// Sets to work, on a thread of its own.
     pub(super) fn start(mut self, written: Written) -> io::Result<CheckpointerThread> {
-        self.written = written;
+        self.outputs.follow_pages(written);
         let ended = Arc::new((Mutex::new(false), Condvar::new()));
         let told = Arc::clone(&ended);
         let work = move || {
@@ -163,7 +150,9 @@ impl Checkpointer {
             }
         }
         if !self.crew.broken.load(Ordering::Acquire) {
-            self.save_the_output()?;
+            let counts = self.quiesce();
+            let saved = self.outputs.save(counts.output, &self.carried.outputs)?;
+            self.disturbed = saved.or(self.disturbed.take());
             self.checkpoint()?;
         }
         self.disturbed.map_or(Ok(self.costs), Err)
@@ -174,39 +163,12 @@ impl Checkpointer {
         if let Some(lock) = &self.lock {
             lock.check()?;
         }
-        if let Some(output) = self.output.as_mut().filter(|_| self.disturbed.is_none()) {
-            let written = output.length() + self.written.bytes();
-            let problem = output.problem(written).map_err(|source| io_error("look at", &output.path, source))?;
-            if let Some(problem) = problem {
-                self.disturbed =
-                    Some(CheckpointError::Disturbed { path: output.path.clone(), problem: problem.to_owned() });
+        if self.disturbed.is_none() {
+            self.disturbed = self.outputs.disturbed()?;
+            if self.disturbed.is_some() {
                 self.crew.stop.drain_because(FinishReason::StorageFailed);
             }
         }
-        Ok(())
-    }
-
-    /// At the end, when all records are written: those in a file that has lost its name get one again.
-    fn save_the_output(&mut self) -> Result<(), CheckpointError> {
-        let counts = self.quiesce();
-        let Some(output) = &mut self.output else { return Ok(()) };
-        if !self.written.wait_for(counts.output - output.length()) {
-            return Ok(());
-        }
-        let problem = output.problem(counts.output).map_err(|source| io_error("look at", &output.path, source))?;
-        let Some(problem) = problem else { return Ok(()) };
-        let path = output.path.clone();
-        let disturbed =
-            |done: &str| CheckpointError::Disturbed { path: path.clone(), problem: format!("{problem}{done}") };
-        if !output.is_elsewhere().map_err(|source| io_error("look at", &path, source))? {
-            // What was confirmed is gone, or stands elsewhere than the receipts say: no checkpoint must say that it is there.
-            return Err(disturbed(""));
-        }
-        let saved = output.save().map_err(|source| io_error("save", &path, source))?;
-        if saved != path {
-            return Err(disturbed(&format!("; what the crawl wrote is in {}: put it in its place", saved.display())));
-        }
-        self.disturbed = Some(disturbed("; it is written again"));
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, PolitenessWatch, Progress, Tally};
 use super::options::ParseOptions;
+use super::records::OutputEnds;
 use super::stop::Stop;
 use crate::frontier::Journal;
 use crate::gate::Refusal;
@@ -32,6 +33,8 @@ pub(super) struct Crew<J: Journal> {
     /// Held while a page's links cross from the gate to the journal, and its numbers are counted: who holds it alone sees
     /// all of a page or nothing.
     pub(super) crossing: RwLock<()>,
+    /// Where the outputs beside the page records end.
+    pub(super) output_ends: Mutex<OutputEnds>,
     /// Something could not be kept: the seen set may hold what the journal does not, and that would be missed for ever.
     pub(super) broken: AtomicBool,
     /// Records can be read again after a crash, so a page is done only where its record is.
@@ -73,6 +76,7 @@ impl<J: Journal> Crew<J> {
         let mut carried = lock(&self.carried).clone();
         carried.elapsed_us += u64::try_from(self.frontier.clock().elapsed().as_micros()).unwrap_or(u64::MAX);
         carried.tally.merge(&lock(&self.tally));
+        carried.outputs.clone_from(&lock(&self.output_ends));
         carried.politeness.merge(lock(&self.politeness).counts());
         carried
     }

@@ -27,7 +27,7 @@ pub enum CrawlError {
     /// The output is not what the job wrote.
     #[error("{} has {found} bytes, and the job wrote {expected}: without its output it cannot go on", path.display())]
     Output {
-        /// The file of page records.
+        /// The file of page records, or of another output.
         path: PathBuf,
         /// Bytes that it has.
         found: u64,
@@ -41,6 +41,12 @@ pub enum CrawlError {
         path: PathBuf,
         /// Where the record begins.
         offset: u64,
+    },
+    /// An output's name is none, leads elsewhere, or belongs to another of the job's files.
+    #[error("an output cannot be called {name:?}")]
+    OutputName {
+        /// The name.
+        name: String,
     },
     /// The output has records, and the job has no journal of them.
     #[error(

@@ -27,7 +27,7 @@ pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Link, LinkKind, Page, Reading, RobotsTag, is_html, parse};
-pub use http::{FetchError, Fetcher, FetcherError, Response, is_global};
+pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, is_global};
 pub use look::{Underway, has_gone_on, look};
 pub use numbers::{
     Latencies, LinkTotals, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic,
@@ -36,7 +36,9 @@ pub use numbers::{
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
-pub use records::{LinkCounts, PageRecord, Sink, SinkThread, SkippedLink, Timings, look_up, page_line};
+pub use records::{
+    LinkCounts, OutputPlace, PageRecord, Sink, SkippedLink, Timings, Writer, WriterThread, look_up, page_line,
+};
 pub use resume::Resumed;
 pub use run::Crawl;
 pub use stop::Stop;

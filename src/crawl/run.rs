@@ -19,7 +19,7 @@ use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
-use super::records::{Sink, SinkThread, SkipList};
+use super::records::{Outputs, SkipList, Writer, WriterThread};
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
@@ -35,6 +35,9 @@ use crate::lending::SharedFrontier;
 pub struct Crawl<J: Journal = Arena> {
     pub(super) crew: Arc<Crew<J>>,
     pub(super) checkpointer: Option<Checkpointer>,
+    /// What is written of each page beside its record.
+    pub(super) outputs: Outputs,
+    pub(super) output_writers: Vec<WriterThread>,
     skipped: Option<SkipList>,
     options: CrawlOptions,
     places: Places,
@@ -73,13 +76,22 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             politeness: Mutex::default(),
             stop: Stop::new(),
             tally: Mutex::default(),
+            output_ends: Mutex::new(carried.outputs.clone()),
             carried: Mutex::new(carried),
             crossing: RwLock::default(),
             broken: AtomicBool::new(false),
             receipts,
             warned_full: Once::new(),
         };
-        Ok(Self { crew: Arc::new(crew), checkpointer: None, skipped: None, options: options.clone(), places })
+        Ok(Self {
+            crew: Arc::new(crew),
+            checkpointer: None,
+            outputs: Outputs::default(),
+            output_writers: Vec::new(),
+            skipped: None,
+            options: options.clone(),
+            places,
+        })
     }
 
     /// Takes a seed; where it is refused, says why.
@@ -140,7 +152,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     ///
     /// # Errors
     /// Where the file cannot be opened, or the thread cannot be started.
-    pub fn list_skipped(&mut self, path: &Path) -> io::Result<SinkThread> {
+    pub fn list_skipped(&mut self, path: &Path) -> io::Result<WriterThread> {
         let (list, thread) = SkipList::open(path)?;
         self.crew.frontier.with(Frontier::keep_dropped);
         self.skipped = Some(list);
@@ -171,8 +183,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// Crawls until the frontier is drained, a limit is reached, or somebody stops it.
     ///
     /// There is a report even of a crawl that failed: its reason is in [`Finished`].
-    pub async fn run(mut self, sink: Sink) -> Finished {
-        let checkpointer = self.checkpointer.take().map(|checkpointer| checkpointer.start(sink.written()));
+    pub async fn run(mut self, pages: Writer) -> Finished {
+        let checkpointer = self.checkpointer.take().map(|checkpointer| checkpointer.start(pages.written()));
         let (checkpointer, mut storage_error) = match checkpointer.transpose() {
             Ok(checkpointer) => (checkpointer, None),
             Err(error) => {
@@ -180,7 +192,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 (None, Some(error))
             }
         };
-        let worker = Worker { crew: Arc::clone(&self.crew), sink, skipped: self.skipped.take() };
+        let (outputs, skipped) = (std::mem::take(&mut self.outputs), self.skipped.take());
+        let worker = Worker { crew: Arc::clone(&self.crew), pages, outputs, skipped };
         let deadline = self.options.max_duration.map(|longest| {
             let stop = self.stop();
             tokio::spawn(async move {
@@ -211,6 +224,12 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 Ok(Ok(costs)) => checkpoints = Some(costs),
                 Ok(Err(error)) => storage_error = storage_error.or(Some(io::Error::other(error))),
                 Err(panic) => storage_error = storage_error.or(Some(io::Error::other(panic))),
+            }
+        }
+        for writer in std::mem::take(&mut self.output_writers) {
+            let written = tokio::task::spawn_blocking(|| writer.join()).await;
+            if let Err(error) = written.unwrap_or_else(|panic| Err(io::Error::other(panic))) {
+                storage_error = storage_error.or(Some(error));
             }
         }
         self.finished(checkpoints, storage_error)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bounds::Share;
 use super::html::{EncodingSource, is_html, parse};
-use super::http::Response;
+use super::http::{Exchange, Response};
 use super::options::ParseOptions;
 use super::records::{PageRecord, Skips, Timings, legible};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
@@ -26,19 +26,21 @@ pub(super) struct Visit {
     pub(super) record: PageRecord,
     /// Links refused before the gate.
     pub(super) skips: Skips,
+    /// The response as it came, where an output wants it.
+    pub(super) exchange: Option<Box<Exchange>>,
 }
 
 impl Visit {
     /// No response, or none that can be used.
     pub(super) fn failed(lease: &Lease, trouble: Trouble, gate: &Gate) -> Self {
         let record = record_of(lease, &trouble, gate);
-        Self { outcome: Outcome::Failed(trouble), found: Vec::new(), record, skips: Skips::default() }
+        Self { outcome: Outcome::Failed(trouble), found: Vec::new(), record, skips: Skips::default(), exchange: None }
     }
 
     /// Nothing was asked: the host is not to be had.
     pub(super) fn given_up(lease: &Lease, trouble: &Trouble, gate: &Gate) -> Self {
         let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, trouble, gate) };
-        Self { outcome: Outcome::GivenUp, found: Vec::new(), record, skips: Skips::default() }
+        Self { outcome: Outcome::GivenUp, found: Vec::new(), record, skips: Skips::default(), exchange: None }
     }
 
     /// A response to a lease of either kind.
@@ -64,7 +66,8 @@ impl Visit {
             message: response.incomplete.as_ref().map(|error| error.message.clone()),
             ..blank_record(lease, gate)
         };
-        let mut visit = Self { outcome: outcome_of(lease, &mut response), found: Vec::new(), record, skips };
+        let (outcome, exchange) = (outcome_of(lease, &mut response), response.exchange.take());
+        let mut visit = Self { outcome, found: Vec::new(), record, skips, exchange };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(lease, gate, location);
         } else if lease.kind() == LeaseKind::Page && (200..300).contains(&response.status) {
@@ -136,7 +139,8 @@ impl Visit {
             self.record.error = Some(Failure::Lost.name().to_owned());
             return;
         };
-        share.resize(reading.bytes as u64).await;
+        let kept = self.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
+        share.resize((reading.bytes + kept) as u64).await;
         self.record.encoding = Some(reading.encoding.0.to_owned());
         self.record.encoding_source = Some(reading.encoding.1.name().to_owned());
         self.record.title = reading.title;

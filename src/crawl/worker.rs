@@ -11,7 +11,7 @@ use super::crew::Crew;
 use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
-use super::records::{Sink, SkipList, Skips, Slot, line};
+use super::records::{Additions, Outputs, SkipList, Skips, Slot, Writer, line};
 use super::visit::Visit;
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, LeaseKind, Trouble};
 use crate::gate::{Admission, Admitted, Found, Refusal};
@@ -32,7 +32,10 @@ pub(super) enum Ended {
 #[derive(Debug)]
 pub(super) struct Worker<J: Journal> {
     pub(super) crew: Arc<Crew<J>>,
-    pub(super) sink: Sink,
+    /// Where page records go.
+    pub(super) pages: Writer,
+    /// What else is written of each page.
+    pub(super) outputs: Outputs,
     /// Where refused links are listed, if they are.
     pub(super) skipped: Option<SkipList>,
 }
@@ -66,6 +69,7 @@ impl<J: Journal> Worker<J> {
                 changed: lease.validators(),
                 is_first_contact: lease.is_first_contact(),
                 only_html: lease.kind() == LeaseKind::Page,
+                keeps_exchange: lease.kind() == LeaseKind::Page && self.outputs.need_exchange(),
                 share: Some(share),
             })
             .await;
@@ -96,20 +100,20 @@ impl<J: Journal> Worker<J> {
 
     /// Links through the gate, lease back, numbers counted, record out.
     async fn settle(&self, lease: HeldLease<J>, visit: Visit) -> io::Result<Ended> {
-        // A place in the output first: from the gate on, nothing waits.
-        let slot = match lease.kind() {
-            LeaseKind::Robots => None,
+        // A place in each output first: from the gate on, nothing waits.
+        let places = match lease.kind() {
             LeaseKind::Page => {
-                let Some(slot) = self.sink.reserve().await else {
+                let Some(places) = self.places(&visit).await else {
                     self.crew.break_off(FinishReason::SinkFailed);
                     return Ok(Ended::Unrecorded);
                 };
-                Some(slot)
+                Some(places)
             }
+            LeaseKind::Robots => None,
         };
         let crossed = {
             let _crossing = self.crew.crossing.read().unwrap_or_else(PoisonError::into_inner);
-            let crossed = self.cross(lease, visit, slot);
+            let crossed = self.cross(lease, visit, places);
             if crossed.is_err() {
                 // Said before anybody else may pass.
                 self.crew.break_off(FinishReason::StorageFailed);
@@ -119,6 +123,12 @@ impl<J: Journal> Worker<J> {
         let (ended, skips) = crossed?;
         self.list(skips).await;
         Ok(ended)
+    }
+
+    /// A place among the page records, and what the other outputs get; `None` where a writer has failed.
+    async fn places(&self, visit: &Visit) -> Option<(Slot<'_>, Additions<'_>)> {
+        let slot = self.pages.reserve().await?;
+        Some((slot, self.outputs.additions(&visit.record, visit.exchange.as_deref()).await?))
     }
 
     /// Lists what robots.txt turned away while a lease was waited for.
@@ -136,7 +146,12 @@ impl<J: Journal> Worker<J> {
         }
     }
 
-    fn cross(&self, lease: HeldLease<J>, mut visit: Visit, slot: Option<Slot<'_>>) -> io::Result<(Ended, Skips)> {
+    fn cross(
+        &self,
+        lease: HeldLease<J>,
+        mut visit: Visit,
+        places: Option<(Slot<'_>, Additions<'_>)>,
+    ) -> io::Result<(Ended, Skips)> {
         let gate = self.crew.frontier.gate();
         let found = std::mem::take(&mut visit.found);
         let named = |found: &Found| (found.url.wire().to_owned(), found.depth);
@@ -161,13 +176,23 @@ impl<J: Journal> Worker<J> {
         self.crew.heed_fill();
         links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
         let (kind, is_given_up) = (lease.kind(), lease.trouble().is_some());
-        let completion = match slot {
+        let completion = match places {
             None => lease.settle(admitted, visit.outcome, None, || {})?,
-            Some(slot) => {
+            Some((slot, additions)) => {
+                // Held until the page is in the journal, so that the outputs have its order.
+                let mut ends = (!additions.is_empty()).then(|| lock(&self.crew.output_ends));
+                if let Some(ends) = &ends {
+                    visit.record.outputs = additions.places(ends);
+                }
                 let line = line(&visit.record);
                 let receipt = Arc::clone(&line);
                 let receipt = Some(&*receipt).filter(|_| self.crew.receipts);
-                lease.settle(admitted, visit.outcome, receipt, || slot.put(line))?
+                lease.settle(admitted, visit.outcome, receipt, || {
+                    slot.put(line);
+                    if let Some(ends) = &mut ends {
+                        additions.put(ends);
+                    }
+                })?
             }
         };
         lock(&self.crew.tally).record(kind, completion, &visit.record);

@@ -172,6 +172,14 @@ impl Job {
         self.directory.join(FRONTIER)
     }
 
+    /// Whether an output of this name can be in the directory: a plain name of a file, and none of the job's own.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn has_room_for(&self, name: &str) -> bool {
+        let own = OUTPUTS.contains(&name) || [FRONTIER, LOCK, "manifest"].contains(&name);
+        !own && self.directory.join(name).parent() == Some(&self.directory)
+            && Path::new(name).file_name().is_some_and(|file| file == name)
+    }
+
     /// Where the page records are: `pages.jsonl`.
     pub fn pages_path(&self) -> PathBuf {
         self.directory.join(PAGES)

@@ -79,7 +79,7 @@ const DOORS: &[(&str, &[&str])] = &[
         "serde_json",
         &[
             "src/crawl/numbers/carried.rs",
-            "src/crawl/records/sink.rs",
+            "src/crawl/records/page_record.rs",
             "src/crawl/records/skipped.rs",
             "src/report/file.rs",
             "src/cli/explain.rs",

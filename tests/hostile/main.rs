@@ -18,7 +18,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Sink};
+use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Writer};
 
 use crate::row::{Row, Seed, Wants};
 use crate::server::Server;
@@ -103,7 +103,7 @@ fn each_row_has_its_record_and_none_harms_another() {
         assert_eq!(crawl.seed(url).unwrap(), None, "{}", row.name);
     }
     let begun = Instant::now();
-    let (sink, thread) = Sink::start(output.clone()).unwrap();
+    let (sink, thread) = Writer::start(output.clone()).unwrap();
     let finished = tokio::runtime::Runtime::new().unwrap().block_on(crawl.run(sink));
     let written = thread.join().unwrap();
     let took = begun.elapsed();

@@ -15,6 +15,8 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) is_first_contact: bool,
     /// Of a body that nobody will read, because it is no HTML or not the page that was asked for, the start is enough.
     pub(in crate::crawl) only_html: bool,
+    /// The response is wanted as it came, too.
+    pub(in crate::crawl) keeps_exchange: bool,
     /// Where room for the body is taken; without one, there is always enough.
     pub(in crate::crawl) share: Option<&'a mut Share>,
 }
@@ -22,7 +24,7 @@ pub(in crate::crawl) struct Ask<'a> {
 impl<'a> Ask<'a> {
     /// For the whole of it, whatever it is.
     pub(in crate::crawl) fn whole(url: &'a str) -> Self {
-        Self { url, changed: None, is_first_contact: false, only_html: false, share: None }
+        Self { url, changed: None, is_first_contact: false, only_html: false, keeps_exchange: false, share: None }
     }
 
     /// Takes as much memory as so many bytes of a body need, or gives back what is more; how long it waited.

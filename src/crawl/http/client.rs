@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
+use hyper::ext::ReasonPhrase;
 use hyper::header::HeaderMap;
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnector;
@@ -151,6 +152,25 @@ impl Head {
 
     pub(super) fn headers(&self) -> &HeaderMap {
         self.0.headers()
+    }
+
+    /// The status line and the headers as HTTP/1.1 has them, with the empty line behind them.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let status = self.0.status();
+        let reason = match self.0.extensions().get::<ReasonPhrase>() {
+            Some(reason) => reason.as_bytes(),
+            None => status.canonical_reason().unwrap_or_default().as_bytes(),
+        };
+        let mut bytes = format!("{:?} {} ", self.0.version(), status.as_str()).into_bytes();
+        bytes.extend(reason);
+        bytes.extend(b"\r\n");
+        for (name, value) in self.0.headers() {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                bytes.extend(part);
+            }
+        }
+        bytes.extend(b"\r\n");
+        bytes
     }
 
     /// Who sent it.

@@ -16,6 +16,7 @@ use super::client::{Client, Head};
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::dial::{self, Dial};
+use super::exchange::Exchange;
 use super::fetch_error::FetchError;
 use super::guard::{is_bad_port, is_global};
 use super::keep::Keeper;
@@ -122,6 +123,7 @@ impl Fetcher {
         let sent_at = dial.sent_at();
         let head = head.map_err(|error| FetchError { sent_at, ..error })?;
         let mut response = self.read_head(&head, ask.changed.is_some(), sent_at.unwrap_or(total.from))?;
+        response.exchange = ask.keeps_exchange.then(|| Box::new(Exchange::of(&head)));
         response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
         response.total = response.sent_at.elapsed();
         Ok(response)
@@ -222,7 +224,7 @@ impl Fetcher {
             sent_at,
             first_byte: sent_at.elapsed(),
             total: Duration::ZERO,
-            remote_addr: head.remote_addr(),
+            exchange: None,
         })
     }
 
@@ -277,9 +279,13 @@ impl Fetcher {
             let mut pushed = Ok(());
             for part in decoder.parts(&piece) {
                 // Who waits for room has no fault of the host's: its clocks stand still.
-                let waited = ask.make_room(decoder.held() + decoder.growth(part)).await;
+                let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len() + part.len());
+                let waited = ask.make_room(decoder.held() + decoder.growth(part) + wire).await;
                 (begun, total.from) = (begun + waited, total.from + waited);
                 response.wire_bytes += part.len() as u64;
+                if let Some(exchange) = &mut response.exchange {
+                    exchange.body.extend_from_slice(part);
+                }
                 pushed = decoder.push(part, response.wire_bytes);
                 if !is_decided && decoder.bytes().len() >= SNIFFED {
                     is_decided = true;
@@ -292,7 +298,8 @@ impl Fetcher {
                     break;
                 }
             }
-            ask.make_room(decoder.held()).await;
+            let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
+            ask.make_room(decoder.held() + wire).await;
             pieces += 1;
             if pieces > MANY_PIECES && response.wire_bytes < pieces * MIN_PIECE {
                 break Err(FetchError::new(Failure::BadResponse, "the body comes in crumbs"));

@@ -6,6 +6,7 @@ mod client;
 mod deadline;
 mod decoder;
 mod dial;
+mod exchange;
 mod fetch;
 mod fetch_error;
 mod guard;
@@ -17,6 +18,7 @@ mod shortage;
 mod tls;
 
 pub(super) use ask::Ask;
+pub use exchange::Exchange;
 pub use fetch::{Fetcher, FetcherError};
 pub use fetch_error::FetchError;
 pub use guard::is_global;

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
+use super::exchange::Exchange;
 use super::fetch_error::FetchError;
 use crate::crawl::html::RobotsTag;
 use crate::frontier::Validators;
@@ -51,8 +51,8 @@ pub struct Response {
     pub first_byte: Duration,
     /// From the request sent to the end of the body.
     pub total: Duration,
-    /// The address that answered.
-    pub remote_addr: Option<SocketAddr>,
+    /// The response as it came, where that was asked for.
+    pub(in crate::crawl) exchange: Option<Box<Exchange>>,
 }
 
 /// A header's value as text: UTF-8, or else Latin-1 (RFC 9110 section 5.5), in which each byte is a character.

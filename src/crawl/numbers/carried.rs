@@ -1,5 +1,6 @@
 //! What a crawl carries over from one run of its job to the next.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub(in crate::crawl) struct Carried {
     pub(in crate::crawl) seeds: SeedCounts,
     pub(in crate::crawl) tally: Tally,
     pub(in crate::crawl) politeness: PolitenessCounts,
+    /// Where the outputs beside the page records end, by their names.
+    pub(in crate::crawl) outputs: BTreeMap<String, u64>,
 }
 
 impl Carried {

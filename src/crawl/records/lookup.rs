@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::page_record::PageRecord;
-use super::sink::record;
+use super::page_record::{PageRecord, record};
 use crate::frontier::{Explanation, Fetched, History, Receipt};
 use crate::seen::Sighting;
 

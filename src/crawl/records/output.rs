@@ -1,10 +1,13 @@
 //! The file of page records of a job that goes on: what is in it, what is cut off it, whether it is still ours.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::sink::record;
+use super::outputs::OutputEnds;
+use super::page_record::record;
 use crate::crawl::numbers::Tally;
 use crate::frontier::{Completion, LeaseKind, Receipt};
 use crate::job::own::{self, Inode, Named};
@@ -17,6 +20,8 @@ pub(in crate::crawl) struct Output {
     inode: Inode,
     length: u64,
     buffer: Vec<u8>,
+    /// It is one of lines, each of which ends as one.
+    is_lines: bool,
 }
 
 /// Who else had his hands on a file.
@@ -39,7 +44,17 @@ impl Output {
     fn of(path: &Path, file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let (inode, length) = (Inode::of(&metadata), metadata.len());
-        Ok(Self { path: path.to_owned(), file, inode, length, buffer: Vec::new() })
+        Ok(Self { path: path.to_owned(), file, inode, length, buffer: Vec::new(), is_lines: true })
+    }
+
+    /// The file of an output beside the page records: made, where it is not there.
+    pub(in crate::crawl) fn other(path: &Path) -> io::Result<Self> {
+        Ok(Self { is_lines: false, ..Self::of(path, own::open_or_create(path)?)? })
+    }
+
+    /// Its name in the job's directory.
+    pub(in crate::crawl) fn name(&self) -> &str {
+        self.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 
     /// Bytes in the file when it was opened, or cut.
@@ -47,20 +62,33 @@ impl Output {
         self.length
     }
 
-    /// Whether a record is there as its receipt says.
+    /// Whether there is what a receipt says.
     pub(in crate::crawl) fn has(&mut self, receipt: &Receipt) -> bool {
-        let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length);
-        let line = start.and_then(|start| self.read(start, receipt.length as usize));
-        line.is_some_and(|line| Receipt::checksum(line) == receipt.checksum)
+        self.written(receipt).is_some()
     }
 
-    /// Counts the records from an offset on.
-    pub(in crate::crawl) fn tally(&mut self, from: u64) -> io::Result<Tally> {
+    /// Whether a record is there as its receipt says, and in each of the others what it says of them. Outputs that are not among
+    /// the others are nobody's concern in this run.
+    pub(in crate::crawl) fn has_with(&mut self, receipt: &Receipt, others: &mut [Self]) -> bool {
+        let Some(line) = self.written(receipt) else { return false };
+        let places = if others.is_empty() { BTreeMap::new() } else { record(line).unwrap_or_default().outputs };
+        others.iter_mut().all(|other| places.get(other.name()).is_none_or(|place| other.has(&place.receipt())))
+    }
+
+    /// What a receipt speaks of, if it is there.
+    fn written(&mut self, receipt: &Receipt) -> Option<&[u8]> {
+        let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length)?;
+        self.read(start, receipt.length as usize).filter(|bytes| Receipt::checksum(bytes) == receipt.checksum)
+    }
+
+    /// Counts the records from an offset on, and notes where the other outputs end by them.
+    pub(in crate::crawl) fn tally(&mut self, from: u64, ends: &mut OutputEnds) -> io::Result<Tally> {
         let mut tally = Tally::default();
         self.file.seek(SeekFrom::Start(from))?;
         for line in BufReader::new(&self.file).split(b'\n') {
             if let Some(record) = record(&line?) {
                 tally.record(LeaseKind::Page, Completion::Done, &record);
+                ends.extend(record.outputs.into_iter().map(|(name, place)| (name, place.receipt().end)));
             }
         }
         Ok(tally)
@@ -75,7 +103,7 @@ impl Output {
             self.file.seek(SeekFrom::Start(length))?;
             io::copy(&mut (&self.file).take(cut), &mut kept)?;
             // Half a record ends its line, so that the next one begins its own.
-            if !self.ends_line(self.length) {
+            if self.is_lines && !self.ends_line(self.length) {
                 kept.write_all(b"\n")?;
             }
             kept.sync_all()?;
@@ -89,7 +117,7 @@ impl Output {
     /// Says what is wrong with the file while records are written to it, of which so many bytes are there.
     pub(in crate::crawl) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
         let named = self.inode.at(&self.path)?;
-        let is_ours = self.file.metadata()?.len() >= written && self.ends_line(written);
+        let is_ours = self.file.metadata()?.len() >= written && (!self.is_lines || self.ends_line(written));
         Ok(match named {
             Named::Nothing => Some("was removed while the crawl wrote to it"),
             Named::Another => Some("was replaced while the crawl wrote to it"),

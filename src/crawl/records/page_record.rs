@@ -1,6 +1,12 @@
 //! One line of the output: what became of one URL.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use super::writer::Line;
+use crate::frontier::Receipt;
+use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +51,51 @@ pub struct PageRecord {
     pub message: Option<String>,
     /// It was not asked for: its host had failed too often. A resume asks for it again, and it has another record then.
     pub given_up: bool,
+    /// Where its bytes stand in the job's other outputs, by their names. Left out where there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<String, OutputPlace>,
+}
+
+/// Where a page's bytes stand in an output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputPlace {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many they are.
+    pub length: u32,
+    /// As of a [`Receipt`].
+    pub checksum: u32,
+}
+
+impl OutputPlace {
+    /// Of these bytes, written at `offset`.
+    pub(in crate::crawl) fn of(offset: u64, bytes: &[u8]) -> Self {
+        let Receipt { length, checksum, .. } = Receipt::of(bytes, offset);
+        Self { offset, length, checksum }
+    }
+
+    /// The same, as a receipt has it.
+    pub(in crate::crawl) fn receipt(self) -> Receipt {
+        Receipt { end: self.offset + u64::from(self.length), length: self.length, checksum: self.checksum }
+    }
+}
+
+/// A record as it stands in the output.
+pub(in crate::crawl) fn line(record: &PageRecord) -> Line {
+    let mut line = serde_json::to_vec(record).expect("a record is plain data");
+    line.push(b'\n');
+    line.into()
+}
+
+/// The record of a line.
+pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
+    serde_json::from_slice(line).ok()
+}
+
+/// What a [repair](crate::job::repair::look) has to know of a line of `pages.jsonl`; `None` where it is no page record.
+pub fn page_line(line: &[u8]) -> Option<PageLine> {
+    let PageRecord { url, depth, referrer, links, .. } = record(line)?;
+    Some(PageLine { url, depth, is_seed: referrer.is_none(), admitted: links.admitted })
 }
 
 /// Milliseconds of one fetch.

@@ -11,7 +11,7 @@ use ahash::RandomState;
 use serde::{Deserialize, Serialize};
 
 use super::legible::legible;
-use super::sink::{Line, Sink, SinkThread};
+use super::writer::{Line, Writer, WriterThread};
 use crate::address::without_userinfo;
 use crate::frontier::{Dropped, Lease};
 use crate::gate::Refusal;
@@ -46,7 +46,7 @@ pub struct SkippedLink {
 /// Where refused links are listed.
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct SkipList {
-    lines: Sink,
+    lines: Writer,
     drawn: Arc<Drawn>,
 }
 
@@ -62,14 +62,14 @@ struct Drawn {
 
 impl SkipList {
     /// Appends to the file at `path`, or makes it. Half a line at its end, which a crash left, is cut off.
-    pub(in crate::crawl) fn open(path: &Path) -> io::Result<(Self, SinkThread)> {
+    pub(in crate::crawl) fn open(path: &Path) -> io::Result<(Self, WriterThread)> {
         let mut file = own::open_or_create(path)?;
         let length = file.metadata()?.len();
         let whole = whole_lines(&mut file, length)?;
         if whole < length {
             file.set_len(whole)?;
         }
-        let (lines, thread) = Sink::start(file)?;
+        let (lines, thread) = Writer::start(file)?;
         let drawn = Drawn { bytes: whole.into(), links: AtomicU64::new(0), dice: RandomState::new() };
         Ok((Self { lines, drawn: Arc::new(drawn) }, thread))
     }

@@ -1,0 +1,156 @@
+//! Outputs beside the page records: whatever kills the crawl, each page is in each of them exactly once.
+#![cfg(all(feature = "simulate", unix))]
+
+mod random;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crawler::address::FingerprintKey;
+use crawler::crawl::{Crawl, CrawlOptions, Exchange, FinishReason, PageRecord, Sink};
+use crawler::frontier::Receipt;
+use crawler::gate::ScopeKind;
+use crawler::job::Job;
+use crawler::simulate::{Server, SimulateOptions, World};
+use random::Random;
+use tempfile::TempDir;
+
+const SEED: &str = "http://www.simulated.test/";
+
+/// Each page's URL, a line each.
+#[derive(Debug)]
+struct Urls;
+
+impl Sink for Urls {
+    fn name(&self) -> &'static str {
+        "urls.txt"
+    }
+
+    fn write(&self, record: &PageRecord, _: Option<&Exchange>, to: &mut Vec<u8>) {
+        to.extend(record.url.bytes().chain([b'\n']));
+    }
+}
+
+/// Each response as it came, between its URL and an empty line.
+#[derive(Debug)]
+struct Raw;
+
+impl Sink for Raw {
+    fn name(&self) -> &'static str {
+        "raw.bin"
+    }
+
+    fn needs_exchange(&self) -> bool {
+        true
+    }
+
+    fn write(&self, record: &PageRecord, exchange: Option<&Exchange>, to: &mut Vec<u8>) {
+        let Some(Exchange { head, body, .. }) = exchange else { return };
+        to.extend(format!("{}\n", record.url).bytes());
+        to.extend(head.iter().chain(body));
+    }
+}
+
+/// One run of the crawl, until it has ended.
+async fn run(directory: &Path, server: &str) {
+    let mut options = CrawlOptions::default();
+    options.fetch.resolve_all_to = Some(server.parse().unwrap());
+    options.frontier.scope.kind = ScopeKind::Any;
+    options.frontier.politeness.host_delay = Duration::from_millis(5);
+    options.frontier.seen.capacity = 10_000;
+    options.job.checkpoint_interval = Duration::from_millis(100);
+    let resumed = Job::resume(directory);
+    let job = resumed.unwrap_or_else(|_| Job::draft(directory, true, FingerprintKey::random()).unwrap());
+    let (crawl, _) = Crawl::open_with(&options, &job, vec![Arc::new(Urls), Arc::new(Raw)]).unwrap();
+    let url = crawl.gate().canonicalizer().canonicalize(SEED).unwrap();
+    crawl.seed_again(url).unwrap();
+    crawl.sync().unwrap();
+    job.begin().unwrap();
+    let (writer, thread) = crawl.writer().unwrap();
+    let finished = crawl.run(writer).await;
+    thread.join().unwrap();
+    assert!(finished.storage_error.is_none(), "{:?}", finished.storage_error);
+    assert_eq!(finished.reason, FinishReason::Drained);
+}
+
+/// Not a test of its own: the process that is killed.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the other test starts it as a process of its own"]
+async fn child() {
+    let [job, server] = ["SINKS_JOB", "SINKS_SERVER"].map(|name| std::env::var(name).unwrap());
+    run(Path::new(&job), &server).await;
+}
+
+/// Whether each output has each page once, with the bytes that its record says.
+fn judge(job: &Path, pages_of_the_web: usize) {
+    let files = ["urls.txt", "raw.bin"].map(|name| (name, fs::read(job.join(name)).unwrap()));
+    let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
+    let mut urls = BTreeSet::new();
+    let mut ends = [0, 0];
+    for line in text.lines() {
+        let record: PageRecord = serde_json::from_str(line).unwrap();
+        assert!(urls.insert(record.url.clone()), "{} is there twice", record.url);
+        for ((name, bytes), end) in files.iter().zip(&mut ends) {
+            let Some(place) = record.outputs.get(*name) else {
+                assert!(*name == "raw.bin" && record.status.is_none(), "{name} has nothing of {}", record.url);
+                continue;
+            };
+            assert_eq!(place.offset, *end, "{name}: nothing is between two pages");
+            *end = place.offset + u64::from(place.length);
+            let written = &bytes[usize::try_from(place.offset).unwrap()..usize::try_from(*end).unwrap()];
+            assert_eq!(Receipt::checksum(written), place.checksum, "{name}");
+            let rest = written.strip_prefix(format!("{}\n", record.url).as_bytes()).unwrap();
+            let begin = b"HTTP/1.1 ";
+            assert!(*name == "urls.txt" && rest.is_empty() || rest.starts_with(begin), "{name}");
+        }
+    }
+    assert_eq!(ends, files.map(|(_, bytes)| bytes.len() as u64), "nothing is behind the last page");
+    assert_eq!(urls.len(), pages_of_the_web);
+}
+
+async fn web() -> Server {
+    let mut options = SimulateOptions::default();
+    (options.hosts, options.pages, options.latency) = (20, 400, Duration::from_millis(10));
+    (options.crawl_delay, options.retry_after) = (Duration::from_millis(5), 0);
+    Server::start(World::new(&options).unwrap()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
+    let rounds: u64 = std::env::var("CRASH_ROUNDS").map_or(8, |rounds| rounds.parse().unwrap());
+    let server = web().await;
+    let address = server.address().to_string();
+    let directory = TempDir::new().unwrap();
+    let undisturbed = directory.path().join("undisturbed");
+    run(&undisturbed, &address).await;
+    let pages = fs::read_to_string(undisturbed.join("pages.jsonl")).unwrap().lines().count();
+    judge(&undisturbed, pages);
+    let mut random = Random(0x5eed_0f51_4b5a_11ce);
+    let (mut kills, mut crawls) = (0, 0);
+    while kills < rounds {
+        crawls += 1;
+        let job = directory.path().join(crawls.to_string());
+        loop {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "child", "--ignored"]).env("SINKS_JOB", &job).env("SINKS_SERVER", &address);
+            let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+            // When a crash comes is what this is about.
+            sleep(Duration::from_millis(80 + random.below(500)));
+            let ended = child.try_wait().unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if let Some(status) = ended {
+                assert!(status.success(), "{status}");
+                break;
+            }
+            kills += 1;
+        }
+        judge(&job, pages);
+    }
+    println!("{kills} kills in {crawls} crawls");
+}
