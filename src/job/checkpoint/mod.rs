@@ -71,6 +71,7 @@ mod idle;
 mod job_journal;
 mod leavers;
 mod merge;
+mod names;
 mod opening;
 mod procedure;
 mod restore;

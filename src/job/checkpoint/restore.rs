@@ -4,7 +4,7 @@ use std::io::{self, BufReader};
 
 use super::frames::{FileReader, HOSTS, SUMMARY};
 use super::idle::Idle;
-use super::store::{FILES, name};
+use super::names::{FILES, name};
 use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints, JobJournal, Opening};

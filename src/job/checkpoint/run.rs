@@ -3,7 +3,7 @@ use std::ops::Range;
 
 use super::CheckpointError;
 use super::frames::{self, FileReader, IDLE};
-use super::store::{RUN, name};
+use super::names::{RUN, name};
 use super::stream::{BUFFER, StorageReader};
 use crate::address::{Fingerprint, FingerprintKey};
 use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, size_of_frame};

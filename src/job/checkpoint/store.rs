@@ -9,6 +9,7 @@ use super::CheckpointError;
 use super::frames::{self, HOSTS, SUMMARY};
 use super::idle::{self, Idle, WrittenRuns};
 use super::leavers::Leavers;
+use super::names::{FILES, RUN, name, number_of};
 use super::run::HostRun;
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
@@ -23,10 +24,6 @@ use crate::seen::{SeenSet, is_leftover};
 const KEPT: usize = 2;
 /// What is written beside, until it is whole.
 const BESIDE: &str = ".new";
-/// The files of a checkpoint, the last one last.
-pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
-/// A file that several checkpoints may share.
-pub(super) const RUN: &str = "idle";
 
 /// A job's checkpoints.
 #[derive(Debug)]
@@ -384,13 +381,4 @@ fn remove<S: Storage>(storage: &mut S, name: &str) -> Result<(), CheckpointError
         }
         _ => Ok(()),
     }
-}
-
-pub(super) fn name(file: &str, number: u64) -> String {
-    format!("{file}-{number:06}")
-}
-
-fn number_of(of: &str, file: &str) -> Option<u64> {
-    let number = of.strip_prefix(file)?.strip_prefix('-')?.parse().ok()?;
-    (name(file, number) == of).then_some(number)
 }

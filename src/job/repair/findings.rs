@@ -1,11 +1,11 @@
 //! What is damaged in a job, and what would be done about it.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::damage::Damage;
 use super::lines::{PageLine, PageLines};
 use super::survey::{PageState, Survey, fingerprint};
 use crate::address::Canonicalizer;
@@ -14,27 +14,6 @@ use crate::frontier::FrontierOptions;
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::Disk;
 use crate::job::{Job, JobError};
-
-/// A part of a file that is not what was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Damage {
-    /// The file; the directory, where a file is gone.
-    pub path: PathBuf,
-    /// Where in it the part begins.
-    pub offset: u64,
-    /// Bytes of it.
-    pub bytes: u64,
-    /// What is wrong with it.
-    pub reason: &'static str,
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, offset, bytes, reason } = self;
-        write!(f, "{}: {bytes} bytes at byte {offset}: {reason}", path.display())
-    }
-}
 
 /// What was found in a job, and what a repair does.
 #[derive(Debug)]

@@ -9,10 +9,12 @@
 //! `pages.jsonl.damaged`, and nobody removes those but who owns the job.
 
 mod carry;
+mod damage;
 mod findings;
 mod lines;
 mod survey;
 
 pub use carry::KeptFiles;
-pub use findings::{Damage, Findings, look};
+pub use damage::Damage;
+pub use findings::{Findings, look};
 pub use lines::PageLine;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::findings::Damage;
+use super::damage::Damage;
 use super::lines::{PageLine, PageLines};
 use crate::address::{Canonicalizer, FingerprintKey};
 use crate::frontier::{Entry, Record, Settled};

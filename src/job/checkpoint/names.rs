@@ -1,0 +1,17 @@
+//! The names of the files that checkpoints are made of.
+
+/// The files of a checkpoint, the last one last.
+pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
+/// A file that several checkpoints may share.
+pub(super) const RUN: &str = "idle";
+
+/// The name of a file with this number.
+pub(super) fn name(file: &str, number: u64) -> String {
+    format!("{file}-{number:06}")
+}
+
+/// The number in the name of such a file; `None` where it is another file's name.
+pub(super) fn number_of(of: &str, file: &str) -> Option<u64> {
+    let number = of.strip_prefix(file)?.strip_prefix('-')?.parse().ok()?;
+    (name(file, number) == of).then_some(number)
+}
