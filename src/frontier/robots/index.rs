@@ -209,8 +209,8 @@ fn printable(c: char) -> char {
 
 #[cfg(test)]
 mod tests {
-    use crate::frontier::robots::bound::MAX_STEPS;
     use crate::frontier::robots::Robots;
+    use crate::frontier::robots::bound::MAX_STEPS;
 
     /// As large sites write them: sections, numbered pages, parameters, file types; one in ten with wildcards.
     fn realistic(rules: usize) -> Robots {
