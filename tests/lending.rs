@@ -3,15 +3,19 @@
 
 use std::time::Duration;
 
-use crawler::frontier::{Completion, Failure, Frontier, FrontierOptions, LeaseKind, Outcome};
+use crawler::frontier::{Completion, Failure, Frontier, FrontierOptions, Href, LeaseKind, Outcome, Reply};
 use crawler::lending::{Clock, SharedFrontier};
 
-fn shared() -> SharedFrontier {
+fn options() -> FrontierOptions {
     let mut options = FrontierOptions::default();
     options.politeness.robots = false;
     options.politeness.host_delay = Duration::ZERO;
     options.politeness.backoff = Duration::ZERO;
-    SharedFrontier::new(Frontier::new(&options).unwrap(), Clock::start())
+    options
+}
+
+fn shared() -> SharedFrontier {
+    SharedFrontier::new(Frontier::new(&options()).unwrap(), Clock::start())
 }
 
 fn plant(frontier: &SharedFrontier, text: &str) {
@@ -70,4 +74,24 @@ async fn waiting_for_a_lease_can_be_given_up() {
     }
     drop(held);
     assert!(frontier.lease().await.unwrap().is_some(), "who gave up took nothing along");
+}
+
+#[tokio::test]
+async fn a_shared_job_goes_on_with_the_links_that_its_replies_led_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Clock::start();
+    let open = || SharedFrontier::new(Frontier::open(directory.path(), &options(), clock.now()).unwrap(), clock);
+    let frontier = open();
+    assert_eq!(frontier.seed("http://a.test/").unwrap(), None);
+    let lease = frontier.lease().await.unwrap().unwrap();
+    let links = [Href::new("/b").metadata("mine").unwrap(), Href::new("/c").nofollow(true)];
+    assert_eq!(lease.answer(&Reply::new(200).links(links)).unwrap(), Completion::Done);
+    frontier.checkpoint().unwrap();
+    drop(frontier);
+    let frontier = open();
+    let lease = frontier.lease().await.unwrap().unwrap();
+    assert_eq!((lease.url(), lease.metadata()), ("http://a.test/b", &b"mine"[..]));
+    lease.complete(Outcome::Failed(Failure::BadResponse.into())).unwrap();
+    assert!(frontier.lease().await.unwrap().is_none(), "drained");
+    assert_eq!(frontier.statistics().completed, 2);
 }
