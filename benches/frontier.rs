@@ -8,7 +8,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{Entry, Frontier, FrontierOptions, Journal, Lease, Next, Outcome, Timestamp};
+use crawler::frontier::{Entry, Frontier, FrontierOptions, Journal, Lease, Next, Outcome, Sealed, Timestamp};
 use crawler::gate::{Admission, Admitted, Found, Gate, Position, ScopeKind, Via};
 use criterion::{Criterion, Throughput};
 
@@ -153,6 +153,8 @@ impl Cycle {
 /// A journal that keeps nothing: positions as an arena gives them.
 #[derive(Debug, Default)]
 struct Nowhere(u64);
+
+impl Sealed for Nowhere {}
 
 impl Journal for Nowhere {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {

@@ -352,7 +352,8 @@ fn a_record_is_found_where_the_journal_knows_no_more() {
     let mut world = cut_world();
     let mut explanations = [world.kept("https://example.org/"), world.kept("https://example.org/x")];
     let record = |key: &str, status| {
-        let mut record = PageRecord { key: key.to_owned(), status: Some(status), ..PageRecord::default() };
+        let mut record =
+            PageRecord { url: key.to_owned(), key: key.to_owned(), status: Some(status), ..PageRecord::default() };
         record.referrer = Some("https://example.org/x".to_owned());
         serde_json::to_string(&record).unwrap() + "\n"
     };

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Arena, Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Slice,
-    Timestamp, idle_hosts,
+    Arena, Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Sealed,
+    Slice, Timestamp, idle_hosts,
 };
 use crawler::gate::{Position, ScopeKind};
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
@@ -34,6 +34,8 @@ struct Memory {
     kept: Remembering,
     buffer: Vec<u8>,
 }
+
+impl Sealed for Memory {}
 
 impl Journal for Memory {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {

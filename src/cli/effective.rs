@@ -11,7 +11,7 @@ use super::settings::{JobSettings, SeedSettings};
 use super::toml_file::{self, TomlEntry};
 use super::unfit::refused;
 use super::{output, table};
-use crate::job::{Job, own};
+use crate::job::{Job, newest_keys, own};
 
 /// Merges the settings of file, environment and flags, and tells what is odd about them.
 pub(super) fn settings(line: &CommandLine) -> Result<Layers, CommandError> {
@@ -24,6 +24,19 @@ pub(super) fn settings(line: &CommandLine) -> Result<Layers, CommandError> {
 pub(super) fn of_job(line: &CommandLine, directory: &Path) -> Result<Layers, CommandError> {
     Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     of_job_kept(line, directory, false)
+}
+
+/// As [`of_job`], to read a job that another program may have made: it has no settings, but its rules on keys.
+pub(super) fn of_job_read(line: &CommandLine, directory: &Path) -> Result<Layers, CommandError> {
+    let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
+    let mut layers = of_job_kept(line, directory, true)?;
+    if !job.settings_path().exists() {
+        let keys = newest_keys(&job).map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
+        layers.settings.crawl.frontier.keys = keys.unwrap_or_default();
+        let directory = directory.display();
+        output::note(&format!("{directory} has no crawler.toml: its scope and limits are taken to be the defaults"));
+    }
+    Ok(layers)
 }
 
 /// The same of a directory that may be no job, or, where `may_be_missing`, one without settings.

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 use arguments::{CommandLine, Request};
 use command_error::CommandError;
-use effective::{of_job, of_job_kept, settings};
+use effective::{of_job, of_job_kept, of_job_read, settings};
 use exit::Exit;
 use output::print;
 
@@ -64,7 +64,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
-        Request::Explain { urls, job, json } => explain::explain(&of_job(line, job)?.checked()?, urls, *json)?,
+        Request::Explain { urls, job, json } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
         Request::Resume { job } => return crawl::crawl(&of_job(line, job)?.checked()?, false),
         Request::Retry { job } => return crawl::crawl(&of_job(line, job)?.checked()?, true),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::arguments::CommandLine;
 use super::command_error::CommandError;
-use super::effective::of_job_kept;
+use super::effective::of_job_read;
 use super::exit::Exit;
 use super::output::{self, print};
 use super::unfit::{refused, unfit};
@@ -28,7 +28,7 @@ pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<
 }
 
 fn so_far(line: &CommandLine, job: &Job) -> Result<Report, CommandError> {
-    let layers = of_job_kept(line, job.directory(), true)?;
+    let layers = of_job_read(line, job.directory())?;
     let options = &layers.settings.crawl;
     let Underway { finished, checkpoint, records, damaged, .. } =
         look(job, options).map_err(|error| unfit(&layers, &error))?;

@@ -48,6 +48,14 @@ pub enum CrawlError {
         /// The name.
         name: String,
     },
+    /// The totals of the runs before, which a checkpoint has kept, cannot be read.
+    #[error("the totals in the newest checkpoint of {} cannot be read: go on with the version that wrote it", directory.display())]
+    Totals {
+        /// Where the checkpoint is.
+        directory: PathBuf,
+        /// What is wrong with them.
+        source: io::Error,
+    },
     /// The output has records, and the job has no journal of them.
     #[error(
         "{} has {found} bytes of records, and {} has neither journal nor checkpoints of them: put back what was there, or move \

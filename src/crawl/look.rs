@@ -36,8 +36,13 @@ pub struct Underway {
 /// # Errors
 /// Where the job's directory cannot be read.
 pub fn has_gone_on(job: &Job, resumes: u64) -> Result<bool, CrawlError> {
-    let carried = newest_extra(job)?.and_then(|extra| Carried::read(&extra));
+    let carried = read_totals(job, &newest_extra(job)?.unwrap_or_default())?;
     Ok(carried.is_some_and(|carried| carried.resumes > resumes))
+}
+
+/// What a checkpoint has kept for its crawl.
+pub(super) fn read_totals(job: &Job, extra: &[u8]) -> Result<Option<Carried>, CrawlError> {
+    Carried::read(extra).map_err(|source| CrawlError::Totals { directory: job.frontier_directory(), source })
 }
 
 /// Looks at a crawl that another process is at just now, or that was killed: by the job's last checkpoint, the journal behind it
@@ -59,7 +64,7 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let latest = |of: &str| latest(&directory, of).map_err(|source| unreadable(&directory, source));
     let ended = latest("")?.unwrap_or(now);
     let opening = frontier.journal().opening();
-    let mut carried = Carried::read(&opening.extra).unwrap_or_else(|| Carried::begin(ended));
+    let mut carried = read_totals(job, &opening.extra)?.unwrap_or_else(|| Carried::begin(ended));
     let since = latest("checkpoint-")?.map_or(Duration::ZERO, |checkpoint| ended.since(checkpoint));
     let path = job.pages_path();
     let tally = tally(&path, opening.counted, opening.output).map_err(|source| unreadable(&path, source))?;

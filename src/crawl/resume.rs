@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
+use super::look::read_totals;
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
 use super::records::{Accord, Output, Sink, Writer, WriterThread};
@@ -80,6 +81,7 @@ impl Crawl<JobJournal> {
         let mut output = found;
         let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has_with(receipt, &mut others));
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
+        let carried = read_totals(job, &frontier.journal().opening().extra)?;
         // Whatever kept a host from being asked may be gone.
         let asked_again = frontier.ask_again(clock.now()).map_err(CrawlError::Storage)?;
         let opening = frontier.journal().opening();
@@ -90,7 +92,7 @@ impl Crawl<JobJournal> {
             }
             resumed.cut = output.cut(opening.output).map_err(io_error("cut", &path))?;
         }
-        let mut carried = Carried::read(&opening.extra).unwrap_or_else(|| Carried::begin(clock.now()));
+        let mut carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
         if let Some(output) = &mut output {
             // What came after the checkpoint is not in its counts.
             let tally = output.tally(opening.counted, &mut carried.outputs).map_err(io_error("read", &output.path))?;
@@ -167,7 +169,7 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Chec
 /// The files of the outputs beside the page records. Refused is one that is shorter than the last checkpoint says.
 fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError> {
     let carried = if sinks.is_empty() || job.is_new() { None } else { newest_extra(job)? };
-    let ends = carried.and_then(|extra| Carried::read(&extra)).unwrap_or_default().outputs;
+    let ends = read_totals(job, &carried.unwrap_or_default())?.unwrap_or_default().outputs;
     let mut files: Vec<Output> = Vec::new();
     for sink in sinks {
         let name = sink.name();

@@ -81,7 +81,7 @@ mod tests {
     fn only_the_last_record_of_a_page_counts() {
         let page = |key: &str, status, error: Option<&str>, given_up| {
             let error = error.map(str::to_owned);
-            PageRecord { key: key.to_owned(), status, error, given_up, ..PageRecord::default() }
+            PageRecord { url: key.to_owned(), key: key.to_owned(), status, error, given_up, ..PageRecord::default() }
         };
         let records = [
             page("a", Some(500), None, false),

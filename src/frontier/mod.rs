@@ -79,7 +79,7 @@ pub use durable::{Arena, Journal, Receipt};
 #[doc(hidden)]
 pub use durable::{
     BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Limit, Record, RobotsRecord,
-    Settled, Standing, idle_hosts, waiting,
+    Sealed, Settled, Standing, idle_hosts, waiting,
 };
 pub use error::FrontierError;
 pub use explain::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Verdict};

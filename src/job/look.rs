@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::Job;
 use super::checkpoint::{CheckpointError, Checkpoints, JobJournal, reread};
 use super::journal::Disk;
+use crate::address::KeyRules;
 use crate::frontier::{Frontier, FrontierOptions, Record, Resume, Timestamp};
 use crate::gate::Position;
 
@@ -33,7 +34,8 @@ pub(super) fn replay(
     options.fingerprint_key = Some(job.manifest().fingerprint_key);
     options.seen.directory = Some(env::temp_dir());
     // Before the journal: what that is found to have is then never less than what a checkpoint builds on.
-    let checkpoints = Checkpoints::look(disk(), job.manifest().id)?;
+    let mut checkpoints = Checkpoints::look(disk(), job.manifest().id)?;
+    checkpoints.takes_any_seen = true;
     reread(disk(), checkpoints, &options, show)
 }
 
@@ -45,6 +47,15 @@ pub(super) fn replay(
 pub fn newest_extra(job: &Job) -> Result<Option<Vec<u8>>, CheckpointError> {
     let mut checkpoints = Checkpoints::look(Disk::for_reading(&job.frontier_directory()), job.manifest().id)?;
     Ok(checkpoints.newest_summary().map(|(_, summary)| summary.extra))
+}
+
+/// The rules on keys that a job's newest checkpoint was written with; `None` where it has none yet.
+///
+/// # Errors
+/// Where the directory cannot be read.
+pub fn newest_keys(job: &Job) -> Result<Option<KeyRules>, CheckpointError> {
+    let mut checkpoints = Checkpoints::look(Disk::for_reading(&job.frontier_directory()), job.manifest().id)?;
+    Ok(checkpoints.newest_summary().map(|(_, summary)| summary.keys))
 }
 
 /// Where the seen set of a job's newest checkpoint is; `None` where it has none yet.

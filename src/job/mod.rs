@@ -40,7 +40,7 @@ pub use directory::Job;
 pub use error::JobError;
 pub use explain::{Explained, explain};
 pub use lock::Lock;
-pub use look::{look, newest_extra, newest_seen};
+pub use look::{look, newest_extra, newest_keys, newest_seen};
 pub use manifest::Manifest;
 pub use open::OpenError;
 pub use options::OpenOptions;

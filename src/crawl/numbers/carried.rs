@@ -1,6 +1,7 @@
 //! What a crawl carries over from one run of its job to the next.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -38,9 +39,13 @@ impl Carried {
         serde_json::to_vec(self).expect("plain data")
     }
 
-    /// From a checkpoint; `None` where it is none of ours.
-    pub(in crate::crawl) fn read(bytes: &[u8]) -> Option<Self> {
-        serde_json::from_slice(bytes).ok()
+    /// From what a checkpoint has kept; `None` where that is nothing: no crawl has written it. What another version counted, and this
+    /// one does not, is passed over; what only this one counts begins at 0.
+    ///
+    /// # Errors
+    /// Where it cannot be read: it is never taken for a new beginning.
+    pub(in crate::crawl) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
+        if bytes.is_empty() { Ok(None) } else { Ok(serde_json::from_slice(bytes).map(Some)?) }
     }
 
     pub(in crate::crawl) fn started(&self) -> Timestamp {
@@ -79,12 +84,30 @@ mod tests {
             carried.tally.record(LeaseKind::Page, Completion::Done, &record);
         }
         carried.seeds = SeedCounts { taken: 3, refused: 4 };
-        let read = Carried::read(&carried.to_bytes()).unwrap();
+        let read = Carried::read(&carried.to_bytes()).unwrap().unwrap();
         assert!(read == carried, "each count of each time");
         let p99 = |carried: &Carried| carried.tally.pages.first_byte.quantile(0.99);
         assert!(p99(&read) > Duration::from_millis(90));
         assert_eq!(p99(&read), p99(&carried));
-        assert_eq!(Carried::read(b"{}"), Some(Carried::default()), "of a version that kept less");
-        assert_eq!(Carried::read(b"no"), None);
+        assert_eq!(Carried::read(b"").unwrap(), None);
+        for wrong in ["no", "{", r#"{"tally": {"fetched": "x"}}"#] {
+            Carried::read(wrong.as_bytes()).unwrap_err();
+        }
+    }
+
+    /// What the version before wrote is read once counters were added to any of its parts. Whoever adds one takes none away here.
+    #[test]
+    fn what_counts_less_is_read() {
+        let before = r#"{
+            "started_us": 5, "seeds": {"taken": 2}, "politeness": {"requests": 9}, "of a later version": 1,
+            "tally": {"fetched": 3, "links": {"found": 7}, "unreachable": {"named": {"dns": 4}}, "pages": {"requests": 8}}
+        }"#;
+        let read = Carried::read(before.as_bytes()).unwrap().unwrap();
+        assert_eq!((read.started_us, read.seeds.taken, read.politeness.requests), (5, 2, 9));
+        assert_eq!((read.tally.fetched, read.tally.links.found, read.tally.pages.requests), (3, 7, 8));
+        assert_eq!(read.tally.unreachable.total(), 4);
+        let record = r#"{"url": "https://a.example/", "key": "https://a.example/", "links": {"found": 2}, "timings": {"total_ms": 1.5}}"#;
+        let record: PageRecord = serde_json::from_str(record).unwrap();
+        assert_eq!((record.links.found, record.timings.total_ms), (2, 1.5));
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// When one name more arrives, the rarer half is folded into `other`. A folded name that comes back starts from zero, so
 /// a name's count is a lower bound where `other` is not zero; the sum is always exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NameCounts {
     named: BTreeMap<Box<str>, u64>,
     other: u64,

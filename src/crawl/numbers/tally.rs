@@ -64,6 +64,7 @@ pub struct Traffic {
 
 /// [`LinkCounts`](crate::crawl::LinkCounts), summed over pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct LinkTotals {
     /// On the pages, each spelling once a page.

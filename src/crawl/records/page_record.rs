@@ -10,6 +10,7 @@ use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PageRecord {
     /// The wire URL.
     pub url: String,
@@ -89,7 +90,8 @@ pub(in crate::crawl) fn line(record: &PageRecord) -> Line {
 
 /// The record of a line.
 pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
-    serde_json::from_slice(line).ok()
+    // Whatever else a record may lack that another version wrote, it has its URL.
+    serde_json::from_slice(line).ok().filter(|record: &PageRecord| !record.url.is_empty())
 }
 
 /// What a [repair](crate::job::repair::look) has to know of a line of `pages.jsonl`; `None` where it is no page record.
@@ -100,6 +102,7 @@ pub fn page_line(line: &[u8]) -> Option<PageLine> {
 
 /// Milliseconds of one fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Timings {
     /// From the request sent to the response's head.
     pub first_byte_ms: f64,
@@ -109,6 +112,7 @@ pub struct Timings {
 
 /// What became of a page's links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LinkCounts {
     /// On the page, each spelling once.
     pub found: u32,
@@ -119,7 +123,7 @@ pub struct LinkCounts {
     /// Refused for other reasons.
     pub refused: u32,
     /// Of all these, with a user name or a password, which are never sent. Left out of a record where there are none.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_none")]
     pub userinfo: u32,
 }
 

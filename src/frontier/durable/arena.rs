@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use super::{Entry, Journal};
+use super::{Entry, Journal, Sealed};
 use crate::bytes::varint::{self, put};
 use crate::frontier::Timestamp;
 use crate::gate::{Position, Via};
@@ -33,6 +33,8 @@ pub struct Arena {
     chunks: Vec<Vec<u8>>,
     memory: usize,
 }
+
+impl Sealed for Arena {}
 
 impl Journal for Arena {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {

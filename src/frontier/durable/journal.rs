@@ -6,8 +6,15 @@ use super::{Entry, Record, Settled};
 use crate::frontier::Timestamp;
 use crate::gate::Position;
 
+/// Who may be a [`Journal`]: this crate's own, and what its tests put in their place.
+#[doc(hidden)]
+pub trait Sealed {}
+
 /// The append-only record of a crawl: queues hold positions in it, never texts.
-pub trait Journal {
+///
+/// Sealed: a frontier lives [in memory](crate::frontier::Frontier::new) or [in a job](crate::frontier::Frontier::open), and each relies on
+/// more than these methods can say.
+pub trait Journal: Sealed {
     /// Appends an admission and says where it stands.
     ///
     /// # Errors

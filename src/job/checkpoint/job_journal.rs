@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::idle::Idle;
 use super::{Checkpoints, Opening};
-use crate::frontier::{Entry, Journal, Record, Settled, Timestamp};
+use crate::frontier::{Entry, Journal, Record, Sealed, Settled, Timestamp};
 use crate::gate::Position;
 use crate::job::journal::{Disk, FileJournal, Storage};
 use crate::job::{Lock, OpenOptions};
@@ -63,6 +63,8 @@ impl<S: Storage> JobJournal<S> {
         Ok(self.file.sync()?)
     }
 }
+
+impl<S: Storage> Sealed for JobJournal<S> {}
 
 impl<S: Storage> Journal for JobJournal<S> {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {

@@ -21,13 +21,13 @@
 //!           4  payload   length bytes; of a slice and of the summary the first 8 are a position: where the journal ended
 //!              checksum  u64, XXH3-64 of the payload, seeded with N XOR the frame's number, from 0
 //!
-//! summary:  0  flags     u16: bit 0 there is a seen set; bits 1 to 7 the rules on keys, in their order in `crawler.toml`,
-//!                        bit 15 its shards have positions
-//!           2  from      u64, the position from which the journal is to be replayed
-//!          10  slices    u32
-//!          14  admitted, completed, retries, output, leased   u64 each
-//!          54  refused   u32 how many; for each a name (u32 length, text) and a u64
+//! summary:  0  flags     u8: bit 0 there is a seen set, bit 1 its shards have positions
+//!           1  from      u64, the position from which the journal is to be replayed
+//!           9  slices    u32
+//!          13  admitted, completed, retries, output, leased   u64 each
+//!          53  refused   u32 how many; for each a name (u32 length, text) and a u64
 //!              roots     u32 how many; for each u32 length, text
+//!              rules     u32 how many rules on keys are on; for each its name in `crawler.toml`, as the roots
 //!              dropped   u32 how many; for each a parameter that keys leave out, as the roots
 //!              segments  u32 how many of the journal are needed before `from`; for each its start and end, u64 each
 //!              runs      u32 how many; for each its number, u64, the newest last
@@ -35,7 +35,7 @@
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
-//! All numbers are little-endian. A slice is what [`Frontier::save`](crate::frontier::Frontier::save) wrote, with the position at which it
+//! All numbers are little-endian. A rule on keys that a later version adds is off in what was written before. A slice is what [`Frontier::save`](crate::frontier::Frontier::save) wrote, with the position at which it
 //! did; the summary's position is that of the counts. The frontier is locked for one slice at a time, and so nobody waits long.
 //!
 //! A seen set that can forget has a position for each shard: what was admitted or forgotten before is in the snapshot as it should

@@ -213,8 +213,8 @@ impl<S: Storage> Checkpoints<S> {
         let seen = SeenSet::load_in(reading, options.fingerprint_key, options.seen.directory.as_deref());
         let seen = seen.map_err(|source| CheckpointError::Seen { path, source })?;
         match seen.options().changed(&options.seen) {
-            Some(option) => Err(CheckpointError::Changed { option: format!("seen.{option}") }),
-            None => Ok(seen),
+            Some(option) if !self.takes_any_seen => Err(CheckpointError::Changed { option: format!("seen.{option}") }),
+            _ => Ok(seen),
         }
     }
 

@@ -30,6 +30,8 @@ const BESIDE: &str = ".new";
 pub(crate) struct Checkpoints<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
+    /// Whatever the seen set was made like, it is read.
+    pub(in crate::job) takes_any_seen: bool,
     /// Oldest first, each with what it needs of the journal, where that is known.
     pub(super) numbers: Vec<(u64, Option<Needs>)>,
     /// Found damaged. They go once there is a newer one.
@@ -115,6 +117,7 @@ impl<S: Storage> Checkpoints<S> {
         Self {
             storage,
             job,
+            takes_any_seen: false,
             last: numbers.last().copied().unwrap_or(0),
             numbers: numbers.into_iter().map(|number| (number, None)).collect(),
             damaged: Vec::new(),

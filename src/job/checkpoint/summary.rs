@@ -15,7 +15,7 @@ pub(in crate::job) struct Summary {
     pub(in crate::job) has_seen: bool,
     /// Where each of its shards was saved; none for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
-    pub(super) keys: KeyRules,
+    pub(in crate::job) keys: KeyRules,
     pub(in crate::job) counts: Counts,
     /// Where the hosts are that left memory, the newest last.
     pub(super) runs: Vec<u64>,
@@ -28,10 +28,8 @@ impl Summary {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Counts { admitted, completed, retries, output, leased, refused, roots, .. } = &self.counts;
         let mut keys = self.keys.clone();
-        let switches = [self.has_seen].into_iter().chain(switches(&mut keys).map(|switch| *switch));
-        let flags = switches.enumerate().fold(0, |flags, (bit, switch)| flags | u16::from(switch) << bit);
-        let flags: u16 = flags | if self.seen_at.is_empty() { 0 } else { HAS_SEEN_AT };
-        let mut bytes = flags.to_le_bytes().to_vec();
+        let has_seen_at = !self.seen_at.is_empty();
+        let mut bytes = vec![u8::from(self.has_seen) | u8::from(has_seen_at) << 1];
         bytes.extend(self.needs.from().to_u64().to_le_bytes());
         bytes.extend(self.slices.to_le_bytes());
         bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
@@ -40,7 +38,9 @@ impl Summary {
             put_text(&mut bytes, refusal.name());
             bytes.extend(count.to_le_bytes());
         }
-        for texts in [roots, &self.keys.drop_parameters] {
+        let rules = rules(&mut keys).into_iter().filter(|(_, is_on)| **is_on);
+        let rules: Vec<String> = rules.map(|(rule, _)| rule.to_owned()).collect();
+        for texts in [roots, &rules, &self.keys.drop_parameters] {
             put_length(&mut bytes, texts.len());
             for text in texts {
                 put_text(&mut bytes, text);
@@ -52,7 +52,7 @@ impl Summary {
         }
         put_length(&mut bytes, self.runs.len());
         bytes.extend(self.runs.iter().flat_map(|run| run.to_le_bytes()));
-        if !self.seen_at.is_empty() {
+        if has_seen_at {
             put_length(&mut bytes, self.seen_at.len());
             bytes.extend(self.seen_at.iter().flat_map(|position| position.to_u64().to_le_bytes()));
         }
@@ -62,11 +62,7 @@ impl Summary {
 
     pub(super) fn read(payload: &[u8], position: Position) -> Result<Self, &'static str> {
         let mut fields = Fields::of(payload);
-        let flags = fields.u16()?;
-        let mut keys = KeyRules::default();
-        for (switch, bit) in switches(&mut keys).into_iter().zip(1..) {
-            *switch = flags >> bit & 1 == 1;
-        }
+        let flags = fields.u8()?;
         let from = Position::from_u64(fields.u64()?);
         let slices = fields.u32()?;
         let mut counts = Counts { position, ..Counts::default() };
@@ -79,11 +75,13 @@ impl Summary {
             let refusal = Refusal::ALL.into_iter().find(|refusal| refusal.name() == name);
             counts.refused.push((refusal.ok_or("an unknown reason to refuse")?, fields.u64()?));
         }
-        for texts in [&mut counts.roots, &mut keys.drop_parameters] {
+        let [mut rules, mut drop_parameters] = [Vec::new(), Vec::new()];
+        for texts in [&mut counts.roots, &mut rules, &mut drop_parameters] {
             for _ in 0..fields.u32()? {
                 texts.push(text(&mut fields)?.to_owned());
             }
         }
+        let keys = keys_of(&rules, drop_parameters)?;
         let mut segments = Vec::new();
         for _ in 0..fields.u32()? {
             segments.push(Position::from_u64(fields.u64()?)..Position::from_u64(fields.u64()?));
@@ -94,7 +92,7 @@ impl Summary {
             runs.push(fields.u64()?);
         }
         let mut seen_at = Vec::new();
-        if flags & HAS_SEEN_AT != 0 {
+        if flags & 2 != 0 {
             for _ in 0..fields.u32()? {
                 seen_at.push(Position::from_u64(fields.u64()?));
             }
@@ -119,36 +117,34 @@ impl Summary {
     /// The first rule on keys that another set of them has changed, by its path.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());
-        let pairs = switches(&mut ours).into_iter().zip(switches(&mut theirs)).zip(SWITCHES);
-        let mut changed = pairs.filter(|((ours, theirs), _)| ours != theirs).map(|(_, name)| name);
-        changed.next().or_else(|| (self.keys.drop_parameters != keys.drop_parameters).then_some("keys.drop_parameters"))
+        let mut pairs = rules(&mut ours).into_iter().zip(rules(&mut theirs));
+        let changed = pairs.find(|((_, ours), (_, theirs))| ours != theirs).map(|((rule, _), _)| rule);
+        changed.or_else(|| (self.keys.drop_parameters != keys.drop_parameters).then_some("keys.drop_parameters"))
     }
 }
 
-/// The last flag: where the shards were saved follows the segments.
-const HAS_SEEN_AT: u16 = 1 << 15;
-
-const SWITCHES: [&str; 7] = [
-    "keys.normalize_escapes",
-    "keys.unescape_brackets",
-    "keys.collapse_slashes",
-    "keys.sort_query",
-    "keys.drop_empty_query",
-    "keys.drop_tracking",
-    "keys.drop_sessions",
-];
-
-/// The rules that are on or off.
-fn switches(keys: &mut KeyRules) -> [&mut bool; 7] {
+/// The rules on keys that are on or off, by their names in `crawler.toml`.
+fn rules(keys: &mut KeyRules) -> [(&'static str, &mut bool); 7] {
     [
-        &mut keys.normalize_escapes,
-        &mut keys.unescape_brackets,
-        &mut keys.collapse_slashes,
-        &mut keys.sort_query,
-        &mut keys.drop_empty_query,
-        &mut keys.drop_tracking,
-        &mut keys.drop_sessions,
+        ("keys.normalize_escapes", &mut keys.normalize_escapes),
+        ("keys.unescape_brackets", &mut keys.unescape_brackets),
+        ("keys.collapse_slashes", &mut keys.collapse_slashes),
+        ("keys.sort_query", &mut keys.sort_query),
+        ("keys.drop_empty_query", &mut keys.drop_empty_query),
+        ("keys.drop_tracking", &mut keys.drop_tracking),
+        ("keys.drop_sessions", &mut keys.drop_sessions),
     ]
+}
+
+/// The rules of these names on, and the others off: one that this version does not have cannot be followed.
+fn keys_of(names: &[String], drop_parameters: Vec<String>) -> Result<KeyRules, &'static str> {
+    let mut keys = KeyRules { drop_parameters, ..KeyRules::default() };
+    let mut rules = rules(&mut keys);
+    for (name, is_on) in &mut rules {
+        **is_on = names.iter().any(|on| on == name);
+    }
+    let is_known = |name: &String| rules.iter().any(|(rule, _)| rule == name);
+    if names.iter().all(is_known) { Ok(keys) } else { Err("a rule on keys that this version does not know") }
 }
 
 fn put_text(to: &mut Vec<u8>, text: &str) {
@@ -193,6 +189,10 @@ mod tests {
         assert_eq!(summary.changed_key(&KeyRules::default()), Some("keys.sort_query"));
         let other = KeyRules { drop_parameters: Vec::new(), ..summary.keys.clone() };
         assert_eq!(summary.changed_key(&other), Some("keys.drop_parameters"));
+        assert_eq!(
+            keys_of(&["keys.sort_quern".to_owned()], Vec::new()),
+            Err("a rule on keys that this version does not know")
+        );
         for length in (0..bytes.len() - 2).rev().take(100).chain(0..100) {
             assert!(Summary::read(&bytes[..length], position).is_err(), "{length} bytes");
         }

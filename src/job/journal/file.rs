@@ -8,7 +8,7 @@ use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{Disk, JournalError, Needs, Storage, record};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Settled, Timestamp};
+use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Sealed, Settled, Timestamp};
 use crate::gate::Position;
 
 /// Bytes that are gathered before they are written without being asked for.
@@ -294,6 +294,8 @@ impl<S: Storage> FileJournal<S> {
         }
     }
 }
+
+impl<S: Storage> Sealed for FileJournal<S> {}
 
 impl<S: Storage> Journal for FileJournal<S> {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
