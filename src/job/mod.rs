@@ -1,7 +1,34 @@
 //! What survives a crawl: the job directory, its manifest and its lock, the [`journal`] of all that was found and done, and
 //! [`checkpoint`]s of it. `std::fs` only.
 //!
-//! A job directory holds these files of ours:
+//! # The life of a job
+//!
+//! A job is *drafted*: its directory is made and locked, and `manifest.new` written. What it needs to go on (its seeds, a journal)
+//! comes next, and then it is *begun*: the manifest gets its name. From then on it is *resumed*, by one process at a time, or
+//! *read*, by anybody and without a lock. A draft whose process dies is nobody's, and the next one starts afresh.
+//!
+//! | who | calls |
+//! |---|---|
+//! | an embedder | [`Frontier::open`](crate::frontier::Frontier::open): drafts or resumes the job, and restores its frontier |
+//! | a crawl | the same door below the directory, once its output and the journal are known to agree |
+//! | either, each minute or so | [`checkpoint::write`], with itself as the [`Owner`](checkpoint::Owner) of the frontier |
+//! | `crawler stats`, `explain` | [`look`] and [`explain`]: the newest checkpoint and the journal behind it, read only |
+//! | `crawler repair` | [`repair`], where neither can be read any more |
+//!
+//! # What is durable when
+//!
+//! 1. A URL, or how a page's lease came back, is in the [`JobJournal`]'s memory when the frontier's call returns.
+//! 2. A flush hands it to the operating system: a kill of the process cannot take it from there. When a power cut cannot, the
+//!    journal's [`SyncPolicy`](journal::SyncPolicy) says.
+//! 3. A page's record is written to the output after its receipt is in the journal. Where the record is missing after a crash, the
+//!    receipt is void, and the page is asked for again. Where the receipt is missing, the record is cut off.
+//! 4. A checkpoint is written beside the journal: hosts, seen set, then the counts. Before its last file gets its name the journal
+//!    is safe on disk up to the counts, and so is the output: a checkpoint never speaks of what a power cut can take.
+//! 5. Hosts are evicted, and parts of the journal removed, only after that.
+//!
+//! Whoever writes a checkpoint locks the job's checkpoints first and the frontier second, for a piece at a time.
+//!
+//! # Files
 //!
 //! | file | what |
 //! |---|---|
