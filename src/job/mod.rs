@@ -12,7 +12,7 @@
 //! | an embedder | [`Frontier::open`](crate::frontier::Frontier::open): drafts or resumes the job, and restores its frontier |
 //! | a crawl | the same door below the directory, once its output and the journal are known to agree |
 //! | either, each minute or so | [`checkpoint::write`], with itself as the [`Owner`](checkpoint::Owner) of the frontier |
-//! | `crawler stats`, `explain` | [`look`] and [`explain`]: the newest checkpoint and the journal behind it, read only |
+//! | `crawler stats`, `explain` | [`look`](fn@look) and [`explain`](fn@explain): the newest checkpoint and the journal behind it, read only |
 //! | `crawler repair` | [`repair`], where neither can be read any more |
 //!
 //! # What is durable when
