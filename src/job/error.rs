@@ -1,3 +1,5 @@
+//! What keeps a job from being opened.
+
 use std::path::PathBuf;
 
 use crate::bytes::FileError;

@@ -1,3 +1,5 @@
+//! The runs of hosts that were evicted.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 

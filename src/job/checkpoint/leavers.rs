@@ -1,3 +1,5 @@
+//! Hosts that are to be evicted once a checkpoint has them.
+
 use std::ops::Range;
 
 use crate::frontier::{IdleHost, Timestamp, idle_hosts};

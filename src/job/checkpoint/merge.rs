@@ -1,3 +1,5 @@
+//! Runs of hosts, merged in the order of their hashes.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! One run of hosts: how it is written, searched and read.
+
 use std::io::BufReader;
 use std::ops::Range;
 

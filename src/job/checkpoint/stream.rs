@@ -1,3 +1,5 @@
+//! Files of a checkpoint, written and read piece by piece.
+
 use std::io::{self, Read, Write};
 
 use crate::job::journal::Storage;

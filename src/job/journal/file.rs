@@ -1,3 +1,5 @@
+//! The journal in its files, as it is appended to.
+
 use std::io;
 use std::ops::Range;
 use std::time::Duration;

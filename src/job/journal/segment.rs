@@ -1,3 +1,5 @@
+//! One file of the journal: its name, its header, where it begins.
+
 use std::ops::Range;
 use std::path::Path;
 

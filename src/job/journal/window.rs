@@ -1,3 +1,5 @@
+//! The part of a segment that was read last.
+
 use std::io;
 
 use super::frame::{Frame, HEAD};
