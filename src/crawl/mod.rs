@@ -1,4 +1,50 @@
-//! There and back: a loop that leases, and tasks that fetch, parse and submit.
+//! The crawl: a loop that leases URLs, tasks that fetch and read them, and files that keep what they found.
+//!
+//! # A page's way
+//!
+//! | step | where |
+//! |---|---|
+//! | [`Crawl`] starts the parts, and makes the [`Finished`] of them at the end | `run`, `resume` for a job |
+//! | one loop leases what is due and gives each lease a task | `dispatch` |
+//! | the task asks for the URL, within what memory and open files allow | `worker`, `http`, `bounds` |
+//! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, `html` |
+//! | links pass the gate, the lease goes back, the record goes out | `worker`, in `cross` |
+//! | numbers are counted: what one run has, and what a job carries from run to run | `numbers` |
+//! | a thread of its own writes each output | `records` |
+//! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
+//!
+//! A lease is for a page or for a robots.txt. `visit` decides by its kind what a response means; a new kind of lease is one more
+//! arm there and in `cross`.
+//!
+//! # The order of its writes
+//!
+//! The seen set takes a link for known as soon as the gate has said "new". If the process died before the journal had that link,
+//! nobody would ever ask for it. So each page goes through these steps in this order, and nothing waits between the first and
+//! the last:
+//!
+//! 1. Before the gate: a place is reserved in each output's queue, and each [`Sink`] says what its file gets. A writer that is
+//!    behind holds up the page here. A panic up to here is the page's failure; its lease goes back, and it is tried again.
+//! 2. The gate admits the page's links: they are in the seen set now.
+//! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with the receipt of its record: where the
+//!    record will end in `pages.jsonl`, its length and its checksum. The record itself says where the page's bytes stand in the
+//!    other outputs. Still under that lock the record and the bytes go to their writers, so the outputs have the journal's order.
+//! 4. The tally counts the page.
+//!
+//! Where step 2 or 3 fails, the crawl is marked as broken before anybody else may pass, and writes no further checkpoint: the
+//! last one, which has neither the links nor the seen set that holds them, stays the last.
+//!
+//! A **checkpoint** must see all of a page or nothing. It waits until no page is between steps 2 and 4, reads the counts and lets
+//! the pages go on. It counts only when all that it speaks of is safe on disk: first hosts and seen set, then the journal, then
+//! each output up to the length that it names, then the summary.
+//!
+//! A **resume** reads the journal behind the last checkpoint. A page is done if its record is in `pages.jsonl` as the receipt says
+//! and its bytes are in each output as the record says. The first page that is not, and all behind it, are asked for again;
+//! what the outputs have behind the last page that is done is cut off and kept beside. So each page is in each output exactly once.
+//!
+//! # Locks
+//!
+//! In this order, where one holds more than one: `crossing` (shared by pages, alone by a checkpoint), `output_ends`, the frontier.
+//! `tally` comes before `carried`; `politeness` is held alone. No lock is held while a task waits.
 
 mod bounds;
 mod checkpointer;
