@@ -3,7 +3,7 @@
 
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -20,6 +20,8 @@ use crate::gate::Position;
 use crate::seen::{Layout, SeenSet};
 
 /// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts.
+///
+/// Without what the seeds opened. A seed that the filter takes for seen by mistake opens its host, and no record says so.
 fn bytes(state: &State, images: &Images) -> Vec<u8> {
     let mut hosts = images.clone();
     for host in state.hosts().iter() {
@@ -32,11 +34,12 @@ fn bytes(state: &State, images: &Images) -> Vec<u8> {
     while let Some(from) = rest {
         rest = state.schedule().save(from, &mut bytes);
     }
-    let gate = state.gate();
-    let mut roots = gate.roots();
-    roots.sort();
-    bytes.extend_from_slice(format!("{:?} {} {roots:?}", state.count(), gate.admitted()).as_bytes());
+    bytes.extend_from_slice(format!("{:?} {}", state.count(), state.gate().admitted()).as_bytes());
     bytes
+}
+
+fn roots(state: &State) -> BTreeSet<String> {
+    state.gate().roots().into_iter().collect()
 }
 
 /// What its filters hold; of an exact set, in order.
@@ -141,6 +144,9 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     let (_kept, replayed, _) = resume(directory.path(), &all, &output, layout, patience, segment);
     let mut replayed = replayed;
     prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
+    if layout != Layout::Counting {
+        prop_assert_eq!(roots(&frontier.state), roots(replayed.state()));
+    }
     prop_assert_eq!(cells(frontier.gate().seen()), cells(replayed.state().gate().seen()), "{:?}", layout);
 
     let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
