@@ -355,6 +355,8 @@ fn what_cannot_be_this_jobs_journal_is_refused() {
     let whole = fs::read(path).unwrap();
     let mut newer = whole.clone();
     newer[8] = 2;
+    let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&newer[..28]).bits();
+    newer[28..32].copy_from_slice(&checksum.to_le_bytes()[..4]);
     fs::write(path, &newer).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     assert_eq!(
@@ -529,7 +531,10 @@ fn damage_before_the_replay_is_found_when_it_is_read() {
     bytes[3] ^= 1;
     fs::write(path, &bytes).unwrap();
     let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
-    assert_eq!(said(&error, directory.path()), format!("{name} is damaged at byte 0: no journal's header"));
+    assert_eq!(
+        said(&error, directory.path()),
+        format!("{name} is damaged at byte 0: the header is another kind of file's")
+    );
     let last = positions.iter().rfind(|position| position.to_u64() < behind).unwrap();
     fs::write(path, &whole).unwrap();
     let (journal, ..) = open_from(directory.path(), &small(), positions[59]).unwrap();

@@ -43,19 +43,18 @@ impl Header {
 
     /// Whether these bytes, which the file at `path` begins with, are this header.
     ///
-    /// Of several reasons why not, the one is told that helps most: damage, then a later format,
-    /// then another job.
+    /// Of several reasons why not, the one is told that helps most: another kind of file, damage, a later format, another job.
     pub(crate) fn check(&self, bytes: &[u8], path: &Path) -> Result<(), FileError> {
         let damaged = |reason| FileError::Damaged { path: path.to_owned(), offset: 0, reason };
         let Some(bytes) = bytes.first_chunk::<{ Self::SIZE }>() else {
             return Err(damaged("the header is cut short"));
         };
-        if bytes[CHECKED..] != half_checksum(bytes) {
-            return Err(damaged("the header's checksum does not match"));
-        }
         let found = Self::read(bytes).map_err(damaged)?;
         if found.magic != self.magic {
             return Err(damaged("the header is another kind of file's"));
+        }
+        if bytes[CHECKED..] != half_checksum(bytes) {
+            return Err(damaged("the header's checksum does not match"));
         }
         if found.version > self.version {
             return Err(FileError::Newer { path: path.to_owned(), found: found.version, supported: self.version });
@@ -95,7 +94,8 @@ mod tests {
         for place in 0..Header::SIZE {
             let mut flipped = bytes;
             flipped[place] ^= 1;
-            assert_eq!(check(&flipped).unwrap_err(), "f is damaged at byte 0: the header's checksum does not match");
+            let told = if place < 8 { "header is another kind of file's" } else { "header's checksum does not match" };
+            assert_eq!(check(&flipped).unwrap_err(), format!("f is damaged at byte 0: the {told}"));
         }
         for (other, told) in [
             (Header { magic: *b"another\n", ..header }, "f is damaged at byte 0: the header is another kind of file's"),
