@@ -32,7 +32,8 @@ impl<J: Journal> Frontier<J> {
             let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
             let validators = host.robots.rules().and_then(|rules| rules.validators.clone());
             let robots = Lease { wire, priority, attempt, validators, ..self.blank_lease(id) };
-            return Ok(Some(self.lent(robots, HostState::LeasedRobots)));
+            self.note_lent(&robots, HostState::LeasedRobots);
+            return Ok(Some(robots));
         }
         // Rules that are known from a run that honored them count no more.
         if let Some(position) = host.robots.unread().filter(|_| self.politeness.robots)
@@ -52,57 +53,49 @@ impl<J: Journal> Frontier<J> {
         trouble: Option<Box<Trouble>>,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
-        let host = self.state.host(id);
-        let asks = trouble.is_none() && self.politeness.robots;
-        let mut disallowed = Vec::new();
-        let mut page = None;
-        let blank = self.blank_lease(id);
-        let Some(level) = self.state.back().levels(&host.queue).next().filter(|level| level.priority == priority)
-        else {
-            return Ok(None);
-        };
-        for position in self.state.back().positions(level).take(*drops as usize) {
-            let entry = self.journal.read(position)?;
-            if asks && !host.robots.allows(path_and_query(entry.wire)) {
-                disallowed.push(position);
+        let is_asked = trouble.is_none() && self.politeness.robots;
+        let mut lease = self.blank_lease(id);
+        let referrer = loop {
+            let host = self.state.host(id);
+            let Some(first) = host.queue.first().filter(|first| first.priority == priority && *drops > 0) else {
+                return Ok(None);
+            };
+            let entry = self.journal.read(first.position)?;
+            if is_asked && !host.robots.allows(path_and_query(entry.wire)) {
+                self.drop_disallowed(id, priority, drops)?;
                 continue;
             }
             let Entry { wire, depth, via, redirects, referrer, attempts: earlier, metadata, .. } = entry;
-            let attempts = if disallowed.is_empty() { level.attempts } else { 0 };
-            let attempt = attempts.saturating_add(earlier).saturating_add(1);
-            let blank = Lease { kind: LeaseKind::Page, position: Some(position), priority, ..blank };
-            let lease = Lease {
-                wire: wire.into(),
-                depth,
-                via,
-                redirects,
-                attempt,
-                earlier,
-                metadata: metadata.into(),
-                ..blank
-            };
-            page = Some((lease, referrer));
-            break;
-        }
-        self.drop_disallowed(id, priority, &disallowed)?;
-        *drops -= u32::try_from(disallowed.len()).unwrap_or(*drops).min(*drops);
-        let Some((lease, referrer)) = page else { return Ok(None) };
-        let referrer = match referrer {
-            Some(position) => read_wire(&mut self.journal, position)?,
-            None => None,
+            (lease.kind, lease.position, lease.priority) = (LeaseKind::Page, Some(first.position), priority);
+            (lease.wire, lease.depth, lease.via, lease.redirects) = (wire.into(), depth, via, redirects);
+            lease.attempt = first.attempts.saturating_add(earlier).saturating_add(1);
+            (lease.earlier, lease.metadata) = (earlier, metadata.into());
+            break referrer;
         };
-        Ok(Some(self.lent(Lease { referrer, trouble, ..lease }, HostState::Leased(priority))))
+        if let Some(position) = referrer {
+            lease.referrer = read_wire(&mut self.journal, position)?;
+        }
+        lease.trouble = trouble;
+        self.note_lent(&lease, HostState::Leased(priority));
+        Ok(Some(lease))
     }
 
-    /// Drops the first URLs of a host and priority, which robots.txt disallows.
-    fn drop_disallowed(&mut self, id: HostId, priority: u8, disallowed: &[Position]) -> io::Result<()> {
-        if disallowed.is_empty() {
-            return Ok(());
+    /// Drops the first URLs of a host and priority: those that robots.txt disallows, up to the bound.
+    fn drop_disallowed(&mut self, id: HostId, priority: u8, drops: &mut u32) -> io::Result<()> {
+        let Self { state, journal, .. } = self;
+        let host = state.host(id);
+        let mut dropped = Vec::new();
+        for position in state.back().levels(&host.queue).take(1).flat_map(|level| state.back().positions(level)) {
+            if *drops == 0 || host.robots.allows(path_and_query(journal.read(position)?.wire)) {
+                break;
+            }
+            dropped.push(position);
+            *drops -= 1;
         }
-        let key = self.state.host(id).key.clone();
-        let urls = u32::try_from(disallowed.len()).expect("no more than are dropped in one call");
+        let key = host.key.clone();
+        let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
         self.commit(&Record::Disallowed(DisallowedRecord { host: key.as_str(), priority, urls }), Some(id), None)?;
-        disallowed.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position))
+        dropped.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position))
     }
 
     /// Reads a host's rules from the journal. Where they are not there any more, they must be fetched again: `false`.
@@ -167,13 +160,12 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    fn lent(&mut self, lease: Lease, state: HostState) -> Lease {
+    fn note_lent(&mut self, lease: &Lease, state: HostState) {
         self.state.seats()[lease.host].state = state;
         self.lent.all += 1;
         self.lent.pages += u64::from(lease.position.is_some());
         self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
         self.state.note_recent(lease.host);
-        lease
     }
 }
 

@@ -78,7 +78,12 @@ impl Back {
 
     /// The first URL of a priority.
     pub(crate) fn first_of(&self, queue: &Queue, priority: u8) -> Option<Queued> {
-        self.levels(queue).find(|level| level.priority == priority).map(Level::queued)
+        match queue.first() {
+            Some(first) if first.priority != priority => {
+                self.levels(queue).find(|level| level.priority == priority).map(Level::queued)
+            }
+            first => first,
+        }
     }
 
     /// Takes away the first URL of a priority. O(1) where that is the best of its host.
