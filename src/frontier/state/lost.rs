@@ -11,9 +11,9 @@ use crate::gate::Position;
 /// Pages whose records the output may not have: a record may be behind the end to which the output was cut at a resume.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
-    /// Pages whose records are lost. They are queued in the end, before all else: what came off their queues later stood behind
-    /// them.
-    pages: BTreeMap<Position, (HostId, Queued)>,
+    /// Pages whose records are lost, and where these ended. They are queued before all else where the frontier queued them: when
+    /// it was opened again, or in the end.
+    pages: BTreeMap<Position, (HostId, Queued, u64)>,
     /// Pages that are done: the output may still prove to have been shorter.
     done: Vec<Done>,
 }
@@ -41,8 +41,8 @@ pub(super) struct Again {
 
 impl Lost {
     /// The record of a page is lost.
-    pub(super) fn add(&mut self, host: HostId, queued: Queued) {
-        self.pages.insert(queued.position, (host, queued));
+    pub(super) fn add(&mut self, host: HostId, queued: Queued, end: u64) {
+        self.pages.insert(queued.position, (host, queued, end));
     }
 
     /// A page is done whose record is there.
@@ -52,14 +52,15 @@ impl Lost {
 
     /// Queues a page whose record was lost, because it was lent again afterwards.
     pub(super) fn queue(&mut self, page: Position, state: &mut State) {
-        if let Some((host, queued)) = self.pages.remove(&page) {
+        if let Some((host, queued, _)) = self.pages.remove(&page) {
             state.queue_first(host, queued);
         }
     }
 
-    /// The output was cut to so many bytes. Bytes that are there now may be others than those that were there before.
+    /// The frontier was opened again, and the output cut to so many bytes: pages whose records were behind them were queued then.
+    /// Bytes that are there now may be others than those that were there before.
     pub(super) fn cut(&mut self, output: u64, state: &mut State) {
-        while let Some(Done { host, queued, again, .. }) = self.done.pop_if(|done| done.end > output) {
+        while let Some(Done { host, queued, again, end }) = self.done.pop_if(|done| done.end > output) {
             match again {
                 // Given up, and asked for again since: it is queued by that.
                 Some(Again { at, position, is_parked: true }) if !state.schedule_mut().remove(at, position) => continue,
@@ -68,16 +69,19 @@ impl Lost {
                 }
                 _ => {}
             }
-            self.add(host, queued);
+            self.add(host, queued, end);
             state.count_mut().completed -= 1;
         }
         let count = state.count_mut();
         count.output = count.output.min(output);
+        let kept = self.pages.extract_if(.., |_, (.., end)| *end <= output).collect();
+        self.queue_all(state);
+        self.pages = kept;
     }
 
     /// Queues all pages whose records are lost, in their order and before all else.
     pub(super) fn queue_all(&mut self, state: &mut State) {
-        for (_, (host, queued)) in std::mem::take(&mut self.pages).into_iter().rev() {
+        for (_, (host, queued, _)) in std::mem::take(&mut self.pages).into_iter().rev() {
             state.queue_first(host, queued);
         }
     }

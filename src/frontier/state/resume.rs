@@ -275,7 +275,7 @@ impl Resume {
             // It was taken for done before, and its record was found then; or its record is lost. The host was asked all the same.
             if is_queued(host) {
                 self.state.set_aside(host, priority);
-                self.lost.add(host, queued);
+                self.lost.add(host, queued, receipt.map_or(0, |receipt| receipt.end));
             }
             let was_asked = !again.is_some_and(Entry::is_parked);
             let of = HostRecord { host: settled.host, robots: None, was_asked, is_retry: false };

@@ -15,8 +15,10 @@ use super::journal::FileJournal;
 use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
 use crate::frontier::state::State;
-use crate::frontier::{Frontier, LeaseKind, Next, Outcome, Resume, Timestamp};
-use crate::gate::Position;
+use crate::frontier::{
+    DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipt, Record, Resume, Settled, Standing, Timestamp,
+};
+use crate::gate::{Position, Via};
 use crate::seen::{Layout, SeenSet};
 
 /// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts.
@@ -223,4 +225,41 @@ fn resume(
         resume.record(position, &record, has, evicted).unwrap();
     });
     (copy, resume, journal)
+}
+
+/// A crash took A's record, so the frontier that was opened again queued A first; then it dropped A, which robots.txt disallows by
+/// now, and no other.
+#[test]
+fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
+    let [a, c] = [32, 64].map(Position::from_u64);
+    let entry = |wire| Entry {
+        wire,
+        depth: 0,
+        priority: 0,
+        via: Via::Seed,
+        redirects: 0,
+        attempts: 0,
+        referrer: None,
+        replaces: None,
+        not_before: None,
+        metadata: &[],
+    };
+    let key = "https://h0.example";
+    let host = Standing { key, due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
+    let receipt = Some(Receipt { end: 10, length: 10, checksum: 0 });
+    let records = [
+        Record::Admitted(entry("https://h0.example/a")),
+        Record::Admitted(entry("https://h0.example/c")),
+        Record::Settled(Settled { host, position: a, priority: 0, attempts: 1, done: true, receipt }),
+        Record::Resumed { output: 0 },
+        Record::Disallowed(DisallowedRecord { host: key, priority: 0, urls: 1 }),
+    ];
+    let mut resume = Resume::new(&options(Layout::Exact, Duration::ZERO), None).unwrap();
+    for (at, record) in (1..).map(|number| Position::from_u64(32 * number)).zip(&records) {
+        resume.record(at, record, |_| false, |_| Ok(None)).unwrap();
+    }
+    let state = resume.state();
+    let queue = &state.hosts().iter().next().unwrap().queue;
+    let waiting: Vec<_> = state.back().levels(queue).flat_map(|level| state.back().positions(level)).collect();
+    assert_eq!(waiting, [c]);
 }
