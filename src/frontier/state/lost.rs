@@ -74,7 +74,9 @@ impl Lost {
         }
         let count = state.count_mut();
         count.output = count.output.min(output);
-        let kept = self.pages.extract_if(.., |_, (.., end)| *end <= output).collect();
+        let pages = std::mem::take(&mut self.pages).into_iter();
+        let (kept, queued) = pages.partition(|(_, (.., end))| *end <= output);
+        self.pages = queued;
         self.queue_all(state);
         self.pages = kept;
     }
