@@ -136,7 +136,8 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
         let mut arguments: &[&str] = &SEED;
         let mut resumes = 0;
         loop {
-            let was_begun = job.join("crawler.toml").exists();
+            // Killed before its manifest has its name, a job is not begun: the same command begins it.
+            let was_begun = job.join("manifest").exists();
             resumes += u64::from(was_begun);
             arguments = if was_begun { &["resume", "job"] } else { arguments };
             let mut after = Duration::from_millis(random.below(900));
