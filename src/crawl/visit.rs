@@ -8,7 +8,7 @@ use super::http::{Exchange, Response};
 use super::options::ParseOptions;
 use super::records::{PageRecord, Skips, Timings, legible};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
-use crate::frontier::reply::{Redirect, is_redirect};
+use crate::frontier::lease::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Trouble};
 use crate::gate::{Found, Gate, Refusal};
 

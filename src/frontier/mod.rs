@@ -40,60 +40,31 @@
 //!
 //! # Rooms
 //!
-//! `hosts` is what is known of each host, `queues` the four queues, `state` the state and its way back, `durable` what goes to the
-//! journal and to checkpoints, [`robots`] the rules of robots.txt, `explain` the answers to "why was this URL not fetched?". The
-//! files beside them are the machine: they decide. What these docs do not show is public for tests and benches alone, and no
+//! `machine` decides what to do now. `lease` is what it hands out, and what comes back. `hosts` is what is known of each host,
+//! `queues` the four queues, `state` the state and its way back, `durable` what goes to the journal and to checkpoints, [`robots`]
+//! the rules of robots.txt, `explain` the answers to "why was this URL not fetched?". What these docs do not show is public for tests and benches alone, and no
 //! promise.
 
-mod complete;
-mod dropped;
-mod drops;
 pub(crate) mod durable;
-mod embed;
-mod error;
-mod evict;
 mod explain;
 mod hosts;
-mod href;
-mod lease;
-mod lend;
+pub(crate) mod lease;
 mod machine;
-mod next;
-mod options;
-mod outcome;
-mod patience;
 mod queues;
-mod recrawl;
-pub(crate) mod reply;
 pub mod robots;
-mod robots_file;
-mod setback;
 pub(crate) mod state;
-mod statistics;
 mod timestamp;
-mod trouble;
-mod validators;
 
-pub use drops::Dropped;
 pub use durable::{Arena, Journal, Receipt};
 #[doc(hidden)]
 pub use durable::{
     BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Limit, Record, RobotsRecord,
     Sealed, Settled, Standing, idle_hosts, waiting,
 };
-pub use error::FrontierError;
 pub use explain::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Verdict};
 pub use hosts::{HostSpread, HostStatistics, Politeness};
-pub use href::Href;
-pub use lease::{Lease, LeaseKind};
-pub use machine::Frontier;
-pub use next::Next;
-pub use options::FrontierOptions;
-pub use outcome::{Completion, Outcome};
-pub use reply::Reply;
+pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Trouble, Validators};
+pub use machine::{Dropped, Frontier, FrontierError, FrontierOptions, FrontierStatistics};
 #[doc(hidden)]
 pub use state::{Resume, Slice};
-pub use statistics::FrontierStatistics;
 pub use timestamp::Timestamp;
-pub use trouble::{Failure, Trouble};
-pub use validators::Validators;

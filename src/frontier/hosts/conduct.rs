@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::{Host, Illness, Politeness};
 use crate::frontier::durable::Standing;
-use crate::frontier::setback::Setback;
-use crate::frontier::trouble::Blame;
+use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Failure, Timestamp, Trouble};
 
 /// So many different pages of a host that break one after another count as one failure of the host: a site may have a corner

@@ -7,7 +7,7 @@ use crate::address::BaseUrl;
 use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
 
 /// What a server replied to the request for a lease, and what the page says of its links: all that
-/// [`Frontier::answer`](super::Frontier::answer) needs.
+/// [`Frontier::answer`](crate::frontier::Frontier::answer) needs.
 ///
 /// It is filled in with what is at hand, whatever the lease was for: of a robots.txt the links are passed over, of a page the
 /// body.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Lease, LeaseKind, Timestamp, Trouble, Validators, robots};
+use super::{Lease, LeaseKind, Trouble, Validators};
+use crate::frontier::{Timestamp, robots};
 
 /// How a lease ended, as far as the frontier must know.
 #[derive(Clone, Debug)]

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::durable::Journal;
-use crate::frontier::durable::read_wire;
+use crate::frontier::durable::{Journal, read_wire};
 use crate::gate::Position;
 
 /// URLs that wait to be taken, at most; further ones are only counted.

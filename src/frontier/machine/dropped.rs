@@ -1,7 +1,7 @@
 //! Queued URLs that robots.txt turned away when their turn came, kept for whoever lists them.
 
-use super::durable::Journal;
 use super::{Dropped, Frontier};
+use crate::frontier::durable::Journal;
 
 impl<J: Journal> Frontier<J> {
     /// From here on, URLs that robots.txt turns away when their turn comes are kept for [`take_dropped`](Self::take_dropped).

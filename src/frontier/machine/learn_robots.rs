@@ -3,14 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use super::durable::{HostRecord, Journal, Record, RobotsRecord};
-use super::hosts::{Conduct, RobotsFile};
-use super::robots::{self, Robots};
-use super::setback::Setback;
-use super::state::RULES_HOLD;
-use super::trouble::Blame;
-use super::{Completion, Failure, Frontier, Lease, Outcome, Timestamp, Trouble, Validators};
+use super::Frontier;
 use crate::address::CanonicalUrl;
+use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
+use crate::frontier::hosts::{Conduct, RobotsFile};
+use crate::frontier::lease::{Blame, Setback};
+use crate::frontier::robots::{self, Robots};
+use crate::frontier::state::RULES_HOLD;
+use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
 
 /// Redirects of a robots.txt that are followed (RFC 9309 section 2.3.1.2).
 const ROBOTS_HOPS: u8 = 5;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::Frontier;
-use super::durable::Journal;
-use super::hosts::{Host, HostSpread, HostStatistics};
+use crate::frontier::durable::Journal;
+use crate::frontier::hosts::{Host, HostSpread, HostStatistics};
 
 /// The frontier in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct FrontierStatistics {
     pub failing_hosts: u64,
     /// Hosts that are not asked again in this run.
     pub retired_hosts: u64,
-    /// URLs that were [given up](super::Next::GiveUp), and wait to be [asked for again](Frontier::ask_again).
+    /// URLs that were [given up](crate::frontier::Next::GiveUp), and wait to be [asked for again](Frontier::ask_again).
     pub unreachable: u64,
     /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
     pub memory: u64,

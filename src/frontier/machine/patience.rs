@@ -2,15 +2,16 @@
 //!
 //! A host that fails rests longer each time, while others are asked. It is *retired* once it failed too often in a row, or once
 //! nothing but failing hosts is left and the crawl has waited for them as long as it should. Each of its URLs then comes up as
-//! [`Next::GiveUp`](super::Next::GiveUp): it has a record of its own, and is *parked*, until
+//! [`Next::GiveUp`](crate::frontier::Next::GiveUp): it has a record of its own, and is *parked*, until
 //! [`Frontier::ask_again`] queues it anew.
 
 use std::io;
 
-use super::durable::{DueRecord, Journal, Record};
-use super::hosts::{Conduct, HostId, HostState, Patience, Prospect};
-use super::queues::Agenda;
-use super::{Frontier, Timestamp};
+use super::Frontier;
+use crate::frontier::Timestamp;
+use crate::frontier::durable::{DueRecord, Journal, Record};
+use crate::frontier::hosts::{Conduct, HostId, HostState, Patience, Prospect};
+use crate::frontier::queues::Agenda;
 
 impl<J: Journal> Frontier<J> {
     /// Queues all URLs that were given up, as if nothing had ever been wrong with their hosts, and says how many those are.

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use super::durable::{Journal, idle_hosts, image};
-use super::hosts::{Host, HostId};
-use super::{Frontier, Timestamp};
+use super::Frontier;
 use crate::address::CanonicalUrl;
+use crate::frontier::Timestamp;
+use crate::frontier::durable::{Journal, idle_hosts, image};
+use crate::frontier::hosts::{Host, HostId};
 
 impl<J: Journal> Frontier<J> {
     /// Evicts those of these hosts that are still what their images say, and says how many that were. From here on, the

@@ -1,6 +1,7 @@
 //! What to do now.
 
-use super::{Lease, Timestamp};
+use super::Lease;
+use crate::frontier::Timestamp;
 
 /// What to do now.
 #[derive(Debug)]
@@ -9,7 +10,7 @@ pub enum Next {
     /// Fetch this, then complete it.
     Fetch(Lease),
     /// Its host is not to be had: do not fetch it, record [why](Lease::trouble), and complete it with
-    /// [`Outcome::GivenUp`](super::Outcome::GivenUp). It waits from then on to be [asked for again](super::Frontier::ask_again).
+    /// [`Outcome::GivenUp`](super::Outcome::GivenUp). It waits from then on to be [asked for again](crate::frontier::Frontier::ask_again).
     GiveUp(Lease),
     /// No host and nothing scheduled is due before this time; a completion, submission or schedule may bring it forward. Where
     /// it is not after `now`, enough was done in one call: call again.

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use super::durable::Journal;
-use super::reply::{self, Redirect};
-use super::{Completion, Frontier, FrontierError, Href, Lease, Outcome, Reply, Timestamp};
+use super::{Frontier, FrontierError};
+use crate::frontier::durable::Journal;
+use crate::frontier::lease::reply::{self, Redirect};
+use crate::frontier::{Completion, Href, Lease, Outcome, Reply, Timestamp};
 use crate::gate::{Admission, Admitted, Found, Refusal};
 
 impl<J: Journal> Frontier<J> {

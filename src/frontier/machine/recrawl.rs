@@ -2,9 +2,10 @@
 
 use std::io;
 
-use super::durable::{DueRecord, Entry, Journal, Record};
-use super::{Frontier, FrontierError, Href, Lease, Timestamp};
+use super::{Frontier, FrontierError};
 use crate::address::Canonicalizer;
+use crate::frontier::durable::{DueRecord, Entry, Journal, Record};
+use crate::frontier::{Href, Lease, Timestamp};
 use crate::gate::{Found, Position, Refusal, Via};
 use crate::seen::Removal;
 

@@ -5,13 +5,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
+use super::FrontierOptions;
 use super::drops::Drops;
-use super::durable::{Arena, Entry, Journal, Record};
-use super::hosts::{HostId, HostState, Patience, Politeness, Struggle};
-use super::queues::{Agenda, Front, Queued};
-use super::state::{Change, Fresh, State};
-use super::{FrontierOptions, Next, Timestamp};
 use crate::address::CanonicalUrl;
+use crate::frontier::durable::{Arena, Entry, Journal, Record};
+use crate::frontier::hosts::{HostId, HostState, Patience, Politeness, Struggle};
+use crate::frontier::queues::{Agenda, Front, Queued};
+use crate::frontier::state::{Change, Fresh, State};
+use crate::frontier::{Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position};
 
 /// URLs known and not yet fetched, and the order they go in.

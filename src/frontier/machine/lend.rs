@@ -3,10 +3,11 @@
 use std::hint::black_box;
 use std::io;
 
-use super::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
-use super::hosts::{Conduct, HostId, HostState, RobotsFile};
-use super::robots::Robots;
-use super::{Frontier, Lease, LeaseKind, Timestamp, Trouble};
+use super::Frontier;
+use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
+use crate::frontier::hosts::{Conduct, HostId, HostState, RobotsFile};
+use crate::frontier::robots::Robots;
+use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Position, Via};
 
 impl<J: Journal> Frontier<J> {

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::durable::{Entry, HostRecord, Journal, Receipt, Record, Settled};
-use super::hosts::{Conduct, HostId, HostState};
-use super::setback::Setback;
-use super::trouble::Blame;
-use super::{Completion, Failure, Frontier, FrontierError, Lease, Outcome, Timestamp, Trouble};
+use super::{Frontier, FrontierError};
+use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Record, Settled};
+use crate::frontier::hosts::{Conduct, HostId, HostState};
+use crate::frontier::lease::{Blame, Setback};
+use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble};
 use crate::gate::{Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
@@ -15,12 +15,12 @@ impl<J: Journal> Frontier<J> {
     /// A response below 500, other than 429, is final. Everything else is somebody's failure:
     ///
     /// - The *host's*, where there is no connection ([`Connect`](Failure::Connect), [`Dns`](Failure::Dns),
-    ///   [`Tls`](Failure::Tls)) or no robots.txt. It rests for a [backoff](super::Politeness::backoff) that doubles with each
-    ///   failure in a row, and the page keeps its tries. After [`host_failures`](super::Politeness::host_failures) in a row the
-    ///   host is retired: its URLs are [given up](super::Next::GiveUp) as their turn comes, until it is
+    ///   [`Tls`](Failure::Tls)) or no robots.txt. It rests for a [backoff](crate::frontier::Politeness::backoff) that doubles with each
+    ///   failure in a row, and the page keeps its tries. After [`host_failures`](crate::frontier::Politeness::host_failures) in a row the
+    ///   host is retired: its URLs are [given up](crate::frontier::Next::GiveUp) as their turn comes, until it is
     ///   [asked again](Self::ask_again).
     /// - The *host's and the page's*, where the host may have too much to do: a timeout, 429, 503. It rests as above, or for as
-    ///   long as its Retry-After says, and the page has one of its [`attempts`](super::Politeness::attempts) less.
+    ///   long as its Retry-After says, and the page has one of its [`attempts`](crate::frontier::Politeness::attempts) less.
     /// - The *page's*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Only where
     ///   four different pages in a row break does it count as one failure of the host.
     /// - The *fetcher's*, of [`Lost`](Failure::Lost): the page has one try less.

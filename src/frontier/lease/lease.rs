@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::hosts::HostId;
 use super::{Href, Trouble, Validators};
 use crate::address::{CanonicalUrl, HostKey};
+use crate::frontier::hosts::HostId;
 use crate::gate::{Found, Position, Via};
 
 /// What a lease is for.

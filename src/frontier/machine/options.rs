@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::hosts::Politeness;
 use crate::address::{FingerprintKey, KeyRules};
+use crate::frontier::hosts::Politeness;
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::SeenOptions;
 

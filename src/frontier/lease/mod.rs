@@ -1,0 +1,38 @@
+//! What goes out of a frontier, and what comes back: the words between it and whoever fetches.
+//!
+//! ```text
+//!   Next::Fetch(Lease) ──▶ the request ──▶ Reply ──▶ Outcome ──▶ Completion::Done
+//!                                                               Completion::Retry(when)
+//! ```
+//!
+//! A [`Lease`] is one URL lent to one fetcher. It is a debt: its host is asked nothing else until it is completed. It says whose
+//! turn it is, by which try and with which metadata; nothing here changes what a frontier knows.
+//!
+//! What comes back is an [`Outcome`], or a whole [`Reply`] from which the outcome and the links are read. Where it came to
+//! nothing, a [`Failure`] with its words is a [`Trouble`], and `Blame` says to whom it is laid: to the page, to its host, to the
+//! load on it, or to the fetcher itself. A `Setback` is both together, with the rest that the host asked for.
+
+mod href;
+#[expect(clippy::module_inception, reason = "the room has its name from what stands in it")]
+mod lease;
+mod next;
+mod outcome;
+pub(crate) mod reply;
+mod setback;
+mod trouble;
+mod validators;
+
+pub use href::Href;
+pub use lease::{Lease, LeaseKind};
+pub use next::Next;
+pub use outcome::{Completion, Outcome};
+pub use reply::Reply;
+#[cfg_attr(
+    not(feature = "crawl"),
+    expect(unused_imports, reason = "a crawl's workers pass the gate by themselves")
+)]
+pub(crate) use reply::{Redirect, is_redirect};
+pub(crate) use setback::Setback;
+pub(crate) use trouble::Blame;
+pub use trouble::{Failure, Trouble};
+pub use validators::Validators;

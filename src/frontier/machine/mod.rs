@@ -1,0 +1,39 @@
+//! The frontier as a machine: it decides what to do now, and writes that down before it is so.
+//!
+//! [`Frontier`] has the state, which knows; the queues of hosts, which follow from it; and what is lent out. Each file is one thing
+//! that it does:
+//!
+//! - `machine`: URLs come in, and [`next`](Frontier::next) takes the host whose turn it is. All changes go through `commit`:
+//!   the journal has the record, then the state takes it in.
+//! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
+//! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host.
+//! - `learn_robots`: a robots.txt comes back.
+//! - `answer`: a whole reply comes back, with the links on its page; seeds and links by their texts.
+//! - `recrawl`: URLs for a time, and URLs to be forgotten.
+//! - `patience`: hosts that fail are waited for, retired, and asked again.
+//! - `evict`: idle hosts leave memory, and come back with their next URL.
+//! - `drops`, `statistics`: what happened, for whoever lists or counts it.
+//!
+//! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, and
+//! where the journal's storage fails, back into the one that it had.
+
+mod answer;
+mod complete;
+mod dropped;
+mod drops;
+mod error;
+mod evict;
+mod learn_robots;
+mod lend;
+#[expect(clippy::module_inception, reason = "the room has its name from what stands in it")]
+mod machine;
+mod options;
+mod patience;
+mod recrawl;
+mod statistics;
+
+pub use drops::Dropped;
+pub use error::FrontierError;
+pub use machine::Frontier;
+pub use options::FrontierOptions;
+pub use statistics::FrontierStatistics;
