@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use super::idle::Idle;
+use super::evicted::Idle;
 use super::{Checkpoints, Opening};
 use crate::frontier::{Entry, Journal, Record, Sealed, Settled, Timestamp};
 use crate::gate::Position;

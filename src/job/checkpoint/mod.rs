@@ -66,10 +66,10 @@
 //! what follows from it: nothing is written for it.
 
 mod error;
+mod evicted;
+mod eviction;
 mod frames;
-mod idle;
 mod job_journal;
-mod leavers;
 mod merge;
 mod names;
 mod opening;

@@ -3,7 +3,7 @@
 use std::io::{self, BufReader};
 
 use super::frames::{FileReader, HOSTS, SUMMARY};
-use super::idle::Idle;
+use super::evicted::Idle;
 use super::names::{FILES, name};
 use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::CheckpointError;
 use super::frames::{self, HOSTS, SUMMARY};
-use super::idle::{self, Idle, WrittenRuns};
-use super::leavers::Leavers;
+use super::evicted::{self, Idle, WrittenRuns};
+use super::eviction::Leavers;
 use super::names::{FILES, RUN, name, number_of};
 use super::run::HostRun;
 use super::stream::{BUFFER, Writing};
@@ -298,7 +298,7 @@ impl<S: Storage> Draft<'_, S> {
         let Self { ref mut store, number, slices, bytes, has_seen, .. } = self;
         let position = counts.position;
         let runs = self.runs.take();
-        let listed = runs.as_deref().map_or_else(|| store.idle.numbers(), idle::numbers);
+        let listed = runs.as_deref().map_or_else(|| store.idle.numbers(), evicted::numbers);
         let summary = Summary {
             needs,
             slices,
