@@ -444,9 +444,9 @@ fn each_operation_fails_once_and_each_page_is_had_once() {
                 assert_eq!(sitting.output.pages(), Vec::from_iter(pages()), "{fault:?} at {number}");
                 let world = sitting.storage.world();
                 let files = |name: &str| world.files.keys().filter(|file| file.starts_with(name)).count();
-                assert_eq!(world.files.len(), 6 + files("journal-") + files("idle-"), "{:?}", world.files.keys());
+                assert_eq!(world.files.len(), 6 + files("journal-") + files("evicted-"), "{:?}", world.files.keys());
                 let runs = if hosts_in_memory > 5 { 0..=0 } else { 1..=4 };
-                assert!(runs.contains(&files("idle-")), "{fault:?} at {number}: {:?}", world.files.keys());
+                assert!(runs.contains(&files("evicted-")), "{fault:?} at {number}: {:?}", world.files.keys());
                 assert!(!world.files.contains_key("journal-000000000000"), "what nobody needs is gone");
                 if world.operations < number {
                     fewest = fewest.min(number);
@@ -602,7 +602,7 @@ fn every_flipped_bit_of_the_hosts_that_left_is_named_and_nothing_is_lost() {
     let number = |name: &str| name.rsplit('-').next().unwrap().parse::<u64>().ok();
     let world = sitting.storage.world().after_kill();
     let mut fallen_back = BTreeSet::new();
-    for name in world.files.keys().filter(|name| name.starts_with("idle-")) {
+    for name in world.files.keys().filter(|name| name.starts_with("evicted-")) {
         for byte in 0..world.files[name].content.len() {
             let mut world = world.clone();
             content(&mut world, name)[byte] ^= 1 << (byte % 8);
@@ -634,7 +634,7 @@ fn hosts_that_left_and_cannot_be_read_are_refused_where_nothing_else_has_them() 
     let world = sitting.storage.world().after_kill();
     assert!(!world.files.contains_key("journal-000000000000"), "{:?}", world.files.keys());
     let (mut refused, mut fallen_back) = (0, 0);
-    for name in world.files.keys().filter(|name| name.starts_with("idle-")) {
+    for name in world.files.keys().filter(|name| name.starts_with("evicted-")) {
         let length = world.files[name].content.len();
         // Some of its bytes; and it may be gone.
         for byte in (0..length).step_by(5).map(Some).chain([None]) {
@@ -721,7 +721,7 @@ fn a_file_that_is_cut_or_gone_is_named() {
     let mut crawl = changed.open().unwrap();
     assert!(crawl.checkpoint(&mut changed.output).unwrap());
     let left = changed.storage.world().files.into_keys();
-    let left = left.filter(|name| !name.starts_with("journal-") && !name.starts_with("idle-"));
+    let left = left.filter(|name| !name.starts_with("journal-") && !name.starts_with("evicted-"));
     assert_eq!(left.count(), 3, "what is damaged goes once there is a newer one");
     changed.after_kill().ends_well();
 }

@@ -36,7 +36,7 @@ const OUTPUTS: [&str; 9] = [
     "seeds.txt.new",
 ];
 /// How the files in [`FRONTIER`] begin.
-const KEPT: [&str; 5] = ["checkpoint-", "hosts-", "idle-", "journal-", "seen-"];
+const KEPT: [&str; 5] = ["checkpoint-", "evicted-", "hosts-", "journal-", "seen-"];
 /// What a process that died while it created a job may have left.
 const LEFTOVERS: [&str; 3] = [LOCK, "manifest.new", "manifest.new.new"];
 

@@ -1,4 +1,4 @@
-//! The runs of hosts that were evicted.
+//! The hosts that were evicted from memory, in runs on disk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -11,52 +11,52 @@ use crate::frontier::{BadSlice, IdleHost};
 use crate::job::journal::Storage;
 use crate::seen::{SeenOptions, SeenSet};
 
-/// A run takes in those before it that have no more than so many times its hosts.
+/// A new run takes in the newest runs before it that have at most this many times its hosts.
 const LIKE_SIZE: u64 = 2;
-/// Share of the hosts that never left which are looked for on disk. 10 bits a host that did.
+/// Share of the hosts that were never evicted for which a run is read all the same. The filter takes 10 bits an evicted host.
 const FILTER_RATE: f64 = 1e-2;
-/// Hosts that the filter is sized for at least; it grows.
+/// The filter is sized for at least this many hosts; it grows.
 const FILTER_HOSTS: u64 = 4096;
 
-/// What there is when a run was written.
+/// The outcome of writing a run.
 #[derive(Debug)]
 pub(super) struct WrittenRuns {
-    /// All runs, to be [told](Idle::publish).
+    /// All runs there are now, to be [published](EvictedHosts::publish).
     pub(super) runs: Vec<Arc<HostRun>>,
-    /// The images of the hosts that may leave then, in pieces of 64.
-    pub(super) leaving: Vec<Vec<u8>>,
+    /// The images of the hosts that may be evicted once the runs are published, 64 in a piece.
+    pub(super) evictable: Vec<Vec<u8>>,
 }
 
-/// All hosts that left memory: cheap to clone, and shared by who writes the runs with who looks into them.
+/// All evicted hosts. A clone is cheap and shares them: the checkpoint's writer adds runs, and the journal looks into them.
 ///
-/// There are as many runs as the logarithm of the hosts says: each has more than twice the hosts of the next newer one. Which of
-/// them are worth a look a filter knows, that all keys are in; most hosts that are not in memory are new.
+/// Each run has more than twice the hosts of the next newer one, so their number grows with the logarithm of the hosts. A filter
+/// holds the keys of all of them. Most hosts that are not in memory are new, and the filter spares them the look into the runs.
 #[derive(Clone, Debug)]
-pub(super) struct Idle(Arc<Shared>);
+pub(super) struct EvictedHosts(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     job: u64,
-    /// The newest last. While one is read none is removed.
+    /// The newest last. A reader holds this lock, so that no run is removed while it is read.
     runs: RwLock<Vec<Arc<HostRun>>>,
-    /// Made when the first host leaves: in most crawls none does.
+    /// It is made when the first host is evicted: in most crawls none is.
     filter: OnceLock<SeenSet>,
     /// Bytes of memory that these take.
     memory: AtomicUsize,
 }
 
-impl Idle {
-    /// No host has left yet.
+impl EvictedHosts {
+    /// No host was evicted yet.
     pub(super) fn none(job: u64) -> Self {
         Self::of(job, Vec::new(), OnceLock::new())
     }
 
-    /// Of these runs, the newest last. Each is read and checked.
+    /// Opens these runs, the newest last. Each is read and checked.
     pub(super) fn open<S: Storage>(storage: &mut S, job: u64, numbers: &[u64]) -> Result<Self, CheckpointError> {
         let mut hashes = Vec::new();
         let mut read = |number: &u64| HostRun::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
         let runs: Vec<_> = numbers.iter().map(&mut read).collect::<Result<_, _>>()?;
-        // With room for some more, before it grows by as many again and more.
+        // It has room for a quarter more before it must grow.
         let known = OnceLock::new();
         if !hashes.is_empty() {
             let filter = known.get_or_init(|| filter(job, hashes.len() as u64 / 4 * 5));
@@ -68,9 +68,9 @@ impl Idle {
     }
 
     fn of(job: u64, runs: Vec<Arc<HostRun>>, filter: OnceLock<SeenSet>) -> Self {
-        let idle = Self(Arc::new(Shared { job, runs: RwLock::default(), filter, memory: AtomicUsize::new(0) }));
-        idle.publish(runs);
-        idle
+        let evicted = Self(Arc::new(Shared { job, runs: RwLock::default(), filter, memory: AtomicUsize::new(0) }));
+        evicted.publish(runs);
+        evicted
     }
 
     /// Shows the newest image of each host.
@@ -88,7 +88,7 @@ impl Idle {
         Ok(())
     }
 
-    /// The newest image of a host, read into a buffer; `None` where it never left.
+    /// Reads the newest image of a host into a buffer; `None` where the host was never evicted.
     pub(super) fn find<'a, S: Storage>(
         &self,
         storage: &mut S,
@@ -108,7 +108,7 @@ impl Idle {
         Ok(None)
     }
 
-    /// Writes a run of these hosts, and of those of the newest runs before that are of like size.
+    /// Writes a run of these hosts, merged with the newest runs before it that are of like size.
     pub(super) fn write<'a, S: Storage>(
         &self,
         storage: &mut S,
@@ -124,7 +124,7 @@ impl Idle {
             size += run.hosts;
             taken_in.insert(0, run);
         }
-        // A host that is in the filter and in no run costs a look; the other way round it would be lost.
+        // The filter comes first. A host that is only in the filter costs a look in vain; one that is only in a run would be lost.
         let filter = self.0.filter.get_or_init(|| filter(job, 0));
         for (hash, _) in &hosts {
             filter.insert(*hash);
@@ -139,10 +139,10 @@ impl Idle {
             run.push(storage, hash, image)?;
         }
         runs.push(Arc::new(run.end(storage)?));
-        Ok(WrittenRuns { runs, leaving: batches })
+        Ok(WrittenRuns { runs, evictable: batches })
     }
 
-    /// From here on, these are the runs that are looked into.
+    /// Makes these the runs that are looked into.
     pub(super) fn publish(&self, runs: Vec<Arc<HostRun>>) {
         let filter = self.0.filter.get().map_or(0, SeenSet::bytes);
         let memory = usize::try_from(filter).unwrap_or(usize::MAX) + runs.iter().map(|run| run.memory()).sum::<usize>();
@@ -198,17 +198,17 @@ mod tests {
         format!("https://h{host}.example")
     }
 
-    /// As the picture of a host says: it has answered, was asked so often, and nothing waits.
+    /// A host in the layout of `durable/image.rs`: it has answered, was asked so often, and has nothing queued.
     fn image(host: u64, requests: u8) -> Vec<u8> {
         let key = key(host);
         [&[u8::try_from(key.len()).unwrap()], key.as_bytes(), &[1, 9, requests, 0, 0, 0]].concat()
     }
 
-    fn write(idle: &Idle, disk: &mut Disk, number: u64, images: &[u8]) {
-        let written = idle.write(disk, number, idle_hosts(images)).unwrap();
-        let leaving: Vec<u8> = written.leaving.concat();
-        assert_eq!(idle_hosts(&leaving).count(), idle_hosts(images).count());
-        idle.publish(written.runs);
+    fn write(evicted: &EvictedHosts, disk: &mut Disk, number: u64, images: &[u8]) {
+        let written = evicted.write(disk, number, idle_hosts(images)).unwrap();
+        let evictable: Vec<u8> = written.evictable.concat();
+        assert_eq!(idle_hosts(&evictable).count(), idle_hosts(images).count());
+        evicted.publish(written.runs);
     }
 
     /// Small numbers, the same in each run (Marsaglia's xorshift).
@@ -223,7 +223,7 @@ mod tests {
     fn the_newest_image_is_found_whatever_was_merged() {
         let directory = tempfile::tempdir().unwrap();
         let mut disk = Disk::at(directory.path()).unwrap();
-        let mut idle = Idle::none(JOB);
+        let mut evicted = EvictedHosts::none(JOB);
         let mut model = BTreeMap::new();
         let (mut state, mut most, mut buffer) = (0x1d1e, 0, Vec::new());
         for round in 1..=60 {
@@ -233,13 +233,13 @@ mod tests {
                 .map(|_| below(&mut state, 3000))
                 .map(|host| (key(host), image(host, u8::try_from(round).unwrap())))
                 .collect();
-            write(&idle, &mut disk, round, &hosts.values().flatten().copied().collect::<Vec<_>>());
+            write(&evicted, &mut disk, round, &hosts.values().flatten().copied().collect::<Vec<_>>());
             model.extend(hosts);
             if round % 7 == 0 {
-                idle = Idle::open(&mut disk, JOB, &idle.numbers()).unwrap();
+                evicted = EvictedHosts::open(&mut disk, JOB, &evicted.numbers()).unwrap();
             }
             for host in (round % 5..3100).step_by(5) {
-                let found = idle.find(&mut disk, &key(host), &mut buffer).unwrap();
+                let found = evicted.find(&mut disk, &key(host), &mut buffer).unwrap();
                 assert_eq!(found, model.get(&key(host)).map(Vec::as_slice), "round {round}, host {host}");
             }
             let mut all = BTreeMap::new();
@@ -248,9 +248,9 @@ mod tests {
                 assert_eq!(all.insert(key, image.to_vec()), None, "each host once");
                 Ok(())
             };
-            idle.each(&mut disk, show).unwrap();
+            evicted.each(&mut disk, show).unwrap();
             assert_eq!(all, model);
-            let sizes: Vec<_> = idle.runs().iter().map(|run| run.hosts).collect();
+            let sizes: Vec<_> = evicted.runs().iter().map(|run| run.hosts).collect();
             assert!(sizes.windows(2).all(|pair| pair[0] > LIKE_SIZE * pair[1]), "{sizes:?}");
             most = most.max(sizes.len());
         }
@@ -258,17 +258,17 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_away_takes_a_few_bytes_of_memory() {
+    fn an_evicted_host_takes_a_few_bytes_of_memory() {
         let directory = tempfile::tempdir().unwrap();
         let mut disk = Disk::at(directory.path()).unwrap();
-        let idle = Idle::none(JOB);
+        let evicted = EvictedHosts::none(JOB);
         for number in 0..8 {
             let images: Vec<u8> = (0..16_000).flat_map(|host| image(number * 16_000 + host, 1)).collect();
-            write(&idle, &mut disk, number + 1, &images);
+            write(&evicted, &mut disk, number + 1, &images);
         }
         // A filter that has just grown has room for four times as many.
-        for (idle, most) in [(&idle, 8), (&Idle::open(&mut disk, JOB, &idle.numbers()).unwrap(), 4)] {
-            let memory = idle.memory();
+        for (evicted, most) in [(&evicted, 8), (&EvictedHosts::open(&mut disk, JOB, &evicted.numbers()).unwrap(), 4)] {
+            let memory = evicted.memory();
             assert!((128_000..most * 128_000).contains(&memory), "{memory} bytes for 128,000 hosts");
         }
     }
@@ -277,14 +277,14 @@ mod tests {
     fn every_flipped_bit_is_told_and_where() {
         let directory = tempfile::tempdir().unwrap();
         let mut disk = Disk::at(directory.path()).unwrap();
-        let idle = Idle::none(JOB);
-        write(&idle, &mut disk, 3, &(0..400).flat_map(|host| image(host, 1)).collect::<Vec<_>>());
-        let path = directory.path().join("idle-000003");
+        let evicted = EvictedHosts::none(JOB);
+        write(&evicted, &mut disk, 3, &(0..400).flat_map(|host| image(host, 1)).collect::<Vec<_>>());
+        let path = directory.path().join("evicted-000003");
         let whole = fs::read(&path).unwrap();
         assert!(whole.len() > 2 * 4096, "some frames");
         let told = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            match Idle::open(&mut Disk::at(directory.path()).unwrap(), JOB, &[3]).map(drop) {
+            match EvictedHosts::open(&mut Disk::at(directory.path()).unwrap(), JOB, &[3]).map(drop) {
                 Err(CheckpointError::File(FileError::Damaged { path: told, offset, .. })) => {
                     assert_eq!(told, path);
                     usize::try_from(offset).unwrap()
@@ -300,7 +300,7 @@ mod tests {
             if byte > 32 {
                 // And where one host is looked for.
                 let mut buffer = Vec::new();
-                let found = (0..400).map(|host| idle.find(&mut disk, &key(host), &mut buffer).map(|_| ()));
+                let found = (0..400).map(|host| evicted.find(&mut disk, &key(host), &mut buffer).map(|_| ()));
                 let errors = found.filter_map(Result::err).collect::<Vec<_>>();
                 assert!(byte > whole.len() - 13 || !errors.is_empty(), "byte {byte}");
                 assert!(errors.iter().all(CheckpointError::is_damage));
@@ -316,15 +316,15 @@ mod tests {
     fn an_image_that_cannot_be_is_told_and_where_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let mut disk = Disk::at(directory.path()).unwrap();
-        let idle = Idle::none(JOB);
+        let evicted = EvictedHosts::none(JOB);
         for (number, hosts) in [(3, 0..400), (9, 1000..1020)] {
-            write(&idle, &mut disk, number, &hosts.flat_map(|host| image(host, 1)).collect::<Vec<_>>());
+            write(&evicted, &mut disk, number, &hosts.flat_map(|host| image(host, 1)).collect::<Vec<_>>());
         }
         let begin = |bytes: &[u8], key: &str| bytes.windows(key.len()).position(|window| window == key.as_bytes());
         let mut offsets = BTreeSet::new();
-        for (name, host) in (0..40).map(|host| ("idle-000003", host)).chain([("idle-000009", 1007)]) {
+        for (name, host) in (0..40).map(|host| ("evicted-000003", host)).chain([("evicted-000009", 1007)]) {
             let bad = image(host, 1);
-            let each = idle.each(&mut disk, |image| if image == bad { Err(BadSlice) } else { Ok(()) });
+            let each = evicted.each(&mut disk, |image| if image == bad { Err(BadSlice) } else { Ok(()) });
             let Err(CheckpointError::File(FileError::Damaged { path, offset, .. })) = each else { panic!("{each:?}") };
             assert_eq!(path, directory.path().join(name));
             let offset = usize::try_from(offset).unwrap();
@@ -336,14 +336,14 @@ mod tests {
         assert!(offsets.len() > 3, "in some frames: {offsets:?}");
     }
 
-    /// By hand, from the pictures.
+    /// The expected bytes are written by hand, from the pictures in the docs.
     #[test]
     fn version_1_is_written_as_ever() {
         let directory = tempfile::tempdir().unwrap();
         let mut disk = Disk::at(directory.path()).unwrap();
         let images = [image(1, 5), image(2, 6)];
-        write(&Idle::none(JOB), &mut disk, 9, &images.concat());
-        let head = b"idle\n\0\0\0\x01\0\0\0\x4d\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0";
+        write(&EvictedHosts::none(JOB), &mut disk, 9, &images.concat());
+        let head = b"evicted\n\x01\0\0\0\x4d\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0";
         let mut picture = [&head[..], &checksum(0, head).to_le_bytes()[..4]].concat();
         let mut in_order = images.to_vec();
         in_order.sort_by_key(|image| checksum(JOB, &image[1..=usize::from(image[0])]));
@@ -352,6 +352,6 @@ mod tests {
             picture.extend(&payload);
             picture.extend(checksum(9 ^ frame as u64, &payload).to_le_bytes());
         }
-        assert_eq!(fs::read(directory.path().join("idle-000009")).unwrap(), picture);
+        assert_eq!(fs::read(directory.path().join("evicted-000009")).unwrap(), picture);
     }
 }

@@ -1,25 +1,25 @@
-//! Hosts that are to be evicted once a checkpoint has them.
+//! The choice of the hosts that are evicted once a checkpoint holds them.
 
 use std::ops::Range;
 
 use crate::frontier::{IdleHost, Timestamp, idle_hosts};
 
-/// Chooses the hosts that leave memory: of those that are idle, so many that have rested for longest.
+/// Chooses the hosts that are evicted: of the idle ones, those that have rested for longest, up to a number.
 #[derive(Debug)]
-pub(super) struct Leavers {
+pub(super) struct Eviction {
     most: usize,
-    /// Images one after another.
+    /// The images of the hosts, one after another.
     images: Vec<u8>,
-    /// Each host's clock, and where its image is.
+    /// When each host may be asked again, and where its image is.
     hosts: Vec<(Timestamp, Range<usize>)>,
 }
 
-impl Leavers {
+impl Eviction {
     pub(super) fn up_to(most: u64) -> Self {
         Self { most: usize::try_from(most).unwrap_or(usize::MAX), images: Vec::new(), hosts: Vec::new() }
     }
 
-    /// Takes the idle hosts of a slice. Without a word where it is none: a slice that cannot be read is told when it is.
+    /// Takes the idle hosts of a slice into the choice. A slice that cannot be read is passed over: its reader reports it.
     pub(super) fn look_at(&mut self, slice: &[u8]) {
         if self.most == 0 {
             return;
@@ -29,7 +29,7 @@ impl Leavers {
             self.images.extend_from_slice(host.image);
             self.hosts.push((host.due, begin..self.images.len()));
         }
-        // Not all that are idle are held at once: each image is moved once or twice.
+        // Choosing early keeps at most twice as many as are wanted. Each image is moved once or twice.
         if self.hosts.len() / 2 > self.most {
             self.choose();
         }
@@ -54,7 +54,7 @@ impl Leavers {
         self.hosts.is_empty()
     }
 
-    /// Those chosen, in no order.
+    /// The hosts that were chosen, in no order.
     pub(super) fn hosts(&mut self) -> impl Iterator<Item = IdleHost<'_>> {
         self.choose();
         idle_hosts(&self.images)

@@ -1,4 +1,4 @@
-//! The files of a checkpoint: a header, and frames behind it.
+//! The files of a checkpoint: a header, then frames.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use crate::gate::Position;
 
 /// The format that is written here, and the latest that is read.
 const VERSION: u32 = 1;
-/// What a file of frames is about.
+/// What the header calls a file of hosts, of the summary, of evicted hosts.
 pub(super) const HOSTS: [u8; 8] = *b"hosts\n\0\0";
 pub(super) const SUMMARY: [u8; 8] = *b"checkpt\n";
-pub(super) const IDLE: [u8; 8] = *b"idle\n\0\0\0";
+pub(super) const EVICTED: [u8; 8] = *b"evicted\n";
 
-/// Begins a file: its header, then frames.
+/// Writes a file's header, and returns the writer of its frames.
 pub(super) fn begin<W: Write>(mut to: W, magic: [u8; 8], job: u64, number: u64) -> io::Result<FrameWriter<W>> {
     to.write_all(&Header { magic, version: VERSION, job, number }.to_bytes())?;
     Ok(FrameWriter::new(to, number))
 }
 
-/// Reads what is written behind [`begin`], and says in which file something is damaged.
+/// Reads a file that [`begin`] began. Errors name the file.
 pub(super) struct FileReader<R> {
     frames: FrameReader<R>,
     path: PathBuf,
@@ -47,7 +47,7 @@ impl<R: Read> FileReader<R> {
         Ok(frames.next().map_err(|error| error.of_file(path.clone()))?)
     }
 
-    /// The next frame's payload, and the position that stands before it.
+    /// The next frame's payload without the position that it begins with, and that position.
     pub(super) fn next_placed(&mut self) -> Result<(&[u8], Position), CheckpointError> {
         let Self { frames, path } = self;
         let offset = frames.next_offset();
@@ -57,23 +57,23 @@ impl<R: Read> FileReader<R> {
         Ok((fields.bytes(), Position::from_u64(position)))
     }
 
-    /// Where in the file the frame begins that was read last.
+    /// Where in the file the last frame that was read begins.
     pub(super) fn offset(&self) -> u64 {
         self.frames.offset()
     }
 
-    /// The frame that was read last says what cannot be.
+    /// The error for the last frame that was read, whose content is wrong.
     pub(super) fn damaged(&self, reason: &'static str) -> CheckpointError {
         self.error(self.frames.damaged(reason))
     }
 
-    /// The empty frame that is the last one follows, and behind it nothing.
+    /// Checks that the file ends here, with an empty frame.
     pub(super) fn finish(self) -> Result<(), CheckpointError> {
         let Self { frames, path } = self;
         Ok(frames.finish().map_err(|error| error.of_file(path))?)
     }
 
-    /// Nothing follows the frame that was read last.
+    /// Checks that nothing follows the last frame that was read.
     pub(super) fn end(self) -> Result<(), CheckpointError> {
         let Self { frames, path } = self;
         Ok(frames.end().map_err(|error| error.of_file(path))?)

@@ -3,28 +3,28 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use super::evicted::Idle;
+use super::evicted::EvictedHosts;
 use super::{Checkpoints, Opening};
 use crate::frontier::{Entry, Journal, Record, Sealed, Settled, Timestamp};
 use crate::gate::Position;
 use crate::job::journal::{Disk, FileJournal, Storage};
 use crate::job::{Lock, OpenOptions};
 
-/// The journal of a frontier that is kept in a job, with the job's checkpoints, its evicted hosts and its lock. Dropped, it lets
-/// the next process in.
+/// The journal of a frontier that is kept in a job, with the job's checkpoints, its evicted hosts and its lock. When it is dropped,
+/// another process may take the job.
 #[derive(Debug)]
 pub struct JobJournal<S: Storage = Disk> {
     pub(super) file: FileJournal<S>,
-    /// One checkpoint is written at a time. Whoever waits for this lock has not locked the frontier.
+    /// Held while a checkpoint is written. It is locked before the frontier is, never after.
     pub(super) checkpoints: Arc<Mutex<Checkpoints<S>>>,
     pub(super) options: OpenOptions,
     opening: Opening,
     /// `None` where the job is only read.
     pub(in crate::job) lock: Option<Arc<Lock>>,
-    idle: Idle,
-    /// The frame of a run that was read last.
+    evicted: EvictedHosts,
+    /// The last frame of a run that was read.
     buffer: Vec<u8>,
-    /// The seen set may have a URL that the journal has not.
+    /// The seen set may hold a URL that the journal lacks.
     pub(super) has_lost: bool,
 }
 
@@ -35,9 +35,9 @@ impl<S: Storage> JobJournal<S> {
         options: OpenOptions,
         opening: Opening,
     ) -> Self {
-        let idle = checkpoints.idle.clone();
+        let evicted = checkpoints.evicted.clone();
         let checkpoints = Arc::new(Mutex::new(checkpoints));
-        Self { file, checkpoints, options, opening, lock: None, idle, buffer: Vec::new(), has_lost: false }
+        Self { file, checkpoints, options, opening, lock: None, evicted, buffer: Vec::new(), has_lost: false }
     }
 
     /// What was found when the frontier was opened.
@@ -54,7 +54,7 @@ impl<S: Storage> JobJournal<S> {
         self.file.end()
     }
 
-    /// Returns once a power cut cannot take what was appended.
+    /// Returns when everything appended so far is safe from a power cut.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -89,9 +89,9 @@ impl<S: Storage> Journal for JobJournal<S> {
     }
 
     fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
-        // Without its host, a URL cannot be appended.
-        let Self { file, idle, buffer, has_lost, .. } = self;
-        Ok(idle.find(file.storage(), key, buffer).inspect_err(|_| *has_lost = true)?)
+        // A URL whose host cannot be read is not appended.
+        let Self { file, evicted, buffer, has_lost, .. } = self;
+        Ok(evicted.find(file.storage(), key, buffer).inspect_err(|_| *has_lost = true)?)
     }
 
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {
@@ -103,6 +103,6 @@ impl<S: Storage> Journal for JobJournal<S> {
     }
 
     fn memory(&self) -> usize {
-        self.file.memory() + self.idle.memory()
+        self.file.memory() + self.evicted.memory()
     }
 }

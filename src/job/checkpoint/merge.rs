@@ -1,4 +1,4 @@
-//! Runs of hosts, merged in the order of their hashes.
+//! Several runs of hosts, read as one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,26 +9,27 @@ use crate::address::Fingerprint;
 use crate::frontier::idle_hosts;
 use crate::job::journal::Storage;
 
-/// The hosts of some runs in one order; of one that several have, the newest image. A frame of each is in memory.
+/// Reads several runs as one, in the order of the hosts' hashes. Where several runs have a host, the newest image counts. One frame
+/// of each run is in memory.
 pub(super) struct HostMerge {
     job: u64,
     /// The newest first.
     sources: Vec<Source>,
     /// The image that was given last.
     image: Vec<u8>,
-    /// The run and the frame that it is of.
+    /// The run and the frame that this image came from; `None` where it came from memory.
     place: Option<(Arc<HostRun>, usize)>,
 }
 
-/// A run that is read, or the images that one shall be made of.
+/// A run on disk, or images in memory that are to become one.
 struct Source {
     run: Option<Arc<HostRun>>,
     /// The frame that is read next.
     frame: usize,
     buffer: Vec<u8>,
-    /// What is left in it.
+    /// The part of the buffer that is not read yet.
     rest: Range<usize>,
-    /// The host that comes next, its image at the begin of the rest.
+    /// The host that comes next; its image stands at the beginning of the rest.
     head: Option<Head>,
 }
 
@@ -40,7 +41,7 @@ struct Head {
 }
 
 impl HostMerge {
-    /// Of `images`, in their order, and `runs`, of which the last is the newest.
+    /// Merges `images`, which are in order and the newest, with `runs`, of which the last is the newest.
     pub(super) fn of<'a, S: Storage>(
         storage: &mut S,
         job: u64,
@@ -82,7 +83,7 @@ impl HostMerge {
         Ok(Some((hash, &self.image)))
     }
 
-    /// The image that was given last, from a run, says what cannot be.
+    /// The error for the image that was given last, which came from a run and is no host.
     pub(super) fn damaged(&self, storage: &impl Storage, reason: &'static str) -> CheckpointError {
         let (run, frame) = self.place.as_ref().expect("it was given, from a run");
         run.damaged(storage, *frame, reason)
@@ -98,7 +99,7 @@ impl Source {
             self.rest = run.frame(storage, self.frame, &mut self.buffer)?;
             self.frame += 1;
         }
-        // What is behind a checksum was written by us, and read before.
+        // The frame's checksum was right, and the run was checked when it was opened.
         let next = idle_hosts(&self.buffer[self.rest.clone()]).next();
         self.head =
             next.map(|host| Head { hash: hash_of(job, host.key), key: host.key.into(), length: host.image.len() });

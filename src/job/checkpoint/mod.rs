@@ -1,17 +1,18 @@
 //! Checkpoints: a frontier as it was, so that a resume replays the journal's last minute and not its last month.
 //!
-//! A checkpoint is three files, and runs that it may share with others. The third is written last, and renamed into place when all
-//! others are safe on disk: where it is, they are whole. The last two checkpoints are kept; where the newest is damaged, the one before
-//! serves, with a longer replay. No number is given twice: files of two tries never meet.
+//! A checkpoint is three files, and runs of evicted hosts that it may share with others. The third file, the summary, is written
+//! last, and renamed into place when all others are safe on disk: where it is, they are whole. The last two checkpoints are kept.
+//! Where the newest is damaged, the one before serves, with a longer replay. No number is given twice, so files of two tries never
+//! meet.
 //!
 //! ```text
-//! hosts-N         header, then a frame for each slice, of the schedule where there is one, then of the hosts; then an empty one
+//! hosts-N         header, then a frame for each slice: of the schedule where there is one, then of the hosts; then an empty frame
 //! seen-N          a snapshot of the seen set, as `crawler seen info` reads it; none while nothing was seen
 //! checkpoint-N    header, then one frame: the summary
-//! idle-N          a run, of hosts that left memory: header, then frames of about 4 KiB of them, then an empty one; none where
-//!                 no host was to leave, and kept for as long as a checkpoint lists it
+//! evicted-N       a run of evicted hosts: header, then frames of about 4 KiB of them, then an empty frame; none where no host was
+//!                 evicted, and kept for as long as a checkpoint lists it
 //!
-//! header:   0  magic     8 bytes, "hosts\n\0\0", "checkpt\n" or "idle\n\0\0\0"
+//! header:   0  magic     8 bytes, "hosts\n\0\0", "checkpt\n" or "evicted\n"
 //!           8  version   u32, 1
 //!          12  job       u64, the job's id
 //!          20  number    u64, N
@@ -35,35 +36,37 @@
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
-//! All numbers are little-endian. A rule on keys that a later version adds is off in what was written before. A slice is what [`Frontier::save`](crate::frontier::Frontier::save) wrote, with the position at which it
-//! did; the summary's position is that of the counts. The frontier is locked for one slice at a time, and so nobody waits long.
+//! All numbers are little-endian. A rule on keys that a later version adds is off in what was written before. A slice is what
+//! [`Frontier::save`](crate::frontier::Frontier::save) wrote, behind the position at which it did so; the summary's position is that
+//! of the counts. The frontier is locked for one slice at a time, so nobody waits long.
 //!
-//! A seen set that can forget has a position for each shard: what was admitted or forgotten before is in the snapshot as it should
-//! be, and to do it again could make a counting filter forget another URL.
+//! A seen set that can forget has a position for each shard. The snapshot already reflects what was admitted or forgotten before
+//! it: doing that again could make a counting filter forget another URL.
 //!
-//! The order is schedule, hosts, seen set, counts. What left the schedule before that was saved is in its host's slice, which is
-//! saved later. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there before the third
-//! file is written. So every URL that the seen set holds was submitted, and is in the journal: one that were in the set alone
-//! would never be found again.
+//! The order is schedule, hosts, seen set, counts. A URL that left the schedule before the schedule was saved is in its host's
+//! slice, which is saved later. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there
+//! before the third file is written. So every URL that the seen set holds was submitted, and is in the journal. A URL in the set
+//! alone would never be found again.
 //!
-//! # Hosts that left memory
+//! # Evicted hosts
 //!
-//! A host that has nothing queued or lent may leave memory: its image, as it stands in its slice, goes to a run. Hosts in a
-//! run are in the order of XXH3-64 of their keys, seeded with the job's id, those of one hash in one frame. A run takes in the
-//! newest ones before it that have no more than twice its hosts, and of a host that several have the newest image holds; so there
-//! are as many as the logarithm of the hosts says.
+//! A host that has nothing queued or lent may be evicted: its image, the bytes of it in its slice, goes to a run. The hosts of a
+//! run are sorted by the XXH3-64 of their keys, seeded with the job's id; hosts of one hash are in one frame. A new run takes in the
+//! newest runs before it that have no more than twice its hosts. Where several runs have a host, the newest image counts. So the
+//! number of runs grows with the logarithm of the hosts.
 //!
-//! At every moment, each host is in memory or its newest image in the runs is what it is; and each checkpoint has it so:
+//! At every moment, a host is in memory, or its newest image in the runs is the host. Each checkpoint preserves that:
 //!
-//! - A host leaves only when a checkpoint with its image is written, if it is still what the image says, and before the next one is
-//!   begun. So who is in memory when a checkpoint begins is so until its slice is saved.
-//! - Who is away then is in no slice, or comes back meanwhile, and may get a number whose slice is still to be saved. Then its slice
-//!   has it, and counts. Else its newest image, by the runs that the checkpoint lists, is from before the checkpoint began; nothing
-//!   happened to it from there to its return, which the journal has behind the begin, and so the replay.
-//! - Who is in a slice and in a run was in memory: the slice counts. The run has its image from the slice itself or from before.
+//! - A host is evicted only after the commit of a checkpoint that has its image, only if it still equals the image, and before the
+//!   next checkpoint begins. So a host that is in memory when a checkpoint begins stays there until its slice is saved.
+//! - A host that is evicted when a checkpoint begins is in no slice, or it comes back meanwhile and gets a number whose slice is
+//!   still to be saved. In the second case the slice counts. In the first, its newest image in the runs that the checkpoint lists
+//!   was made before the checkpoint began. Nothing happened to the host from then until its return. The journal has the return
+//!   behind the position where the replay begins.
+//! - A host that is in a slice and in a run was in memory, and the slice counts. The run's image is that of the slice or older.
 //!
-//! So a run needs no position of its own, and no record is replayed that an image has. Whoever is brought back is brought back by
-//! what follows from it: nothing is written for it.
+//! So a run needs no position of its own, and no record is replayed that an image already reflects. No record says that a host came
+//! back: the record of what happened to it next does.
 
 mod error;
 mod evicted;

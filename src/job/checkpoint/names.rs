@@ -2,8 +2,8 @@
 
 /// The files of a checkpoint, the last one last.
 pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
-/// A file that several checkpoints may share.
-pub(super) const RUN: &str = "idle";
+/// A run of evicted hosts, which several checkpoints may share.
+pub(super) const RUN: &str = "evicted";
 
 /// The name of a file with this number.
 pub(super) fn name(file: &str, number: u64) -> String {

@@ -7,48 +7,49 @@ use super::{CheckpointError, JobJournal};
 use crate::frontier::{Counts, Frontier};
 use crate::job::journal::{Disk, Storage};
 
-/// Whose frontier a checkpoint is written of. The frontier is taken for a piece at a time, and is free in between.
+/// The owner of a frontier of which a checkpoint is written. The frontier is locked for one piece at a time, and is free in between.
 pub trait Owner<S: Storage = Disk> {
-    /// Looks at the frontier, or changes it, while nobody else does.
+    /// Runs `act` on the frontier while nobody else uses it.
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
 
-    /// The counts of a moment at which nobody is between the gate and the frontier: everything admitted is submitted.
+    /// Takes the counts at a moment when every admitted URL is also submitted: nobody is between the gate and the frontier.
     fn quiesce(&mut self) -> Counts {
         self.with(|frontier| frontier.counts(frontier.journal().end()))
     }
 
-    /// Returns once the output is safe on disk that these counts speak of, with what the checkpoint is to keep for the owner;
-    /// `None` calls the checkpoint off.
+    /// Returns when the output up to these counts is safe on disk, with the bytes that the checkpoint keeps for the owner. `None`
+    /// calls the checkpoint off.
     ///
     /// # Errors
     /// Where the output cannot be made safe.
     fn confirm(&mut self, counts: &Counts) -> Result<Option<Vec<u8>>, CheckpointError>;
 }
 
-/// What one checkpoint took.
+/// What one checkpoint cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckpointCost {
-    /// All of it.
+    /// From beginning to end.
     pub time: Duration,
-    /// The longest that the frontier was taken for.
+    /// The longest time that the frontier was locked.
     pub longest_pause: Duration,
     /// Bytes written, without the seen set.
     pub bytes: u64,
 }
 
-/// Writes a checkpoint, evicts the hosts beyond as many as may stay in memory, and removes what no checkpoint needs of the journal,
-/// unless that is kept. `None` where the owner has called it off. The [module](super) says why in this order.
+/// Writes a checkpoint. Then evicts hosts down to the number that may stay in memory, and removes the segments of the journal that
+/// no checkpoint needs, unless the journal is kept. Returns `None` where the owner called the checkpoint off. The [module](super)
+/// gives the reasons for this order.
 ///
 /// # Errors
-/// Where the storage fails: the last checkpoint serves still, and this can be tried again. Where a URL could not be journaled before,
-/// and where the job's lock was removed.
+/// Where the storage fails: the last checkpoint still serves, and this can be tried again. Where a URL could not be journaled
+/// before, and where the job's lock was removed.
 pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointCost>, CheckpointError> {
     let began = Instant::now();
     let mut owner = Timed { owner, longest_pause: Duration::ZERO };
     let checkpoints = owner.with(|frontier| Arc::clone(&frontier.journal().checkpoints));
     let mut checkpoints = checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
-    let (gate, needs, surplus, keep_journal) = owner.with(|frontier| {
+    let (gate, needs, to_evict, keep_journal) = owner.with(|frontier| {
         let JobJournal { lock, options, file, has_lost, .. } = frontier.journal();
         if let Some(lock) = lock {
             lock.check()?;
@@ -56,11 +57,11 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
         if *has_lost {
             return Err(checkpoints.lost());
         }
-        let surplus = frontier.statistics().hosts_in_memory.saturating_sub(options.hosts_in_memory);
-        Ok((Arc::clone(frontier.gate()), file.needs(), surplus, options.keep_journal))
+        let to_evict = frontier.statistics().hosts_in_memory.saturating_sub(options.hosts_in_memory);
+        Ok((Arc::clone(frontier.gate()), file.needs(), to_evict, options.keep_journal))
     })?;
 
-    let mut draft = checkpoints.begin(needs).releasing(surplus);
+    let mut draft = checkpoints.begin(needs).evicting(to_evict);
     draft.hosts(|slice, to| owner.with(|frontier| (frontier.journal().end(), frontier.save(slice, to))))?;
     if gate.seen().tests() > 0 {
         draft.seen(gate.seen(), |lock| {
@@ -71,7 +72,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
         })?;
     }
     let counts = owner.quiesce();
-    // The first sync takes the time. The second one, for which the frontier waits, finds little to do.
+    // The first sync takes the time, and the frontier is free meanwhile. The second one holds the frontier, and finds little to do.
     let segment = owner.with(|frontier| frontier.journal().file.segment().to_owned());
     draft.sync_journal(&segment).inspect_err(|_| owner.with(|frontier| frontier.journal_mut().file.stop()))?;
     let has_lost = owner.with(|frontier| {
@@ -85,7 +86,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     let Some(extra) = owner.owner.confirm(&counts)? else { return Ok(None) };
     let bytes = draft.commit(gate.canonicalizer().rules(), counts, &extra)?;
 
-    for images in checkpoints.leaving().collect::<Vec<_>>() {
+    for images in checkpoints.evictable().collect::<Vec<_>>() {
         owner.with(|frontier| frontier.evict(&images));
     }
     if !keep_journal {
@@ -94,7 +95,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     Ok(Some(CheckpointCost { time: began.elapsed(), longest_pause: owner.longest_pause, bytes }))
 }
 
-/// Measures for how long the frontier is taken.
+/// Measures how long the frontier is locked.
 struct Timed<'a, O> {
     owner: &'a mut O,
     longest_pause: Duration,
@@ -128,23 +129,23 @@ impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
         act(self)
     }
 
-    /// Whoever writes an output has made it safe before. What another owner kept is kept on.
+    /// The embedder has synced its output before it calls. What an earlier owner kept is kept on.
     fn confirm(&mut self, _: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(Some(self.journal().opening().extra.clone()))
     }
 }
 
 impl<S: Storage> Frontier<JobJournal<S>> {
-    /// Writes a checkpoint, and says what it took. An output that pages are completed with must be safe on disk. Everything admitted
-    /// must be submitted: no URL may be between the gate and the frontier.
+    /// Writes a checkpoint, and returns what it cost. Before the call, sync the output that the completed pages were written to, and
+    /// submit every admitted URL: none may be between the gate and the frontier.
     ///
-    /// Takes as long as the disk takes for the hosts, their queues and the seen set.
+    /// The call takes as long as the disk takes for the hosts, their queues and the seen set.
     ///
     /// # Errors
-    /// Where the storage fails: the last checkpoint serves still, and this can be tried again. Where a URL could not be journaled
-    /// before: open the frontier again, and it will be found again. Where the job's lock was removed.
+    /// Where the storage fails: the last checkpoint still serves, and this can be tried again. Where a URL could not be journaled
+    /// before: open the frontier again, and the URL will be found again. Where the job's lock was removed.
     pub fn checkpoint(&mut self) -> Result<CheckpointCost, CheckpointError> {
-        // This owner calls nothing off.
+        // This owner never calls a checkpoint off.
         write(self).map(Option::unwrap_or_default)
     }
 }

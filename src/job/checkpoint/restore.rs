@@ -1,9 +1,9 @@
-//! A frontier as it was: the newest checkpoint that is whole, and the journal behind it.
+//! How a frontier is restored: from the newest checkpoint that is whole, and the journal behind it.
 
 use std::io::{self, BufReader};
 
+use super::evicted::EvictedHosts;
 use super::frames::{FileReader, HOSTS, SUMMARY};
-use super::evicted::Idle;
 use super::names::{FILES, name};
 use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;
@@ -14,10 +14,10 @@ use crate::job::OpenOptions;
 use crate::job::journal::{FileJournal, Needs, Recovery, Storage, is_begun};
 use crate::seen::SeenSet;
 
-/// Makes a frontier of the newest checkpoint that is whole and the journal behind it; of no checkpoint and no journal, a new
-/// one. `has` says whether the output has what a receipt says.
+/// Restores a frontier from the newest whole checkpoint and the journal behind it. Without either, makes a new one. `has` says
+/// whether the output holds the record that a receipt describes.
 ///
-/// The journal then says that it was opened, and what is left of the output.
+/// Then a record goes to the journal: that it was opened, and how much of the output counts.
 ///
 /// # Errors
 /// Where the storage fails, a file is another job's or of a later format, the journal is damaged, or an option is another than
@@ -31,9 +31,9 @@ pub(in crate::job) fn restore<S: Storage>(
     now: Timestamp,
 ) -> Result<Frontier<JobJournal<S>>, CheckpointError> {
     let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
-    // Where a record is missing, what was written behind it is void, until the journal was opened again and it was cut off.
+    // Where a page's record is missing, the records behind it are void too. They were cut off when the journal was opened again.
     let mut missing: Option<u64> = None;
-    // Nothing more is replayed once a host could not be brought back.
+    // The replay stops at the first host that cannot be brought back.
     let mut recalled = Ok(());
     let job = checkpoints.job;
     let opened = FileJournal::open_needed(journal, job, &open.journal, &needs, synced, |position, record| {
@@ -64,8 +64,8 @@ pub(in crate::job) fn restore<S: Storage>(
     Ok(replay.finish(JobJournal::new(file, checkpoints, *open, opening), now))
 }
 
-/// As [`restore`], of a job that another process may hold: nothing is written. Shows each record of the whole journal, and says
-/// whether none of its segments was removed.
+/// As [`restore`], for a job that another process may hold: nothing is written. Shows each record of the whole journal, and says
+/// whether all of its segments are there.
 pub(in crate::job) fn reread<S: Storage>(
     journal: S,
     mut checkpoints: Checkpoints<S>,
@@ -77,7 +77,7 @@ pub(in crate::job) fn reread<S: Storage>(
     let job = checkpoints.job;
     let looked = FileJournal::look(journal, job, &needs, synced, |position, record| {
         if position >= needs.from() && recalled.is_ok() {
-            // Whether the output has what it should is seen where a record is looked up.
+            // The caller looks records up in the output by itself, and sees then which are missing.
             recalled = replay.record(position, &record, |_| true, |key| checkpoints.host(key));
         }
         show(position, &record);
@@ -92,11 +92,11 @@ pub(in crate::job) fn reread<S: Storage>(
     Ok((replay, JobJournal::new(file, checkpoints, OpenOptions::default(), opening), is_whole))
 }
 
-/// A frontier as it was at the newest checkpoint that is whole, and what is needed of the journal.
+/// A frontier as it was at the newest whole checkpoint, and what it needs of the journal.
 struct Found {
     replay: Resume,
     needs: Needs,
-    /// Up to here, the journal was safe on disk.
+    /// The journal was safe on disk up to here.
     synced: Position,
     opening: Opening,
 }
@@ -114,7 +114,8 @@ impl<S: Storage> Checkpoints<S> {
         Ok(Found { replay, needs, synced, opening })
     }
 
-    /// Now that a frontier was made of this one: those found damaged go once there is a newer one.
+    /// Called when a frontier was restored from this checkpoint. The newer ones, which are damaged, are removed after the next
+    /// commit.
     fn settle_on(&mut self, checkpoint: Option<u64>, needs: Needs) -> Result<(), CheckpointError> {
         self.sweep()?;
         let whole = self.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
@@ -125,7 +126,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok(())
     }
 
-    /// The newest one that is whole, and its number.
+    /// The newest whole checkpoint, and its number.
     pub(in crate::job) fn newest(
         &mut self,
         options: &FrontierOptions,
@@ -142,13 +143,13 @@ impl<S: Storage> Checkpoints<S> {
         Ok(None)
     }
 
-    /// What the newest one says of itself that can be read, and its number; the rest of it is not looked at.
+    /// The newest summary that can be read, and its number. Hosts and seen set are not looked at.
     pub(in crate::job) fn newest_summary(&mut self) -> Option<(u64, Summary)> {
         let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
         numbers.into_iter().find_map(|number| Some((number, self.summary(number).ok()?)))
     }
 
-    /// The file that a checkpoint's seen set is in.
+    /// The name of the file that holds a checkpoint's seen set.
     pub(in crate::job) fn seen_name(number: u64) -> String {
         name(FILES[1], number)
     }
@@ -177,21 +178,21 @@ impl<S: Storage> Checkpoints<S> {
             }
         }
         frames.finish()?;
-        // Those that the slices have, too, were in memory.
-        let idle = Idle::open(&mut self.storage, self.job, &summary.runs)?;
-        idle.each(&mut self.storage, |image| replay.load_evicted(image))?;
-        self.idle = idle;
+        // A host that is also in a slice was in memory, and the slice counts.
+        let evicted = EvictedHosts::open(&mut self.storage, self.job, &summary.runs)?;
+        evicted.each(&mut self.storage, |image| replay.load_evicted(image))?;
+        self.evicted = evicted;
         replay.load_counts(&summary.counts);
         Ok((replay, summary))
     }
 
-    /// Bytes of the output that were safe on disk by the newest checkpoint whose summary can be read; `None` where there is none.
+    /// Bytes of the output that the newest readable summary says were safe on disk; `None` where there is none.
     pub(crate) fn output(&mut self) -> Option<u64> {
         let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
         numbers.into_iter().find_map(|number| Some(self.summary(number).ok()?.counts.output))
     }
 
-    /// Whether a journal was begun beside them.
+    /// Whether a journal was begun beside the checkpoints.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -200,10 +201,10 @@ impl<S: Storage> Checkpoints<S> {
         Ok(is_begun(storage)?)
     }
 
-    /// The newest image of a host that left memory, as [`Journal::host`](crate::frontier::Journal::host) gives it.
+    /// The newest image of an evicted host, as [`Journal::host`](crate::frontier::Journal::host) gives it.
     pub(in crate::job) fn host(&mut self, key: &str) -> io::Result<Option<Vec<u8>>> {
         let mut buffer = Vec::new();
-        Ok(self.idle.find(&mut self.storage, key, &mut buffer)?.map(<[u8]>::to_vec))
+        Ok(self.evicted.find(&mut self.storage, key, &mut buffer)?.map(<[u8]>::to_vec))
     }
 
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {

@@ -1,10 +1,10 @@
-//! One run of hosts: how it is written, searched and read.
+//! One run of evicted hosts: written, searched and read.
 
 use std::io::BufReader;
 use std::ops::Range;
 
 use super::CheckpointError;
-use super::frames::{self, FileReader, IDLE};
+use super::frames::{self, EVICTED, FileReader};
 use super::names::{RUN, name};
 use super::stream::{BUFFER, StorageReader};
 use crate::address::{Fingerprint, FingerprintKey};
@@ -12,29 +12,29 @@ use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, si
 use crate::frontier::{IdleHost, idle_hosts};
 use crate::job::journal::Storage;
 
-/// Bytes of hosts that are gathered in one frame, and so those that are read to find one of them.
+/// A frame is closed when it has this many bytes of hosts. To find one host, one frame is read.
 const FRAME: usize = 4096;
 
-/// A file of hosts that left memory, in the order of their keys' hashes. Once written it never changes.
+/// A file of evicted hosts in the order of their keys' hashes. It never changes once it is written.
 ///
-/// Sixteen bytes a frame are kept in memory: with hosts of 60 bytes, a quarter of a byte each.
+/// Sixteen bytes a frame are in memory: a quarter of a byte for each host of 60 bytes.
 #[derive(Debug)]
 pub(super) struct HostRun {
     pub(super) number: u64,
     /// The hash of each frame's first host, and where the frame begins.
     frames: Vec<(Fingerprint, u64)>,
-    /// Where the last of them ends.
+    /// Where the last of these frames ends.
     end: u64,
     pub(super) hosts: u64,
 }
 
-/// The hash by which a job's hosts are in order.
+/// The hash that a job's hosts are sorted by.
 pub(super) fn hash_of(job: u64, key: &str) -> Fingerprint {
     FingerprintKey::from_u64(job).fingerprint(key)
 }
 
 impl HostRun {
-    /// Reads a run from end to end, and checks it; shows each host's hash.
+    /// Reads and checks a whole run, and shows the hash of each host.
     pub(super) fn read<S: Storage>(
         storage: &mut S,
         job: u64,
@@ -44,7 +44,7 @@ impl HostRun {
         let name = name(RUN, number);
         let path = storage.path(&name);
         let reading = BufReader::with_capacity(BUFFER, StorageReader { storage, name, at: 0 });
-        let mut frames = FileReader::begin(reading, path, IDLE, job, number)?;
+        let mut frames = FileReader::begin(reading, path, EVICTED, job, number)?;
         let mut run = Self { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         let mut last = None;
         loop {
@@ -80,7 +80,7 @@ impl HostRun {
         self.frames.len()
     }
 
-    /// Reads a frame into a buffer, and says where in it the hosts are.
+    /// Reads a frame into a buffer, and says which part of the buffer holds the hosts.
     pub(super) fn frame<S: Storage>(
         &self,
         storage: &mut S,
@@ -97,13 +97,13 @@ impl HostRun {
         Ok(HEAD_OF_FRAME..HEAD_OF_FRAME + images.len())
     }
 
-    /// The error for a frame that is not what it should be.
+    /// The error for a damaged frame.
     pub(super) fn damaged(&self, storage: &impl Storage, frame: usize, reason: &'static str) -> CheckpointError {
         let path = storage.path(&name(RUN, self.number));
         FileError::Damaged { path, offset: self.frames[frame].1, reason }.into()
     }
 
-    /// Reads the image of a host into a buffer, and says where in it that is; `None` where this run does not have it. One read.
+    /// Reads the image of a host into a buffer, and says where it stands there; `None` where this run lacks the host. One read.
     pub(super) fn find<S: Storage>(
         &self,
         storage: &mut S,
@@ -111,7 +111,7 @@ impl HostRun {
         key: &str,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Range<usize>>, CheckpointError> {
-        // Hosts of one hash are in one frame.
+        // All hosts of one hash are in one frame.
         let Some(frame) = self.frames.partition_point(|(first, _)| *first <= hash).checked_sub(1) else {
             return Ok(None);
         };
@@ -137,9 +137,9 @@ impl HostRun {
 pub(super) struct HostRunWriter {
     name: String,
     frames: FrameWriter<Vec<u8>>,
-    /// The frame that is being filled.
+    /// The hosts of the frame that is being filled.
     images: Vec<u8>,
-    /// The hash of the host that came last.
+    /// The hash of the last host.
     last: Option<Fingerprint>,
     run: HostRun,
 }
@@ -148,7 +148,7 @@ impl HostRunWriter {
     pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
         storage.create(&name).map_err(FileError::of("create", storage.path(&name)))?;
-        let frames = frames::begin(Vec::new(), IDLE, job, number);
+        let frames = frames::begin(Vec::new(), EVICTED, job, number);
         let frames = frames.map_err(FileError::of("write", storage.path(&name)))?;
         let run = HostRun { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
@@ -175,7 +175,7 @@ impl HostRunWriter {
         Ok(())
     }
 
-    /// The run, once it is safe on disk but for its name.
+    /// Ends the run and syncs it. Its name is synced by the caller.
     pub(super) fn end<S: Storage>(mut self, storage: &mut S) -> Result<HostRun, CheckpointError> {
         if !self.images.is_empty() {
             self.close_frame(storage)?;
@@ -204,7 +204,7 @@ impl HostRunWriter {
     }
 }
 
-/// Hosts that leave, as a run has them.
+/// Hosts in the order that a run has them in, with their hashes.
 pub(super) fn in_order<'a>(job: u64, hosts: impl Iterator<Item = IdleHost<'a>>) -> Vec<(Fingerprint, IdleHost<'a>)> {
     let mut hosts: Vec<_> = hosts.map(|host| (hash_of(job, host.key), host)).collect();
     hosts.sort_unstable_by_key(|(hash, host)| (*hash, host.key));

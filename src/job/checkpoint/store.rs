@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::CheckpointError;
+use super::evicted::{self, EvictedHosts, WrittenRuns};
+use super::eviction::Eviction;
 use super::frames::{self, HOSTS, SUMMARY};
-use super::evicted::{self, Idle, WrittenRuns};
-use super::eviction::Leavers;
 use super::names::{FILES, RUN, name, number_of};
 use super::run::HostRun;
 use super::stream::{BUFFER, Writing};
@@ -30,27 +30,27 @@ const BESIDE: &str = ".new";
 pub(crate) struct Checkpoints<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
-    /// Whatever the seen set was made like, it is read.
+    /// The seen set is read even where the options say another one.
     pub(in crate::job) takes_any_seen: bool,
-    /// Oldest first, each with what it needs of the journal, where that is known.
+    /// The checkpoints' numbers, oldest first, each with what it needs of the journal, where that is known.
     pub(super) numbers: Vec<(u64, Option<Needs>)>,
-    /// Found damaged. They go once there is a newer one.
+    /// Damaged checkpoints. They are removed after the next commit.
     pub(super) damaged: Vec<u64>,
-    /// The hosts that left memory.
-    pub(super) idle: Idle,
-    /// The runs that each checkpoint has them in, but for those that could not be read.
+    /// The evicted hosts.
+    pub(super) evicted: EvictedHosts,
+    /// The runs that each checkpoint lists; checkpoints whose summary cannot be read are missing here.
     listed: BTreeMap<u64, Vec<u64>>,
-    /// The runs that there are, listed or not.
+    /// The runs on disk, listed or not.
     runs: Vec<u64>,
-    /// Images of hosts that may leave now.
-    leaving: Vec<Vec<u8>>,
-    /// The number given last, if to a draft that came to nothing.
+    /// Images of the hosts that may be evicted now.
+    evictable: Vec<Vec<u8>>,
+    /// The last number that was given, even to a draft that was dropped.
     last: u64,
-    /// Files of checkpoints whose last one is not there: of no use, unless it is put back.
+    /// Files of checkpoints whose summary is missing. They are of no use unless somebody puts the summary back.
     leftovers: Vec<String>,
 }
 
-/// A checkpoint that is being written. Dropped before [`commit`](Self::commit), or where that fails, it never was.
+/// A checkpoint that is being written. If it is dropped before [`commit`](Self::commit), or commit fails, its files are removed.
 #[derive(Debug)]
 pub(super) struct Draft<'a, S: Storage = Disk> {
     store: &'a mut Checkpoints<S>,
@@ -60,15 +60,15 @@ pub(super) struct Draft<'a, S: Storage = Disk> {
     bytes: u64,
     has_seen: bool,
     seen_at: Vec<Position>,
-    /// Hosts that are to leave memory.
-    surplus: u64,
-    /// Its runs, if they are others than those of the checkpoint before.
+    /// How many hosts are to be evicted.
+    to_evict: u64,
+    /// Its runs, where they differ from those of the checkpoint before.
     runs: Option<Vec<Arc<HostRun>>>,
     is_placed: bool,
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// Looks for checkpoints. What a crash has left half written is removed, once a frontier is made of the others.
+    /// Looks for checkpoints. Half-written ones that a crash left are removed later, when a frontier was restored.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -92,10 +92,10 @@ impl<S: Storage> Checkpoints<S> {
                 remove(&mut storage, name)?;
             }
         }
-        // A number is given again only to a name that no power cut brings back.
+        // After this no power cut brings back a removed name whose number is then given again.
         storage.sync_names().map_err(FileError::of("sync", storage.path("")))?;
         let mut checkpoints = Self { runs, last, leftovers, ..Self::of(storage, job, numbers) };
-        // One that cannot be read says so when it is restored from.
+        // A summary that cannot be read is reported by the restore.
         for at in 0..checkpoints.numbers.len() {
             let number = checkpoints.numbers[at].0;
             if let Ok(summary) = checkpoints.summary(number) {
@@ -105,7 +105,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok(checkpoints)
     }
 
-    /// Removes what is of no use, now that a frontier was made of the rest.
+    /// Removes leftovers and unlisted runs. Called when a frontier was restored.
     pub(super) fn sweep(&mut self) -> Result<(), CheckpointError> {
         let Self { storage, leftovers, .. } = self;
         leftovers.drain(..).try_for_each(|name| remove(storage, &name))?;
@@ -121,15 +121,15 @@ impl<S: Storage> Checkpoints<S> {
             last: numbers.last().copied().unwrap_or(0),
             numbers: numbers.into_iter().map(|number| (number, None)).collect(),
             damaged: Vec::new(),
-            idle: Idle::none(job),
+            evicted: EvictedHosts::none(job),
             listed: BTreeMap::new(),
             runs: Vec::new(),
-            leaving: Vec::new(),
+            evictable: Vec::new(),
             leftovers: Vec::new(),
         }
     }
 
-    /// Looks for checkpoints, and changes nothing: for a job that another process may hold.
+    /// Looks for checkpoints and changes nothing, for a job that another process may hold.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -145,23 +145,25 @@ impl<S: Storage> Checkpoints<S> {
         self.numbers.is_empty()
     }
 
-    /// Whether they need any of this part of the journal, for their replays or for the texts of the URLs that wait in them; the rest
-    /// may be [removed](crate::job::journal::FileJournal::remove_unneeded). Where it is not known, of those found at a resume, yes.
+    /// Whether a checkpoint needs any of this part of the journal, for its replay or for the texts of URLs that wait in it. Other
+    /// parts may be [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint found at a resume whose needs are not
+    /// known needs all.
     pub(crate) fn need(&self, part: &Range<Position>) -> bool {
         self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(part)))
     }
 
-    /// Why none can be written any more.
+    /// The error for a journal that lacks a URL: no checkpoint can be written any more.
     pub(super) fn lost(&self) -> CheckpointError {
         CheckpointError::Lost { path: self.storage.path("") }
     }
 
-    /// Begins one; `needs` are those of the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is saved.
+    /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is
+    /// saved.
     pub(super) fn begin(&mut self, needs: Needs) -> Draft<'_, S> {
-        // A try before may have left a summary that nobody could remove: its files must not be another's.
+        // A failed try may have left a summary that could not be removed. It must not meet files of the same number.
         self.last += 1;
         let number = self.last;
-        self.leaving.clear();
+        self.evictable.clear();
         Draft {
             store: self,
             number,
@@ -170,21 +172,21 @@ impl<S: Storage> Checkpoints<S> {
             bytes: 0,
             has_seen: false,
             seen_at: Vec::new(),
-            surplus: 0,
+            to_evict: 0,
             runs: None,
             is_placed: false,
         }
     }
 
-    /// The hosts that may leave memory by the last checkpoint, in pieces, each to be given to [`Frontier::evict`] before the next
-    /// checkpoint is begun.
+    /// Takes the images of the hosts that the last checkpoint allows to be evicted, in pieces. Give each piece to [`Frontier::evict`]
+    /// before the next checkpoint is begun.
     ///
     /// [`Frontier::evict`]: crate::frontier::Frontier::evict
-    pub(super) fn leaving(&mut self) -> impl Iterator<Item = Vec<u8>> {
-        self.leaving.drain(..)
+    pub(super) fn evictable(&mut self) -> impl Iterator<Item = Vec<u8>> {
+        self.evictable.drain(..)
     }
 
-    /// Removes what is not needed any more. What cannot be removed stays for another time.
+    /// Removes what is not needed any more. What cannot be removed now is tried again after the next commit.
     fn tidy(&mut self) {
         let Self { storage, numbers, damaged, .. } = self;
         damaged.retain(|number| remove_all(storage, *number).is_err());
@@ -194,7 +196,7 @@ impl<S: Storage> Checkpoints<S> {
         self.tidy_runs();
     }
 
-    /// Removes the runs that no checkpoint lists, where it is known what they list.
+    /// Removes the runs that no checkpoint lists. Does nothing while any checkpoint's list is unknown.
     fn tidy_runs(&mut self) {
         let Self { storage, numbers, listed, runs, .. } = self;
         listed.retain(|listing, _| numbers.iter().any(|(number, _)| number == listing));
@@ -206,16 +208,16 @@ impl<S: Storage> Checkpoints<S> {
 }
 
 impl<S: Storage> Draft<'_, S> {
-    /// So many hosts shall leave memory, if as many are idle: those that have rested for longest. Once this checkpoint is written,
-    /// they are [leaving](Checkpoints::leaving).
+    /// Asks for up to `to_evict` hosts to be evicted: of the idle ones, those that have rested for longest. They are
+    /// [evictable](Checkpoints::evictable) when this checkpoint is committed.
     #[must_use]
-    pub(super) fn releasing(mut self, surplus: u64) -> Self {
-        self.surplus = surplus;
+    pub(super) fn evicting(mut self, to_evict: u64) -> Self {
+        self.to_evict = to_evict;
         self
     }
 
-    /// Writes the schedule and the hosts: `next` [saves](crate::frontier::Frontier::save) a slice to its argument, and says
-    /// where the journal ended then and which slice follows.
+    /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice, and returns where the journal
+    /// ended then and which slice follows.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -226,7 +228,7 @@ impl<S: Storage> Draft<'_, S> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes) = (0, 0);
         let mut needs = std::mem::take(&mut self.needs);
-        let mut leavers = Leavers::up_to(self.surplus);
+        let mut eviction = Eviction::up_to(self.to_evict);
         self.write(FILES[0], |to| {
             let mut frames = frames::begin(to, HOSTS, job, number)?;
             let mut slice = Vec::new();
@@ -235,30 +237,30 @@ impl<S: Storage> Draft<'_, S> {
                 slice.clear();
                 let position;
                 (position, rest) = next(part, &mut slice);
-                // Not while the frontier is locked: one host may have millions.
+                // The frontier is not locked here: one host may have millions of URLs.
                 waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
                 frames.put(position.to_u64().to_le_bytes()).put(&slice).end()?;
-                leavers.look_at(&slice);
+                eviction.look_at(&slice);
                 slices += 1;
                 bytes += slice.len() as u64;
             }
             frames.finish().map(drop)
         })?;
         (self.slices, self.bytes, self.needs) = (slices, self.bytes + bytes, needs);
-        if leavers.is_empty() { Ok(()) } else { self.write_run(&mut leavers) }
+        if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
     }
 
-    fn write_run(&mut self, leavers: &mut Leavers) -> Result<(), CheckpointError> {
+    fn write_run(&mut self, eviction: &mut Eviction) -> Result<(), CheckpointError> {
         let store = &mut *self.store;
         store.runs.push(self.number);
-        let WrittenRuns { runs, leaving } = store.idle.write(&mut store.storage, self.number, leavers.hosts())?;
-        (self.runs, store.leaving) = (Some(runs), leaving);
+        let WrittenRuns { runs, evictable } = store.evicted.write(&mut store.storage, self.number, eviction.hosts())?;
+        (self.runs, store.evictable) = (Some(runs), evictable);
         Ok(())
     }
 
-    /// Writes the seen set. Of a layout that can [forget](crate::seen::Layout::forgets), `at` is asked for each shard: it locks
-    /// that by calling its argument, and says where the journal ends then. Nothing may be forgotten between the two: it holds
-    /// the frontier. What was forgotten before that is not forgotten again by a replay, and what comes behind is.
+    /// Writes the seen set. For a layout that can [forget](crate::seen::Layout::forgets), `at` is called for each shard. It holds the
+    /// frontier, locks the shard by calling its argument, and returns where the journal ends: nothing is forgotten between the two.
+    /// So a replay forgets again what was forgotten after that position, and nothing before it.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -274,8 +276,7 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
-    /// Returns once a power cut cannot take what a segment of the journal holds: as the journal's own sync, through a handle
-    /// of its own, so that nobody waits for the journal meanwhile.
+    /// Syncs a segment of the journal through a handle of its own, so that nobody waits for the journal meanwhile.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -284,9 +285,8 @@ impl<S: Storage> Draft<'_, S> {
         Ok(storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)))?)
     }
 
-    /// Makes it the newest one, and removes what is older than the last two. The counts are taken last, the journal must be
-    /// safe on disk up to their position, and so must be the output that they speak of. `extra` is the owner's, to be had
-    /// back.
+    /// Makes this the newest checkpoint, and removes all but the last two. The counts are taken last. Journal and output must be
+    /// safe on disk up to them. `extra` are bytes that the owner gets back at a resume.
     ///
     /// Returns the bytes written, without the seen set.
     ///
@@ -298,7 +298,7 @@ impl<S: Storage> Draft<'_, S> {
         let Self { ref mut store, number, slices, bytes, has_seen, .. } = self;
         let position = counts.position;
         let runs = self.runs.take();
-        let listed = runs.as_deref().map_or_else(|| store.idle.numbers(), evicted::numbers);
+        let listed = runs.as_deref().map_or_else(|| store.evicted.numbers(), evicted::numbers);
         let summary = Summary {
             needs,
             slices,
@@ -324,7 +324,7 @@ impl<S: Storage> Draft<'_, S> {
         store.numbers.push((number, Some(summary.needs)));
         store.listed.insert(number, listed);
         if let Some(runs) = runs {
-            store.idle.publish(runs);
+            store.evicted.publish(runs);
         }
         store.tidy();
         self.is_placed = true;
@@ -341,11 +341,11 @@ impl<S: Storage> Draft<'_, S> {
 }
 
 impl<S: Storage> Drop for Draft<'_, S> {
-    /// Makes room. What cannot be removed now is when the checkpoints are opened again.
+    /// Removes the files of a draft that was not committed. Those that stay are removed when the checkpoints are opened again.
     fn drop(&mut self) {
         if !self.is_placed {
-            let Checkpoints { storage, runs, leaving, .. } = &mut *self.store;
-            leaving.clear();
+            let Checkpoints { storage, runs, evictable, .. } = &mut *self.store;
+            evictable.clear();
             let is_gone = remove_all(storage, self.number).is_ok();
             let _ = remove(storage, &(name(FILES[2], self.number) + BESIDE));
             if is_gone {
@@ -365,13 +365,13 @@ fn write<S: Storage>(
     created.map_err(FileError::of("create", storage.path(name)))?;
     let mut to = BufWriter::with_capacity(BUFFER, Writing { storage, name });
     let written = content(&mut to).and_then(|()| to.flush());
-    // What could not be written is not tried again.
+    // Taking the writer apart drops what it still holds, without another try.
     let _ = to.into_parts();
     written.map_err(FileError::of("write", storage.path(name)))?;
     Ok(storage.sync(name).map_err(FileError::of("sync", storage.path(name)))?)
 }
 
-/// Removes a checkpoint. Its summary goes first: without it, the others are nobody's.
+/// Removes a checkpoint, its summary first: without a summary, the other files count for nothing.
 fn remove_all<S: Storage>(storage: &mut S, number: u64) -> Result<(), CheckpointError> {
     FILES.iter().rev().try_for_each(|file| remove(storage, &name(file, number)))
 }

@@ -4,10 +4,10 @@ use std::io::{self, Read, Write};
 
 use crate::job::journal::Storage;
 
-/// Bytes that are gathered before they are written or read.
+/// Bytes that are written or read at once.
 pub(super) const BUFFER: usize = 256 << 10;
 
-/// A file that is written from its beginning.
+/// Writes a file from its beginning.
 pub(super) struct Writing<'a, S> {
     pub(super) storage: &'a mut S,
     pub(super) name: &'a str,
@@ -24,7 +24,7 @@ impl<S: Storage> Write for Writing<'_, S> {
     }
 }
 
-/// A file that is read from its beginning.
+/// Reads a file from its beginning.
 pub(super) struct StorageReader<'a, S> {
     pub(super) storage: &'a mut S,
     pub(super) name: String,

@@ -17,7 +17,7 @@ pub(in crate::job) struct Summary {
     pub(super) seen_at: Vec<Position>,
     pub(in crate::job) keys: KeyRules,
     pub(in crate::job) counts: Counts,
-    /// Where the hosts are that left memory, the newest last.
+    /// The runs of evicted hosts, the newest last.
     pub(super) runs: Vec<u64>,
     /// The owner's.
     pub(in crate::job) extra: Vec<u8>,
