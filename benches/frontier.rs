@@ -3,13 +3,12 @@
 //! `cargo bench --bench frontier` measures time: one URL submitted, one lease completed, one lent, with 256 out at once and
 //! that many hosts that have a URL waiting. Each page has one new link: of five, four to its own host and one to any, as
 //! on real pages, or all to any, the worst there is. `cargo bench --bench frontier -- --memory` counts bytes, at ten
-//! million URLs waiting.
+//! million URLs waiting; the journal's bytes, a gigabyte, are not among them.
 
-use std::io;
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{Entry, Frontier, FrontierOptions, Journal, Lease, Next, Outcome, Sealed, Timestamp};
-use crawler::gate::{Admission, Admitted, Found, Gate, Position, ScopeKind, Via};
+use crawler::frontier::{Frontier, FrontierOptions, Lease, Next, Outcome, Timestamp};
+use crawler::gate::{Admission, Admitted, Found, Gate, ScopeKind, Via};
 use criterion::{Criterion, Throughput};
 
 fn main() {
@@ -150,32 +149,12 @@ impl Cycle {
         admit(self.frontier.gate(), host, self.number, depth)
     }
 }
-/// A journal that keeps nothing: positions as an arena gives them.
-#[derive(Debug, Default)]
-struct Nowhere(u64);
-
-impl Sealed for Nowhere {}
-
-impl Journal for Nowhere {
-    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        self.0 += 9 + entry.wire.len() as u64;
-        Ok(Position::from_u64(self.0))
-    }
-
-    fn read(&mut self, _: Position) -> io::Result<Entry<'_>> {
-        Err(io::ErrorKind::InvalidInput.into())
-    }
-
-    fn memory(&self) -> usize {
-        0
-    }
-}
 
 fn memory() {
     const URLS: u64 = 10_000_000;
     println!("{URLS} URLs waiting: bytes a URL in the back queues, and bytes a host in all tables");
     for hosts in [1, 1_000, 200_000, 1_000_000] {
-        let mut frontier = Frontier::with_journal(&options(URLS, Duration::ZERO), Nowhere::default()).expect("options");
+        let mut frontier = Frontier::new(&options(URLS, Duration::ZERO)).expect("options");
         let mut random = Random(88_172_645_463_325_252);
         let (mut queued, mut number) = (0, 0);
         while queued < URLS {
@@ -184,12 +163,13 @@ fn memory() {
             let share = random.below(1 << 20).pow(2) >> 20;
             let depth = 1 + u32::try_from(random.below(3)).expect("small");
             let Some(url) = admit(frontier.gate(), (share * hosts) >> 20, number, depth) else { continue };
-            frontier.submit(url, Timestamp::default()).expect("no storage");
+            frontier.submit(url, Timestamp::default()).expect("memory");
             queued += 1;
         }
         let statistics = frontier.statistics();
         let a_url = statistics.queue_memory as f64 / URLS as f64;
-        let a_host = (statistics.memory - statistics.queue_memory) as f64 / statistics.hosts as f64;
+        let hosts = statistics.memory - statistics.queue_memory - statistics.journal_memory;
+        let a_host = hosts as f64 / statistics.hosts as f64;
         println!("{:>9} hosts: {a_url:5.2} bytes a URL, {a_host:8.1} bytes a host", statistics.hosts);
     }
 }

@@ -74,6 +74,10 @@ pub mod cli;
 
 pub mod design;
 
+#[cfg(feature = "plumbing")]
+#[doc(hidden)]
+pub mod plumbing;
+
 /// The README's example, run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use crawler::address::{CanonicalUrl, FingerprintKey};
 use crawler::frontier::{
-    Explanation, Failure, Frontier, FrontierOptions, History, Journal, LeaseKind, Next, Outcome, Place, RobotsAnswer,
-    Timestamp,
+    Explanation, Failure, Frontier, FrontierOptions, History, LeaseKind, Next, Outcome, Place, RobotsAnswer, Timestamp,
 };
-use crawler::gate::{Admission, Found, Position, ScopeKind};
-use crawler::job::journal::{Disk, FileJournal, Needs};
+use crawler::gate::{Admission, Found, ScopeKind};
 use crawler::job::{Job, JobJournal, OpenOptions, explain};
 use crawler::seen::{Layout, Sighting};
 use tempfile::TempDir;
@@ -377,24 +375,13 @@ fn what_a_crash_took_of_the_output_is_told() {
     world.frontier.complete_with(lease, outcome, Some(b"{}\n"), world.now).unwrap();
     let verdict = world.verdict("https://example.org/");
     assert!(verdict.contains("its record is missing"), "{verdict}");
-    world.frontier.journal_mut().note(&crawler::frontier::Record::Resumed { output: 0 }).unwrap();
+    let World { directory, job, options, frontier, now } = world;
+    drop(frontier);
+    let open = OpenOptions::default();
+    let frontier = Frontier::open_with(&directory.path().join("job"), &options, &open, |_| false, now).unwrap();
+    let mut world = World { directory, job, options, frontier, now };
     let verdict = world.verdict("https://example.org/");
     assert!(verdict.starts_with("waiting: its host may be asked "), "{verdict}");
-}
-
-#[test]
-fn a_journal_that_is_looked_at_cannot_be_written() {
-    let mut world = World::of("https://example.org/");
-    world.frontier.flush(world.now).unwrap();
-    let disk = Disk::for_reading(&world.job.frontier_directory());
-    let mut shown = 0;
-    let (id, needs) = (world.job.manifest().id, Needs::default());
-    let (mut journal, is_whole) = FileJournal::look(disk, id, &needs, Position::default(), |_, _| shown += 1).unwrap();
-    assert!(is_whole);
-    assert_eq!(shown, 2, "that it was opened, and the seed");
-    let record = crawler::frontier::Record::Resumed { output: 0 };
-    assert_eq!(journal.record(&record).unwrap_err().to_string(), "the journal is only read");
-    assert!(Journal::flush(&mut journal, world.now).is_err());
 }
 
 #[test]

@@ -380,7 +380,6 @@ fn the_command_reads_a_job_that_it_did_not_make() {
 #[tokio::test]
 async fn totals_that_cannot_be_read_are_no_new_beginning() {
     use crawler::crawl::{Crawl, CrawlOptions};
-    use crawler::frontier::Counts;
     use crawler::job::checkpoint::{self, Owner};
 
     /// Another version of the crawl.
@@ -391,7 +390,7 @@ async fn totals_that_cannot_be_read_are_no_new_beginning() {
             act(&mut self.0)
         }
 
-        fn confirm(&mut self, _: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
+        fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
             Ok(Some(b"totals".to_vec()))
         }
     }

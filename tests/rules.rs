@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Resume, Timestamp};
-use crawler::gate::{Position, Refusal, ScopeKind};
-use crawler::job::journal::{Disk, FileJournal, JournalOptions, Record, SyncPolicy};
+use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Timestamp};
+use crawler::gate::{Refusal, ScopeKind};
+use crawler::job::journal::SyncPolicy;
+use crawler::job::{JobJournal, OpenOptions};
 
 const HOSTS: u64 = 3000;
 /// A hundredth of what their rules take.
@@ -23,10 +24,10 @@ fn options() -> FrontierOptions {
     options
 }
 
-fn journal(directory: &Path, replay: impl FnMut(Position, Record<'_>)) -> FileJournal {
-    let mut options = JournalOptions::default();
-    options.sync = SyncPolicy::Never;
-    FileJournal::open(Disk::at(directory).unwrap(), 1, &options, Position::default(), replay).unwrap().0
+fn open(directory: &Path, now: Timestamp) -> Frontier<JobJournal> {
+    let mut open = OpenOptions::default();
+    open.journal.sync = SyncPolicy::Never;
+    Frontier::open_with(directory, &options(), &open, |_| true, now).unwrap()
 }
 
 /// Each host keeps another folder to itself, and asks for another rest.
@@ -35,7 +36,7 @@ fn robots_of(host: u64) -> String {
 }
 
 /// Two pages of each host that it allows and, between them, one that it does not.
-fn seed(frontier: &mut Frontier<FileJournal>, round: u64, now: Timestamp) {
+fn seed(frontier: &mut Frontier<JobJournal>, round: u64, now: Timestamp) {
     for host in 0..HOSTS {
         let other = (host + 1) % HOSTS;
         for path in ["first".to_owned(), format!("private-{host}"), format!("private-{other}")] {
@@ -46,7 +47,7 @@ fn seed(frontier: &mut Frontier<FileJournal>, round: u64, now: Timestamp) {
 }
 
 /// Crawls, asserting the bound and each delay, and says what was asked for; each of them once.
-fn crawl(frontier: &mut Frontier<FileJournal>, now: &mut Timestamp, most: usize) -> BTreeSet<String> {
+fn crawl(frontier: &mut Frontier<JobJournal>, now: &mut Timestamp, most: usize) -> BTreeSet<String> {
     let mut asked = BTreeSet::new();
     let mut last: BTreeMap<u64, Timestamp> = BTreeMap::new();
     while asked.len() < most {
@@ -77,7 +78,7 @@ fn crawl(frontier: &mut Frontier<FileJournal>, now: &mut Timestamp, most: usize)
 fn rules_wait_in_the_journal_and_are_neither_forgotten_nor_fetched_again() {
     let directory = tempfile::tempdir().unwrap();
     let mut now = Timestamp::from_micros(1 << 50);
-    let mut frontier = Frontier::with_journal(&options(), journal(directory.path(), |_, _| {})).unwrap();
+    let mut frontier = open(directory.path(), now);
     seed(&mut frontier, 0, now);
     let mut asked = crawl(&mut frontier, &mut now, usize::MAX);
     assert_eq!(asked.iter().filter(|url| url.ends_with("/robots.txt")).count() as u64, HOSTS);
@@ -86,11 +87,7 @@ fn rules_wait_in_the_journal_and_are_neither_forgotten_nor_fetched_again() {
     drop(frontier);
 
     // Killed in the second round.
-    let mut replay = Resume::new(&options(), None).unwrap();
-    let again = journal(directory.path(), |position, record| {
-        replay.record(position, &record, |_| true, |_| Ok(None)).unwrap();
-    });
-    let mut frontier = replay.finish(again, now);
+    let mut frontier = open(directory.path(), now);
     assert!(frontier.statistics().robots_memory <= HOSTS * STUB, "nothing is read before it is needed");
     let rest = crawl(&mut frontier, &mut now, usize::MAX);
     assert!(asked.is_disjoint(&rest));

@@ -1,7 +1,7 @@
 //! The journal under a crawl's load: admissions of 85-byte URLs over 200,000 skewed hosts, batches of 512, and for every fourth
 //! the oldest entry of some host read back.
 //!
-//! `cargo bench --no-default-features --bench journal` admits two million; `JOURNAL_BENCH_URLS=2e7` says otherwise. URLs and the
+//! `cargo bench --no-default-features --features plumbing --bench journal` admits two million; `JOURNAL_BENCH_URLS=2e7` says otherwise. URLs and the
 //! order of reading are made, and the hosts' queues kept, outside the clock. The speed over the last tenth stands beside
 //! that over the first: it must not slow down as it grows. The longest batch is what a crawl stands still for. A journal on disk
 //! is opened again at the end, and replayed.
@@ -18,9 +18,10 @@ mod peers;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{Arena, Entry, Journal, Timestamp};
-use crawler::gate::{Position, Via};
-use crawler::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
+use crawler::frontier::Timestamp;
+use crawler::gate::Position;
+use crawler::job::journal::{JournalOptions, SyncPolicy};
+use crawler::plumbing::BareJournal;
 
 const HOSTS: usize = 200_000;
 const BATCH: usize = 512;
@@ -41,40 +42,26 @@ trait Store {
 }
 
 /// The queues hold positions, so what was taken just stays.
-impl<J: Journal> Store for J {
+impl Store for BareJournal {
     fn admit(&mut self, batch: &[(usize, String)], now: Timestamp, tickets: &mut Vec<u64>) {
-        for (_, wire) in batch {
-            let entry = Entry {
-                wire,
-                depth: 3,
-                priority: 3,
-                via: Via::Link,
-                redirects: 0,
-                attempts: 0,
-                referrer: None,
-                replaces: None,
-                not_before: None,
-                metadata: &[],
-            };
-            tickets.push(self.append(entry).expect("room").to_u64());
-        }
-        self.flush(now).expect("room");
+        tickets.extend(batch.iter().map(|(_, wire)| self.append(wire).to_u64()));
+        self.flush(now);
     }
 
     fn take(&mut self, wanted: &[(usize, u64)]) -> usize {
         let read = wanted.iter().map(|(_, ticket)| Position::from_u64(*ticket));
-        read.map(|position| self.read(position).expect("an entry").wire.len()).sum()
+        read.map(|position| self.read(position).len()).sum()
     }
 
     fn memory(&self) -> Option<usize> {
-        Some(Journal::memory(self))
+        Some(self.memory())
     }
 }
 
 fn main() {
     let urls = std::env::var("JOURNAL_BENCH_URLS").unwrap_or_else(|_| "2e6".to_owned());
     let urls = urls.parse::<f64>().expect("JOURNAL_BENCH_URLS is a number") as usize;
-    run("memory", urls, &mut Arena::default());
+    run("memory", urls, &mut BareJournal::in_memory());
     let mut ours = 0.0;
     for (name, sync) in [
         ("disk, never synced", SyncPolicy::Never),
@@ -83,15 +70,11 @@ fn main() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut options = JournalOptions::default();
         options.sync = sync;
-        let open = |options| {
-            let disk = Disk::at(directory.path()).expect("a directory");
-            FileJournal::open(disk, 1, options, Position::from_u64(0), |_, _| {}).expect("a journal")
-        };
-        ours = run(name, urls, &mut open(&options).0);
+        ours = run(name, urls, &mut BareJournal::on_disk(directory.path(), &options).0);
         let clock = Instant::now();
-        let (_, found) = open(&options);
+        let (_, records) = BareJournal::on_disk(directory.path(), &options);
         let seconds = clock.elapsed().as_secs_f64();
-        println!("{:<28}{:>10.0} records/s replayed", "", found.records as f64 / seconds);
+        println!("{:<28}{:>10.0} records/s replayed", "", records as f64 / seconds);
     }
     compare(urls, ours);
 }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{Counts, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
+use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
 use crawler::gate::{Admission, Found, ScopeKind};
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
 use crawler::job::journal::Disk;
@@ -302,7 +302,7 @@ impl Owner for Crawl {
         done
     }
 
-    fn confirm(&mut self, _: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
+    fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(Some(Vec::new()))
     }
 }

@@ -13,7 +13,7 @@ use super::finish::FinishReason;
 use super::numbers::Carried;
 use super::options::JobOptions;
 use super::records::{Output, OutputFiles, Written};
-use crate::frontier::{Counts, Frontier};
+use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
 use crate::job::{FileError, Job, Lock};
 
@@ -76,17 +76,17 @@ impl Owner for Checkpointer {
     }
 
     /// Waits until nobody is between the gate and the journal.
-    fn quiesce(&mut self) -> Counts {
+    fn quiesce<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
         let _nobody = self.crew.crossing.write().unwrap_or_else(PoisonError::into_inner);
         self.carried = self.crew.carried();
-        self.crew.frontier.with(|frontier| frontier.counts(frontier.journal().end()))
+        self.crew.frontier.with(act)
     }
 
-    fn confirm(&mut self, counts: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
+    fn confirm(&mut self, output: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
         if self.crew.broken.load(Ordering::Acquire) {
             return Ok(None);
         }
-        if !self.outputs.sync(counts.output, &self.carried.outputs)? {
+        if !self.outputs.sync(output, &self.carried.outputs)? {
             return Ok(None);
         }
         Ok(Some(self.carried.to_bytes()))
@@ -150,8 +150,8 @@ impl Checkpointer {
             }
         }
         if !self.crew.broken.load(Ordering::Acquire) {
-            let counts = self.quiesce();
-            let saved = self.outputs.save(counts.output, &self.carried.outputs)?;
+            let output = self.quiesce(|frontier| frontier.output());
+            let saved = self.outputs.save(output, &self.carried.outputs)?;
             self.disturbed = saved.or(self.disturbed.take());
             self.checkpoint()?;
         }

@@ -42,8 +42,7 @@
 //!
 //! `machine` decides what to do now. `lease` is what it hands out, and what comes back. `hosts` is what is known of each host,
 //! `queues` the four queues, `state` the state and its way back, `durable` what goes to the journal and to checkpoints, [`robots`]
-//! the rules of robots.txt, `explain` the answers to "why was this URL not fetched?". What these docs do not show is public for tests and benches alone, and no
-//! promise.
+//! the rules of robots.txt, `explain` the answers to "why was this URL not fetched?".
 
 pub(crate) mod durable;
 mod explain;
@@ -55,16 +54,15 @@ pub mod robots;
 pub(crate) mod state;
 mod timestamp;
 
+pub use durable::Limit;
 pub use durable::{Arena, Journal, Receipt};
-#[doc(hidden)]
-pub use durable::{
-    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Limit, Record, RobotsRecord,
-    Sealed, Settled, Standing, idle_hosts, waiting,
+pub(crate) use durable::{
+    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Record, Recorder, RobotsRecord,
+    Settled, Standing, idle_hosts, waiting,
 };
 pub use explain::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Verdict};
 pub use hosts::{HostSpread, HostStatistics, Politeness};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Trouble, Validators};
 pub use machine::{Dropped, Frontier, FrontierError, FrontierOptions, FrontierStatistics};
-#[doc(hidden)]
-pub use state::{Resume, Slice};
+pub(crate) use state::{Resume, Slice};
 pub use timestamp::Timestamp;

@@ -49,8 +49,11 @@ impl Source {
         Some(floor)
     }
 
-    /// Where the unit tests begin; the end of the text where there are none.
+    /// Where the unit tests begin: at the top of a file or folder `tests`; the end of the text where there are none.
     pub(crate) fn tests(&self) -> usize {
+        if self.path.starts_with("src/") && (self.path.contains("/tests/") || self.path.ends_with("/tests.rs")) {
+            return 0;
+        }
         let tests = self.code.find("\n#[cfg(test)]\nmod tests {").map(|at| at + 1);
         tests.unwrap_or(self.code.len())
     }

@@ -6,9 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crawler::job::journal::Storage;
-
-use crate::random::Random;
+use super::Storage;
+use super::random::Random;
 
 const SECTOR: usize = 512;
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use super::{Entry, Journal, Sealed};
+use super::{Entry, Recorder};
 use crate::bytes::varint::{self, put};
 use crate::frontier::Timestamp;
 use crate::gate::{Position, Via};
@@ -34,9 +34,8 @@ pub struct Arena {
     memory: usize,
 }
 
-impl Sealed for Arena {}
-
-impl Journal for Arena {
+#[expect(private_interfaces, reason = "nobody outside can name this trait")]
+impl Recorder for Arena {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         let needed = HEADER + entry.metadata.len() + entry.wire.len();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;

@@ -4,8 +4,7 @@ use crate::gate::{Position, Refusal};
 
 /// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
+pub(crate) struct Counts {
     /// The journal's end at that moment.
     pub position: Position,
     /// URLs admitted, without those refused later.

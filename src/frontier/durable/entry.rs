@@ -5,7 +5,7 @@ use crate::gate::{Position, Via};
 
 /// One admission, as the journal keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     /// The wire URL.
     pub wire: &'a str,
     /// Links from a seed.
@@ -30,10 +30,10 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// The time before which a page is not fetched that was given up: never, or until somebody asks for it again.
-    pub const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
+    pub(crate) const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
 
     /// Whether it is a page that was given up.
-    pub fn is_parked(&self) -> bool {
+    pub(crate) fn is_parked(&self) -> bool {
         self.replaces.is_some() && self.not_before == Some(Self::NEVER)
     }
 }

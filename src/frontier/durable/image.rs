@@ -104,7 +104,7 @@ pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
 ///
 /// # Errors
 /// Where it is none.
-pub fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
+pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
     if slice.first() == Some(&MARK) {
         return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
     }
@@ -219,8 +219,7 @@ fn queued(bytes: &mut &[u8]) -> Option<Queued> {
 
 /// A host of a slice that may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct IdleHost<'a> {
+pub(crate) struct IdleHost<'a> {
     /// The text of its [`HostKey`](crate::address::HostKey).
     pub key: &'a str,
     /// Not asked before.
@@ -230,7 +229,7 @@ pub struct IdleHost<'a> {
 }
 
 /// The hosts of a [slice](crate::frontier::Frontier::save) that are idle, or all of a list of images. Ends where there is no host.
-pub fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
+pub(crate) fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
     if slice.first() == Some(&MARK) {
         slice = &[];
     }
@@ -241,4 +240,4 @@ pub fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
 /// A slice that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hosts that cannot be read")]
-pub struct BadSlice;
+pub(crate) struct BadSlice;

@@ -6,15 +6,18 @@ use super::{Entry, Record, Settled};
 use crate::frontier::Timestamp;
 use crate::gate::Position;
 
-/// Who may be a [`Journal`]: this crate's own, and what its tests put in their place.
-#[doc(hidden)]
-pub trait Sealed {}
-
 /// The append-only record of a crawl: queues hold positions in it, never texts.
 ///
-/// Sealed: a frontier lives [in memory](crate::frontier::Frontier::new) or [in a job](crate::frontier::Frontier::open), and each relies on
-/// more than these methods can say.
-pub trait Journal: Sealed {
+/// A frontier lives [in memory](crate::frontier::Frontier::new), over an [`Arena`](super::Arena), or [in a
+/// job](crate::frontier::Frontier::open). This trait is for bounds alone: no other crate can implement it, since a frontier relies
+/// on more than a signature can say.
+pub trait Journal: Recorder {}
+
+impl<R: Recorder> Journal for R {}
+
+/// What a frontier asks of its [`Journal`]. Public only as far as a bound must be: nobody outside can name it.
+#[expect(private_interfaces, reason = "nobody outside can name this trait")]
+pub trait Recorder {
     /// Appends an admission and says where it stands.
     ///
     /// # Errors

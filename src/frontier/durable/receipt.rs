@@ -15,7 +15,7 @@ pub struct Receipt {
 
 impl Receipt {
     /// For a record that follows `before` bytes of output.
-    pub fn of(record: &[u8], before: u64) -> Self {
+    pub(crate) fn of(record: &[u8], before: u64) -> Self {
         // A record is cut long before 4 GiB.
         let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
         Self { end: before + u64::from(length), length, checksum: Self::checksum(record) }

@@ -9,8 +9,7 @@ use crate::gate::Position;
 
 /// What a journal keeps, in the order in which it happened: enough to make a frontier again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Record<'a> {
+pub(crate) enum Record<'a> {
     /// A URL passed the gate and was queued, or scheduled.
     Admitted(Entry<'a>),
     /// A page's lease came back, and the page waits for a time: it was scheduled again, or its next try is to come later, or it
@@ -49,7 +48,7 @@ pub enum Record<'a> {
 
 /// A URL that went from the schedule to its host's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DueRecord<'a> {
+pub(crate) struct DueRecord<'a> {
     /// The text of its host's [`HostKey`](crate::address::HostKey).
     pub host: &'a str,
     /// Its entry.
@@ -60,7 +59,7 @@ pub struct DueRecord<'a> {
 
 /// URLs that were dropped, because robots.txt disallows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DisallowedRecord<'a> {
+pub(crate) struct DisallowedRecord<'a> {
     /// The text of their host's [`HostKey`](crate::address::HostKey).
     pub host: &'a str,
     /// Their front queue.
@@ -71,7 +70,7 @@ pub struct DisallowedRecord<'a> {
 
 /// How a lease of a page came back, and where that left its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settled<'a> {
+pub(crate) struct Settled<'a> {
     /// Its host, afterwards.
     pub host: Standing<'a>,
     /// The page's entry.
@@ -88,7 +87,7 @@ pub struct Settled<'a> {
 
 /// What was learned of a host, and where that left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostRecord<'a> {
+pub(crate) struct HostRecord<'a> {
     /// The host, afterwards.
     pub host: Standing<'a>,
     /// Of its robots.txt; `None` where nothing was.
@@ -101,7 +100,7 @@ pub struct HostRecord<'a> {
 
 /// What is known of a host's robots.txt from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RobotsRecord<'a> {
+pub(crate) enum RobotsRecord<'a> {
     /// It is elsewhere.
     Moved {
         /// Redirects so far.

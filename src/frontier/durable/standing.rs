@@ -4,7 +4,7 @@ use crate::frontier::{Failure, Timestamp};
 
 /// How a host stands: its clock, and how it has behaved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub(crate) struct Standing<'a> {
     /// The text of its [`HostKey`](crate::address::HostKey).
     pub key: &'a str,
     /// Not asked before.
@@ -19,7 +19,7 @@ pub struct Standing<'a> {
 
 /// What is wrong with a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ill<'a> {
+pub(crate) struct Ill<'a> {
     /// Its last failure.
     pub failure: Failure,
     /// The failure's own words.

@@ -10,11 +10,10 @@ use crate::frontier::hosts::{Host, HostId};
 
 impl<J: Journal> Frontier<J> {
     /// Evicts those of these hosts that are still what their images say, and says how many that were. From here on, the
-    /// journal must [have](Journal::host) each image, as its host's newest, and keep it.
+    /// journal must have each image, as its host's newest, and keep it.
     ///
     /// Costs about two microseconds a host.
-    #[doc(hidden)]
-    pub fn evict(&mut self, images: &[u8]) -> usize {
+    pub(crate) fn evict(&mut self, images: &[u8]) -> usize {
         let mut evicted = 0;
         let mut image = Vec::new();
         for idle in idle_hosts(images) {

@@ -96,8 +96,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// Where an option is out of its range or does not parse.
-    #[doc(hidden)]
-    pub fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
+    pub(crate) fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
         Ok(Self::of(State::new(Gate::new(options.gate(), None)?), options, journal))
     }
@@ -138,8 +137,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The journal, to look after its storage; what is appended to it by hand is unknown to the frontier.
-    #[doc(hidden)]
-    pub fn journal_mut(&mut self) -> &mut J {
+    pub(crate) fn journal_mut(&mut self) -> &mut J {
         &mut self.journal
     }
 

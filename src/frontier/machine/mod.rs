@@ -31,6 +31,8 @@ mod options;
 mod patience;
 mod recrawl;
 mod statistics;
+#[cfg(test)]
+mod tests;
 
 pub use drops::Dropped;
 pub use error::FrontierError;

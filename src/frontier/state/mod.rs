@@ -15,6 +15,6 @@ mod state;
 
 pub(crate) use change::{Change, Fresh};
 pub(crate) use count::Count;
-pub use resume::Resume;
-pub use save::Slice;
+pub(crate) use resume::Resume;
+pub(crate) use save::Slice;
 pub(crate) use state::{RULES_HOLD, State};

@@ -21,7 +21,7 @@ use crate::seen::SeenSet;
 /// Each record changes the state as it did when it was written, but for the parts that have it from the checkpoint. And a
 /// page counts as done only if the output has its record.
 #[derive(Debug)]
-pub struct Resume {
+pub(crate) struct Resume {
     state: State,
     /// The gate's, but for its limits: what was admitted stays so, should they be lower now.
     canonicalizer: Canonicalizer,
@@ -38,7 +38,7 @@ impl Resume {
     ///
     /// # Errors
     /// Where an option is out of its range or does not parse.
-    pub fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
+    pub(crate) fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         options.check()?;
         Ok(Self {
             state: State::new(Gate::new(options.gate(), seen)?),
@@ -55,7 +55,7 @@ impl Resume {
     ///
     /// # Errors
     /// Where it is none.
-    pub fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
+    pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
         if slice.first() == Some(&MARK) {
             let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
             self.pieces.add_schedule(last, position);
@@ -70,12 +70,12 @@ impl Resume {
 
     /// Takes where each shard of the seen set was saved, in their order; for layouts that can
     /// [forget](crate::seen::Layout::forgets).
-    pub fn load_seen_at(&mut self, positions: Vec<Position>) {
+    pub(crate) fn load_seen_at(&mut self, positions: Vec<Position>) {
         self.pieces.set_shards(positions);
     }
 
     /// Takes the counts of a checkpoint.
-    pub fn load_counts(&mut self, counts: &Counts) {
+    pub(crate) fn load_counts(&mut self, counts: &Counts) {
         self.pieces.set_counts(counts.position);
         let count = self.state.count_mut();
         (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
@@ -88,7 +88,7 @@ impl Resume {
     ///
     /// # Errors
     /// Where it is no host, or one that is not idle.
-    pub fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
+    pub(crate) fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
         let idle = idle_hosts(image).next().ok_or(BadSlice)?;
         if self.state.hosts().find(idle.key).is_none() {
             let host = image::load_evicted(image, idle.key).map_err(|_| BadSlice)?;
@@ -102,7 +102,7 @@ impl Resume {
     ///
     /// # Errors
     /// Those of `evicted`.
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         at: Position,
         record: &Record<'_>,
@@ -143,12 +143,12 @@ impl Resume {
     }
 
     /// Records taken.
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
     /// Bytes of the output that are confirmed.
-    pub fn output(&self) -> u64 {
+    pub(crate) fn output(&self) -> u64 {
         self.state.count().output
     }
 
@@ -165,7 +165,7 @@ impl Resume {
     ///
     /// # Errors
     /// Where the journal's storage fails.
-    pub fn explain(
+    pub(crate) fn explain(
         &mut self,
         journal: &mut impl Journal,
         url: &CanonicalUrl,
@@ -181,7 +181,7 @@ impl Resume {
     /// What was lent out is queued again. Unless the last checkpoint tells that nothing was, each host rests for its delay
     /// first, since nobody knows when it was asked last; and none rests longer than it could have been told to, should the
     /// clock have been set back.
-    pub fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
+    pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
         self.lost.queue_all(&mut self.state);
         let politeness = &self.options.politeness;
         let latest = now + politeness.longest_rest();

@@ -10,7 +10,7 @@ const SLICE: u32 = 2048;
 
 /// Which part of a frontier is saved next. The default is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice(Part);
+pub(crate) struct Slice(Part);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -48,14 +48,18 @@ impl State {
 impl<J: Journal> Frontier<J> {
     /// Appends a slice, of the schedule and then of the hosts with their queues, and says which follows; `None` where this was
     /// the last. What is lent out is in it as queued.
-    #[doc(hidden)]
-    pub fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
+    pub(crate) fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
         self.state.save(slice, to)
     }
 
+    /// Bytes of the output: of all records that pages were completed with.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn output(&self) -> u64 {
+        self.state.count().output
+    }
+
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.
-    #[doc(hidden)]
-    pub fn counts(&self, position: Position) -> Counts {
+    pub(crate) fn counts(&self, position: Position) -> Counts {
         let (gate, count) = (self.gate(), self.state.count());
         Counts {
             position,

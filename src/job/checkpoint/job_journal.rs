@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::evicted::EvictedHosts;
 use super::{Checkpoints, Opening};
-use crate::frontier::{Entry, Journal, Record, Sealed, Settled, Timestamp};
+use crate::frontier::{Entry, Record, Recorder, Settled, Timestamp};
 use crate::gate::Position;
 use crate::job::journal::{Disk, FileJournal, Storage};
 use crate::job::{Lock, OpenOptions};
@@ -64,9 +64,8 @@ impl<S: Storage> JobJournal<S> {
     }
 }
 
-impl<S: Storage> Sealed for JobJournal<S> {}
-
-impl<S: Storage> Journal for JobJournal<S> {
+#[expect(private_interfaces, reason = "nobody outside can name this trait")]
+impl<S: Storage> Recorder for JobJournal<S> {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         // The gate has remembered the URL, and would refuse it when it is found again.
         self.file.append(entry).inspect_err(|_| self.has_lost = true)

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{CheckpointError, JobJournal};
-use crate::frontier::{Counts, Frontier};
+use crate::frontier::Frontier;
 use crate::job::journal::{Disk, Storage};
 
 /// The owner of a frontier of which a checkpoint is written. The frontier is locked for one piece at a time, and is free in between.
@@ -12,17 +12,17 @@ pub trait Owner<S: Storage = Disk> {
     /// Runs `act` on the frontier while nobody else uses it.
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
 
-    /// Takes the counts at a moment when every admitted URL is also submitted: nobody is between the gate and the frontier.
-    fn quiesce(&mut self) -> Counts {
-        self.with(|frontier| frontier.counts(frontier.journal().end()))
+    /// Runs `act` at a moment when every admitted URL is also submitted: nobody is between the gate and the frontier.
+    fn quiesce<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T {
+        self.with(act)
     }
 
-    /// Returns when the output up to these counts is safe on disk, with the bytes that the checkpoint keeps for the owner. `None`
+    /// Returns when this many bytes of the output are safe on disk, with the bytes that the checkpoint keeps for the owner. `None`
     /// calls the checkpoint off.
     ///
     /// # Errors
     /// Where the output cannot be made safe.
-    fn confirm(&mut self, counts: &Counts) -> Result<Option<Vec<u8>>, CheckpointError>;
+    fn confirm(&mut self, output: u64) -> Result<Option<Vec<u8>>, CheckpointError>;
 }
 
 /// What one checkpoint cost.
@@ -71,7 +71,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
             })
         })?;
     }
-    let counts = owner.quiesce();
+    let counts = owner.quiesce(|frontier| frontier.counts(frontier.journal().end()));
     // The first sync takes the time, and the frontier is free meanwhile. The second one holds the frontier, and finds little to do.
     let segment = owner.with(|frontier| frontier.journal().file.segment().to_owned());
     draft.sync_journal(&segment).inspect_err(|_| owner.with(|frontier| frontier.journal_mut().file.stop()))?;
@@ -83,7 +83,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
         drop(draft);
         return Err(checkpoints.lost());
     }
-    let Some(extra) = owner.owner.confirm(&counts)? else { return Ok(None) };
+    let Some(extra) = owner.owner.confirm(counts.output)? else { return Ok(None) };
     let bytes = draft.commit(gate.canonicalizer().rules(), counts, &extra)?;
 
     for images in checkpoints.evictable().collect::<Vec<_>>() {
@@ -109,11 +109,11 @@ impl<O> Timed<'_, O> {
         self.time(|owner| owner.with(act))
     }
 
-    fn quiesce<S: Storage>(&mut self) -> Counts
+    fn quiesce<S: Storage, T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T
     where
         O: Owner<S>,
     {
-        self.time(O::quiesce)
+        self.time(|owner| owner.quiesce(act))
     }
 
     fn time<T>(&mut self, act: impl FnOnce(&mut O) -> T) -> T {
@@ -130,7 +130,7 @@ impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
     }
 
     /// The embedder has synced its output before it calls. What an earlier owner kept is kept on.
-    fn confirm(&mut self, _: &Counts) -> Result<Option<Vec<u8>>, CheckpointError> {
+    fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(Some(self.journal().opening().extra.clone()))
     }
 }

@@ -48,7 +48,7 @@ pub enum JournalError {
     #[error("the journal is only read")]
     ReadOnly,
     /// A sync failed before. The operating system may have dropped what it could not write, and say nothing at the next
-    /// sync, so nothing more is written; [`open`](super::FileJournal::open) finds what is there.
+    /// sync, so nothing more is written; the next opening finds what is there.
     #[error("a sync of the journal failed before; open it again")]
     Stopped,
     /// A record that does not fit a frame.

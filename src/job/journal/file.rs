@@ -10,7 +10,7 @@ use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{Disk, JournalError, Needs, Storage, record};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Sealed, Settled, Timestamp};
+use crate::frontier::{Entry, HostRecord, Record, Recorder, RobotsRecord, Settled, Timestamp};
 use crate::gate::Position;
 
 /// Bytes that are gathered before they are written without being asked for.
@@ -42,7 +42,7 @@ impl Default for JournalOptions {
 /// system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
-    /// Nothing that was flushed: each [`flush`](Journal::flush) waits for the disk.
+    /// Nothing that was flushed: each flush waits for the disk.
     Always,
     /// What was flushed in this time, and until the next flush after it has reached the disk. That flush does not wait: a later
     /// one says if it failed.
@@ -53,31 +53,14 @@ pub enum SyncPolicy {
 
 /// The journal on disk; see the [module](crate::job::journal) for its layout and what a crash can do to it.
 ///
-/// What is appended is gathered in memory, 256 KiB at most, and can be read at once. [`flush`](Journal::flush) hands it to the
+/// What is appended is gathered in memory, 256 KiB at most, and can be read at once. `flush` hands it to the
 /// operating system: call it at the end of each batch, before anything is done that must not be done twice. Dropping the
 /// journal does not flush.
 ///
 /// An append or flush that fails, as on a full disk, can be tried again; after a sync that failed everything but reading is
 /// [refused](JournalError::Stopped).
-///
-/// ```
-/// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
-/// use crawler::gate::Position;
-/// use crawler::job::journal::{Disk, FileJournal, JournalOptions};
-///
-/// # let directory = tempfile::tempdir()?;
-/// # let directory = directory.path();
-/// let (options, now) = (FrontierOptions::default(), Timestamp::from_micros(0));
-/// let (disk, from) = (Disk::at(directory)?, Position::from_u64(0));
-/// let (journal, found) = FileJournal::open(disk, 7, &JournalOptions::default(), from, |_, _| {})?;
-/// assert_eq!(found.records, 0);
-/// let mut frontier = Frontier::with_journal(&options, journal)?;
-/// frontier.seed("https://example.org/", now)?;
-/// frontier.flush(now)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
-pub struct FileJournal<S: Storage = Disk> {
+pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
     pub(super) options: JournalOptions,
@@ -113,7 +96,7 @@ impl<S: Storage> FileJournal<S> {
     ///
     /// # Errors
     /// Where the storage fails, and where the record or the journal is too long; nothing was appended then.
-    pub fn record(&mut self, record: &Record<'_>) -> Result<Position, JournalError> {
+    pub(crate) fn record(&mut self, record: &Record<'_>) -> Result<Position, JournalError> {
         if self.pending.len() >= BUFFER {
             self.write()?;
         }
@@ -143,7 +126,7 @@ impl<S: Storage> FileJournal<S> {
     ///
     /// # Errors
     /// Where the storage fails, the record is damaged, or the position lies outside.
-    pub fn get(&mut self, position: Position) -> Result<Record<'_>, JournalError> {
+    pub(crate) fn get(&mut self, position: Position) -> Result<Record<'_>, JournalError> {
         let at = position.to_u64();
         let segment = match self.segments.partition_point(|segment| segment.start <= at) {
             0 => return Err(JournalError::NoEntry(position)),
@@ -167,13 +150,13 @@ impl<S: Storage> FileJournal<S> {
 
     /// Where the next record will stand, or the segment that it begins: [`open`](Self::open) from here shows what is appended
     /// from now on.
-    pub fn end(&self) -> Position {
+    pub(crate) fn end(&self) -> Position {
         let end = self.segments.last().map_or(0, |last| last.end);
         Position::from_u64(end + self.pending.len() as u64)
     }
 
     /// The name of the segment that is written to: the storage may be asked to sync it ahead of the journal.
-    pub fn segment(&self) -> &str {
+    pub(crate) fn segment(&self) -> &str {
         &self.last().name
     }
 
@@ -181,7 +164,7 @@ impl<S: Storage> FileJournal<S> {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn sync(&mut self) -> Result<(), JournalError> {
+    pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
         self.write()?;
         self.end_sync()?;
         if self.state == FileState::Written { self.sync_written() } else { Ok(()) }
@@ -193,7 +176,7 @@ impl<S: Storage> FileJournal<S> {
     }
 
     /// What is needed of it by one who will open it from its end: so far, nothing of what it holds.
-    pub fn needs(&self) -> Needs {
+    pub(crate) fn needs(&self) -> Needs {
         Needs::of(self.end(), self.segments.iter().map(Segment::part))
     }
 
@@ -202,7 +185,7 @@ impl<S: Storage> FileJournal<S> {
     ///
     /// # Errors
     /// Where the storage fails; some may have been removed then.
-    pub fn remove_unneeded(&mut self, is_needed: impl Fn(&Range<Position>) -> bool) -> Result<(), JournalError> {
+    pub(crate) fn remove_unneeded(&mut self, is_needed: impl Fn(&Range<Position>) -> bool) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
         let closed = self.segments.len().saturating_sub(1);
         for at in (0..closed).rev() {
@@ -297,9 +280,7 @@ impl<S: Storage> FileJournal<S> {
     }
 }
 
-impl<S: Storage> Sealed for FileJournal<S> {}
-
-impl<S: Storage> Journal for FileJournal<S> {
+impl<S: Storage> Recorder for FileJournal<S> {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         Ok(self.record(&Record::Admitted(entry))?)
     }

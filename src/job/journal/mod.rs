@@ -94,12 +94,12 @@
 //! behind in a reused block of the disk. A kind that is not known is refused.
 //!
 //! A segment is whole on disk before the next one is begun, and its header before its first frame. So a crash can only tear the
-//! end of the last segment, and [`open`](FileJournal::open) cuts that off; damage anywhere else is an error that says where. Of
+//! end of the last segment, and its opening cuts that off; damage anywhere else is an error that says where. Of
 //! the last segment nobody can tell a torn end from damage: what is cut off is reported, and the first bad frame ends it. What is
 //! left of it is written anew, beside, as `NAME.new`, and renamed into place.
 //!
-//! Where a checkpoint holds what a segment tells, and no URL in it waits, it can be [removed](FileJournal::remove_unneeded): so
-//! before the position from which the journal is opened, segments may be missing. What is [needed](Needs) of it may not.
+//! Where a checkpoint holds what a segment tells, and no URL in it waits, it can be removed: so
+//! before the position from which the journal is opened, segments may be missing. What a checkpoint needs of it may not.
 
 mod error;
 mod file;
@@ -111,18 +111,20 @@ mod recovery;
 mod salvage;
 mod segment;
 mod storage;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use error::JournalError;
-pub use file::{FileJournal, JournalOptions, SyncPolicy};
-pub use needs::Needs;
+pub(crate) use file::FileJournal;
+pub use file::{JournalOptions, SyncPolicy};
+pub(crate) use needs::Needs;
 pub(in crate::job) use recovery::is_begun;
 pub use recovery::{Cut, Recovery};
-pub use salvage::look_closely;
+#[cfg(feature = "crawl")]
+pub(crate) use salvage::look_closely;
 pub(in crate::job) use salvage::{Piece, salvage};
 pub use storage::{Disk, Storage};
-
-pub use crate::frontier::Record;
 
 /// The name of the segment that begins at this position.
 pub(in crate::job) fn segment_name(start: u64) -> String {

@@ -6,7 +6,7 @@ use crate::gate::Position;
 
 /// What is needed of a journal: all from a position on, and of the segments before it those in which a URL stands that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
+pub(crate) struct Needs {
     from: Position,
     /// Oldest first, each with whether it is needed.
     segments: Vec<(Range<Position>, bool)>,
@@ -14,7 +14,8 @@ pub struct Needs {
 
 impl Needs {
     /// All from this position on, and nothing of what is before.
-    pub fn from_on(from: Position) -> Self {
+    #[cfg(feature = "crawl")]
+    pub(crate) fn from_on(from: Position) -> Self {
         Self { from, segments: Vec::new() }
     }
 
@@ -29,12 +30,12 @@ impl Needs {
     }
 
     /// From here on, all is needed.
-    pub fn from(&self) -> Position {
+    pub(crate) fn from(&self) -> Position {
         self.from
     }
 
     /// What stands at this position is needed as well. O(log segments).
-    pub fn add(&mut self, position: Position) {
+    pub(crate) fn add(&mut self, position: Position) {
         let behind = self.segments.partition_point(|(segment, _)| segment.start <= position);
         if let Some(at) = behind.checked_sub(1) {
             self.segments[at].1 = true;
@@ -42,12 +43,12 @@ impl Needs {
     }
 
     /// The segments that are needed, oldest first; of one that was written to then, what it held.
-    pub fn segments(&self) -> impl Iterator<Item = &Range<Position>> {
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &Range<Position>> {
         self.segments.iter().filter(|(_, is_needed)| *is_needed).map(|(segment, _)| segment)
     }
 
     /// Whether anything is needed of this part of the journal.
-    pub fn any_in(&self, part: &Range<Position>) -> bool {
+    pub(crate) fn any_in(&self, part: &Range<Position>) -> bool {
         let overlaps = |segment: &Range<Position>| segment.start < part.end && part.start < segment.end;
         part.end > self.from || self.segments().any(overlaps)
     }

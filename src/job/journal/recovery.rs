@@ -55,7 +55,7 @@ impl<S: Storage> FileJournal<S> {
     /// Where the storage fails, a segment is another job's, of a later format or missing, a record is damaged or of an unknown
     /// kind, except at the very end, which is [cut off](Recovery::cut), or the position lies beyond the end or within a record.
     /// No segment was changed then.
-    pub fn open(
+    pub(crate) fn open(
         storage: S,
         job: u64,
         options: &JournalOptions,
@@ -93,7 +93,7 @@ impl<S: Storage> FileJournal<S> {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn look(
+    pub(crate) fn look(
         storage: S,
         job: u64,
         needs: &Needs,

@@ -6,7 +6,7 @@ use super::record::{self, Unreadable};
 use super::recovery::{READ_AHEAD, next_frame};
 use super::segment::{HEADER, Segment};
 use super::window::Window;
-use super::{JournalError, Storage, segment_name};
+use super::{JournalError, Storage};
 use crate::bytes::FileError;
 use crate::frontier::Record;
 use crate::gate::Position;
@@ -30,7 +30,8 @@ pub(in crate::job) enum Piece<'a> {
 ///
 /// # Errors
 /// Where the storage fails, a segment is another job's, of a later format or missing, or a record is damaged.
-pub fn look_closely(
+#[cfg(feature = "crawl")]
+pub(crate) fn look_closely(
     storage: &mut impl Storage,
     job: u64,
     mut show: impl FnMut(Position, Record<'_>),
@@ -49,7 +50,7 @@ pub fn look_closely(
                 (position + bytes, 0, "the segment before it is missing or has another length")
             }
         };
-        Err(FileError::Damaged { path: path.join(segment_name(start)), offset, reason }.into())
+        Err(FileError::Damaged { path: path.join(super::segment_name(start)), offset, reason }.into())
     })
 }
 

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use crate::address::FingerprintKey;
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, Sealed,
-    Settled, Slice, Timestamp, Trouble, idle_hosts,
+    Counts, Entry, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Record, Recorder, Settled,
+    Slice, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::{Position, ScopeKind};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
@@ -29,9 +29,7 @@ pub(super) struct WithEvicted {
     pub(super) images: Images,
 }
 
-impl Sealed for WithEvicted {}
-
-impl Journal for WithEvicted {
+impl Recorder for WithEvicted {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         self.journal.append(entry)
     }

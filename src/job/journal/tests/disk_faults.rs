@@ -1,24 +1,17 @@
-//! The journal over a storage that fails, tears and forgets, against a list of what it was given.
-
-mod random;
-mod storage;
+//! A disk that fails in one operation: nothing is lost, and what failed can be tried again.
 
 use std::io;
-use std::time::Duration;
 
-use crawler::frontier::{Entry, Journal, Timestamp};
-use crawler::gate::{Position, Via};
-use crawler::job::FileError;
-use crawler::job::journal::{FileJournal, JournalError, JournalOptions, Record, Recovery, SyncPolicy};
-use random::Random;
-use storage::{Fault, Faulty, World};
+use super::random::Random;
+use super::storage::{Fault, Faulty, World};
+use super::*;
 
-const JOB: u64 = 77;
+pub(super) const JOB: u64 = 77;
 
 /// What was appended, in order: where it stands and its text.
-type History = Vec<(Position, String)>;
+pub(super) type History = Vec<(Position, String)>;
 
-fn entry(wire: &str) -> Entry<'_> {
+pub(super) fn entry(wire: &str) -> Entry<'_> {
     Entry {
         wire,
         depth: 1,
@@ -34,24 +27,24 @@ fn entry(wire: &str) -> Entry<'_> {
 }
 
 /// Mostly short, at times longer than a sector or what is read ahead.
-fn text(number: usize) -> String {
+pub(super) fn text(number: usize) -> String {
     let length = if number % 11 == 7 { 900 } else { number * 37 % 90 };
     format!("http://host{}.example/{number}/{}", number % 5, "x".repeat(length))
 }
 
-fn options(sync: SyncPolicy) -> JournalOptions {
+pub(super) fn options(sync: SyncPolicy) -> JournalOptions {
     let mut options = JournalOptions::default();
     (options.sync, options.segment_bytes) = (sync, 1500);
     options
 }
 
-type Opened = (FileJournal<Faulty>, Recovery, History);
+pub(super) type Opened = (FileJournal<Faulty>, Recovery, History);
 
-fn open(storage: &Faulty, options: &JournalOptions) -> Result<Opened, JournalError> {
+pub(super) fn open(storage: &Faulty, options: &JournalOptions) -> Result<Opened, JournalError> {
     open_from(storage, options, Position::from_u64(0))
 }
 
-fn open_from(storage: &Faulty, options: &JournalOptions, from: Position) -> Result<Opened, JournalError> {
+pub(super) fn open_from(storage: &Faulty, options: &JournalOptions, from: Position) -> Result<Opened, JournalError> {
     let mut history = History::new();
     let (journal, found) = FileJournal::open(storage.clone(), JOB, options, from, |position, record| match record {
         Record::Admitted(entry) => history.push((position, entry.wire.to_owned())),
@@ -62,7 +55,12 @@ fn open_from(storage: &Faulty, options: &JournalOptions, from: Position) -> Resu
 }
 
 /// What is found holds all that was acknowledged, nothing but what was appended, and can be appended to.
-fn is_recovered(world: World, options: &JournalOptions, appended: &[(Position, String)], acknowledged: usize) {
+pub(super) fn is_recovered(
+    world: World,
+    options: &JournalOptions,
+    appended: &[(Position, String)],
+    acknowledged: usize,
+) {
     let storage = Faulty::of(world);
     let (mut journal, found, mut history) = open(&storage, options).unwrap_or_else(|error| panic!("{error}"));
     assert!(history.len() >= acknowledged, "{} of {acknowledged} are left, {found:?}", history.len());
@@ -79,13 +77,13 @@ fn is_recovered(world: World, options: &JournalOptions, appended: &[(Position, S
 }
 
 /// Tries again, as somebody would who has made room.
-fn again<T, E>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+pub(super) fn again<T, E>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     act().or_else(|_| act()).or_else(|_| act())
 }
 
 /// A journal's life: 60 appends, some flushed, some read, in two sittings. Ends where a second and third try fail too; then says
 /// how many were acknowledged by a flush.
-fn live(storage: &Faulty, options: &JournalOptions, appended: &mut History) -> (usize, Result<(), ()>) {
+pub(super) fn live(storage: &Faulty, options: &JournalOptions, appended: &mut History) -> (usize, Result<(), ()>) {
     let mut acknowledged = 0;
     for sitting in [0..30, 30..60] {
         // The process before took its sync with it.
@@ -304,168 +302,12 @@ fn a_full_disk_stops_appends_before_memory_is_full() {
     assert_eq!((history.len(), found.cut), (appended + 1, None));
 }
 
-/// A crawl's batches, with kills between, and the power cut at any moment.
-#[test]
-fn ten_thousand_power_cuts_cost_what_the_policy_says() {
-    let mut random = Random(0x00c0_ffee);
-    let mut images = 0;
-    let mut lost = 0;
-    let second = Duration::from_secs(1);
-    for policy in [SyncPolicy::Always, SyncPolicy::Interval(second), SyncPolicy::Never].iter().cycle().take(210) {
-        let options = options(*policy);
-        let storage = Faulty::default();
-        let (mut journal, ..) = open(&storage, &options).unwrap();
-        let mut appended = History::new();
-        let (mut flushed, mut durable, mut now) = (0, 0, Timestamp::from_micros(0));
-        // What the sync under way covers, and when it began.
-        let (mut covered, mut begun) = (0, None);
-        for number in 0..60 {
-            match random.below(20) {
-                0 => {
-                    // Killed, while it is opened once more, perhaps.
-                    let fails_at = storage.world().operations + 1 + random.below(12);
-                    storage.0.borrow_mut().fault = Some((fails_at, Fault::ShortWrite));
-                    storage.0.borrow_mut().syncing = None;
-                    if open(&storage, &options).is_err() {
-                        let world = storage.world();
-                        is_recovered(world.after_power_cut(&mut random), &options, &appended, durable);
-                        is_recovered(world.after_kill(), &options, &appended, flushed);
-                        images += 1;
-                    }
-                    storage.0.borrow_mut().fault = None;
-                    let (after, found, history) = open(&storage, &options).unwrap();
-                    assert!(appended.starts_with(&history) && history.len() >= flushed && found.cut.is_none());
-                    (journal, appended, begun) = (after, history, None);
-                    // What opening shows is durable.
-                    (flushed, durable) = (appended.len(), appended.len());
-                }
-                1..6 => {
-                    now = now + Duration::from_millis(random.below(900));
-                    let before = storage.world();
-                    storage.0.borrow_mut().sync_lasts = random.below(4);
-                    journal.flush(now).unwrap();
-                    flushed = appended.len();
-                    let world = storage.world();
-                    let has_begun = world.syncs > before.syncs;
-                    if before.syncing.is_some() && (world.syncing.is_none() || has_begun) {
-                        durable = covered;
-                    }
-                    if has_begun {
-                        let since = begun.map(|begun| now.since(begun));
-                        assert!(since.is_none_or(|since| since >= second), "{since:?} after the last");
-                        (covered, begun) = (flushed, Some(now));
-                    }
-                    let is_all_durable =
-                        world.files.iter().all(|(name, file)| name.contains('.') || file.later.is_empty());
-                    match policy {
-                        SyncPolicy::Always => {
-                            assert!(is_all_durable);
-                            durable = flushed;
-                        }
-                        SyncPolicy::Interval(interval) => {
-                            let is_due = begun.is_none_or(|begun| now.since(begun) >= *interval);
-                            assert!(is_all_durable || !is_due || world.syncing.is_some(), "a sync is due");
-                        }
-                        SyncPolicy::Never => assert_eq!(world.syncing, None),
-                    }
-                }
-                _ => appended.push((journal.append(entry(&text(number))).unwrap(), text(number))),
-            }
-            let world = storage.world();
-            let image = world.after_power_cut(&mut random);
-            lost += usize::from(
-                world
-                    .files
-                    .iter()
-                    .any(|(name, file)| image.files.get(name).is_none_or(|after| after.content != file.content)),
-            );
-            is_recovered(image, &options, &appended, durable);
-            images += 1;
-        }
-    }
-    assert!(images > 10_000 && lost > 2000, "{images} images, {lost} of them with a loss");
-}
-
 /// A journal of several segments, its history, and where in its files each record stands.
-fn filled() -> (World, History) {
+pub(super) fn filled() -> (World, History) {
     let storage = Faulty::default();
     let mut appended = History::new();
     assert_eq!(live(&storage, &options(SyncPolicy::Always), &mut appended), (60, Ok(())));
     let world = storage.world().after_kill();
     assert!(world.files.len() > 5);
     (world, appended)
-}
-
-fn start(name: &str) -> u64 {
-    u64::from_str_radix(name.strip_prefix("journal-").unwrap(), 16).unwrap()
-}
-
-/// Where the frame begins that this byte of the file belongs to; 0 for the header.
-fn frame_of(name: &str, byte: usize, history: &History) -> u64 {
-    let positions = history.iter().map(|(position, _)| position.to_u64());
-    let begun = positions.filter(|position| (start(name)..=start(name) + byte as u64).contains(position));
-    begun.max().map_or(0, |position| position - start(name))
-}
-
-/// The damage is named, and what stands before it is there.
-fn is_named(world: &World, changed: &str, byte: usize, history: &History) {
-    let frame = frame_of(changed, byte, history);
-    let is_last = world.files.keys().next_back().is_some_and(|last| last == changed);
-    match open(&Faulty::of(world.clone()), &options(SyncPolicy::Always)) {
-        Err(JournalError::File(FileError::Damaged { path, offset, .. })) => {
-            assert!(!is_last || frame == 0, "the last segment's end is cut off instead");
-            assert_eq!((path, offset), (changed.into(), frame), "byte {byte}");
-        }
-        Err(JournalError::File(FileError::Newer { path, .. })) => {
-            assert!((8..12).contains(&byte) && path.ends_with(changed));
-        }
-        Err(error) => panic!("{changed}, byte {byte}: {error}"),
-        Ok((_, found, left)) => {
-            assert!(is_last, "{changed}, byte {byte}: silent");
-            let cut = found.cut.unwrap_or_else(|| panic!("{changed}, byte {byte}: silent"));
-            assert_eq!((cut.path, cut.offset), (changed.into(), frame));
-            let before = history.iter().filter(|(position, _)| position.to_u64() < start(changed) + frame).count();
-            assert!(left == history[..before]);
-        }
-    }
-}
-
-#[test]
-fn every_flipped_bit_is_named() {
-    let (world, history) = filled();
-    for (name, file) in &world.files {
-        for byte in 0..file.content.len() {
-            let mut flipped = world.clone();
-            flipped.files.get_mut(name).unwrap().content[byte] ^= 1 << (byte % 8);
-            is_named(&flipped, name, byte, &history);
-        }
-    }
-}
-
-#[test]
-fn a_closed_segment_that_is_cut_or_gone_is_named() {
-    let (world, history) = filled();
-    let names: Vec<&String> = world.files.keys().collect();
-    for pair in names.windows(2) {
-        let (name, next) = (pair[0], pair[1]);
-        let content = &world.files[name].content;
-        for length in 0..content.len() {
-            let mut cut = world.clone();
-            cut.files.get_mut(name).unwrap().content.truncate(length);
-            let ends_whole = length >= 32 && history.iter().any(|(at, _)| at.to_u64() == start(name) + length as u64);
-            match open(&Faulty::of(cut), &options(SyncPolicy::Always)).err() {
-                Some(JournalError::File(FileError::Damaged { path, offset: 0, .. })) if ends_whole => {
-                    assert!(path.ends_with(next));
-                }
-                Some(JournalError::File(FileError::Damaged { path, offset, .. })) => {
-                    assert_eq!((path, offset), (name.into(), frame_of(name, length, &history)), "{length} bytes");
-                }
-                other => panic!("{name} of {length} bytes: {other:?}"),
-            }
-        }
-        let mut gone = world.clone();
-        gone.files.remove(name);
-        let error = open(&Faulty::of(gone), &options(SyncPolicy::Always)).expect_err("it is missed");
-        assert!(matches!(error, JournalError::File(FileError::Damaged { path, .. }) if path.ends_with(next)));
-    }
 }

@@ -1,0 +1,146 @@
+//! What is written is what is read, and its bytes are those of the format.
+
+use super::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_journal_gives_back_what_it_was_given(
+        actions in prop::collection::vec((owned(), any::<prop::sample::Index>(), any::<bool>()), 1..80),
+        segment_bytes in prop_oneof![1 => Just(0), 4 => Just(4000), 4 => Just(1 << 20)],
+    ) {
+        keeps(&mut Arena::default(), &actions)?;
+        let directory = tempfile::tempdir().unwrap();
+        let options = options(SyncPolicy::Never, segment_bytes);
+        let (mut journal, found, _) = open(directory.path(), &options).unwrap();
+        prop_assert_eq!(found, Recovery::default());
+        let kept = keeps(&mut journal, &actions)?;
+        journal.flush(NOW).unwrap();
+        drop(journal);
+        let (mut journal, found, replayed) = open(directory.path(), &options).unwrap();
+        prop_assert!(replayed == kept, "replayed as it was appended");
+        prop_assert_eq!((found.records, found.cut), (kept.len() as u64, None));
+        let more = keeps(&mut journal, &actions[..1])?;
+        prop_assert!(more[0].0 > kept[kept.len() - 1].0);
+    }
+}
+
+#[test]
+fn what_was_not_flushed_is_what_a_kill_costs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &small()).unwrap();
+    let entries = ["http://a/", "http://b/"].map(|wire| Owned::of(wire, Via::Link, None));
+    journal.append(entries[0].entry()).unwrap();
+    journal.flush(NOW).unwrap();
+    let position = journal.append(entries[1].entry()).unwrap();
+    assert_eq!(journal.read(position).unwrap(), entries[1].entry());
+    // A killed process drops nothing either.
+    std::mem::forget(journal);
+    let (_, found, replayed) = open(directory.path(), &small()).unwrap();
+    assert_eq!(replayed, [(Position::from_u64(32), entries[0].clone())]);
+    assert_eq!(found.cut, None);
+}
+
+/// What is in the file under `tests/data` was written by format version 1, and every later version must read it.
+#[test]
+fn version_1_is_read_and_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    let seed = Owned::of("https://example.org/", Via::Seed, None);
+    let first = journal.append(seed.entry()).unwrap();
+    let link = Owned::of("https://example.org/gr%C3%BC%C3%9Fe?a=1", Via::Link, Some(first));
+    let second = journal.append(link.entry()).unwrap();
+    let redirect = Owned::of("https://example.org/ü", Via::Redirect, Some(second));
+    let third = journal.append(redirect.entry()).unwrap();
+    journal.flush(NOW).unwrap();
+    let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal-1");
+    if std::env::var_os("WRITE_GOLDEN").is_some() {
+        fs::write(&path, &written).unwrap();
+    }
+    let golden = fs::read(&path).unwrap();
+    assert_eq!(written, golden, "it is written differently");
+    // By hand, from the picture.
+    assert_eq!(golden[..32 - 4], *b"journal\n\x01\0\0\0\x00\xee\xff\xc0\x00\xed\x5e\x00\0\0\0\0\0\0\0\0");
+    let seed_bytes = b"\x1b\0\0\x01\x00\x02\x01\x03\0\0\0https://example.org/";
+    assert_eq!(golden[36..][..seed_bytes.len()], *seed_bytes);
+    let checksum = FingerprintKey::from_u64(JOB ^ 32).fingerprint_bytes(seed_bytes).bits();
+    assert_eq!(golden[32..36], checksum.to_le_bytes()[..4]);
+    let link_bytes = b"\x05\x02\x01\x03\0\0\0\x20\0\0\0\0\0\0\0https://example.org/gr";
+    assert_eq!(golden[32 + 35 + 8..][..link_bytes.len()], *link_bytes);
+
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(&path, directory.path().join("journal-000000000000")).unwrap();
+    let (_, found, replayed) = open(directory.path(), &small()).unwrap();
+    assert_eq!(replayed, [(first, seed), (second, link), (third, redirect)]);
+    assert_eq!(found.cut, None);
+}
+
+/// By hand, from the picture.
+#[test]
+fn what_is_scheduled_is_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    let not_before = Some(Timestamp::from_micros(0x0102_0304));
+    let seed = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, Some(Position::from_u64(5))) };
+    let position = journal.append(seed.entry()).unwrap();
+    let due = Record::Due(DueRecord { host: "https://example.org", position, priority: 2 });
+    journal.note(&due).unwrap();
+    journal.flush(NOW).unwrap();
+    let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+    let first = b"\x2b\0\0\x01\x14\x02\x01\x03\0\0\0\x05\0\0\0\0\0\0\0\x04\x03\x02\x01\0\0\0\0https://example.org/";
+    assert_eq!(written[36..][..first.len()], *first);
+    let second = b"\x1c\0\0\x05\x02\x20\0\0\0\0\0\0\0https://example.org";
+    assert_eq!(written[36 + first.len() + 4..], *second);
+    let mut found = Vec::new();
+    let disk = Disk::at(directory.path()).unwrap();
+    drop(journal);
+    let read = |_, record: Record<'_>| found.push(format!("{record:?}"));
+    FileJournal::open(disk, JOB, &small(), Position::from_u64(0), read).unwrap();
+    assert_eq!(found, [format!("{:?}", Record::Admitted(seed.entry())), format!("{due:?}")]);
+}
+
+/// By hand, from the picture.
+#[test]
+fn what_is_scheduled_again_is_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+    let not_before = Some(Timestamp::from_micros(0x0102_0304));
+    let page = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, None) };
+    let due = Timestamp::from_micros(9);
+    let host = Standing { key: "https://example.org", due, failures: 3, has_answered: true, ill: None };
+    let (position, priority, attempts) = (Position::from_u64(0x20), 2, 1);
+    let receipt = Some(Receipt { end: 500, length: 7, checksum: 8 });
+    let settled = Settled { host, position, priority, attempts, done: true, receipt };
+    let at = journal.append_again(&settled, page.entry()).unwrap();
+    journal.flush(NOW).unwrap();
+    assert_eq!(Owned::from(journal.read(at).unwrap()), page);
+    let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+    let frame = b"\x5d\0\0\x07\x38\0\
+        \x0d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0https://example.org\
+        \x10\x02\x01\x03\0\0\0\x04\x03\x02\x01\0\0\0\0https://example.org/";
+    assert_eq!(written[36..], *frame);
+    let mut found = Vec::new();
+    let disk = Disk::at(directory.path()).unwrap();
+    drop(journal);
+    let read = |_, record: Record<'_>| found.push(format!("{record:?}"));
+    FileJournal::open(disk, JOB, &small(), Position::from_u64(0), read).unwrap();
+    assert_eq!(found, [format!("{:?}", Record::Again { settled, entry: page.entry() })]);
+}
+
+/// By hand, from the picture.
+#[test]
+fn a_limit_is_written_as_ever() {
+    let limits =
+        [(Limit::Pages(0x0102), b"\x01\x02\x01"), (Limit::Time(Duration::from_micros(0x0304)), b"\x02\x04\x03")];
+    for (limit, begin) in limits {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
+        journal.note(&Record::Limited { limit }).unwrap();
+        journal.flush(NOW).unwrap();
+        let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
+        assert_eq!(written[36..], [b"\x09\0\0\x08", &begin[..], &[0; 6]].concat());
+    }
+}

@@ -1,0 +1,83 @@
+//! The journal alone, for `benches/journal`: behind a feature of its own, in no documentation, and no promise.
+
+use std::path::Path;
+
+use crate::frontier::{Arena, Entry, Recorder, Timestamp};
+use crate::gate::{Position, Via};
+use crate::job::journal::{Disk, FileJournal, JournalOptions};
+
+/// A journal without a frontier. Panics where its storage fails.
+#[derive(Debug)]
+pub struct BareJournal(Kept);
+
+#[derive(Debug)]
+enum Kept {
+    InMemory(Arena),
+    OnDisk(FileJournal),
+}
+
+impl BareJournal {
+    /// In memory.
+    pub fn in_memory() -> Self {
+        Self(Kept::InMemory(Arena::default()))
+    }
+
+    /// In a directory; says how many records were replayed.
+    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
+    pub fn on_disk(directory: &Path, options: &JournalOptions) -> (Self, u64) {
+        let disk = Disk::at(directory).expect("a directory");
+        let opened = FileJournal::open(disk, 1, options, Position::default(), |_, _| {});
+        let (journal, found) = opened.expect("a journal");
+        (Self(Kept::OnDisk(journal)), found.records)
+    }
+
+    /// Appends a link.
+    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
+    pub fn append(&mut self, wire: &str) -> Position {
+        let entry = Entry {
+            wire,
+            depth: 3,
+            priority: 3,
+            via: Via::Link,
+            redirects: 0,
+            attempts: 0,
+            referrer: None,
+            replaces: None,
+            not_before: None,
+            metadata: &[],
+        };
+        let appended = match &mut self.0 {
+            Kept::InMemory(journal) => journal.append(entry),
+            Kept::OnDisk(journal) => journal.append(entry),
+        };
+        appended.expect("room")
+    }
+
+    /// The end of a batch.
+    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
+    pub fn flush(&mut self, now: Timestamp) {
+        let flushed = match &mut self.0 {
+            Kept::InMemory(journal) => journal.flush(now),
+            Kept::OnDisk(journal) => journal.flush(now),
+        };
+        flushed.expect("room");
+    }
+
+    /// The wire URL at a position.
+    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
+    pub fn read(&mut self, position: Position) -> &str {
+        let entry = match &mut self.0 {
+            Kept::InMemory(journal) => journal.read(position),
+            Kept::OnDisk(journal) => journal.read(position),
+        };
+        entry.expect("an entry").wire
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        match &self.0 {
+            Kept::InMemory(journal) => journal.memory(),
+            Kept::OnDisk(journal) => journal.memory(),
+        }
+    }
+}
