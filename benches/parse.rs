@@ -1,10 +1,10 @@
-//! What one page costs: `cargo bench --bench parse`. A page of 35 kB with 200 links, beside scraper's own way of reading it,
-//! and the pages that cost a parser most.
+//! What one page costs by either engine: `cargo bench --bench parse`. A page of 35 kB with 200 links, beside scraper's own way of
+//! reading it, and the pages that cost a parser most.
 
 use std::fmt::Write;
 use std::hint::black_box;
 
-use crawler::crawl::{ParseOptions, parse};
+use crawler::crawl::{Engine, ParseOptions, parse};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use scraper::{Html, Selector};
 
@@ -39,14 +39,24 @@ fn main_page() -> String {
     html
 }
 
+/// Both engines, by name.
+fn engines() -> [(&'static str, ParseOptions); 2] {
+    [Engine::Stream, Engine::Dom].map(|engine| {
+        let mut options = ParseOptions::default();
+        options.engine = engine;
+        (engine.name(), options)
+    })
+}
+
 fn pages(criterion: &mut Criterion) {
     let page = main_page();
     let mut group = criterion.benchmark_group("page");
     group.throughput(Throughput::Bytes(page.len() as u64));
-    let options = ParseOptions::default();
-    group.bench_function("parse", |bencher| {
-        bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html"), &options));
-    });
+    for (engine, options) in engines() {
+        group.bench_function(engine, |bencher| {
+            bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html"), &options));
+        });
+    }
     let links = Selector::parse("a[href]").unwrap();
     group.bench_function("scraper", |bencher| {
         bencher.iter(|| {
@@ -68,13 +78,15 @@ fn hostile(criterion: &mut Criterion) {
         ("font", numbered("<p><font name=#>", 400) + "</p>" + &"<p>x</p>".repeat(125_000)),
         ("attributes", "<a ".to_owned() + &numbered("a# ", 150_000)),
         ("links", numbered("<a href=/#>", 60_000)),
+        ("svg", "<svg><desc><p></svg>".repeat(50_000)),
     ];
-    let options = ParseOptions::default();
     for (name, page) in &cases {
         group.throughput(Throughput::Bytes(page.len() as u64));
-        group.bench_function(*name, |bencher| {
-            bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html; charset=utf-8"), &options));
-        });
+        for (engine, options) in engines() {
+            group.bench_function(format!("{name}/{engine}"), |bencher| {
+                bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html; charset=utf-8"), &options));
+            });
+        }
     }
     group.finish();
 }

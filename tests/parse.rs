@@ -4,12 +4,19 @@
 use std::fmt::Write;
 use std::thread;
 
-use crawler::crawl::{EncodingSource, Link, LinkKind, Page, ParseOptions, Reading, is_html, parse};
+use crawler::crawl::{EncodingSource, Engine, Link, LinkKind, Page, ParseOptions, Reading, is_html, parse};
 use proptest::prelude::*;
 use scraper::{Html, Selector};
 
 fn page(html: impl AsRef<[u8]>) -> Page {
     parse(html.as_ref(), Some("text/html; charset=utf-8"), &ParseOptions::default())
+}
+
+/// By the tree builder.
+fn page_by_tree(html: impl AsRef<[u8]>) -> Page {
+    let mut options = ParseOptions::default();
+    options.engine = Engine::Dom;
+    parse(html.as_ref(), Some("text/html; charset=utf-8"), &options)
 }
 
 fn hrefs(page: &Page) -> Vec<&str> {
@@ -56,14 +63,15 @@ fn links_come_from_where_they_stand() {
         ("<a href=/open", ""),
         ("", ""),
     ];
-    let mut flat = ParseOptions::default();
-    flat.max_nesting = 0;
+    let mut shallow = ParseOptions::default();
+    (shallow.engine, shallow.max_nesting) = (Engine::Dom, 0);
     for (html, expected) in cases {
-        let document = page(html);
-        assert_eq!((hrefs(&document).join(" "), document.reading), (expected.to_owned(), Reading::Document), "{html}");
-        if !html.is_empty() {
-            let flat = parse(html.as_bytes(), None, &flat);
-            assert_eq!((hrefs(&flat).join(" "), flat.reading), (expected.to_owned(), Reading::Flat), "{html}");
+        let shallow = parse(html.as_bytes(), None, &shallow);
+        let readings = [(page(html), Reading::Stream), (page_by_tree(html), Reading::Document)];
+        // What the tree builder gives up is read as a stream.
+        let given_up = (shallow, if html.is_empty() { Reading::Document } else { Reading::Stream });
+        for (page, reading) in readings.into_iter().chain([given_up]) {
+            assert_eq!((hrefs(&page).join(" "), page.reading), (expected.to_owned(), reading), "{html}");
         }
     }
 }
@@ -317,17 +325,37 @@ fn on_a_small_stack(html: String) -> Page {
     thread::Builder::new().stack_size(128 * 1024).spawn(move || page(html)).unwrap().join().unwrap()
 }
 
+/// The same by the tree builder.
+fn by_tree_on_a_small_stack(html: String) -> Page {
+    thread::Builder::new().stack_size(128 * 1024).spawn(move || page_by_tree(html)).unwrap().join().unwrap()
+}
+
 #[test]
 fn depth_costs_neither_stack_nor_square_time() {
-    let inside = |open: &str, times| {
-        on_a_small_stack(format!("<a href=/first>{}<title>T</title><a href=/last>", open.repeat(times)))
-    };
+    let inside = |open: &str, times| format!("<a href=/first>{}<title>T</title><a href=/last>", open.repeat(times));
     for open in ["<b>", "<a><div>", "<template>", "<svg>", "<table><tr><td>", "<ul><li>", "<select><option><div>"] {
-        let page = inside(open, 200_000);
-        assert_eq!((page.reading, hrefs(&page)), (Reading::Flat, vec!["/first", "/last"]), "{open}");
+        let html = inside(open, 200_000);
+        for page in [on_a_small_stack(html.clone()), by_tree_on_a_small_stack(html)] {
+            assert_eq!((page.reading, hrefs(&page)), (Reading::Stream, vec!["/first", "/last"]), "{open}");
+        }
     }
-    let page = inside("<i>", 10_000_000);
-    assert_eq!((hrefs(&page), page.title.as_deref()), (vec!["/first", "/last"], Some("T")));
+    let html = inside("<i>", 10_000_000);
+    for page in [on_a_small_stack(html.clone()), by_tree_on_a_small_stack(html)] {
+        assert_eq!((hrefs(&page), page.title.as_deref()), (vec!["/first", "/last"], Some("T")));
+    }
+}
+
+/// Each end tag looks through all that is open, or makes the page one for the tree builder.
+#[test]
+fn foreign_content_costs_no_square_time() {
+    for (open, close) in
+        [("<svg>", "</x>"), ("<svg><g>", "</svg></g>"), ("<math><mi>", "</math>"), ("<svg><desc>", "</p>")]
+    {
+        let html =
+            format!("<a href=/first>{}{}</svg></math><a href=/last>", open.repeat(100_000), close.repeat(1_000_000));
+        let page = on_a_small_stack(html);
+        assert_eq!((page.reading, hrefs(&page)), (Reading::Stream, vec!["/first", "/last"]), "{open}");
+    }
 }
 
 #[test]
@@ -339,24 +367,26 @@ fn formatting_is_not_opened_anew_without_end() {
     html.push_str("</p>");
     html.push_str(&"<p>x</p>".repeat(500_000));
     html.push_str("<a href=/last>");
-    let page = on_a_small_stack(html);
-    assert_eq!((page.reading, hrefs(&page)), (Reading::Flat, vec!["/last"]));
+    let page = by_tree_on_a_small_stack(html);
+    assert_eq!((page.reading, hrefs(&page)), (Reading::Stream, vec!["/last"]));
 }
 
 #[test]
-fn attributes_are_bounded() {
+fn attributes_cost_no_square_time() {
     let mut tag = String::from("<a href=/first><a ");
     for number in 0..1_000_000 {
         write!(tag, "a{number} ").unwrap();
     }
-    let page = on_a_small_stack(tag + "href=/many><a href=/last>");
-    assert_eq!((page.reading, hrefs(&page)), (Reading::Partial, vec!["/first"]));
+    tag.push_str("href=/many><a href=/last>");
+    for page in [on_a_small_stack(tag.clone()), by_tree_on_a_small_stack(tag)] {
+        assert_eq!((page.reading, hrefs(&page)), (Reading::Stream, vec!["/first", "/many", "/last"]));
+    }
 
     let mut heap = String::new();
     for number in 0..500_000 {
         write!(heap, "<html a{number}=b>").unwrap();
     }
-    assert_eq!(hrefs(&on_a_small_stack(heap + "<a href=/last>")), ["/last"]);
+    assert_eq!(hrefs(&by_tree_on_a_small_stack(heap + "<a href=/last>")), ["/last"]);
 }
 
 #[test]
@@ -381,7 +411,7 @@ fn a_million_links_are_cut_and_counted() {
     }
     let page = on_a_small_stack(html);
     assert_eq!((page.links.len(), page.links_over_limit), (10_000, 490_000));
-    assert_eq!((page.links[9_999].href.as_str(), page.reading), ("/9999", Reading::Document));
+    assert_eq!((page.links[9_999].href.as_str(), page.reading), ("/9999", Reading::Stream));
 }
 
 /// What a tag soup may consist of; each piece is of the page's language, and many of them together are not.
@@ -468,10 +498,11 @@ proptest! {
             }
         }
         expected.sort();
-        let page = page(&html);
+        for page in [page(&html), page_by_tree(&html)] {
         let anchors = page.links.iter().filter(|link| link.kind == LinkKind::Anchor);
         let mut ours: Vec<_> = anchors.map(|link| link.href.clone()).collect();
         ours.sort();
-        prop_assert_eq!(ours, expected, "{}", html);
+        prop_assert_eq!(&ours, &expected, "{}", html);
+        }
     }
 }

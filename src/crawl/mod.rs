@@ -72,7 +72,7 @@ pub use checkpointer::CheckpointCosts;
 pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
-pub use html::{EncodingSource, Link, LinkKind, Page, Reading, RobotsTag, is_html, parse};
+pub use html::{EncodingSource, Engine, Link, LinkKind, Page, Reading, RobotsTag, is_html, parse};
 pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, is_global};
 pub use look::{Underway, has_gone_on, look};
 pub use numbers::{

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::html::Engine;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
 
@@ -121,16 +122,24 @@ impl Default for FetchOptions {
 pub struct ParseOptions {
     /// The product token that `<meta name>` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
+    /// What reads it.
+    pub engine: Engine,
     /// Honor `rel=nofollow`, `<meta name=robots>` and `X-Robots-Tag`.
     pub nofollow: bool,
     /// Distinct links taken from one page.
     pub max_links: usize,
-    /// Open elements at once; a page that nests deeper is parsed so far.
+    /// Elements open at once for the tree builder; a page that nests deeper is read as a stream.
     pub max_nesting: usize,
 }
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        Self { agent: "crawler".to_owned(), nofollow: true, max_links: 10_000, max_nesting: 512 }
+        Self {
+            agent: "crawler".to_owned(),
+            engine: Engine::Stream,
+            nofollow: true,
+            max_links: 10_000,
+            max_nesting: 512,
+        }
     }
 }

@@ -39,8 +39,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("futures_util", &["src/crawl/http/recall.rs", "src/crawl/worker.rs"]),
     ("hashbrown", &["src/frontier/hosts/table.rs"]),
     ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
-    // Its `ns!` selects attributes while links are gathered.
-    ("html5ever", &["src/crawl/html/document.rs"]),
+    // The parser, and its table of character references.
+    ("html5ever", &["src/crawl/html/document.rs", "src/crawl/html/stream/references.rs"]),
     ("http_body_util", &["src/crawl/http/client.rs", "src/simulate/server.rs"]),
     // The client; what is asked and answered, and which errors there are; the server.
     (
@@ -59,6 +59,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/sets.rs"]),
+    ("memchr", &["src/crawl/html/stream/"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("psl", &["src/gate/scope.rs"]),
     // Built in one, asked in the other.

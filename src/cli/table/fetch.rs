@@ -1,7 +1,10 @@
 //! Settings of fetching and of reading pages.
 
-use crate::cli::field::{Bytes, Maybe, One};
+use crate::cli::field::{Bytes, Choice, Maybe, One};
 use crate::cli::setting::{Setting, row, switch, value};
+use crate::crawl::Engine;
+
+const ENGINES: &[(&str, Engine)] = &[(Engine::Stream.name(), Engine::Stream), (Engine::Dom.name(), Engine::Dom)];
 
 pub(super) static ROWS: &[Setting] = &[
     row("fetch.user_agent", "The User-Agent header", &One(|s| &mut s.crawl.fetch.user_agent)).flags(&[value(
@@ -46,11 +49,16 @@ pub(super) static ROWS: &[Setting] = &[
         "Every name resolves to this address and port: a test web",
         &Maybe(|s| &mut s.crawl.fetch.resolve_all_to, "none"),
     ),
+    row(
+        "parse.engine",
+        "What takes the links from a page: stream, or dom, many times slower",
+        &Choice(|s| &mut s.crawl.parse.engine, ENGINES),
+    ),
     row("parse.nofollow", "Honor nofollow of links, pages and headers", &One(|s| &mut s.crawl.parse.nofollow)),
     row("parse.max_links", "Links taken from one page", &One(|s| &mut s.crawl.parse.max_links)),
     row(
         "parse.max_nesting",
-        "Elements open at once; a page that nests deeper is parsed so far",
+        "Elements open at once for dom; a page that nests deeper is read as a stream",
         &One(|s| &mut s.crawl.parse.max_nesting),
     ),
 ];

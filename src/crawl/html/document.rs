@@ -6,15 +6,12 @@ use std::rc::Rc;
 
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, Tracer, TreeSink};
 use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{
-    BufferQueue, EndTag, StartTag, Tag, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
+use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{Attribute, ExpandedName, QualName, TokenizerResult, local_name, ns};
 
-use super::harvest::Harvest;
-use super::prescan::in_content;
+use super::engine::End;
+use super::harvest::{Element, Harvest};
 
 /// Bytes that are read between two looks at the limits.
 const PIECE: usize = 4 * 1024;
@@ -24,22 +21,9 @@ const MAX_REMADE: u64 = 1 << 19;
 /// html5ever compares each attribute of a tag with all before it.
 const MAX_COMPARISONS: u64 = 1 << 29;
 
-/// How far a text was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// Up to a `<meta>` by which the text is another.
-    Declared,
-    /// It nests deeper than a document may, or makes too much of little: it is to be read [flat](read_flat).
-    TooDeep,
-    /// Up to a tag with too many attributes.
-    TooManyAttributes,
-    /// To its end.
-    Whole,
-}
-
-/// Reads a document by the HTML standard, scripting off. html5ever looks through all open elements for most tags, and opens
-/// formatting elements anew in each block: both are bounded by stopping early, so that time stays linear. Memory is that of
-/// the elements that are open.
+/// Reads a document by the HTML standard, scripting off. html5ever looks through all open elements for most tags, opens
+/// formatting elements anew in each block, and compares all attributes of a tag: all are bounded by stopping early, so that
+/// time stays linear. Memory is that of the elements that are open.
 ///
 /// `declares` is told the label of each encoding that the document declares; where it answers that the text is another by it,
 /// reading ends.
@@ -51,30 +35,21 @@ pub(super) fn read(
 ) -> End {
     let builder_options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(Reaper::new(harvest), builder_options);
-    let too_deep = |builder: &TreeBuilder<_, Reaper<'_, '_>>, tokens: u64| {
-        let open = Count(Cell::new(0));
-        builder.trace_handles(&open);
-        open.0.get() > max_nesting || builder.sink.made.get().saturating_sub(tokens) > MAX_REMADE
-    };
-    let (builder, end) = drive(builder, text, too_deep, declares);
-    builder.sink.finish();
+    // A byte order mark was taken off with the encoding; a second one is text.
+    let options = TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() };
+    let tokenizer = Tokenizer::new(Sieve { sink: builder, tokens: Cell::new(0) }, options);
+    let end = feed(&tokenizer, text, max_nesting, declares);
+    tokenizer.sink.sink.sink.finish();
     end
 }
 
-/// Reads a flat run of tags, without their order, which never is too deep.
-pub(super) fn read_flat(text: &str, harvest: &mut Harvest<'_>, declares: impl FnMut(&str) -> bool) -> End {
-    let flat = Flat { harvest: RefCell::new(harvest), title: RefCell::default() };
-    drive(flat, text, |_, _| false, declares).1
-}
-
-/// Feeds a text to a sink in pieces.
-fn drive<S: TokenSink>(
-    sink: S,
+/// Feeds a text in pieces.
+fn feed(
+    tokenizer: &Tokenizer<Sieve<'_, '_>>,
     text: &str,
-    too_deep: impl Fn(&S, u64) -> bool,
+    max_nesting: usize,
     mut declares: impl FnMut(&str) -> bool,
-) -> (S, End) {
-    let tokenizer = Tokenizer::new(Sieve { sink, tokens: Cell::new(0) }, TokenizerOpts::default());
+) -> End {
     let queue = BufferQueue::default();
     let mut rest = text;
     let mut comparisons = 0;
@@ -88,9 +63,7 @@ fn drive<S: TokenSink>(
         loop {
             match tokenizer.feed(&queue) {
                 TokenizerResult::Done => break,
-                TokenizerResult::EncodingIndicator(label) if declares(&label) => {
-                    return (tokenizer.sink.sink, End::Declared);
-                }
+                TokenizerResult::EncodingIndicator(label) if declares(&label) => return End::Declared,
                 // Scripts are not run: it only has to be asked to go on.
                 TokenizerResult::EncodingIndicator(_) | TokenizerResult::Script(_) => {}
             }
@@ -104,48 +77,51 @@ fn drive<S: TokenSink>(
         } else {
             pending = separators;
         }
-        if comparisons > MAX_COMPARISONS {
-            return (tokenizer.sink.sink, End::TooManyAttributes);
-        }
-        if too_deep(&tokenizer.sink.sink, tokenizer.sink.tokens.get()) {
-            return (tokenizer.sink.sink, End::TooDeep);
+        let open = Count(Cell::new(0));
+        tokenizer.sink.sink.trace_handles(&open);
+        let remade = tokenizer.sink.sink.sink.made.get().saturating_sub(tokenizer.sink.tokens.get());
+        if comparisons > MAX_COMPARISONS || open.0.get() > max_nesting || remade > MAX_REMADE {
+            return End::GivenUp;
         }
     }
     tokenizer.end();
-    (tokenizer.sink.sink, End::Whole)
+    End::Whole
 }
 
 /// The last boundary of a character up to `at`.
-fn boundary(text: &str, at: usize) -> usize {
+pub(super) fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// Counts tokens on their way, and drops the attributes that nobody here reads.
-struct Sieve<S> {
-    sink: S,
+/// Counts tokens on their way, and drops the attributes that say nothing.
+struct Sieve<'h, 'o> {
+    sink: TreeBuilder<Node, Reaper<'h, 'o>>,
     tokens: Cell<u64>,
 }
 
-impl<S: TokenSink> TokenSink for Sieve<S> {
-    type Handle = S::Handle;
+impl TokenSink for Sieve<'_, '_> {
+    type Handle = Node;
 
-    fn process_token(&self, mut token: Token, line: u64) -> TokenSinkResult<S::Handle> {
+    fn process_token(&self, mut token: Token, line: u64) -> TokenSinkResult<Node> {
         match &mut token {
             Token::ParseError(_) => return TokenSinkResult::Continue,
-            Token::TagToken(tag) => tag.attrs.retain(|attribute| {
-                matches!(
-                    attribute.name.local,
-                    local_name!("charset")
-                        | local_name!("content")
-                        | local_name!("encoding")
-                        | local_name!("href")
-                        | local_name!("http-equiv")
-                        | local_name!("name")
-                        | local_name!("rel")
-                        | local_name!("src")
-                        | local_name!("type")
-                )
-            }),
+            Token::TagToken(tag) => {
+                // Of a <link> too, html5ever would take the encoding for the page's.
+                let declares = tag.name == local_name!("meta");
+                tag.attrs.retain(|attribute| match attribute.name.local {
+                    local_name!("charset") | local_name!("content") | local_name!("http-equiv") => declares,
+                    local_name!("color")
+                    | local_name!("encoding")
+                    | local_name!("face")
+                    | local_name!("href")
+                    | local_name!("name")
+                    | local_name!("rel")
+                    | local_name!("size")
+                    | local_name!("src")
+                    | local_name!("type") => true,
+                    _ => false,
+                });
+            }
             _ => {}
         }
         self.tokens.set(self.tokens.get() + 1);
@@ -172,11 +148,12 @@ impl Tracer for Count {
     }
 }
 
-/// What the tree builder holds on to while it is open: an element's name; what is no element has an empty one.
-type Node = Rc<QualName>;
+/// What the tree builder holds on to while it is open: an element's name, an empty one of what is no element; and whether HTML
+/// within it is HTML although it stands in `<math>`.
+type Node = Rc<(QualName, bool)>;
 
 fn nameless() -> Node {
-    Rc::new(QualName::new(None, ns!(), local_name!("")))
+    Rc::new((QualName::new(None, ns!(), local_name!("")), false))
 }
 
 /// Stands where a tree would grow: takes from each element what matters when it is made, and forgets it when the tree
@@ -221,22 +198,25 @@ impl TreeSink for Reaper<'_, '_> {
     }
 
     fn elem_name<'a>(&'a self, target: &'a Node) -> ExpandedName<'a> {
-        target.expanded()
+        target.0.expanded()
     }
 
-    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Node {
+    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, flags: ElementFlags) -> Node {
         self.made.set(self.made.get() + 1);
         let mut harvest = self.harvest.borrow_mut();
         let is_title = name.local == local_name!("title") && name.ns == ns!(html);
         if !is_title {
-            let attributes = attributes.iter().map(|attribute| (&*attribute.name.local, &*attribute.value));
-            harvest.add_element(&name.local, attributes);
+            harvest.add_element(&element(&name.local, &attributes));
         }
-        let node = Rc::new(name);
+        let node = Rc::new((name, flags.mathml_annotation_xml_integration_point));
         if is_title && !harvest.has_title() {
             self.title.replace(Some((Rc::clone(&node), String::new())));
         }
         node
+    }
+
+    fn is_mathml_annotation_xml_integration_point(&self, node: &Node) -> bool {
+        node.1
     }
 
     fn create_comment(&self, _: StrTendril) -> Node {
@@ -287,71 +267,19 @@ impl TreeSink for Reaper<'_, '_> {
     fn reparent_children(&self, _: &Node, _: &Node) {}
 }
 
-/// Takes each start tag for itself.
-struct Flat<'h, 'o> {
-    harvest: RefCell<&'h mut Harvest<'o>>,
-    /// The text of the title that is open.
-    title: RefCell<Option<String>>,
-}
-
-impl TokenSink for Flat<'_, '_> {
-    type Handle = ();
-
-    fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
-        match token {
-            Token::TagToken(tag) if tag.kind == StartTag => return self.start(&tag),
-            Token::TagToken(Tag { kind: EndTag, name: local_name!("title"), .. }) => {
-                if let Some(title) = self.title.take() {
-                    self.harvest.borrow_mut().add_title(title.chars());
-                }
-            }
-            Token::CharacterTokens(text) => {
-                if let Some(title) = self.title.borrow_mut().as_mut().filter(|title| title.len() < PIECE) {
-                    title.push_str(&text);
-                }
-            }
-            _ => {}
-        }
-        TokenSinkResult::Continue
+fn element<'e>(name: &'e str, attributes: &'e [Attribute]) -> Element<'e> {
+    let mut element = Element { name, ..Element::default() };
+    for attribute in attributes {
+        let place = match attribute.name.local {
+            local_name!("content") => &mut element.content,
+            local_name!("href") => &mut element.href,
+            local_name!("http-equiv") => &mut element.http_equiv,
+            local_name!("name") => &mut element.meta_name,
+            local_name!("rel") => &mut element.rel,
+            local_name!("src") => &mut element.src,
+            _ => continue,
+        };
+        *place = Some(&attribute.value);
     }
-}
-
-impl Flat<'_, '_> {
-    /// Takes the tag, and tells how the text behind it is to be read.
-    fn start(&self, tag: &Tag) -> TokenSinkResult<()> {
-        let mut harvest = self.harvest.borrow_mut();
-        match tag.name {
-            local_name!("plaintext") => return TokenSinkResult::Plaintext,
-            local_name!("script") => return TokenSinkResult::RawData(RawKind::ScriptData),
-            local_name!("style") | local_name!("xmp") | local_name!("noembed") | local_name!("noframes") => {
-                return TokenSinkResult::RawData(RawKind::Rawtext);
-            }
-            local_name!("textarea") => return TokenSinkResult::RawData(RawKind::Rcdata),
-            local_name!("title") => {
-                if !harvest.has_title() {
-                    self.title.replace(Some(String::new()));
-                }
-                return TokenSinkResult::RawData(RawKind::Rcdata);
-            }
-            _ => {}
-        }
-        harvest.add_element(&tag.name, tag.attrs.iter().map(|attribute| (&*attribute.name.local, &*attribute.value)));
-        match tag.name {
-            local_name!("iframe") => TokenSinkResult::RawData(RawKind::Rawtext),
-            local_name!("meta") => declared(tag).map_or(TokenSinkResult::Continue, TokenSinkResult::EncodingIndicator),
-            _ => TokenSinkResult::Continue,
-        }
-    }
-}
-
-/// The label of the encoding that a `<meta>` declares, as the tree builder finds it.
-fn declared(tag: &Tag) -> Option<StrTendril> {
-    let value =
-        |name: &str| tag.attrs.iter().find(|attribute| &*attribute.name.local == name).map(|found| &found.value);
-    if let Some(label) = value("charset") {
-        return Some(label.clone());
-    }
-    let is_pragma = value("http-equiv").is_some_and(|pragma| pragma.eq_ignore_ascii_case("content-type"));
-    let label = value("content").filter(|_| is_pragma).and_then(|content| in_content(content.as_bytes()))?;
-    std::str::from_utf8(label).ok().map(StrTendril::from_slice)
+    element
 }

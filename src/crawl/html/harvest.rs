@@ -46,30 +46,27 @@ impl<'a> Harvest<'a> {
     }
 
     /// One element that is not a title.
-    pub(super) fn add_element<'e>(&mut self, name: &str, attributes: impl Iterator<Item = (&'e str, &'e str)>) {
-        if !matches!(name, "a" | "area" | "base" | "frame" | "iframe" | "link" | "meta") {
-            return;
-        }
-        let attributes: Attributes = attributes.collect();
-        let nofollow = attributes.rel(&["nofollow"]);
-        match name {
-            "a" | "area" => self.add_link(attributes.href, LinkKind::Anchor, nofollow),
+    pub(super) fn add_element(&mut self, element: &Element<'_>) {
+        let nofollow = element.has_rel(&["nofollow"]);
+        match element.name {
+            "a" | "area" => self.add_link(element.href, LinkKind::Anchor, nofollow),
             "base" if self.base_href.is_none() => {
-                let href = attributes.href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
+                let href = element.href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
                 self.base_href = href.map(str::to_owned);
             }
-            "frame" | "iframe" => self.add_link(attributes.src, LinkKind::Frame, false),
+            "frame" | "iframe" => self.add_link(element.src, LinkKind::Frame, false),
             "link"
-                if attributes.rel(&["alternate", "canonical", "next", "prev"]) && !attributes.rel(&["stylesheet"]) =>
+                if element.has_rel(&["alternate", "canonical", "next", "prev"])
+                    && !element.has_rel(&["stylesheet"]) =>
             {
-                self.add_link(attributes.href, LinkKind::Relation, nofollow);
+                self.add_link(element.href, LinkKind::Relation, nofollow);
             }
             "meta" => {
-                let content = attributes.content.unwrap_or_default();
-                if attributes.http_equiv.is_some_and(|pragma| pragma.eq_ignore_ascii_case("refresh")) {
+                let content = element.content.unwrap_or_default();
+                if element.http_equiv.is_some_and(|pragma| pragma.eq_ignore_ascii_case("refresh")) {
                     self.add_link(refresh(content), LinkKind::Refresh, false);
                 }
-                if let Some(name) = attributes.name {
+                if let Some(name) = element.meta_name {
                     self.robots.add_meta(name, content, &self.options.agent);
                 }
             }
@@ -140,42 +137,24 @@ impl<'a> Harvest<'a> {
     }
 }
 
-/// The attributes that matter here.
-#[derive(Default)]
-struct Attributes<'e> {
-    content: Option<&'e str>,
-    href: Option<&'e str>,
-    http_equiv: Option<&'e str>,
-    name: Option<&'e str>,
-    rel: Option<&'e str>,
-    src: Option<&'e str>,
+/// An element, with the attributes that matter here.
+#[derive(Debug, Default)]
+pub(super) struct Element<'e> {
+    pub(super) name: &'e str,
+    pub(super) content: Option<&'e str>,
+    pub(super) href: Option<&'e str>,
+    pub(super) http_equiv: Option<&'e str>,
+    /// Its `name`.
+    pub(super) meta_name: Option<&'e str>,
+    pub(super) rel: Option<&'e str>,
+    pub(super) src: Option<&'e str>,
 }
 
-impl Attributes<'_> {
+impl Element<'_> {
     /// Whether one of these link types is among the tokens of `rel`.
-    fn rel(&self, wanted: &[&str]) -> bool {
+    fn has_rel(&self, wanted: &[&str]) -> bool {
         let mut tokens = self.rel.unwrap_or_default().split_ascii_whitespace();
         tokens.any(|token| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(token)))
-    }
-}
-
-impl<'e> FromIterator<(&'e str, &'e str)> for Attributes<'e> {
-    fn from_iter<I: IntoIterator<Item = (&'e str, &'e str)>>(attributes: I) -> Self {
-        let mut chosen = Self::default();
-        for (name, value) in attributes {
-            let place = match name {
-                "content" => &mut chosen.content,
-                "href" => &mut chosen.href,
-                "http-equiv" => &mut chosen.http_equiv,
-                "name" => &mut chosen.name,
-                "rel" => &mut chosen.rel,
-                "src" => &mut chosen.src,
-                _ => continue,
-            };
-            // `href` beside `xlink:href`, which has the same local name.
-            place.get_or_insert(value);
-        }
-        chosen
     }
 }
 

@@ -2,14 +2,17 @@
 
 mod charset;
 mod document;
+mod engine;
 mod harvest;
 mod page;
 mod parse;
 mod prescan;
 mod robots_tag;
 mod sniff;
+mod stream;
 
 pub use charset::EncodingSource;
+pub use engine::Engine;
 pub use page::{Link, LinkKind, Page, Reading};
 pub use parse::parse;
 pub use robots_tag::RobotsTag;

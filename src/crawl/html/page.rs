@@ -64,10 +64,8 @@ pub enum LinkKind {
 /// How a page was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// As a document, whole.
+    /// As a document, by the tree builder.
     Document,
-    /// As a flat run of tags, whole: it nests too deep for a document, or opens too many elements anew.
-    Flat,
-    /// Up to a tag with so many attributes that reading on would take too long.
-    Partial,
+    /// As a stream of tags.
+    Stream,
 }

@@ -1,16 +1,19 @@
 //! Reads a page: finds its encoding, and takes what is in it.
 
 use super::charset::Coding;
-use super::document::{self, End};
+use super::document;
+use super::engine::{End, Engine};
 use super::harvest::Harvest;
 use super::page::{Page, Reading};
+use super::stream::{self, Doubt};
+
 use crate::crawl::ParseOptions;
 
 /// Takes links, title and robots directives from an HTML body.
 ///
 /// Time is linear in the body's length, whatever it says; memory is the text where it is not UTF-8, the links, and the elements
-/// that are open at once; the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost of an ordinary
-/// page and of the worst.
+/// that are open at once where the tree builder reads; the stack is as deep for any page as for an empty one.
+/// `benches/parse.rs` has the cost of an ordinary page and of the worst, by both engines.
 pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
     let mut coding = Coding::find(body, content_type);
     loop {
@@ -31,15 +34,20 @@ fn read<'o>(
     harvest: &mut Harvest<'o>,
 ) -> Option<Reading> {
     let mut declares = |label: &str| coding.declare(label);
-    let mut end = document::read(text, options.max_nesting, harvest, &mut declares);
-    let is_flat = end == End::TooDeep;
-    if is_flat {
+    let mut reading = Reading::Stream;
+    let mut end = End::GivenUp;
+    if options.engine == Engine::Stream {
+        end = stream::read(text, harvest, Doubt::Stop, &mut declares);
+    }
+    if end == End::GivenUp {
+        reading = Reading::Document;
         *harvest = Harvest::new(options);
-        end = document::read_flat(text, harvest, declares);
+        end = document::read(text, options.max_nesting, harvest, &mut declares);
     }
-    match end {
-        End::Declared => None,
-        End::Whole => Some(if is_flat { Reading::Flat } else { Reading::Document }),
-        End::TooDeep | End::TooManyAttributes => Some(Reading::Partial),
+    if end == End::GivenUp {
+        reading = Reading::Stream;
+        *harvest = Harvest::new(options);
+        end = stream::read(text, harvest, Doubt::Guess, declares);
     }
+    (end != End::Declared).then_some(reading)
 }

@@ -1,0 +1,338 @@
+//! Links taken from a page in one pass over its letters, without a tree: the tokenizer of the HTML standard, and as much of its
+//! tree construction as decides which tags count.
+//!
+//! # What is read, and what is jumped over
+//!
+//! | step | where |
+//! |---|---|
+//! | find the next `<`; read the tag's name as one number | here, `name` |
+//! | read the attributes of a tag that may bear a link, jump over all others | `tag`, `attributes`, `references` |
+//! | jump over comments, and over the text of scripts, styles and the like | `raw_text` |
+//! | leave out the tags that do not count: a `<frame>` in a body, all but frames in a `<frameset>` | `outline` |
+//! | read `<svg>` and `<math>` by their own rules | `foreign` |
+//!
+//! # What only a tree knows
+//!
+//! Nearly all pages give the same links whatever elements are open. Three things do not: HTML within `<svg>` or `<math>` that
+//! stays open, an end tag of HTML where one of these is open, and a `<col>` in a `<template>`. There, [`End::GivenUp`] says so,
+//! and the page is for the tree builder; where that has given up too, [`Doubt::Guess`] goes on as if the page were well formed.
+//! No page is read more than three times, so time stays linear.
+//!
+//! Memory is one tag's values where they have references, and the names of 256 elements of `<svg>` and `<math>`.
+
+mod attributes;
+mod foreign;
+mod name;
+mod outline;
+mod raw_text;
+mod references;
+mod tag;
+
+use std::convert::Infallible;
+
+use memchr::memchr;
+
+use self::attributes::{AttributeName, Attributes};
+use self::foreign::{Foreign, Kind, Space};
+use self::name::Name;
+use self::outline::Outline;
+use self::references::{Context, decode};
+use super::document::boundary;
+use super::engine::End;
+use super::harvest::{Element, Harvest};
+use super::prescan::in_content;
+
+/// Letters of a title that are looked at.
+const TITLE: usize = 4 * 1024;
+
+/// What to do where only a tree has the meaning of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// Read on as if the page were well formed.
+    Guess,
+    /// Stop.
+    Stop,
+}
+
+/// Reads a text, scripting off.
+///
+/// `declares` is told the label of each encoding that the page declares; where it answers that the text is another by it,
+/// reading ends.
+pub(super) fn read(text: &str, harvest: &mut Harvest<'_>, doubt: Doubt, declares: impl FnMut(&str) -> bool) -> End {
+    let scan = Scan {
+        text,
+        at: 0,
+        harvest,
+        declares,
+        doubt,
+        outline: Outline::new(),
+        foreign: Foreign::default(),
+        attributes: Attributes::default(),
+    };
+    let Err(end) = scan.run();
+    end
+}
+
+/// Why reading goes on no further. A text that ends within a tag, a comment or the like has nothing more in it.
+type Step<T = ()> = Result<T, End>;
+
+struct Scan<'t, 'h, 'o, D> {
+    text: &'t str,
+    at: usize,
+    harvest: &'h mut Harvest<'o>,
+    declares: D,
+    doubt: Doubt,
+    outline: Outline,
+    foreign: Foreign,
+    attributes: Attributes,
+}
+
+impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
+    fn run(mut self) -> Step<Infallible> {
+        let bytes = self.text.as_bytes();
+        loop {
+            let length = memchr(b'<', &bytes[self.at..]).ok_or(End::Whole)?;
+            if self.outline.hears_text() {
+                self.hear(self.at, self.at + length);
+            }
+            self.at += length + 1;
+            match bytes.get(self.at).ok_or(End::Whole)? {
+                first if first.is_ascii_alphabetic() => self.start_tag()?,
+                b'/' => self.end_tag()?,
+                b'!' => self.declaration().ok_or(End::Whole)?,
+                b'?' => self.bogus_comment().ok_or(End::Whole)?,
+                _ => self.outline.text("<"),
+            }
+        }
+    }
+
+    /// Takes text for what it says about the page.
+    #[cold]
+    fn hear(&mut self, from: usize, to: usize) {
+        let raw = &self.text[from..to];
+        if !raw.contains('&') {
+            return self.outline.text(raw);
+        }
+        // A NUL is one of the text's own here.
+        for piece in raw.split_inclusive('\0') {
+            let (letters, nul) = piece.strip_suffix('\0').map_or((piece, ""), |letters| (letters, "\0"));
+            let mut text = String::new();
+            decode(letters, Context::Title, &mut text);
+            self.outline.text(&text);
+            self.outline.text(nul);
+        }
+    }
+
+    /// `<!`: a comment, a document type, or a section of text.
+    fn declaration(&mut self) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        let rest = &bytes[self.at + 1..];
+        if rest.starts_with(b"--") {
+            self.at = raw_text::comment(bytes, self.at + 3)?;
+        } else if rest.starts_with(b"[CDATA[") && !self.foreign.is_empty() {
+            let start = self.at + 1 + b"[CDATA[".len();
+            let (end, behind) = raw_text::cdata(bytes, start)?;
+            self.outline.text(&self.text[start..end]);
+            self.at = behind;
+        } else {
+            self.at += memchr(b'>', rest)? + 2;
+        }
+        Some(())
+    }
+
+    /// What is no tag and ends as one does.
+    fn bogus_comment(&mut self) -> Option<()> {
+        self.at += memchr(b'>', &self.text.as_bytes()[self.at..])? + 1;
+        Some(())
+    }
+
+    fn end_tag(&mut self) -> Step {
+        let bytes = self.text.as_bytes();
+        self.at += 1;
+        if !bytes.get(self.at).ok_or(End::Whole)?.is_ascii_alphabetic() {
+            return self.bogus_comment().ok_or(End::Whole);
+        }
+        let (name, length) = Name::read(&bytes[self.at..]);
+        (self.at, _) = tag::skip(bytes, self.at + length).ok_or(End::Whole)?;
+        if self.outline.is_settled() && self.foreign.is_empty() && name != Name::TEMPLATE {
+            return Ok(());
+        }
+        let kind = if self.foreign.is_empty() { Kind::Html } else { self.foreign.end(name) };
+        match kind {
+            Kind::Foreign => return Ok(()),
+            Kind::Html => {}
+            Kind::Unclear if self.doubt == Doubt::Stop => return Err(End::GivenUp),
+            Kind::Unclear => self.foreign.leave(),
+        }
+        self.outline.end(name);
+        Ok(())
+    }
+
+    fn start_tag(&mut self) -> Step {
+        let bytes = self.text.as_bytes();
+        let (name, length) = Name::read(&bytes[self.at..]);
+        self.at += length;
+        let self_closing;
+        (self.at, self_closing) = match name {
+            Name::A
+            | Name::ANNOTATION_XML
+            | Name::AREA
+            | Name::BASE
+            | Name::FONT
+            | Name::FRAME
+            | Name::IFRAME
+            | Name::INPUT
+            | Name::LINK
+            | Name::META => self.attributes.read(self.text, self.at),
+            _ => tag::skip(bytes, self.at),
+        }
+        .ok_or(End::Whole)?;
+        let mut kind = Kind::Html;
+        if !self.foreign.is_empty() {
+            kind = self.foreign.start(name, self_closing, self.is_marked(name));
+        } else if name == Name::COL && self.outline.is_in_template() {
+            kind = Kind::Unclear;
+        }
+        if kind == Kind::Unclear {
+            if self.doubt == Doubt::Stop {
+                return Err(End::GivenUp);
+            }
+            kind = Kind::Html;
+        }
+        if kind == Kind::Foreign {
+            self.add(name);
+            return Ok(());
+        }
+        if !self.outline.is_settled() || matches!(name, Name::FRAME | Name::TEMPLATE) {
+            let is_hidden = name == Name::INPUT
+                && self.attribute(AttributeName::Type).is_some_and(|value| value.eq_ignore_ascii_case("hidden"));
+            if !self.outline.start(name, is_hidden) {
+                return Ok(());
+            }
+            if self.outline.has_frames() {
+                self.foreign.leave();
+            }
+        }
+        self.html(name, self_closing)
+    }
+
+    /// A start tag of HTML that counts.
+    fn html(&mut self, name: Name, self_closing: bool) -> Step {
+        match name {
+            Name::A | Name::AREA | Name::BASE | Name::FRAME | Name::LINK => self.add(name),
+            Name::META => {
+                self.add(name);
+                if let Some(label) = declared(&self.attributes, self.text)
+                    && (self.declares)(label)
+                {
+                    return Err(End::Declared);
+                }
+            }
+            Name::IFRAME => {
+                self.add(name);
+                return self.raw_text("iframe").ok_or(End::Whole);
+            }
+            Name::MATH if !self_closing => return self.open(name, Space::Math),
+            Name::SVG if !self_closing => return self.open(name, Space::Svg),
+            Name::NOEMBED => return self.raw_text("noembed").ok_or(End::Whole),
+            Name::NOFRAMES => return self.raw_text("noframes").ok_or(End::Whole),
+            Name::PLAINTEXT => return Err(End::Whole),
+            Name::SCRIPT => return self.script().ok_or(End::Whole),
+            Name::STYLE => return self.raw_text("style").ok_or(End::Whole),
+            Name::TEXTAREA => return self.raw_text("textarea").ok_or(End::Whole),
+            Name::TITLE => return self.title().ok_or(End::Whole),
+            Name::XMP => return self.raw_text("xmp").ok_or(End::Whole),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, name: Name, space: Space) -> Step {
+        match self.foreign.open(name, space) {
+            Kind::Unclear if self.doubt == Doubt::Stop => Err(End::GivenUp),
+            _ => Ok(()),
+        }
+    }
+
+    fn script(&mut self) -> Option<()> {
+        self.at = raw_text::script(self.text.as_bytes(), self.at)?;
+        self.close()
+    }
+
+    /// Jumps over the text of an element, and its end tag.
+    fn raw_text(&mut self, name: &str) -> Option<()> {
+        self.at = raw_text::text(self.text.as_bytes(), self.at, name)?;
+        self.close()
+    }
+
+    fn title(&mut self) -> Option<()> {
+        let end = raw_text::text(self.text.as_bytes(), self.at, "title");
+        if !self.harvest.has_title() {
+            let raw = &self.text[self.at..end.unwrap_or(self.text.len())];
+            let mut text = String::new();
+            decode(&raw[..boundary(raw, TITLE)], Context::Title, &mut text);
+            self.harvest.add_title(text.chars());
+        }
+        self.at = end?;
+        self.close()
+    }
+
+    /// Jumps over the end tag that stands here.
+    fn close(&mut self) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        let start = self.at + 2;
+        let (_, length) = Name::read(&bytes[start..]);
+        (self.at, _) = tag::skip(bytes, start + length)?;
+        Some(())
+    }
+
+    fn attribute(&self, key: AttributeName) -> Option<&str> {
+        self.attributes.get(key, self.text)
+    }
+
+    /// Whether a tag's attributes say that it is HTML, or holds it, in foreign content.
+    fn is_marked(&self, name: Name) -> bool {
+        match name {
+            Name::ANNOTATION_XML => self.attribute(AttributeName::Encoding).is_some_and(|encoding| {
+                ["application/xhtml+xml", "text/html"].iter().any(|html| html.eq_ignore_ascii_case(encoding))
+            }),
+            Name::FONT => self.attribute(AttributeName::Color).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Takes what an element says; its attributes have been read.
+    fn add(&mut self, name: Name) {
+        let name = match name {
+            Name::A => "a",
+            Name::AREA => "area",
+            Name::BASE => "base",
+            Name::FRAME => "frame",
+            Name::IFRAME => "iframe",
+            Name::LINK => "link",
+            Name::META => "meta",
+            _ => return,
+        };
+        let get = |key| self.attributes.get(key, self.text);
+        self.harvest.add_element(&Element {
+            name,
+            content: get(AttributeName::Content),
+            href: get(AttributeName::Href),
+            http_equiv: get(AttributeName::HttpEquiv),
+            meta_name: get(AttributeName::Name),
+            rel: get(AttributeName::Rel),
+            src: get(AttributeName::Src),
+        });
+    }
+}
+
+/// The label of the encoding that a `<meta>` declares.
+fn declared<'a>(meta: &'a Attributes, text: &'a str) -> Option<&'a str> {
+    let get = |key| meta.get(key, text);
+    get(AttributeName::Charset).or_else(|| {
+        let is_pragma = get(AttributeName::HttpEquiv).is_some_and(|pragma| pragma.eq_ignore_ascii_case("content-type"));
+        let label =
+            get(AttributeName::Content).filter(|_| is_pragma).and_then(|content| in_content(content.as_bytes()))?;
+        std::str::from_utf8(label).ok()
+    })
+}

@@ -1,0 +1,174 @@
+//! The name of a tag in one number, so that it is compared at once.
+
+use super::tag::is_space;
+
+/// A tag's name in lower case: its bytes where there are up to 15 of them, or else a hash, which has the highest bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Name(u128);
+
+/// Bytes of a name that is not hashed.
+const WHOLE: usize = 15;
+
+impl Name {
+    /// Of a name that stands in the code, in lower case.
+    pub(super) const fn new(name: &str) -> Self {
+        let bytes = name.as_bytes();
+        assert!(bytes.len() <= WHOLE);
+        let (mut packed, mut at) = (0, 0);
+        while at < bytes.len() {
+            packed = packed << 8 | bytes[at] as u128;
+            at += 1;
+        }
+        Self(packed)
+    }
+
+    /// Reads the name at the beginning, and tells its length.
+    pub(super) fn read(bytes: &[u8]) -> (Self, usize) {
+        let mut packed = 0;
+        for (length, byte) in bytes.iter().enumerate() {
+            if is_space(*byte) || matches!(byte, b'/' | b'>') {
+                return (Self(packed), length);
+            }
+            if length == WHOLE {
+                return Self::read_long(bytes);
+            }
+            packed = packed << 8 | u128::from(byte.to_ascii_lowercase());
+        }
+        (Self(packed), bytes.len())
+    }
+
+    #[cold]
+    fn read_long(bytes: &[u8]) -> (Self, usize) {
+        let end = bytes.iter().position(|byte| is_space(*byte) || matches!(byte, b'/' | b'>'));
+        let name = &bytes[..end.unwrap_or(bytes.len())];
+        // FNV-1a: no page gains by two names that collide.
+        let hash = name.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+            (hash ^ u128::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_0000_0000_0000_013b)
+        });
+        (Self(hash | 1 << 127), name.len())
+    }
+}
+
+macro_rules! names {
+    ($($constant:ident $name:literal)*) => {
+        impl Name {
+            $(pub(super) const $constant: Self = Self::new($name);)*
+        }
+    };
+}
+
+names! {
+    A "a"
+    ANNOTATION_XML "annotation-xml"
+    APPLET "applet"
+    AREA "area"
+    B "b"
+    BASE "base"
+    BASEFONT "basefont"
+    BGSOUND "bgsound"
+    BIG "big"
+    BLOCKQUOTE "blockquote"
+    BODY "body"
+    BR "br"
+    BUTTON "button"
+    CENTER "center"
+    CODE "code"
+    COL "col"
+    DD "dd"
+    DESC "desc"
+    DIV "div"
+    DL "dl"
+    DT "dt"
+    EM "em"
+    EMBED "embed"
+    FONT "font"
+    FOREIGN_OBJECT "foreignobject"
+    FRAME "frame"
+    FRAMESET "frameset"
+    H1 "h1"
+    H2 "h2"
+    H3 "h3"
+    H4 "h4"
+    H5 "h5"
+    H6 "h6"
+    HEAD "head"
+    HR "hr"
+    HTML "html"
+    I "i"
+    IFRAME "iframe"
+    IMAGE "image"
+    IMG "img"
+    INPUT "input"
+    KEYGEN "keygen"
+    LI "li"
+    LINK "link"
+    LISTING "listing"
+    MALIGNMARK "malignmark"
+    MARQUEE "marquee"
+    MATH "math"
+    MENU "menu"
+    META "meta"
+    MGLYPH "mglyph"
+    MI "mi"
+    MN "mn"
+    MO "mo"
+    MS "ms"
+    MTEXT "mtext"
+    NOBR "nobr"
+    NOEMBED "noembed"
+    NOFRAMES "noframes"
+    NOSCRIPT "noscript"
+    OBJECT "object"
+    OL "ol"
+    P "p"
+    PARAM "param"
+    PLAINTEXT "plaintext"
+    PRE "pre"
+    RUBY "ruby"
+    S "s"
+    SCRIPT "script"
+    SELECT "select"
+    SMALL "small"
+    SOURCE "source"
+    SPAN "span"
+    STRIKE "strike"
+    STRONG "strong"
+    STYLE "style"
+    SUB "sub"
+    SUP "sup"
+    SVG "svg"
+    TABLE "table"
+    TEMPLATE "template"
+    TEXTAREA "textarea"
+    TITLE "title"
+    TRACK "track"
+    TT "tt"
+    U "u"
+    UL "ul"
+    VAR "var"
+    WBR "wbr"
+    XMP "xmp"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_where_the_standard_says() {
+        for (text, name, length) in [
+            ("a>", "a", 1),
+            ("A href", "a", 1),
+            ("br/>", "br", 2),
+            ("a<b>", "a<b", 3),
+            ("p\u{c}x", "p", 1),
+            ("", "", 0),
+        ] {
+            assert_eq!(Name::read(text.as_bytes()), (Name::new(name), length), "{text}");
+        }
+        let long = |text: &str| Name::read(text.as_bytes());
+        assert_eq!(long("fifteen-letters>").0, Name::new("fifteen-letters"));
+        assert_eq!(long("Sixteen--letters x"), long("sixteen--letters>"));
+        assert_ne!(long("sixteen--letters"), long("sixteen--lettert"));
+    }
+}
