@@ -42,6 +42,21 @@ pub(super) enum Takes {
     Value(&'static str),
 }
 
+/// A row of the table without flags: the kind of its field, its place in `AllSettings`, one line of why, and what the kind takes
+/// beside. The part of the place behind the colon is also the key; where they differ, the key stands before the place.
+macro_rules! setting {
+    ($kind:ident, $($at:ident).+: $section:ident.$name:ident, $why:literal $(, $more:expr)?) => {
+        setting!(@ concat!(stringify!($section), ".", stringify!($name)), $why, $kind(|s| &mut s.$($at).+.$section.$name $(, $more)?))
+    };
+    ($kind:ident, $key:literal => $($at:ident).+, $why:literal $(, $more:expr)?) => {
+        setting!(@ $key, $why, $kind(|s| &mut s.$($at).+ $(, $more)?))
+    };
+    (@ $key:expr, $why:literal, $field:expr) => {
+        crate::cli::setting::row($key, $why, &$field)
+    };
+}
+pub(super) use setting;
+
 /// A setting without flags.
 pub(super) const fn row(key: &'static str, why: &'static str, field: &'static dyn SettingField) -> Setting {
     Setting { key, why, flags: &[], field }
