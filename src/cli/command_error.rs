@@ -1,26 +1,27 @@
-//! Why a command ends before its end, and by which exit code.
+//! Why a command ends early, and with which exit code.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::iter;
+use std::path::Path;
 
 use super::exit::Exit;
 
-/// Why a command ends before its end.
+/// Why a command ends early.
 #[derive(Debug)]
 pub(super) struct CommandError {
     pub(super) exit: Exit,
-    /// One a line; none where there is nobody to tell.
+    /// A line each; none where there is nobody to tell.
     pub(super) messages: Vec<String>,
 }
 
 impl CommandError {
-    /// With a message that says everything.
+    /// An error that the message describes in full.
     pub(super) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, messages: vec![message.into()] }
     }
 
-    /// With an error that lies below, and those below it. Where that is a full disk, the exit code says so, whatever was done.
+    /// An error with its causes behind the message. Where one of them is a full disk, the exit code says so instead.
     pub(super) fn caused(exit: Exit, message: &str, error: &(dyn Error + 'static)) -> Self {
         let causes = iter::successors(Some(error), |&error| error.source());
         let exit = if causes.clone().any(is_full) { Exit::NotKept } else { exit };
@@ -31,24 +32,34 @@ impl CommandError {
         Self::new(exit, message)
     }
 
+    /// For `map_err`: as [`caused`](Self::caused).
+    pub(super) fn of<E: Error + 'static>(exit: Exit, message: impl Into<String>) -> impl FnOnce(E) -> Self {
+        move |error| Self::caused(exit, &message.into(), &error)
+    }
+
+    /// For `map_err`: a file that cannot be read or written.
+    pub(super) fn cannot<E: Error + 'static>(exit: Exit, action: &str, file: &Path) -> impl FnOnce(E) -> Self + use<E> {
+        Self::of(exit, format!("cannot {action} {}", file.display()))
+    }
+
     /// Nothing is left to do, and nobody to tell.
     pub(super) fn quiet() -> Self {
         Self { exit: Exit::Done, messages: Vec::new() }
     }
 
-    /// The same, with what to do about it on a line of its own.
+    /// Adds a line that says what to do about it.
     pub(super) fn and(mut self, advice: String) -> Self {
         self.messages.push(advice);
         self
     }
 
-    /// What a user gave and cannot be taken.
+    /// Input of the user that cannot be used.
     pub(super) fn refused(messages: Vec<String>) -> Self {
         Self { exit: Exit::Usage, messages }
     }
 }
 
-/// Whether a disk, a quota or the largest file allowed is full.
+/// Whether a disk or a quota is full, or a file as large as is allowed.
 fn is_full(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| {
         matches!(error.kind(), ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded | ErrorKind::StorageFull)

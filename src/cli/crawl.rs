@@ -38,7 +38,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| CommandError::caused(Exit::Failed, "cannot start the runtime", &error))?;
+        .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
     let exit = runtime.block_on(run(layers, seeds, retry, &screen));
     // A name that is still being looked up, by the system and for seconds, is waited for by nobody.
     runtime.shutdown_background();
@@ -64,10 +64,9 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let (job, seeds) = job(layers, seeds, &mut options)?;
     let is_kept = settings.output.pages == Pages::Job;
     let (mut crawl, resumed) = Crawl::open(&options, &job, is_kept).map_err(|error| unfit(layers, &error))?;
-    let failed = |error| CommandError::caused(Exit::Failed, "cannot write page records", &error);
+    let failed = CommandError::of(Exit::Failed, "cannot write page records");
     let (sink, writer) = if is_kept { crawl.writer() } else { Writer::start(io::stdout()) }.map_err(failed)?;
-    let unlisted =
-        |error| CommandError::caused(Exit::NotKept, &format!("cannot write {}", job.skipped_path().display()), &error);
+    let unlisted = |error| CommandError::cannot(Exit::NotKept, "write", &job.skipped_path())(error);
     let lister =
         settings.output.skipped.then(|| crawl.list_skipped(&job.skipped_path())).transpose().map_err(unlisted)?;
     tell(&job, &resumed);
@@ -83,13 +82,10 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     options.workers = Some(places.fetches);
     if retry {
         let path = job.pages_path();
-        let again = crawl.retry(&path).map_err(|error| {
-            CommandError::caused(
-                Exit::NotKept,
-                &format!("cannot ask again for what failed in {}", path.display()),
-                &error,
-            )
-        })?;
+        let again = crawl.retry(&path).map_err(CommandError::of(
+            Exit::NotKept,
+            format!("cannot ask again for what failed in {}", path.display()),
+        ))?;
         output::note(&match again {
             1 => "1 page that failed is asked for again".to_owned(),
             again => format!("{again} pages that failed are asked for again"),
@@ -112,8 +108,8 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     let text = config::effective(layers);
     replace(&job.settings_path(), text.as_bytes())
-        .map_err(|error| CommandError::caused(Exit::NotKept, "cannot keep the settings", &error))?;
-    job.begin().map_err(|error| CommandError::caused(Exit::NotKept, "cannot begin the job", &error))?;
+        .map_err(CommandError::of(Exit::NotKept, "cannot keep the settings"))?;
+    job.begin().map_err(CommandError::of(Exit::NotKept, "cannot begin the job"))?;
 
     let signals = Signals::listen(crawl.stop());
     let reporter = settings.output.progress.then(|| Reporter::start(screen, options.max_pages, crawl.watch()));
@@ -138,9 +134,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     ending::show(settings, &report)?;
     ending::kept(&job, &finished, written, is_kept)?;
     skipped.map_err(unlisted)?;
-    saved.map_err(|error| {
-        CommandError::caused(Exit::NotKept, &format!("cannot write {}", job.report_path().display()), &error)
-    })?;
+    saved.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_path()))?;
     if let Some(unreachable) = report.unreachable() {
         output::note(&format!("{unreachable}: crawler resume {}", job.directory().display()));
     }

@@ -31,7 +31,7 @@ pub(super) fn of_job_read(line: &CommandLine, directory: &Path) -> Result<Layers
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let mut layers = of_job_kept(line, directory, true)?;
     if !job.settings_path().exists() {
-        let keys = newest_keys(&job).map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
+        let keys = newest_keys(&job).map_err(CommandError::of(Exit::Failed, "job"))?;
         layers.settings.crawl.frontier.keys = keys.unwrap_or_default();
         let directory = directory.display();
         output::note(&format!("{directory} has no crawler.toml: its scope and limits are taken to be the defaults"));

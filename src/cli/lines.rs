@@ -16,7 +16,7 @@ pub(super) fn canonicalize(settings: &AllSettings, base: Option<&str>) -> Result
     let frontier = &settings.crawl.frontier;
     let canonicalizer = Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
     let base = base.map(|base| canonicalizer.base(base)).transpose();
-    let base = base.map_err(|error| CommandError::caused(Exit::Usage, "--base", &error))?;
+    let base = base.map_err(CommandError::of(Exit::Usage, "--base"))?;
     print(|out| canonicalize_lines(io::stdin().lock(), out, &canonicalizer, base.as_ref()))
 }
 
@@ -24,7 +24,7 @@ pub(super) fn canonicalize(settings: &AllSettings, base: Option<&str>) -> Result
 pub(super) fn robots(file: &Path, agent: &str) -> Result<(), CommandError> {
     let mut body = Vec::new();
     let read = File::open(file).and_then(|file| file.take(robots::MAX_BYTES as u64).read_to_end(&mut body));
-    read.map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))?;
+    read.map_err(CommandError::cannot(Exit::Failed, "read", file))?;
     let robots = Robots::parse(&body, agent);
     let canonicalizer = Canonicalizer::new(&KeyRules::default());
     print(|out| {

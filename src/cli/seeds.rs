@@ -43,9 +43,7 @@ impl SeedLists {
             } else {
                 Box::new(BufReader::with_capacity(
                     64 * 1024,
-                    list(path).map_err(|error| {
-                        CommandError::caused(Exit::Usage, &format!("cannot read the seeds {name}"), &error)
-                    })?,
+                    list(path).map_err(CommandError::of(Exit::Usage, format!("cannot read the seeds {name}")))?,
                 ))
             };
             lists.push((name, list));
@@ -158,7 +156,7 @@ impl SeedLists {
             return Err(failure);
         }
         let path = job.seeds_path();
-        kept.map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot write {}", path.display()), &error))?;
+        kept.map_err(CommandError::cannot(Exit::Failed, "write", &path))?;
         crawl.count_seeds(taken, refused);
         Ok(())
     }
@@ -182,8 +180,7 @@ pub(super) fn ask_again<J: Journal + Send + 'static>(
     for (url, explanation) in urls.iter().zip(&explained.explanations) {
         if matches!(&explanation.history, History::Admitted(remembered) if remembered.place == Place::Dropped) {
             let refusal = crawl.ask_again(url);
-            let refusal =
-                refusal.map_err(|error| CommandError::caused(Exit::Failed, "cannot keep the seeds", &error))?;
+            let refusal = refusal.map_err(CommandError::of(Exit::Failed, "cannot keep the seeds"))?;
             asked += u64::from(refusal.is_none());
         }
     }
@@ -223,7 +220,7 @@ fn plant_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Resu
     let mut refused: BTreeMap<Refusal, u64> = BTreeMap::new();
     for seed in SeedList::new(list, SEEDS, crawl.gate().canonicalizer()).filter_map(Result::ok) {
         let refusal = crawl.seed_again(seed.url);
-        match refusal.map_err(|error| CommandError::caused(Exit::Failed, "cannot keep the seeds", &error))? {
+        match refusal.map_err(CommandError::of(Exit::Failed, "cannot keep the seeds"))? {
             None => taken += 1,
             Some(Refusal::Seen) => {}
             Some(refusal) => *refused.entry(refusal).or_default() += 1,
@@ -242,7 +239,7 @@ impl Known {
         if let Some(list) = list_of(job)? {
             let canonicalizer = known.canonicalizer.clone();
             for seed in SeedList::new(list, SEEDS, &canonicalizer) {
-                let seed = seed.map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
+                let seed = seed.map_err(CommandError::of(Exit::Failed, "job"))?;
                 known.first.get_or_insert_with(|| seed.url.wire().to_owned());
                 known.add(&seed.url);
             }
@@ -282,7 +279,6 @@ fn open(job: &Job) -> io::Result<Option<File>> {
 
 fn list_of(job: &Job) -> Result<Option<BufReader<File>>, CommandError> {
     let path = job.seeds_path();
-    let file = open(job)
-        .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read {}", path.display()), &error));
+    let file = open(job).map_err(CommandError::cannot(Exit::Failed, "read", &path));
     Ok(file?.map(BufReader::new))
 }

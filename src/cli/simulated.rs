@@ -19,9 +19,8 @@ impl SimulatedWeb {
         let world = World::new(&layers.settings.simulate.web).map_err(|error| {
             CommandError::new(Exit::Usage, layers.refusal(&format!("simulate.{}", error.option), error.reason))
         })?;
-        let server = Server::start(world)
-            .await
-            .map_err(|error| CommandError::caused(Exit::Failed, "cannot serve the simulated web", &error))?;
+        let server =
+            Server::start(world).await.map_err(CommandError::of(Exit::Failed, "cannot serve the simulated web"))?;
         options.fetch.resolve_all_to = Some(server.address());
         Ok(Self { server })
     }

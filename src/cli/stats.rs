@@ -18,7 +18,7 @@ pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<
     let report = match report::read(&job.report_path()) {
         Ok(report) => {
             let has_gone_on = has_gone_on(&job, report.resumes);
-            let has_gone_on = has_gone_on.map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
+            let has_gone_on = has_gone_on.map_err(CommandError::of(Exit::Failed, "job"))?;
             if has_gone_on { so_far(line, &job)? } else { report }
         }
         Err(error) if is_missing(&error) => so_far(line, &job)?,

@@ -57,7 +57,7 @@ pub(super) fn build(
 ) -> Result<(), CommandError> {
     refuse_to_overwrite(file, overwrite)?;
     let options = &SeenOptions { directory: Some(beside(file)), ..options.clone() };
-    let seen = SeenSet::new(options).map_err(|error| CommandError::caused(Exit::Usage, "settings", &error))?;
+    let seen = SeenSet::new(options).map_err(CommandError::of(Exit::Usage, "settings"))?;
     let (mut new, mut bad) = (0, 0);
     let mut batch = Vec::with_capacity(BATCH);
     let mut sightings = Vec::new();
@@ -83,9 +83,9 @@ pub(super) fn build(
         }
         Ok(())
     });
-    read.map_err(|error| CommandError::caused(Exit::Failed, "cannot read standard input", &error))?;
+    read.map_err(CommandError::of(Exit::Failed, "cannot read standard input"))?;
     show(&mut batch);
-    seen.check().map_err(|error| CommandError::caused(Exit::Failed, "cannot build", &error))?;
+    seen.check().map_err(CommandError::of(Exit::Failed, "cannot build"))?;
     save(&seen, file)?;
     // Not data: whoever wants it in a program asks `info --json`.
     let _ =
@@ -137,7 +137,7 @@ pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandEr
     if let Some(error) = refused {
         return Err(CommandError::caused(Exit::Usage, &file.display().to_string(), &error));
     }
-    read.map_err(|error| CommandError::caused(Exit::Failed, "cannot read standard input", &error))?;
+    read.map_err(CommandError::of(Exit::Failed, "cannot read standard input"))?;
     save(&seen, file)?;
     let [removed, absent, bad] = counts.map(thousands);
     let _ = writeln!(io::stderr(), "{removed} removed, {absent} not there, {bad} refused");
@@ -195,8 +195,7 @@ fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError)
 pub(super) fn reshard(to: &Path, from: &Path, shards: usize, overwrite: bool) -> Result<(), CommandError> {
     refuse_to_overwrite(to, overwrite)?;
     let seen = load(from)?;
-    let seen =
-        seen.reshard(shards).map_err(|error| CommandError::caused(Exit::Usage, &from.display().to_string(), &error))?;
+    let seen = seen.reshard(shards).map_err(CommandError::of(Exit::Usage, from.display().to_string()))?;
     save(&seen, to)
 }
 
@@ -260,7 +259,7 @@ fn beside(file: &Path) -> PathBuf {
 
 fn of_job(directory: &Path) -> Result<PathBuf, CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
-    let newest = newest_seen(&job).map_err(|error| CommandError::caused(Exit::Failed, "job", &error))?;
+    let newest = newest_seen(&job).map_err(CommandError::of(Exit::Failed, "job"))?;
     newest.ok_or_else(|| {
         CommandError::new(
             Exit::Failed,
@@ -270,8 +269,7 @@ fn of_job(directory: &Path) -> Result<PathBuf, CommandError> {
 }
 
 fn open(file: &Path) -> Result<File, CommandError> {
-    File::open(file)
-        .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read {}", file.display()), &error))
+    File::open(file).map_err(CommandError::cannot(Exit::Failed, "read", file))
 }
 
 /// The filter in a file; of a job's directory, that of its newest checkpoint.
@@ -279,7 +277,7 @@ fn load(path: &Path) -> Result<SeenSet, CommandError> {
     let of_job = if path.is_dir() { Some(of_job(path)?) } else { None };
     let file = of_job.as_deref().unwrap_or(path);
     SeenSet::load_in(BufReader::new(open(file)?), None, Some(&beside(file)))
-        .map_err(|error| CommandError::caused(Exit::Failed, &file.display().to_string(), &error))
+        .map_err(CommandError::of(Exit::Failed, file.display().to_string()))
 }
 
 /// Beside the file, then into its place: a command that is killed leaves the old one whole.
@@ -289,5 +287,5 @@ fn save(seen: &SeenSet, file: &Path) -> Result<(), CommandError> {
         seen.save(&mut to)?;
         to.flush()
     })
-    .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot write {}", file.display()), &error))
+    .map_err(CommandError::cannot(Exit::Failed, "write", file))
 }

@@ -70,8 +70,7 @@ pub(super) fn compare(request: &CompareRequest, canonicalizer: &Canonicalizer) -
             Picture::Html => plot::html(&comparison, &text(&comparison)),
             Picture::Svg => plot::svg(&comparison),
         };
-        replace(path, content.as_bytes())
-            .map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot write {}", path.display()), &error))?;
+        replace(path, content.as_bytes()).map_err(CommandError::cannot(Exit::Failed, "write", path))?;
     }
     print(|out| if request.json { write_json(&comparison, out) } else { comparison.write_text(out) })
 }

@@ -71,7 +71,7 @@ impl List {
     /// The distinct URLs of a file, one a line, by halves: one is shown, the other held out. Its hash decides for a URL, so all its
     /// repeats go the same way.
     pub(super) fn read(path: &Path, canonicalizer: &Canonicalizer, lowest_rate: f64) -> Result<Self, CommandError> {
-        let cannot = |error| CommandError::caused(Exit::Usage, &format!("cannot read {}", path.display()), &error);
+        let cannot = |error| CommandError::cannot(Exit::Usage, "read", path)(error);
         let mut input = BufReader::new(File::open(path).map_err(cannot)?);
         let mut room = Room::new();
         let mut places: HashMap<Box<str>, usize> = HashMap::new();
