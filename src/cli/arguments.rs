@@ -1,4 +1,4 @@
-//! The command line: the one door to clap. Flags come from the table of settings; what they were given goes to the layers.
+//! The command line: the one door to clap. The table of settings says which flags there are; their values go to the layers.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,6 +8,7 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 
+use super::argument::{operand, option, path, switch};
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::given::Given;
@@ -46,18 +47,18 @@ pub(super) enum Request {
     Stats { job: PathBuf, json: bool },
 }
 
-/// One command line, taken apart.
+/// A parsed command line.
 #[derive(Debug)]
 pub(super) struct CommandLine {
     pub(super) request: Request,
     /// The configuration file.
     pub(super) config: Option<PathBuf>,
-    /// Row of the table, which of its flags, what that was given.
+    /// For each flag that was given: its row in the table, the flag, its value.
     pub(super) flags: Vec<(usize, &'static Flag, Given)>,
 }
 
 impl CommandLine {
-    /// Takes arguments apart. Help, and what is wrong with them, is printed here.
+    /// Parses arguments. Help and errors of usage are printed here.
     ///
     /// # Errors
     /// How to exit when there is nothing left to do.
@@ -69,30 +70,31 @@ impl CommandLine {
                     output::complain(&failure);
                     failure.exit
                 }
-                // Where even this cannot be written, the exit code still says it.
+                // The exit code says it even where nothing can be written.
                 _ if error.use_stderr() => Exit::Usage,
                 _ => Exit::Done,
             }
         })?;
         let (name, own) = matches.subcommand().unwrap_or(("", &matches));
         let path = |id| own.get_one::<PathBuf>(id).cloned().unwrap_or_default();
+        let is_on = |id| own.get_flag(id);
         let request = match name {
             "canonicalize" => Request::Canonicalize { base: own.get_one("base").cloned() },
             "completions" => Request::Completions { script: completions(own) },
-            "config" => Request::Config { defaults: own.get_flag("defaults") },
+            "config" => Request::Config { defaults: is_on("defaults") },
             "explain" => Request::Explain {
                 urls: own.get_many("urls").into_iter().flatten().cloned().collect(),
                 job: path("job"),
-                json: own.get_flag("json"),
+                json: is_on("json"),
             },
             "robots" => {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
-            "repair" => Request::Repair { job: path("job"), yes: own.get_flag("yes") },
+            "repair" => Request::Repair { job: path("job"), yes: is_on("yes") },
             "resume" => Request::Resume { job: path("job") },
             "retry" => Request::Retry { job: path("job") },
             "seen" => Request::Seen(seen::request(own)),
-            "stats" => Request::Stats { job: path("job"), json: own.get_flag("json") },
+            "stats" => Request::Stats { job: path("job"), json: is_on("json") },
             _ => Request::Crawl,
         };
         let flags = match request {
@@ -107,17 +109,17 @@ impl CommandLine {
     }
 }
 
-/// The settings that a filter outside a crawl has too.
+/// Whether a filter outside a crawl has this setting, too.
 fn is_seen(setting: &Setting) -> bool {
     setting.section() == "seen"
 }
 
-/// The settings that a crawl which goes on may be given anew: it has its seeds and its directory.
+/// Whether a crawl that goes on may be given this setting. Its seeds and its directory are fixed.
 fn is_resumable(setting: &Setting) -> bool {
     !["crawl.seeds", "crawl.urls", "job.add", "job.dir", "job.overwrite"].contains(&setting.key)
 }
 
-/// What the flags of some of the table's settings were given.
+/// The values of the flags of some settings.
 fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'static Flag, Given)> {
     let mut given = Vec::new();
     for (row, setting) in TABLE.iter().enumerate().filter(|(_, setting)| of(setting)) {
@@ -159,12 +161,8 @@ const NAME: &str = "crawler";
 /// The whole command.
 fn command() -> Command {
     let config = || {
-        Arg::new("config")
-            .short('c')
-            .long("config")
-            .value_name("FILE")
-            .value_parser(value_parser!(PathBuf))
-            .help("AllSettings from this file [default: crawler.toml, if there is one]")
+        let help = "AllSettings from this file [default: crawler.toml, if there is one]";
+        option("config", "FILE", help).short('c').value_parser(value_parser!(PathBuf))
     };
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
     let settings = || TABLE.iter().copied().flat_map(flags);
@@ -184,23 +182,18 @@ fn command() -> Command {
             Command::new("canonicalize")
                 .about("Print `key<TAB>wire URL` for each URL on standard input")
                 .arg(config())
-                .arg(Arg::new("base").long("base").value_name("URL").help("Resolve relative URLs against this one")),
+                .arg(option("base", "URL", "Resolve relative URLs against this one")),
         )
         .subcommand(
             Command::new("completions")
                 .about("Print a completion script for a shell")
-                .arg(Arg::new("shell").required(true).value_name("SHELL").value_parser(value_parser!(Shell))),
+                .arg(operand("shell", "SHELL").value_parser(value_parser!(Shell))),
         )
         .subcommand(
             Command::new("config")
                 .about("Print the settings in force as TOML, each with where it came from")
                 .arg(config())
-                .arg(
-                    Arg::new("defaults")
-                        .long("defaults")
-                        .action(ArgAction::SetTrue)
-                        .help("Print the default crawler.toml instead, each key with its reason"),
-                )
+                .arg(switch("defaults", "Print the default crawler.toml instead, each key with its reason"))
                 .args(settings()),
         )
         .subcommand(explain())
@@ -216,89 +209,54 @@ fn command() -> Command {
         .subcommand(
             Command::new("robots")
                 .about("Print `allowed|disallowed<TAB>deciding rule` for each URL on standard input")
+                .arg(path("file", "ROBOTS_TXT", "The robots.txt"))
                 .arg(
-                    Arg::new("file")
+                    option("agent", "NAME", "The product token to look for")
                         .required(true)
-                        .value_name("ROBOTS_TXT")
-                        .value_parser(value_parser!(PathBuf))
-                        .help("The robots.txt"),
-                )
-                .arg(
-                    Arg::new("agent")
-                        .long("agent")
-                        .required(true)
-                        .value_name("NAME")
-                        .value_parser(NonEmptyStringValueParser::new())
-                        .help("The product token to look for"),
+                        .value_parser(NonEmptyStringValueParser::new()),
                 ),
         )
         .subcommand(seen::command(seen_settings).arg(config()))
         .subcommand(
             Command::new("stats")
                 .about("Print the report of a job again")
-                .arg(
-                    Arg::new("job")
-                        .required(true)
-                        .value_name("JOB")
-                        .value_parser(value_parser!(PathBuf))
-                        .help("The job directory"),
-                )
-                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON")),
+                .arg(path("job", "JOB", "The job directory"))
+                .arg(switch("json", "As JSON")),
         )
 }
 
-/// A command that goes on with a job.
+/// A command that continues a job.
 fn goes_on(name: &'static str, about: &'static str) -> Command {
-    Command::new(name).about(about).arg(
-        Arg::new("job")
-            .required(true)
-            .value_name("JOB")
-            .value_parser(value_parser!(PathBuf))
-            .value_hint(ValueHint::DirPath)
-            .help("The job directory"),
-    )
+    Command::new(name).about(about).arg(path("job", "JOB", "The job directory").value_hint(ValueHint::DirPath))
 }
 
 fn explain() -> Command {
     Command::new("explain")
         .about("Say why URLs were not fetched, or that they were, by each rule that was asked")
         .arg(
-            Arg::new("urls")
-                .required(true)
+            operand("urls", "URL")
                 .num_args(1..)
-                .value_name("URL")
                 .value_parser(NonEmptyStringValueParser::new())
                 .help("The URLs, in any spelling"),
         )
         .arg(
-            Arg::new("job")
-                .long("job")
-                .value_name("DIR")
-                .default_value("crawl")
-                .value_parser(value_parser!(PathBuf))
-                .value_hint(ValueHint::DirPath)
-                .help("The job directory; nothing is written to it, and another process may be crawling into it"),
+            option(
+                "job",
+                "DIR",
+                "The job directory; nothing is written to it, and another process may be crawling into it",
+            )
+            .default_value("crawl")
+            .value_parser(value_parser!(PathBuf))
+            .value_hint(ValueHint::DirPath),
         )
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, a line for each URL"))
+        .arg(switch("json", "As JSON, a line for each URL"))
 }
 
 fn repair() -> Command {
     Command::new("repair")
         .about("Say what is damaged in a job's files, and mend what can be")
-        .arg(
-            Arg::new("job")
-                .required(true)
-                .value_name("JOB")
-                .value_parser(value_parser!(PathBuf))
-                .value_hint(ValueHint::DirPath)
-                .help("The job directory; nobody may be crawling into it"),
-        )
-        .arg(
-            Arg::new("yes")
-                .long("yes")
-                .action(ArgAction::SetTrue)
-                .help("Do it without asking. What was there is kept, as NAME.damaged"),
-        )
+        .arg(path("job", "JOB", "The job directory; nobody may be crawling into it").value_hint(ValueHint::DirPath))
+        .arg(switch("yes", "Do it without asking. What was there is kept, as NAME.damaged"))
 }
 
 /// The flag of a setting.
@@ -334,7 +292,8 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
     }
 }
 
-/// Commands and URLs stand in the same place, so a word that is neither is more likely a slip than a host without a dot.
+/// Checks a URL given as an argument. Commands stand in the same place, so a word that is neither is more likely a slip than a host
+/// without a dot.
 fn seed_url(text: &str) -> Result<String, String> {
     let command = command();
     let names = || command.get_subcommands().map(Command::get_name);

@@ -1,5 +1,6 @@
 //! The command: flags, `crawler.toml`, output discipline.
 
+mod argument;
 mod arguments;
 mod command_error;
 mod config;

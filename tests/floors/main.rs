@@ -29,7 +29,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("ahash", &["src/"]),
     ("brotli", &["src/crawl/http/decoder/"]),
     ("chardetng", &["src/crawl/html/charset.rs"]),
-    ("clap", &["src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
+    ("clap", &["src/cli/argument.rs", "src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
     ("encoding_rs", &["src/crawl/html/charset.rs"]),
     ("fearless_simd", &["src/seen/layouts/lanes.rs"]),

@@ -2,19 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::super::argument::{option, path, switch};
 use super::super::quantity::COUNT;
 use super::SeenRequest;
 use super::compare::CompareRequest;
 
 /// `crawler seen` and what is below it; `settings` are the flags of the filter's own settings.
 pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
-    let file = |help: &'static str| {
-        Arg::new("file").required(true).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
-    };
-    let switch =
-        |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
+    let file = |help| path("file", "FILE", help);
     let raw = || switch("raw", "Lines are any text, not URLs");
     let json = || switch("json", "As JSON");
     let overwrite = || switch("overwrite", "Replace the file if it is there");
@@ -37,34 +34,17 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
             Command::new("merge")
                 .about("Write the union of filters of the same layout, size and key")
                 .arg(file("The filter to make"))
-                .arg(
-                    Arg::new("from")
-                        .required(true)
-                        .num_args(1..)
-                        .value_name("FROM")
-                        .value_parser(value_parser!(PathBuf))
-                        .help("The filters to merge"),
-                )
+                .arg(path("from", "FROM", "The filters to merge").num_args(1..))
                 .arg(overwrite()),
         )
         .subcommand(
             Command::new("plan")
                 .about("Print what each layout would cost and lose")
+                .arg(option("urls", "N", "Distinct URLs to hold: 1000000, 10M, 1e9").required(true).value_parser(count))
                 .arg(
-                    Arg::new("urls")
-                        .long("urls")
-                        .required(true)
-                        .value_name("N")
-                        .value_parser(count)
-                        .help("Distinct URLs to hold: 1000000, 10M, 1e9"),
-                )
-                .arg(
-                    Arg::new("rate")
-                        .long("rate")
+                    option("rate", "P", "False-positive rate once they are all in")
                         .default_value("1e-4")
-                        .value_name("P")
-                        .value_parser(rate)
-                        .help("False-positive rate once they are all in"),
+                        .value_parser(rate),
                 )
                 .arg(json()),
         )
@@ -84,20 +64,11 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
             Command::new("reshard")
                 .about("Write a filter of the blocked, exact or verified layout in another number of shards")
                 .arg(file("The filter to make"))
+                .arg(path("from", "FROM", "The filter that there is"))
                 .arg(
-                    Arg::new("from")
+                    option("shards", "N", "Shards to make, a power of two")
                         .required(true)
-                        .value_name("FROM")
-                        .value_parser(value_parser!(PathBuf))
-                        .help("The filter that there is"),
-                )
-                .arg(
-                    Arg::new("shards")
-                        .long("shards")
-                        .required(true)
-                        .value_name("N")
-                        .value_parser(value_parser!(usize))
-                        .help("Shards to make, a power of two"),
+                        .value_parser(value_parser!(usize)),
                 )
                 .arg(overwrite()),
         )
@@ -105,9 +76,6 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
 
 /// `crawler seen compare`.
 fn compare() -> Command {
-    let option = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
     Command::new("compare")
         .about("Measure every layout, and what else remembers URLs, on your own list")
         .arg(

@@ -1,0 +1,25 @@
+//! The few shapes that the command's arguments have.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, value_parser};
+
+/// A flag without a value.
+pub(super) fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// A flag with a value.
+pub(super) fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+/// An argument without a flag, which must be given.
+pub(super) fn operand(name: &'static str, value: &'static str) -> Arg {
+    Arg::new(name).required(true).value_name(value)
+}
+
+/// A path, which must be given.
+pub(super) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    operand(name, value).value_parser(value_parser!(PathBuf)).help(help)
+}
