@@ -30,38 +30,8 @@ impl ShardCounts {
     }
 }
 
-/// What a shard of the verified layout counts beside that. The
-/// [statistics](super::VerifiedStatistics) say what each number means.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct VerifiedCounts {
-    /// Taken for seen by the filter, and looked up.
-    pub(super) lookups: u64,
-    /// Lookups that took no read.
-    pub(super) from_memory: u64,
-    /// Lookups that found nothing: the filter was wrong.
-    pub(super) rescued: u64,
-    /// Pages of 4 KiB that lookups read.
-    pub(super) pages_read: u64,
-    /// Bytes of all runs that were ever written.
-    pub(super) bytes_written: u64,
-    /// Reads and writes that failed.
-    pub(super) failures: u64,
-}
-
-impl VerifiedCounts {
-    /// All of them, in the order in which a snapshot has them.
-    pub(super) fn all(&mut self) -> [&mut u64; 6] {
-        let Self { lookups, from_memory, rescued, pages_read, bytes_written, failures } = self;
-        [lookups, from_memory, rescued, pages_read, bytes_written, failures]
-    }
-
-    pub(super) fn add(&mut self, mut other: Self) {
-        add(self.all(), other.all());
-    }
-}
-
 /// Adds each count to that at the same place. Counts from a file may be anything, so they saturate.
-fn add(ours: [&mut u64; 6], theirs: [&mut u64; 6]) {
+pub(super) fn add<const N: usize>(ours: [&mut u64; N], theirs: [&mut u64; N]) {
     for (ours, theirs) in ours.into_iter().zip(theirs) {
         *ours = ours.saturating_add(*theirs);
     }

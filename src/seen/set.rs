@@ -295,7 +295,7 @@ impl SeenSet {
         }
     }
 
-    /// Says that a shard is full, or that none is: after a union nobody has inserted anything.
+    /// Sets whether a shard is full.
     pub(super) fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::Relaxed);
     }

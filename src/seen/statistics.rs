@@ -1,5 +1,6 @@
 //! The seen set in numbers, for reports and for programs.
 
+use super::counts::add;
 use super::maths::arithmetic::share;
 use super::maths::interval::clopper_pearson;
 
@@ -130,16 +131,17 @@ impl AuditStatistics {
 }
 
 impl VerifiedStatistics {
-    /// Adds another shard's counts.
-    fn add(&mut self, other: &Self) {
-        self.lookups += other.lookups;
-        self.from_memory += other.from_memory;
-        self.rescued += other.rescued;
-        self.pages_read += other.pages_read;
+    /// What a shard counts, in the order in which a snapshot has it: all but what its runs say.
+    pub(super) fn counts(&mut self) -> [&mut u64; 6] {
+        let Self { lookups, from_memory, rescued, pages_read, bytes_written, failures, .. } = self;
+        [lookups, from_memory, rescued, pages_read, bytes_written, failures]
+    }
+
+    /// Adds another shard's counts and runs.
+    pub(super) fn add(&mut self, other: &Self) {
+        add(self.counts(), other.clone().counts());
         self.runs += other.runs;
         self.disk_bytes += other.disk_bytes;
-        self.bytes_written += other.bytes_written;
-        self.failures += other.failures;
     }
 }
 

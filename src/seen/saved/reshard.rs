@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use crate::address::Fingerprint;
-use crate::seen::counts::{ShardCounts, VerifiedCounts};
+use crate::seen::counts::ShardCounts;
 use crate::seen::error::SeenError;
 use crate::seen::layer::Layer;
 use crate::seen::layout::Layout;
@@ -23,6 +23,7 @@ use crate::seen::options::SeenOptions;
 use crate::seen::probes::shard;
 use crate::seen::set::SeenSet;
 use crate::seen::shard::Shard;
+use crate::seen::statistics::VerifiedStatistics;
 
 impl SeenSet {
     /// The same set in another number of shards, made without the URLs. It answers as before; in
@@ -82,7 +83,7 @@ impl SeenSet {
     fn shown_again(self, growth: &Arc<Growth>) -> Result<Self, SeenError> {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new = Self::from_shards(Arc::clone(growth), (0..shards).map(|_| Shard::new(growth)).collect());
-        let mut counts = vec![(ShardCounts::default(), VerifiedCounts::default()); shards];
+        let mut counts = vec![(ShardCounts::default(), VerifiedStatistics::default()); shards];
         for (index, old) in self.into_shards().enumerate() {
             for layer in &old.layers {
                 if let Filter::Exact(exact) = &layer.filter {
@@ -92,7 +93,7 @@ impl SeenSet {
             let (counts, of_verified) = &mut counts[index * shards / before];
             counts.add(old.counts);
             if let Some(verified) = &old.verified {
-                of_verified.add(verified.counts);
+                of_verified.add(&verified.counts);
                 verified.for_each(|bits| show(&new, bits)).map_err(|error| old.disk_error(error))?;
             }
         }

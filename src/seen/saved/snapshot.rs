@@ -59,7 +59,7 @@ const MAGIC: [u8; 8] = *b"seen set";
 /// The format that is written, and the only one that is read.
 const VERSION: u32 = 1;
 /// Bytes in the longest frame's payload.
-const LONGEST: u32 = 1 << 16;
+pub(super) const LONGEST: u32 = 1 << 16;
 const NO_MEANING: &str = "a code without a meaning";
 /// The place in this list stands for it in the file.
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
@@ -200,7 +200,7 @@ pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOpt
 }
 
 /// Writes a shard, which the caller has locked.
-fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
+pub(super) fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
     frames.put([u8::try_from(shard.layers.len()).expect("at most 24 layers")]);
     frames.put([u8::from(shard.full)]).put([u8::from(shard.audit.is_some())]);
     let mut counts = shard.counts;
@@ -228,8 +228,7 @@ fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Resul
 /// Writes the fingerprints of the verified layout in order, read from all of its runs at the same
 /// time.
 fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> io::Result<()> {
-    let mut counts = verified.counts;
-    for count in counts.all() {
+    for count in verified.counts.clone().counts() {
         frames.put(count.to_le_bytes());
     }
     frames.put(verified.len().to_le_bytes()).end()?;
@@ -281,7 +280,7 @@ fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> R
     let Some(verified) = &mut shard.verified else { return Ok(()) };
     let counts = &mut verified.counts;
     let words = frames.fields(|fields| {
-        for count in counts.all() {
+        for count in counts.counts() {
             *count = count.saturating_add(fields.u64()?);
         }
         fields.u64()

@@ -2,14 +2,12 @@
 
 use std::io::Read;
 
-use super::snapshot::{absorb_shard, open};
+use super::snapshot::{LONGEST, absorb_shard, open, save_shard};
+use crate::bytes::{FrameReader, FrameWriter};
 use crate::seen::error::SnapshotError;
-use crate::seen::layer::Layer;
 use crate::seen::layout::Layout;
-use crate::seen::layouts::filter::Filter;
 use crate::seen::options::SeenOptions;
 use crate::seen::set::SeenSet;
-use crate::seen::shard::Shard;
 
 impl SeenSet {
     /// The union with what a snapshot holds, which is read as [`load`](Self::load) does: whatever
@@ -25,18 +23,16 @@ impl SeenSet {
     pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
         let (mut frames, options) = open(from)?;
         fit(self.options(), &options)?;
-        let mut full = false;
         for shard in self.shards_mut() {
             absorb_shard(&mut frames, shard, &options)?;
-            full |= shard.full;
         }
-        self.set_full(full);
         frames.finish()?;
+        self.note_full();
         Ok(self)
     }
 
-    /// As [`merge`](Self::merge), with another set in memory. What other threads insert into that
-    /// one meanwhile may be in the union or not.
+    /// As [`merge`](Self::merge), with another set in memory, of which one shard is copied at a
+    /// time. What other threads insert into that one meanwhile may be in the union or not.
     ///
     /// # Errors
     /// As `merge` where the two differ. In the verified layout, where its directory cannot be read
@@ -54,13 +50,19 @@ impl SeenSet {
     /// ```
     pub fn union(mut self, other: &Self) -> Result<Self, SnapshotError> {
         fit(self.options(), other.options())?;
-        let mut full = false;
         for (index, shard) in self.shards_mut().enumerate() {
-            unite(shard, &other.lock(index))?;
-            full |= shard.full;
+            let mut frames = FrameWriter::new(Vec::new(), 0);
+            save_shard(&mut frames, &other.lock(index)).map_err(|error| shard.disk_error(error))?;
+            absorb_shard(&mut FrameReader::new(&frames.to()[..], 0, LONGEST), shard, other.options())?;
         }
-        self.set_full(full);
+        self.note_full();
         Ok(self)
+    }
+
+    /// Says anew whether any shard is full: nobody has inserted anything.
+    fn note_full(&mut self) {
+        let full = self.shards_mut().any(|shard| shard.full);
+        self.set_full(full);
     }
 }
 
@@ -78,38 +80,6 @@ fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
         if differs {
             return Err(SnapshotError::Geometry(reason));
         }
-    }
-    Ok(())
-}
-
-/// Adds all that another set's shard of the same number holds and has counted.
-fn unite(shard: &mut Shard, other: &Shard) -> Result<(), SnapshotError> {
-    shard.counts.add(other.counts);
-    shard.full |= other.full;
-    for (index, theirs) in other.layers.iter().enumerate() {
-        let merged = index < shard.layers.len();
-        if !merged {
-            shard.layers.push(Layer { inserted: theirs.inserted, ..Layer::new(theirs.plan, shard.split_bits) });
-        }
-        let layer = &mut shard.layers[index];
-        if let (Filter::Exact(exact), Filter::Exact(theirs)) = (&mut layer.filter, &theirs.filter) {
-            exact.absorb_table(theirs);
-            layer.inserted = exact.len() as u64;
-            continue;
-        }
-        if layer.plan.sizing != theirs.plan.sizing {
-            return Err(SnapshotError::Geometry("a layer's sizes differ"));
-        }
-        layer.filter.absorb(0, theirs.filter.words());
-        if merged {
-            layer.estimate_inserted();
-        }
-    }
-    if let (Some(audit), Some(theirs)) = (&mut shard.audit, &other.audit) {
-        audit.absorb(theirs);
-    }
-    if let (Some(verified), Some(theirs)) = (&mut shard.verified, &other.verified) {
-        verified.absorb(theirs).map_err(|error| shard.disk_error(error))?;
     }
     Ok(())
 }
