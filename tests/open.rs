@@ -86,7 +86,7 @@ fn what_no_checkpoint_needs_of_the_journal_goes_unless_it_is_kept() {
     for keep_journal in [false, true] {
         let root = tempfile::tempdir().unwrap();
         let mut options = OpenOptions::default();
-        (options.journal.segment_bytes, options.keep_journal) = (1000, keep_journal);
+        (options.journal.segment_bytes, options.keep_journal) = (800, keep_journal);
         let open = || Frontier::open_with(root.path(), &FrontierOptions::default(), &options, |_| true, NOW).unwrap();
         let mut fetched = Vec::new();
         let mut frontier = open();

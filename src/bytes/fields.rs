@@ -1,5 +1,7 @@
 //! Numbers and texts that were written one behind the other, read the same way.
 
+use super::varint;
+
 /// Bytes, taken off the front field by field. Numbers are little-endian.
 ///
 /// A text or a part borrows from the bytes, so nothing is allocated by what a damaged length
@@ -38,6 +40,11 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn u64(&mut self) -> Result<u64, &'static str> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    /// A [`varint`].
+    pub(crate) fn varint(&mut self) -> Result<u64, &'static str> {
+        varint::number(&mut self.0).ok_or(SHORT)
     }
 
     pub(crate) fn f64(&mut self) -> Result<f64, &'static str> {

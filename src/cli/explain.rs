@@ -1,5 +1,7 @@
 //! `crawler explain`: why a URL was not fetched, or not yet, from what its job has kept.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::command_error::CommandError;
@@ -8,11 +10,12 @@ use super::layers::Layers;
 use super::output::{self, Safe, print};
 use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
-use crate::crawl::{CrawlError, look_up};
+use crate::crawl::{CrawlError, FinishReason, has_gone_on, look_up};
 use crate::frontier::{Explanation, History, Place, RobotsAnswer, Verdict};
 use crate::gate::{Refusal, Ruled, Via};
 use crate::job::{Explained, Job, explain as explain_from};
 use crate::lending::Clock;
+use crate::report::{self, Settings};
 use crate::seen::Sighting;
 
 /// Answers for each URL, in the order given.
@@ -23,14 +26,18 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes);
     let canonical: Vec<_> = urls.iter().map(|url| canonicalizer.canonicalize(url)).collect();
     let asked: Vec<CanonicalUrl> = canonical.iter().filter_map(|url| url.as_ref().ok()).cloned().collect();
-    let Explained { mut explanations, damaged, .. } = explain_from(&job, options, &asked, Clock::start().now())
-        .map_err(|error| unfit(layers, &CrawlError::Checkpoint(error)))?;
+    let Explained { mut explanations, damaged, is_resumed, .. } =
+        explain_from(&job, options, &asked, Clock::start().now())
+            .map_err(|error| unfit(layers, &CrawlError::Checkpoint(error)))?;
     for damage in &damaged {
         output::warn(&damage.to_string());
     }
-    look_up(&job.pages_path(), &mut explanations).map_err(|error| {
-        CommandError::caused(Exit::Failed, &format!("cannot read {}", job.pages_path().display()), &error)
-    })?;
+    look_up(&job.pages_path(), &mut explanations).map_err(CommandError::cannot(
+        Exit::Failed,
+        "read",
+        &job.pages_path(),
+    ))?;
+    let limit = if is_resumed { None } else { limit(&job)? };
     print(|out| {
         let mut explanations = explanations.iter();
         for (text, url) in urls.iter().zip(&canonical) {
@@ -38,9 +45,12 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
                 (Ok(_), false) => {
                     let text = explanations.next().map(ToString::to_string).unwrap_or_default();
                     text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line)))?;
+                    limit.iter().try_for_each(|limit| writeln!(out, "  last run     ended at its limit, {limit}"))?;
                 }
                 (Ok(_), true) => {
-                    explanations.next().map_or(Ok(()), |explanation| writeln!(out, "{}", to_json(explanation)))?;
+                    explanations
+                        .next()
+                        .map_or(Ok(()), |explanation| writeln!(out, "{}", to_json(explanation, limit.as_deref())))?;
                 }
                 (Err(error), false) => {
                     writeln!(out, "{}\n  url          {}", not_a_url(error), Safe(text))?;
@@ -60,13 +70,28 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
     })
 }
 
-/// The verdict on a text that is no URL.
+/// The verdict on a text that is not a URL.
 fn not_a_url(error: &AddressError) -> Verdict {
     Verdict::Refused { refusal: error.into(), rule: error.to_string() }
 }
 
-/// On one line. Every key is there in each line; `null` is "not known", or "none".
-fn to_json(explanation: &Explanation) -> Value {
+/// The limit at which the last run ended; `None` where it ended otherwise, or another run followed: what waits is fetched by the next.
+fn limit(job: &Job) -> Result<Option<String>, CommandError> {
+    let Ok(report) = report::read(&job.report_path()) else { return Ok(None) };
+    if has_gone_on(job, report.resumes).map_err(CommandError::of(Exit::Failed, "job"))? {
+        return Ok(None);
+    }
+    let Settings { max_pages, max_duration_ms, .. } = report.settings;
+    Ok(match report.finish {
+        FinishReason::MaxDuration => max_duration_ms.map(|limit| format!("{:?}", Duration::from_millis(limit))),
+        FinishReason::MaxPages if max_pages == Some(1) => Some("1 page".to_owned()),
+        FinishReason::MaxPages => max_pages.map(|pages| format!("{pages} pages")),
+        _ => None,
+    })
+}
+
+/// One line. Each line has every key; `null` is "not known", or "none".
+fn to_json(explanation: &Explanation, limit: Option<&str>) -> Value {
     let Explanation { scope, trap, host, history, page, .. } = explanation;
     let verdict = explanation.verdict();
     let refusal = match &verdict {
@@ -106,7 +131,7 @@ fn to_json(explanation: &Explanation) -> Value {
             "message": page.message,
             "fetched_at": page.at,
         })),
-        "limit": explanation.limit.map(|limit| limit.to_string()),
+        "limit": limit,
     })
 }
 

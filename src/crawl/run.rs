@@ -23,7 +23,7 @@ use super::records::{Outputs, SkipList, Writer, WriterThread};
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
-use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Limit, Record, Timestamp};
+use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Timestamp};
 use crate::gate::{Admission, Found, Gate, Refusal};
 use crate::lending::Clock;
 use crate::lending::SharedFrontier;
@@ -214,9 +214,6 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         if let Some(deadline) = deadline {
             deadline.abort();
         }
-        if let Err(error) = self.note_limit() {
-            storage_error = storage_error.or(Some(error));
-        }
         let ending = checkpointer.map(|checkpointer| tokio::task::spawn_blocking(|| checkpointer.end()));
         let mut checkpoints = None;
         if let Some(ending) = ending {
@@ -233,17 +230,6 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             }
         }
         self.finished(checkpoints, storage_error)
-    }
-
-    /// The journal has why there is more to fetch, for whoever asks it.
-    fn note_limit(&self) -> io::Result<()> {
-        let limit = match self.reason(&self.crew.frontier.with(|frontier| frontier.statistics())) {
-            FinishReason::MaxDuration => self.options.max_duration.map(Limit::Time),
-            FinishReason::MaxPages => self.options.max_pages.map(Limit::Pages),
-            _ => None,
-        };
-        let note = |limit| self.crew.frontier.with(|frontier| frontier.journal_mut().note(&Record::Limited { limit }));
-        limit.map_or(Ok(()), |limit| note(limit).map(drop))
     }
 
     fn reason(&self, frontier: &FrontierStatistics) -> FinishReason {

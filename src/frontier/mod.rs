@@ -54,7 +54,6 @@ pub mod robots;
 pub(crate) mod state;
 mod timestamp;
 
-pub use durable::Limit;
 pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
     BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Record, Recorder, RobotsRecord,

@@ -1,28 +1,31 @@
 //! "Why was this URL not fetched?", asked of a job.
 
 use super::Job;
-use super::checkpoint::CheckpointError;
+use super::checkpoint::{CheckpointError, Opening};
 use super::look::replay;
 use super::trail::Trail;
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{Explanation, FrontierOptions, Record, Timestamp};
+use crate::gate::Position;
 
 /// What a job says of some URLs.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Explained {
-    /// One for each URL, in the order asked; page records are still to be looked up.
+    /// One for each URL, in the order asked. Page records are not looked up yet.
     pub explanations: Vec<Explanation>,
-    /// Checkpoints that are damaged, and were passed over.
+    /// Checkpoints that were damaged and passed over.
     pub damaged: Vec<CheckpointError>,
+    /// The job was opened again after its newest checkpoint: a run is under way, or was killed.
+    pub is_resumed: bool,
 }
 
-/// "Why were these URLs not fetched?", asked of a job that is finished, stopped, killed, or crawled by another process just
-/// now, then as of its last flush. Nothing is written, so a read-only directory will do; with the verified layout, its
+/// Says why these URLs were not fetched, by a job that is finished, stopped, killed, or under way in another process. Of a job under
+/// way, what counts is its last flush. Nothing is written, so a read-only directory will do. With the verified layout, the
 /// fingerprints go through the directory for temporary files.
 ///
-/// The newest checkpoint is loaded and the journal read once from end to end: it takes the memory of a resume, and as long as
-/// the disk takes for the whole journal.
+/// The newest checkpoint is loaded and the whole journal read once. That takes the memory of a resume, and as long as the disk takes
+/// for the journal.
 ///
 /// # Errors
 /// Where a file is another job's or of a later format, the journal is damaged before its end, or an option is another than that
@@ -33,22 +36,24 @@ pub fn explain(
     urls: &[CanonicalUrl],
     now: Timestamp,
 ) -> Result<Explained, CheckpointError> {
-    // Without limits: they may be lower than when a URL was admitted.
+    // No limit of length: it may be lower now than when a URL was admitted.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
-    let mut limit = None;
+    let mut resumed_at = Position::default();
     let (mut replay, mut journal, is_whole) = replay(job, options, |position, record| {
-        limit = if let Record::Limited { limit } = record { Some(*limit) } else { None };
+        if matches!(record, Record::Resumed { .. }) {
+            resumed_at = position;
+        }
         for trail in &mut trails {
             trail.record(position, record, &canonicalizer);
         }
     })?;
     let explanations = trails.into_iter().zip(urls).map(|(trail, url)| {
         let history = trail.history(!is_whole);
-        let explanation = replay.explain(&mut journal, url, history, now);
-        explanation.map(|explanation| Explanation { limit, ..explanation })
+        replay.explain(&mut journal, url, history, now)
     });
     let explanations = explanations.collect::<Result<_, _>>();
     let explanations = explanations.map_err(|error| CheckpointError::of_io(error, job.frontier_directory()))?;
-    Ok(Explained { explanations, damaged: journal.into_opening().damaged })
+    let Opening { damaged, position, .. } = journal.into_opening();
+    Ok(Explained { explanations, damaged, is_resumed: resumed_at >= position })
 }

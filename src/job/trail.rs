@@ -51,8 +51,7 @@ impl<'a> Trail<'a> {
             | Record::Disallowed(_)
             | Record::Due(_)
             | Record::Forgotten { .. }
-            | Record::Host(_)
-            | Record::Limited { .. } => {}
+            | Record::Host(_) => {}
         }
     }
 

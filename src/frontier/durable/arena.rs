@@ -4,30 +4,14 @@ use std::hint::black_box;
 use std::io;
 
 use super::{Entry, Recorder};
-use crate::bytes::varint::{self, put};
-use crate::frontier::Timestamp;
-use crate::gate::{Position, Via};
+use crate::bytes::Fields;
+use crate::gate::Position;
 
 /// Bytes in a chunk; growing allocates one of them and copies nothing.
 const CHUNK: usize = 1 << 20;
-/// Bytes of an entry before its URL, at most.
-const HEADER: usize = 3 + 7 * varint::MAX_BYTES;
-
-/// Flags: a referrer follows, an entry that is replaced follows, a time to wait for follows.
-const REFERRER: u8 = 1 << 2;
-const REPLACES: u8 = 1 << 3;
-const NOT_BEFORE: u8 = 1 << 4;
-/// Tries that were used up follow.
-const ATTEMPTS: u8 = 1 << 5;
-/// Metadata follows.
-const METADATA: u8 = 1 << 6;
-
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// An entry is a byte of flags (how it was found in the lower two bits, then whether there is a referrer, one that it
-/// replaces, a time before which it waits, tries that were used up, and metadata), the priority, the redirects; as numbers of
-/// variable length the depth, the ways back to these two, the time, the tries, the length of the metadata, and that of the URL;
-/// then the metadata and the URL. None straddles two chunks; one too long for a chunk has its own.
+/// No entry straddles two chunks; one that is too long for a chunk has its own.
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Vec<u8>>,
@@ -37,7 +21,7 @@ pub struct Arena {
 #[expect(private_interfaces, reason = "nobody outside can name this trait")]
 impl Recorder for Arena {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        let needed = HEADER + entry.metadata.len() + entry.wire.len();
+        let needed = entry.longest();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
         if self.chunks.last().is_none_or(is_full) {
             let chunk = Vec::with_capacity(needed.max(CHUNK));
@@ -47,34 +31,7 @@ impl Recorder for Arena {
         let number = self.chunks.len() - 1;
         let chunk = &mut self.chunks[number];
         let position = (number * CHUNK + chunk.len()) as u64;
-        let via = match entry.via {
-            Via::Seed => 0,
-            Via::Link => 1,
-            Via::Redirect => 2,
-        };
-        let before = [entry.referrer, entry.replaces];
-        let flags = [REFERRER, REPLACES].iter().zip(before).filter(|(_, there)| there.is_some());
-        let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
-        let flags = flags | if entry.not_before.is_some() { NOT_BEFORE } else { 0 };
-        let flags = flags | if entry.attempts > 0 { ATTEMPTS } else { 0 };
-        let flags = flags | if entry.metadata.is_empty() { 0 } else { METADATA };
-        chunk.extend([flags, entry.priority, entry.redirects]);
-        put(chunk, u64::from(entry.depth));
-        for before in before.into_iter().flatten() {
-            put(chunk, varint::step(position, before.to_u64()));
-        }
-        if let Some(at) = entry.not_before {
-            put(chunk, at.as_micros());
-        }
-        if entry.attempts > 0 {
-            put(chunk, entry.attempts.into());
-        }
-        if !entry.metadata.is_empty() {
-            put(chunk, entry.metadata.len() as u64);
-        }
-        put(chunk, entry.wire.len() as u64);
-        chunk.extend_from_slice(entry.metadata);
-        chunk.extend_from_slice(entry.wire.as_bytes());
+        entry.write(Position::from_u64(position), chunk);
         Ok(Position::from_u64(position))
     }
 
@@ -101,34 +58,15 @@ impl Arena {
     fn entry(&self, position: u64) -> Option<Entry<'_>> {
         let at = usize::try_from(position).ok()?;
         let bytes = self.chunks.get(at / CHUNK)?.get(at % CHUNK..)?;
-        let [flags, priority, redirects, ref numbers @ ..] = *bytes else { return None };
-        let mut rest = numbers.iter();
-        let mut number = || varint::decode(|| rest.next().copied());
-        let via = match flags & 3 {
-            0 => Via::Seed,
-            1 => Via::Link,
-            2 => Via::Redirect,
-            _ => return None,
-        };
-        let depth = u32::try_from(number()?).ok()?;
-        let mut before = |flag| {
-            let step = if flags & flag == 0 { None } else { Some(number()?) };
-            Some(step.map(|step| Position::from_u64(varint::walk(position, step))))
-        };
-        let (referrer, replaces) = (before(REFERRER)?, before(REPLACES)?);
-        let not_before = if flags & NOT_BEFORE == 0 { None } else { Some(Timestamp::from_micros(number()?)) };
-        let attempts = if flags & ATTEMPTS == 0 { 0 } else { u8::try_from(number()?).ok()? };
-        let before = if flags & METADATA == 0 { 0 } else { usize::try_from(number()?).ok()? };
-        let length = usize::try_from(number()?).ok()?;
-        let (metadata, wire) = rest.as_slice().split_at_checked(before)?;
-        let wire = str::from_utf8(wire.get(..length)?).ok()?;
-        Some(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata })
+        Entry::read(&mut Fields::of(bytes), Position::from_u64(position)).ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontier::Timestamp;
+    use crate::gate::Via;
 
     #[test]
     fn entries_survive_on_both_sides_of_a_chunk_and_nothing_else_is_one() {

@@ -6,9 +6,9 @@
 mod arena;
 mod counts;
 mod entry;
+mod entry_bytes;
 pub(crate) mod image;
 mod journal;
-mod limit;
 mod receipt;
 mod record;
 mod standing;
@@ -19,7 +19,6 @@ pub(crate) use entry::Entry;
 pub(crate) use image::{BadSlice, IdleHost, idle_hosts, waiting};
 pub use journal::Journal;
 pub(crate) use journal::{Recorder, read_wire};
-pub use limit::Limit;
 pub use receipt::Receipt;
 pub(crate) use record::{DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};
 pub(crate) use standing::{Ill, Standing};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Entry, Limit, Receipt, Standing};
+use super::{Entry, Receipt, Standing};
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
 use crate::gate::Position;
@@ -33,12 +33,6 @@ pub(crate) enum Record<'a> {
     Disallowed(DisallowedRecord<'a>),
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
-    /// A run of the crawl ended at one of its limits, whatever waits. Void once the journal is opened again: the next run has
-    /// limits of its own.
-    Limited {
-        /// Which one, and how much it allowed.
-        limit: Limit,
-    },
     /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
     Resumed {
         /// Bytes that were left of the output.

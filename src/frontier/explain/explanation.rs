@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Chance, times};
 use crate::address::Fingerprint;
-use crate::frontier::durable::{Entry, Limit, Receipt, Settled};
+use crate::frontier::durable::{Entry, Receipt, Settled};
 use crate::frontier::{Timestamp, Trouble};
 use crate::gate::{Position, Ruled, Via};
 use crate::seen::Sighting;
@@ -46,8 +46,6 @@ pub struct Explanation {
     pub history: History,
     /// Its page record, where one was found.
     pub page: Option<Fetched>,
-    /// Where the last run of its crawl ended, and nothing has gone on since: what waits is fetched by the next run.
-    pub limit: Option<Limit>,
 }
 
 /// What a host's robots.txt says to a URL.
@@ -245,10 +243,7 @@ impl fmt::Display for Explanation {
             History::None { is_cut: true } => writeln!(f, "  journal      not admitted in what is left of it")?,
             History::Unasked => {}
         }
-        if let Some(page) = &self.page {
-            writeln!(f, "  record       {page}")?;
-        }
-        self.limit.iter().try_for_each(|limit| writeln!(f, "  last run     ended at its limit, {limit}"))
+        self.page.iter().try_for_each(|page| writeln!(f, "  record       {page}"))
     }
 }
 

@@ -97,7 +97,6 @@ impl Inquiry<'_> {
             host: host.map(|host| self.account(host)),
             history,
             page: None,
-            limit: None,
         })
     }
 

@@ -137,7 +137,7 @@ impl Resume {
                 self.apply(at, record, host, None, fresh);
             }
             Record::Resumed { output } if fresh.counts => self.lost.cut(*output, &mut self.state),
-            Record::Limited { .. } | Record::Resumed { .. } => {}
+            Record::Resumed { .. } => {}
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl State {
                     self.learned(host, record, change.at);
                 }
             }
-            Record::Limited { .. } | Record::Resumed { .. } => {}
+            Record::Resumed { .. } => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! What was found when a frontier was opened.
 
 use super::CheckpointError;
+use crate::gate::Position;
 use crate::job::journal::{JournalError, Recovery};
 
 /// What was found when a frontier was opened.
@@ -11,6 +12,8 @@ pub struct Opening {
     pub is_new: bool,
     /// The checkpoint that the frontier was restored from; `None` where there was none.
     pub checkpoint: Option<u64>,
+    /// Where the journal ended at that checkpoint; 0 where there was none.
+    pub position: Position,
     /// Newer checkpoints that were damaged and passed over.
     pub damaged: Vec<CheckpointError>,
     /// What was found in the journal behind the checkpoint.

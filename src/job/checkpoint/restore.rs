@@ -107,7 +107,13 @@ impl<S: Storage> Checkpoints<S> {
         let (replay, needs, synced) = match self.newest(options, &mut opening.damaged)? {
             None => (Resume::new(options, None)?, Needs::default(), Position::default()),
             Some((number, replay, Summary { needs, counts, extra, .. })) => {
-                (opening.checkpoint, opening.extra, opening.counted) = (Some(number), extra, counts.output);
+                opening = Opening {
+                    checkpoint: Some(number),
+                    position: counts.position,
+                    extra,
+                    counted: counts.output,
+                    ..opening
+                };
                 (replay, needs, counts.position)
             }
         };

@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
-use super::{Disk, JournalError, Needs, Storage, record};
+use super::{Disk, JournalError, Needs, Storage};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, HostRecord, Record, Recorder, RobotsRecord, Settled, Timestamp};
 use crate::gate::Position;
@@ -112,7 +112,7 @@ impl<S: Storage> FileJournal<S> {
         if at >= POSITIONS {
             return Err(JournalError::Full);
         }
-        Frame::write(&mut self.pending, self.job ^ at, record)?;
+        Frame::write(&mut self.pending, self.job, at, record)?;
         Ok(position)
     }
 
@@ -143,9 +143,8 @@ impl<S: Storage> FileJournal<S> {
             }
             pending
         };
-        let frame = Frame::read(bytes, self.job ^ at);
-        let frame = frame.map_err(|reason| damaged(&self.storage, segment, at, Unreadable::Payload(reason)))?;
-        record::read(frame.kind, frame.payload).map_err(|why| damaged(&self.storage, segment, at, why))
+        let frame = Frame::read(bytes, self.job, at).map_err(Unreadable::Payload);
+        frame.and_then(|frame| frame.record()).map_err(|why| damaged(&self.storage, segment, at, why))
     }
 
     /// Where the next record will stand, or the segment that it begins: [`open`](Self::open) from here shows what is appended

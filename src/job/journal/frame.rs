@@ -1,8 +1,10 @@
 //! A record in its frame, behind a checksum.
 
+use super::record::Unreadable;
 use super::{JournalError, record};
 use crate::bytes::checksum;
 use crate::frontier::Record;
+use crate::gate::Position;
 
 /// Bytes before the payload.
 pub(super) const HEAD: usize = 8;
@@ -11,18 +13,19 @@ const MAX_PAYLOAD: u32 = (1 << 24) - 1;
 /// Bytes of the checksum, at the frame's start.
 const CHECKSUM: usize = 4;
 
-/// A record as it stands in a segment, its checksum right.
+/// A record as it stands in a segment, with the right checksum.
 pub(super) struct Frame<'a> {
-    pub(super) kind: u8,
-    pub(super) payload: &'a [u8],
+    at: Position,
+    kind: u8,
+    payload: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Appends a record's frame; where the record is too long, nothing.
-    pub(super) fn write(to: &mut Vec<u8>, seed: u64, record: &Record<'_>) -> Result<(), JournalError> {
+    /// Appends the frame of a record that stands at position `at`; nothing where the record is too long.
+    pub(super) fn write(to: &mut Vec<u8>, job: u64, at: u64, record: &Record<'_>) -> Result<(), JournalError> {
         let begin = to.len();
         to.extend([0; HEAD]);
-        record::write(record, to);
+        record::write(record, Position::from_u64(at), to);
         let payload = to.len() - begin - HEAD;
         let Some(length) = u32::try_from(payload).ok().filter(|length| *length <= MAX_PAYLOAD) else {
             to.truncate(begin);
@@ -30,32 +33,32 @@ impl<'a> Frame<'a> {
         };
         let frame = &mut to[begin..];
         frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(record::kind(record)) << 24).to_le_bytes());
-        let checksum = half_checksum(&frame[CHECKSUM..], seed);
+        let checksum = half_checksum(&frame[CHECKSUM..], job ^ at);
         frame[..CHECKSUM].copy_from_slice(&checksum);
         Ok(())
     }
 
-    /// The frame that these bytes begin with, or what is wrong with it.
-    pub(super) fn read(bytes: &'a [u8], seed: u64) -> Result<Self, &'static str> {
+    /// The frame that these bytes begin with, which stand at position `at`; or what is wrong with it.
+    pub(super) fn read(bytes: &'a [u8], job: u64, at: u64) -> Result<Self, &'static str> {
         let frame = Self::length(bytes).and_then(|length| bytes.get(..length)).ok_or("the frame is cut short")?;
         let (found, checked) = frame.split_at(CHECKSUM);
-        if found != half_checksum(checked, seed) {
+        if found != half_checksum(checked, job ^ at) {
             return Err("the checksum does not match");
         }
-        Ok(Self { kind: frame[HEAD - 1], payload: &frame[HEAD..] })
+        Ok(Self { at: Position::from_u64(at), kind: frame[HEAD - 1], payload: &frame[HEAD..] })
     }
 
-    /// Whether it holds a record of a kind that this version knows.
-    pub(super) fn is_known(&self) -> bool {
-        record::read(self.kind, self.payload).is_ok()
+    /// The record that it holds.
+    pub(super) fn record(&self) -> Result<Record<'a>, Unreadable> {
+        record::read(self.kind, self.payload, self.at)
     }
 
-    /// Its bytes in the segment.
+    /// The bytes that it takes in the segment.
     pub(super) fn size(&self) -> u64 {
         (HEAD + self.payload.len()) as u64
     }
 
-    /// The length that a frame claims to have, its head counted; `None` where these bytes are too few to say.
+    /// The length that a frame claims to have, with its head; `None` where these bytes are too few to tell.
     pub(super) fn length(bytes: &[u8]) -> Option<usize> {
         let [_, _, _, _, low, middle, high, _] = *bytes.first_chunk::<HEAD>()?;
         Some(HEAD + u32::from_le_bytes([low, middle, high, 0]) as usize)

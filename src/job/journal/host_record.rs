@@ -55,7 +55,7 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
     }
     let mut host = read_clock(flags, fields)?;
     let (stale_at, second) = (Timestamp::from_micros(fields.u64()?), fields.u64()?);
-    let length = u16::from_le_bytes(fields.take()?);
+    let length = fields.u16()?;
     host.key = fields.text(length.into())?;
     let robots = match robots {
         SAME => None,
@@ -91,7 +91,7 @@ pub(super) fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
 
 /// A standing, its key still to come.
 pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<Standing<'a>, &'static str> {
-    let (due, failures) = (Timestamp::from_micros(fields.u64()?), u16::from_le_bytes(fields.take()?));
+    let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
     let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;
     Ok(Standing { key: "", due, failures, has_answered: flags & HAS_ANSWERED != 0, ill })
 }
@@ -99,7 +99,7 @@ pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<Stand
 fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Ill<'a>, &'static str> {
     let flags = fields.u8()?;
     let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
-    let broken = u16::from_le_bytes(fields.take()?);
+    let broken = fields.u16()?;
     let length = fields.u8()?;
     let words = fields.text(length.into())?;
     if flags & !(IS_RETIRED | IS_PATIENT) != 0 {

@@ -21,18 +21,20 @@
 //!           7  kind      u8
 //!           8  payload   length bytes
 //!
-//! kind 1, admitted:
+//! kind 1, admitted; its numbers are varints (LEB128):
 //!           0  flags     u8: bits 0 and 1 how it was found (0 seed, 1 link, 2 redirect), bit 2 there is a referrer,
-//!                        bit 3 there is one that it replaces, bit 4 it was scheduled, bit 5 it was tried before,
+//!                        bit 3 there is an entry that it replaces, bit 4 it was scheduled, bit 5 it was tried before,
 //!                        bit 6 there is metadata
 //!           1  priority  u8
 //!           2  redirects u8
-//!           3  depth     u32
-//!           7  referrer  u64, a position; only where there is one
-//!              replaced  u64, a position; only where there is one
-//!              time      u64, before which it waits: microseconds since the Unix epoch; only where it was scheduled
-//!              attempts  u8, used up before; only where it was tried
-//!              metadata  u16, its length, and its bytes; only where there is any
+//!           3  depth
+//!              referrer  the step from the frame's position to it, back or forth; only where there is one
+//!              replaced  likewise
+//!              time      before which it waits, in microseconds since the Unix epoch; only where it was scheduled
+//!              attempts  used up before; only where it was tried
+//!              length    of the metadata; only where there is any
+//!              length    of the wire URL
+//!              metadata  its bytes
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
@@ -80,11 +82,7 @@
 //!           2  settled   as kind 2
 //!              entry     as kind 1
 //!
-//! kind 8, a run ended at a limit, whatever waits:
-//!           0  limit     u8: 1 pages, 2 time
-//!           1  most      u64, how many, or microseconds
-//!
-//! kind 9, robots.txt disallowed the first URLs of a host when their turn came, and they were dropped:
+//! kind 8, robots.txt disallowed the first URLs of a host when their turn came, and they were dropped:
 //!           0  priority  u8, of them all
 //!           1  urls      u32, how many
 //!           5  host      the rest, UTF-8, as above

@@ -1,25 +1,14 @@
 //! Records to bytes and back. The layout of each kind stands in the module's picture.
 
-use std::time::Duration;
-
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::frontier::{DisallowedRecord, DueRecord, Entry, Limit, Receipt, Record, Settled, Timestamp};
-use crate::gate::{Position, Via};
+use crate::frontier::{DisallowedRecord, DueRecord, Entry, Receipt, Record, Settled};
+use crate::gate::Position;
 
-/// The flags of an admission, beside how it was found.
-const HAS_REFERRER: u8 = 1 << 2;
-const HAS_REPLACED: u8 = 1 << 3;
-const HAS_NOT_BEFORE: u8 = 1 << 4;
-const HAS_ATTEMPTS: u8 = 1 << 5;
-const HAS_METADATA: u8 = 1 << 6;
 /// The flags of a lease that came back.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPT: u8 = 1 << 3;
-/// What a run was limited by.
-const PAGES: u8 = 1;
-const TIME: u8 = 2;
 /// Bytes of the length of a record within one.
 const LENGTH: usize = 2;
 
@@ -42,88 +31,39 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Due(_) => 5,
         Record::Forgotten { .. } => 6,
         Record::Again { .. } => 7,
-        Record::Limited { .. } => 8,
-        Record::Disallowed(_) => 9,
+        Record::Disallowed(_) => 8,
     }
 }
 
-pub(super) fn write(record: &Record<'_>, to: &mut Vec<u8>) {
+/// Appends the payload of a record that stands at this position.
+pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     match record {
-        Record::Admitted(entry) => write_entry(entry, to),
+        Record::Admitted(entry) => entry.write(at, to),
         Record::Settled(settled) => write_settled(settled, to),
         Record::Host(host) => write_host(host, to),
         Record::Resumed { output } => to.extend(output.to_le_bytes()),
         Record::Due(due) => write_due(due, to),
         Record::Forgotten { fingerprint } => to.extend(fingerprint.bits().to_le_bytes()),
-        Record::Again { settled, entry } => write_again(settled, entry, to),
-        Record::Limited { limit } => write_limit(*limit, to),
+        Record::Again { settled, entry } => write_again(settled, entry, at, to),
         Record::Disallowed(disallowed) => write_disallowed(disallowed, to),
     }
 }
 
-pub(super) fn read(kind: u8, payload: &[u8]) -> Result<Record<'_>, Unreadable> {
+/// The record with this payload, which stands at this position.
+pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>, Unreadable> {
     let mut fields = Fields::of(payload);
     let record = match kind {
-        1 => read_entry(&mut fields).map(Record::Admitted),
+        1 => Entry::read(&mut fields, at).map(Record::Admitted),
         2 => read_settled(&mut fields).map(Record::Settled),
         3 => read_host(&mut fields).map(Record::Host),
         4 => fields.u64().map(|output| Record::Resumed { output }),
         5 => read_due(&mut fields).map(Record::Due),
         6 => fields.u64().map(|bits| Record::Forgotten { fingerprint: Fingerprint::from_bits(bits) }),
-        7 => read_again(&mut fields),
-        8 => read_limit(&mut fields).map(|limit| Record::Limited { limit }),
-        9 => read_disallowed(&mut fields).map(Record::Disallowed),
+        7 => read_again(&mut fields, at),
+        8 => read_disallowed(&mut fields).map(Record::Disallowed),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
-}
-
-fn write_entry(entry: &Entry<'_>, to: &mut Vec<u8>) {
-    let via = match entry.via {
-        Via::Seed => 0,
-        Via::Link => 1,
-        Via::Redirect => 2,
-    };
-    let flags = flag(entry.referrer.is_some(), HAS_REFERRER) | flag(entry.replaces.is_some(), HAS_REPLACED);
-    let flags = flags | flag(entry.not_before.is_some(), HAS_NOT_BEFORE);
-    let flags = flags | flag(entry.attempts > 0, HAS_ATTEMPTS) | flag(!entry.metadata.is_empty(), HAS_METADATA);
-    to.extend([via | flags, entry.priority, entry.redirects]);
-    to.extend(entry.depth.to_le_bytes());
-    for before in [entry.referrer, entry.replaces].into_iter().flatten() {
-        to.extend(before.to_u64().to_le_bytes());
-    }
-    if let Some(at) = entry.not_before {
-        to.extend(at.as_micros().to_le_bytes());
-    }
-    if entry.attempts > 0 {
-        to.push(entry.attempts);
-    }
-    if !entry.metadata.is_empty() {
-        // The gate lets no more through; what is beyond would be lost.
-        let length = u16::try_from(entry.metadata.len()).unwrap_or(u16::MAX);
-        to.extend(length.to_le_bytes());
-        to.extend_from_slice(&entry.metadata[..length.into()]);
-    }
-    to.extend_from_slice(entry.wire.as_bytes());
-}
-
-fn read_entry<'a>(fields: &mut Fields<'a>) -> Result<Entry<'a>, &'static str> {
-    let (flags, priority, redirects) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    let depth = fields.u32()?;
-    let via = match flags & !(HAS_REFERRER | HAS_REPLACED | HAS_NOT_BEFORE | HAS_ATTEMPTS | HAS_METADATA) {
-        0 => Via::Seed,
-        1 => Via::Link,
-        2 => Via::Redirect,
-        _ => return Err("unknown flags"),
-    };
-    let mut before = |is_there| (flags & is_there != 0).then(|| fields.u64().map(Position::from_u64)).transpose();
-    let (referrer, replaces) = (before(HAS_REFERRER)?, before(HAS_REPLACED)?);
-    let not_before = (flags & HAS_NOT_BEFORE != 0).then(|| fields.u64().map(Timestamp::from_micros)).transpose()?;
-    let attempts = if flags & HAS_ATTEMPTS == 0 { 0 } else { fields.u8()? };
-    let length = if flags & HAS_METADATA == 0 { 0 } else { fields.u16()? };
-    let metadata = fields.part(length.into())?.bytes();
-    let wire = fields.rest()?;
-    Ok(Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata })
 }
 
 fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
@@ -176,43 +116,29 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
     Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipt })
 }
 
-fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, to: &mut Vec<u8>) {
+fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, at: Position, to: &mut Vec<u8>) {
     let begin = to.len();
     to.extend([0; LENGTH]);
     write_settled(settled, to);
     // A host's name has at most 253 bytes.
     let length = u16::try_from(to.len() - begin - LENGTH).unwrap_or(u16::MAX);
     to[begin..][..LENGTH].copy_from_slice(&length.to_le_bytes());
-    write_entry(entry, to);
+    entry.write(at, to);
 }
 
-fn read_again<'a>(fields: &mut Fields<'a>) -> Result<Record<'a>, &'static str> {
-    let length = u16::from_le_bytes(fields.take()?);
+fn read_again<'a>(fields: &mut Fields<'a>, at: Position) -> Result<Record<'a>, &'static str> {
+    let length = fields.u16()?;
     let settled = read_settled(&mut fields.part(length.into())?)?;
-    Ok(Record::Again { settled, entry: read_entry(fields)? })
-}
-
-fn write_limit(limit: Limit, to: &mut Vec<u8>) {
-    let (which, most) = match limit {
-        Limit::Pages(pages) => (PAGES, pages),
-        Limit::Time(time) => (TIME, u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
-    };
-    to.push(which);
-    to.extend(most.to_le_bytes());
-}
-
-fn read_limit(fields: &mut Fields<'_>) -> Result<Limit, &'static str> {
-    match (fields.u8()?, fields.u64()?) {
-        (PAGES, pages) => Ok(Limit::Pages(pages)),
-        (TIME, micros) => Ok(Limit::Time(Duration::from_micros(micros))),
-        _ => Err("an unknown limit"),
-    }
+    Ok(Record::Again { settled, entry: Entry::read(fields, at)? })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::frontier::{Failure, HostRecord, Ill, RobotsRecord, Standing};
+    use crate::frontier::{Failure, HostRecord, Ill, RobotsRecord, Standing, Timestamp};
+    use crate::gate::Via;
 
     const HERE: Position = Position::from_u64(0x0102_0304_0506);
 
@@ -270,8 +196,6 @@ mod tests {
         records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
         let scheduled = Entry { not_before: Some(stale_at), ..entry };
         records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);
-        let limits = [Limit::Pages(1 << 40), Limit::Time(Duration::from_micros(5))];
-        records.extend(limits.map(|limit| Record::Limited { limit }));
         records.push(Record::Admitted(Entry { metadata: b"\xff\0 of its own", ..scheduled }));
         records
     }
@@ -280,23 +204,22 @@ mod tests {
     fn records_survive() {
         for record in records() {
             let mut payload = Vec::new();
-            write(&record, &mut payload);
-            assert!(matches!(read(kind(&record), &payload), Ok(read) if read == record), "{record:?}");
+            write(&record, HERE, &mut payload);
+            assert!(matches!(read(kind(&record), &payload, HERE), Ok(read) if read == record), "{record:?}");
         }
     }
 
     #[test]
     fn what_is_no_record_is_told_apart() {
-        let reason = |kind, payload: &[u8]| match read(kind, payload) {
+        let reason = |kind, payload: &[u8]| match read(kind, payload, HERE) {
             Err(Unreadable::Payload(reason)) => reason,
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(10, &[]), "kind");
-        assert_eq!(reason(8, &[3, 0, 0, 0, 0, 0, 0, 0, 0]), "an unknown limit");
-        for (at, fields) in [(0, 16), (3, 21 + 16), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 24), (16, 2 + 45 + 24)] {
+        assert_eq!(reason(9, &[]), "kind");
+        for (at, fields) in [(0, 21), (3, 21 + 16), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 45 + 22)] {
             let mut payload = Vec::new();
-            write(&records()[at], &mut payload);
+            write(&records()[at], HERE, &mut payload);
             let kind = kind(&records()[at]);
             for length in 0..fields {
                 assert_eq!(
@@ -310,8 +233,8 @@ mod tests {
         }
         for at in [0, 3, 7, 12, 13, 16] {
             let mut payload = Vec::new();
-            write(&records()[at], &mut payload);
-            payload.push(0xff);
+            write(&records()[at], HERE, &mut payload);
+            *payload.last_mut().unwrap() = 0xff;
             assert_eq!(reason(kind(&records()[at]), &payload), "a text that is not UTF-8");
         }
         assert_eq!(reason(4, &[0; 9]), "a frame longer than its fields");

@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::window::Window;
-use super::{FileJournal, JournalError, JournalOptions, Needs, Storage, record};
+use super::{FileJournal, JournalError, JournalOptions, Needs, Storage};
 use crate::bytes::FileError;
 use crate::frontier::Record;
 use crate::gate::Position;
@@ -203,7 +203,7 @@ pub(super) fn next_frame(
             let bytes = &bytes[skipped..];
             let is_likely = Frame::length(bytes).is_some_and(|length| length <= bytes.len().min(LONGEST));
             let position = at + skipped as u64;
-            if is_likely && Frame::read(bytes, job ^ position).is_ok_and(|frame| frame.is_known()) {
+            if is_likely && Frame::read(bytes, job, position).is_ok_and(|frame| frame.record().is_ok()) {
                 return Ok(Some(position));
             }
         }
@@ -270,9 +270,9 @@ impl<S: Storage> Scan<'_, S> {
         let mut at = first.max(self.from);
         while at < segment.end {
             let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD)?;
-            match Frame::read(bytes, self.job ^ at) {
+            match Frame::read(bytes, self.job, at) {
                 Ok(frame) => {
-                    let record = record::read(frame.kind, frame.payload);
+                    let record = frame.record();
                     replay(Position::from_u64(at), record.map_err(|why| damaged(&self.storage, &segment, at, why))?);
                     self.found.records += 1;
                     at += frame.size();
@@ -299,7 +299,7 @@ impl<S: Storage> Scan<'_, S> {
         let mut at = segment.start + HEADER as u64;
         while at < self.from {
             let bytes = self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?;
-            let frame = Frame::read(bytes, self.job ^ at).map(|frame| frame.size());
+            let frame = Frame::read(bytes, self.job, at).map(|frame| frame.size());
             at += frame.map_err(|reason| self.damaged(segment, at, reason))?;
         }
         if at == self.from { Ok(()) } else { Err(JournalError::NoEntry(Position::from_u64(self.from))) }

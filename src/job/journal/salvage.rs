@@ -2,7 +2,7 @@
 
 use super::file::damaged;
 use super::frame::Frame;
-use super::record::{self, Unreadable};
+use super::record::Unreadable;
 use super::recovery::{READ_AHEAD, next_frame};
 use super::segment::{HEADER, Segment};
 use super::window::Window;
@@ -92,10 +92,10 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
         let mut at = start + HEADER as u64;
         while at < segment.end {
             let bytes = window.frame(storage, &segment, at, READ_AHEAD)?;
-            let reason = match Frame::read(bytes, job ^ at) {
+            let reason = match Frame::read(bytes, job, at) {
                 Ok(frame) => {
                     let bytes = frame.size();
-                    match record::read(frame.kind, frame.payload) {
+                    match frame.record() {
                         Ok(record) => show(Piece::Record { position: Position::from_u64(at), bytes, record })?,
                         Err(Unreadable::Payload(reason)) => {
                             show(Piece::Damaged { start, position: at, bytes, reason })?;

@@ -72,7 +72,7 @@ fn a_record_that_is_too_long_leaves_no_trace() {
     let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
     let error = journal.append(Owned::of(&"x".repeat(1 << 24), Via::Link, None).entry()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
-    assert_eq!(error.to_string(), "a record of 16777223 bytes; at most 16777215 fit");
+    assert_eq!(error.to_string(), "a record of 16777224 bytes; at most 16777215 fit");
     let entry = Owned::of("http://a/", Via::Link, None);
     let position = journal.append(entry.entry()).unwrap();
     assert_eq!(position.to_u64(), 32);

@@ -1,0 +1,77 @@
+//! An entry as bytes: in memory, and in the journal on disk, whose page draws them (kind 1).
+
+use super::Entry;
+use crate::bytes::Fields;
+use crate::bytes::varint::{self, put};
+use crate::frontier::Timestamp;
+use crate::gate::{Position, Via};
+
+/// Flags, beside how it was found: what there is of an entry.
+const REFERRER: u8 = 1 << 2;
+const REPLACES: u8 = 1 << 3;
+const NOT_BEFORE: u8 = 1 << 4;
+const ATTEMPTS: u8 = 1 << 5;
+const METADATA: u8 = 1 << 6;
+
+impl<'a> Entry<'a> {
+    /// Bytes that it takes at most.
+    pub(crate) fn longest(&self) -> usize {
+        3 + 7 * varint::MAX_BYTES + self.metadata.len() + self.wire.len()
+    }
+
+    /// Appends an entry that stands at this position.
+    pub(crate) fn write(&self, at: Position, to: &mut Vec<u8>) {
+        let via = match self.via {
+            Via::Seed => 0,
+            Via::Link => 1,
+            Via::Redirect => 2,
+        };
+        let before = [self.referrer, self.replaces];
+        let flags = [REFERRER, REPLACES].iter().zip(before).filter(|(_, there)| there.is_some());
+        let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
+        let flags = flags | if self.not_before.is_some() { NOT_BEFORE } else { 0 };
+        let flags = flags | if self.attempts > 0 { ATTEMPTS } else { 0 };
+        let flags = flags | if self.metadata.is_empty() { 0 } else { METADATA };
+        to.extend([flags, self.priority, self.redirects]);
+        put(to, self.depth.into());
+        for before in before.into_iter().flatten() {
+            put(to, varint::step(at.to_u64(), before.to_u64()));
+        }
+        if let Some(at) = self.not_before {
+            put(to, at.as_micros());
+        }
+        if self.attempts > 0 {
+            put(to, self.attempts.into());
+        }
+        if !self.metadata.is_empty() {
+            put(to, self.metadata.len() as u64);
+        }
+        put(to, self.wire.len() as u64);
+        to.extend_from_slice(self.metadata);
+        to.extend_from_slice(self.wire.as_bytes());
+    }
+
+    /// Reads an entry that stands at this position.
+    pub(crate) fn read(fields: &mut Fields<'a>, at: Position) -> Result<Self, &'static str> {
+        let [flags, priority, redirects] = fields.take()?;
+        let via = match flags & !(REFERRER | REPLACES | NOT_BEFORE | ATTEMPTS | METADATA) {
+            0 => Via::Seed,
+            1 => Via::Link,
+            2 => Via::Redirect,
+            _ => return Err("unknown flags"),
+        };
+        let depth = u32::try_from(fields.varint()?).map_err(|_| BEYOND)?;
+        let mut number = |flag| if flags & flag == 0 { Ok(None) } else { fields.varint().map(Some) };
+        let before = |step: Option<u64>| step.map(|step| Position::from_u64(varint::walk(at.to_u64(), step)));
+        let (referrer, replaces) = (before(number(REFERRER)?), before(number(REPLACES)?));
+        let not_before = number(NOT_BEFORE)?.map(Timestamp::from_micros);
+        let attempts = u8::try_from(number(ATTEMPTS)?.unwrap_or(0)).map_err(|_| BEYOND)?;
+        let metadata = usize::try_from(number(METADATA)?.unwrap_or(0)).map_err(|_| BEYOND)?;
+        let length = usize::try_from(fields.varint()?).map_err(|_| BEYOND)?;
+        let metadata = fields.part(metadata)?.bytes();
+        let wire = fields.text(length)?;
+        Ok(Self { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata })
+    }
+}
+
+const BEYOND: &str = "a number beyond its range";
