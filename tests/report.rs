@@ -49,7 +49,7 @@ fn crawled(requests: usize) -> Report {
             }
             _ => break,
         };
-        politeness.sent(lease.host_key(), now, lease.delay());
+        politeness.sent(lease.origin(), now, lease.delay());
         let kind = lease.kind();
         let record = PageRecord { status: Some(200), wire_bytes: 10, ..PageRecord::default() };
         let reply = Reply::new(200).body(b"User-agent: *\nDisallow: /private/").links(LINKS.split(' '));

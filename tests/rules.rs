@@ -53,7 +53,7 @@ fn crawl(frontier: &mut Frontier<JobJournal>, now: &mut Timestamp, most: usize) 
     while asked.len() < most {
         match frontier.next(*now).unwrap() {
             Next::Fetch(lease) => {
-                let name = lease.host_key().as_str().trim_start_matches("https://h");
+                let name = lease.origin().trim_start_matches("https://h");
                 let host: u64 = name.trim_end_matches(".example").parse().unwrap();
                 if lease.kind() == LeaseKind::Page {
                     let rest = last.get(&host).map(|last| now.since(*last));

@@ -82,7 +82,7 @@ impl<J: Journal> Worker<J> {
         let sent_at = fetched.as_ref().map_or_else(|error| error.sent_at, |response| Some(response.sent_at));
         let sent_at = sent_at.map(|instant| clock.timestamp(instant));
         if let Some(sent_at) = sent_at {
-            lock(&self.crew.politeness).sent(lease.host_key(), sent_at, lease.delay());
+            lock(&self.crew.politeness).sent(lease.origin(), sent_at, lease.delay());
         }
         let mut visit = match fetched {
             Err(error) => {

@@ -189,8 +189,8 @@ mod tests {
         tally.record(LeaseKind::Robots, Completion::Done, &lost);
 
         let mut politeness = PolitenessWatch::default();
-        politeness.sent(&host(), Timestamp::from_micros(0), Duration::ZERO);
-        politeness.sent(&host(), Timestamp::from_micros(250), Duration::from_millis(1));
+        politeness.sent(host().as_str(), Timestamp::from_micros(0), Duration::ZERO);
+        politeness.sent(host().as_str(), Timestamp::from_micros(250), Duration::from_millis(1));
         let delay = Duration::from_millis(1500);
         let top = HostStatistics { host: host(), requests: 102, queued: 3, failures: 1, delay, retired: true };
         let mut options = CrawlOptions::default();

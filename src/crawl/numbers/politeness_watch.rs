@@ -57,15 +57,15 @@ impl PolitenessWatch {
     /// Hosts whose last send is remembered, at most.
     pub const REMEMBERED: usize = 65_536;
 
-    /// Judges a request: sent to `host` at `at`, when its requests were to be `delay` apart. O(1).
-    pub fn sent(&mut self, host: &HostKey, at: Timestamp, delay: Duration) {
+    /// Judges a request: sent to the host of this [origin](HostKey::as_str) at `at`, when its requests were to be `delay` apart. O(1).
+    pub fn sent(&mut self, host: &str, at: Timestamp, delay: Duration) {
         self.counts.requests += 1;
         let last = if let Some(last) = self.recent.get_mut(host) {
             Some(std::mem::replace(last, at))
         } else {
             let (host, last) = match self.older.remove_entry(host) {
                 Some((host, last)) => (host, Some(last)),
-                None => (host.clone(), None),
+                None => (HostKey::of_origin(host), None),
             };
             self.recent.insert(host, at);
             last
@@ -75,7 +75,7 @@ impl PolitenessWatch {
         }
         let Some(waited) = last.map(|last| at.since(last)).filter(|&waited| waited < delay) else { return };
         self.counts.violations += 1;
-        let violation = Violation { host: host.clone(), waited, delay };
+        let violation = Violation { host: HostKey::of_origin(host), waited, delay };
         if self.worst.as_ref().is_none_or(|worst| worst.short() < violation.short()) {
             self.worst = Some(violation);
         }
@@ -119,14 +119,14 @@ mod tests {
     fn a_rest_kept_is_no_violation_and_a_rest_cut_short_is_one() {
         let mut watch = PolitenessWatch::default();
         let (slow, quick) = (host("slow.test"), host("quick.test"));
-        watch.sent(&slow, at(0), SECOND);
-        watch.sent(&quick, at(1), SECOND);
-        watch.sent(&slow, at(1000), SECOND);
+        watch.sent(slow.as_str(), at(0), SECOND);
+        watch.sent(quick.as_str(), at(1), SECOND);
+        watch.sent(slow.as_str(), at(1000), SECOND);
         assert_eq!((watch.counts(), watch.worst()), (PolitenessCounts { requests: 3, violations: 0 }, None));
 
-        watch.sent(&slow, at(1900), SECOND);
-        watch.sent(&quick, at(501), SECOND);
-        watch.sent(&slow, at(2700), SECOND);
+        watch.sent(slow.as_str(), at(1900), SECOND);
+        watch.sent(quick.as_str(), at(501), SECOND);
+        watch.sent(slow.as_str(), at(2700), SECOND);
         let (waited, delay) = (Duration::from_millis(500), SECOND);
         assert_eq!(watch.counts().violations, 3);
         assert_eq!(watch.worst(), Some(&Violation { host: quick, waited, delay }));
@@ -136,9 +136,9 @@ mod tests {
     fn the_delay_in_force_is_the_one_at_the_send() {
         let mut watch = PolitenessWatch::default();
         let host = host("a.test");
-        watch.sent(&host, at(0), Duration::ZERO);
-        watch.sent(&host, at(0), Duration::ZERO);
-        watch.sent(&host, at(500), SECOND);
+        watch.sent(host.as_str(), at(0), Duration::ZERO);
+        watch.sent(host.as_str(), at(0), Duration::ZERO);
+        watch.sent(host.as_str(), at(500), SECOND);
         assert_eq!(watch.counts().violations, 1);
     }
 
@@ -146,8 +146,8 @@ mod tests {
     fn a_clock_that_steps_back_is_a_violation_not_a_panic() {
         let mut watch = PolitenessWatch::default();
         let host = host("a.test");
-        watch.sent(&host, at(5000), SECOND);
-        watch.sent(&host, at(1000), SECOND);
+        watch.sent(host.as_str(), at(5000), SECOND);
+        watch.sent(host.as_str(), at(1000), SECOND);
         assert_eq!(watch.worst().map(Violation::short), Some(SECOND));
     }
 
@@ -156,9 +156,9 @@ mod tests {
         let mut watch = PolitenessWatch::default();
         let faithful = host("faithful.test");
         for i in 0..PolitenessWatch::REMEMBERED as u64 * 3 {
-            watch.sent(&host(&format!("h{i}.test")), at(i), SECOND);
+            watch.sent(host(&format!("h{i}.test")).as_str(), at(i), SECOND);
             if i % 30_000 == 0 {
-                watch.sent(&faithful, at(i), 40_000 * SECOND);
+                watch.sent(faithful.as_str(), at(i), 40_000 * SECOND);
             }
             assert!(watch.recent.len() + watch.older.len() <= PolitenessWatch::REMEMBERED);
         }

@@ -85,7 +85,7 @@ pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     put(to, back.levels(&host.queue).count() as u64);
     for level in back.levels(&host.queue) {
         put_queued(to, level.queued());
-        back.steps(level).for_each(|steps| to.extend_from_slice(steps));
+        back.put_steps(level, to);
         put(to, 0);
     }
 }

@@ -87,9 +87,9 @@ pub trait Recorder {
 }
 
 /// The wire URL of an entry; `None` where there is none: a [`Found`](crate::gate::Found) says what its maker pleases.
-pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<Box<str>>> {
+pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<&str>> {
     match journal.read(position) {
-        Ok(entry) => Ok(Some(entry.wire.into())),
+        Ok(entry) => Ok(Some(entry.wire)),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
         Err(error) => Err(error),
     }

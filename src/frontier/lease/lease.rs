@@ -24,11 +24,9 @@ pub struct Lease {
     /// Which frontier lent it.
     pub(crate) frontier: u64,
     pub(crate) host: HostId,
-    pub(crate) host_key: HostKey,
     pub(crate) kind: LeaseKind,
     pub(crate) position: Option<Position>,
-    pub(crate) wire: Box<str>,
-    pub(crate) referrer: Option<Box<str>>,
+    pub(crate) texts: Texts,
     pub(crate) depth: u32,
     pub(crate) priority: u8,
     pub(crate) via: Via,
@@ -43,10 +41,46 @@ pub struct Lease {
     pub(crate) metadata: Box<[u8]>,
 }
 
+/// The texts of a lease, one behind the other: a lease costs one allocation.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    /// The wire URL, the origin, the referrer; empty where there is none.
+    text: String,
+    wire_end: usize,
+    origin_end: usize,
+}
+
+impl Texts {
+    pub(crate) fn new(wire: &str, origin: &str) -> Self {
+        // Most pages are found on one whose URL is about as long.
+        let mut text = String::with_capacity(2 * wire.len() + origin.len() + 32);
+        text.push_str(wire);
+        text.push_str(origin);
+        Self { wire_end: wire.len(), origin_end: text.len(), text }
+    }
+
+    pub(crate) fn set_referrer(&mut self, referrer: &str) {
+        self.text.truncate(self.origin_end);
+        self.text.push_str(referrer);
+    }
+
+    fn wire(&self) -> &str {
+        &self.text[..self.wire_end]
+    }
+
+    fn origin(&self) -> &str {
+        &self.text[self.wire_end..self.origin_end]
+    }
+
+    fn referrer(&self) -> Option<&str> {
+        Some(&self.text[self.origin_end..]).filter(|referrer| !referrer.is_empty())
+    }
+}
+
 impl Lease {
     /// The wire URL to request.
     pub fn url(&self) -> &str {
-        &self.wire
+        self.texts.wire()
     }
 
     /// A page, or the host's robots.txt.
@@ -54,9 +88,14 @@ impl Lease {
         self.kind
     }
 
-    /// Scheme, host and port.
-    pub fn host_key(&self) -> &HostKey {
-        &self.host_key
+    /// Scheme, host and port, as a [`HostKey`] writes them.
+    pub fn origin(&self) -> &str {
+        self.texts.origin()
+    }
+
+    /// Scheme, host and port. Allocates; [`origin`](Self::origin) does not.
+    pub fn host_key(&self) -> HostKey {
+        HostKey::of_origin(self.origin())
     }
 
     /// Where its admission stands in the journal; `None` for a robots.txt, which nobody admitted.
@@ -66,7 +105,7 @@ impl Lease {
 
     /// The wire URL of the page it was found on.
     pub fn referrer(&self) -> Option<&str> {
-        self.referrer.as_deref()
+        self.texts.referrer()
     }
 
     /// Links from a seed.

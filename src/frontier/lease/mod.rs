@@ -23,6 +23,7 @@ mod trouble;
 mod validators;
 
 pub use href::Href;
+pub(crate) use lease::Texts;
 pub use lease::{Lease, LeaseKind};
 pub use next::Next;
 pub use outcome::{Completion, Outcome};

@@ -141,7 +141,7 @@ impl<J: Journal> Frontier<J> {
         let before = lease.attempt - 1 - lease.earlier;
         let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
         let receipt = record.filter(|_| done).map(|record| Receipt::of(record, self.state.count().output));
-        let host = conduct.standing(lease.host_key.as_str());
+        let host = conduct.standing(lease.origin());
         let settled = Settled { host, position, priority: lease.priority, attempts, done, receipt };
         match self.entry_after(lease, after)? {
             None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
@@ -203,7 +203,7 @@ impl<J: Journal> Frontier<J> {
         let refusal = match self.gate().canonicalizer().canonicalize(to) {
             Err(error) => Some(Refusal::from(&error)),
             // Same key, same host; anything else came around the gate.
-            Ok(url) if url.origin() != lease.host_key.as_str() => Some(Refusal::OutOfScope),
+            Ok(url) if url.origin() != lease.origin() => Some(Refusal::OutOfScope),
             Ok(_) if lease.redirects >= self.redirects => Some(Refusal::TooManyRedirects),
             Ok(_) => None,
         };

@@ -147,7 +147,7 @@ impl<J: Journal> Frontier<J> {
         robots: Option<RobotsRecord<'_>>,
         is_retry: bool,
     ) -> io::Result<()> {
-        let host = conduct.standing(lease.host_key.as_str());
+        let host = conduct.standing(lease.origin());
         let record = Record::Host(HostRecord { host, robots, was_asked: true, is_retry });
         self.commit(&record, Some(lease.host), None).map(drop)
     }

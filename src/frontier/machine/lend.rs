@@ -6,6 +6,7 @@ use std::io;
 use super::Frontier;
 use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
 use crate::frontier::hosts::{Conduct, HostId, HostState, RobotsFile};
+use crate::frontier::lease::Texts;
 use crate::frontier::robots::Robots;
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Position, Via};
@@ -26,13 +27,14 @@ impl<J: Journal> Frontier<J> {
             return self.lend_page(id, priority, trouble, &mut 1);
         }
         if self.politeness.robots && host.robots.is_wanted(now) {
-            let wire = match &host.robots {
-                RobotsFile::Moved(detour) => detour.url.clone(),
-                _ => host.key.robots_url().into(),
+            let origin = host.key.as_str();
+            let texts = match &host.robots {
+                RobotsFile::Moved(detour) => Texts::new(&detour.url, origin),
+                _ => Texts::new(&host.key.robots_url(), origin),
             };
             let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
             let validators = host.robots.rules().and_then(|rules| rules.validators.clone());
-            let robots = Lease { wire, priority, attempt, validators, ..self.blank_lease(id) };
+            let robots = Lease { texts, priority, attempt, validators, ..self.blank_lease(id) };
             self.note_lent(&robots, HostState::LeasedRobots);
             return Ok(Some(robots));
         }
@@ -68,13 +70,16 @@ impl<J: Journal> Frontier<J> {
             }
             let Entry { wire, depth, via, redirects, referrer, attempts: earlier, metadata, .. } = entry;
             (lease.kind, lease.position, lease.priority) = (LeaseKind::Page, Some(first.position), priority);
-            (lease.wire, lease.depth, lease.via, lease.redirects) = (wire.into(), depth, via, redirects);
+            (lease.texts, lease.depth) = (Texts::new(wire, host.key.as_str()), depth);
+            (lease.via, lease.redirects) = (via, redirects);
             lease.attempt = first.attempts.saturating_add(earlier).saturating_add(1);
             (lease.earlier, lease.metadata) = (earlier, metadata.into());
             break referrer;
         };
-        if let Some(position) = referrer {
-            lease.referrer = read_wire(&mut self.journal, position)?;
+        if let Some(position) = referrer
+            && let Some(referrer) = read_wire(&mut self.journal, position)?
+        {
+            lease.texts.set_referrer(referrer);
         }
         lease.trouble = trouble;
         self.note_lent(&lease, HostState::Leased(priority));
@@ -142,11 +147,9 @@ impl<J: Journal> Frontier<J> {
         Lease {
             frontier: self.id,
             host: id,
-            host_key: host.key.clone(),
             kind: LeaseKind::Robots,
             position: None,
-            wire: Box::default(),
-            referrer: None,
+            texts: Texts::default(),
             depth: 0,
             priority: 0,
             via: Via::Seed,

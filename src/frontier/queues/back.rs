@@ -8,7 +8,7 @@ use crate::gate::Position;
 
 /// The back queues: for each host, the positions of its URLs, by priority, first come first served within one.
 ///
-/// A level holds the positions of one priority of one host. Its first and last stand in it as they are; those between are a
+/// A level holds the positions of one priority of one host. Its first and last stand in it as they are; where there are more, they are a
 /// run of bytes, each position as the [`varint::step`] from the one before, in a list of 28-byte chunks that is freed as
 /// it is read. The best level of a host stands in the host, its others in a list here. So a busy host costs two to four
 /// bytes a URL (its journal entries stand close together), and the million hosts of a wide crawl no allocation each.
@@ -42,11 +42,7 @@ impl Back {
     pub(crate) fn push(&mut self, queue: &mut Queue, priority: u8, position: Position) {
         let pushed = Queued { position, priority, attempts: 0 };
         if let Some((level, chunks)) = self.level(queue, pushed) {
-            let (bytes, length) = varint::encode(varint::step(level.last, position.to_u64()));
-            level.last = position.to_u64();
-            for &byte in &bytes[..length] {
-                level.push(chunks, byte);
-            }
+            level.push(chunks, position.to_u64());
         }
         queue.len += 1;
     }
@@ -55,11 +51,7 @@ impl Back {
     /// and not gone again, since a host has one lease at a time and its next takes what came back.
     pub(crate) fn push_front(&mut self, queue: &mut Queue, back: Queued) {
         if let Some((level, chunks)) = self.level(queue, back) {
-            let (bytes, length) = varint::encode(varint::step(back.position.to_u64(), level.first));
-            (level.first, level.attempts) = (back.position.to_u64(), back.attempts);
-            for &byte in bytes[..length].iter().rev() {
-                level.push_front(chunks, byte);
-            }
+            level.push_front(chunks, back.position.to_u64(), back.attempts);
         }
         queue.len += 1;
     }
@@ -126,9 +118,9 @@ impl Back {
         std::iter::once(level.first).chain(walk).map(Position::from_u64)
     }
 
-    /// The steps from each URL of a level to the next, as [`varint`]s, in pieces.
-    pub(crate) fn steps(&self, level: &Level) -> impl Iterator<Item = &[u8]> {
-        level.bytes(&self.chunks)
+    /// Appends the steps from each URL of a level to the next, as [`varint`]s.
+    pub(crate) fn put_steps(&self, level: &Level, to: &mut Vec<u8>) {
+        level.put_steps(&self.chunks, to);
     }
 
     /// Forgets all of a host's URLs, and says how many there were.

@@ -5,11 +5,14 @@ use crate::bytes::varint;
 use crate::gate::Position;
 
 /// The URLs of one priority of one host: the first and the last position as they are, those between as steps.
+///
+/// One or two URLs are said by the first and the last alone, and need no chunk: most hosts of a wide crawl have no more. Beyond,
+/// the chunks have each step from the first to the last. No URL follows itself, so a step is never 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
     pub(crate) first: u64,
     pub(crate) last: u64,
-    /// The chunks of the steps from the first to the last; none where they are one.
+    /// The chunks of the steps from the first to the last; none where the two say it all.
     pub(crate) head: u32,
     tail: u32,
     /// The next worse level.
@@ -42,7 +45,76 @@ impl Level {
         Self { next, ..self }
     }
 
-    pub(crate) fn push(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
+    /// Adds a URL behind the last.
+    pub(crate) fn push(&mut self, chunks: &mut Pool<Chunk>, at: u64) {
+        if !self.is_one() || at == self.first {
+            self.write_step(chunks);
+            let (bytes, length) = varint::encode(varint::step(self.last, at));
+            bytes[..length].iter().for_each(|&byte| self.write(chunks, byte));
+        }
+        self.last = at;
+    }
+
+    /// Adds a URL before the first.
+    pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, at: u64, attempts: u8) {
+        if !self.is_one() || at == self.first {
+            self.write_step(chunks);
+            let (bytes, length) = varint::encode(varint::step(at, self.first));
+            bytes[..length].iter().rev().for_each(|&byte| self.write_front(chunks, byte));
+        }
+        (self.first, self.attempts) = (at, attempts);
+    }
+
+    /// Goes on to the next URL; `false` where there is none.
+    pub(crate) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
+        if self.is_one() {
+            return false;
+        }
+        self.attempts = 0;
+        self.first = if self.head == NONE {
+            self.last
+        } else {
+            let step = varint::decode(|| Some(self.read(chunks)));
+            varint::walk(self.first, step.expect("whole numbers are written"))
+        };
+        true
+    }
+
+    /// Its first URL.
+    pub(crate) fn queued(&self) -> Queued {
+        Queued { position: Position::from_u64(self.first), priority: self.priority, attempts: self.attempts }
+    }
+
+    /// The steps from the first URL on, without taking them.
+    pub(crate) fn steps(&self, chunks: &Pool<Chunk>) -> impl Iterator<Item = u64> {
+        let mut bytes = self.bytes(chunks).flatten().copied();
+        self.unwritten().into_iter().chain(std::iter::from_fn(move || varint::decode(|| bytes.next())))
+    }
+
+    /// Appends the same as [`varint`]s.
+    pub(crate) fn put_steps(&self, chunks: &Pool<Chunk>, to: &mut Vec<u8>) {
+        self.unwritten().into_iter().for_each(|step| varint::put(to, step));
+        self.bytes(chunks).for_each(|bytes| to.extend_from_slice(bytes));
+    }
+
+    fn is_one(&self) -> bool {
+        self.head == NONE && self.first == self.last
+    }
+
+    /// The step between two URLs that need no chunk.
+    fn unwritten(&self) -> Option<u64> {
+        (self.head == NONE && self.first != self.last).then(|| varint::step(self.first, self.last))
+    }
+
+    /// Two URLs that needed no chunk get one.
+    fn write_step(&mut self, chunks: &mut Pool<Chunk>) {
+        if let Some(step) = self.unwritten() {
+            let (bytes, length) = varint::encode(step);
+            bytes[..length].iter().for_each(|&byte| self.write(chunks, byte));
+        }
+    }
+
+    fn write(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.tail == NONE {
             self.start(chunks, 0);
         } else if self.tail_at == CHUNK {
@@ -54,7 +126,7 @@ impl Level {
         self.tail_at += 1;
     }
 
-    pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
+    fn write_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.head == NONE {
             self.start(chunks, CHUNK);
         } else if self.head_at == 0 {
@@ -65,19 +137,8 @@ impl Level {
         chunks[self.head].bytes[usize::from(self.head_at)] = byte;
     }
 
-    /// Goes on to the next URL; `false` where there is none.
-    pub(crate) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
-        if self.head == NONE {
-            return false;
-        }
-        self.attempts = 0;
-        let step = varint::decode(|| Some(self.pop(chunks)));
-        self.first = varint::walk(self.first, step.expect("whole numbers are written"));
-        true
-    }
-
     /// Only called while there are bytes.
-    fn pop(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
+    fn read(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
         let byte = chunks[self.head].bytes[usize::from(self.head_at)];
         self.head_at += 1;
         if self.head == self.tail {
@@ -92,19 +153,8 @@ impl Level {
         byte
     }
 
-    /// Its first URL.
-    pub(crate) fn queued(&self) -> Queued {
-        Queued { position: Position::from_u64(self.first), priority: self.priority, attempts: self.attempts }
-    }
-
-    /// The steps from the first URL on, without taking them.
-    pub(crate) fn steps(&self, chunks: &Pool<Chunk>) -> impl Iterator<Item = u64> {
-        let mut bytes = self.bytes(chunks).flatten().copied();
-        std::iter::from_fn(move || varint::decode(|| bytes.next()))
-    }
-
-    /// The same as they are written, in pieces.
-    pub(crate) fn bytes<'a>(&self, chunks: &'a Pool<Chunk>) -> impl Iterator<Item = &'a [u8]> {
+    /// What the chunks have of the steps, in pieces.
+    fn bytes<'a>(&self, chunks: &'a Pool<Chunk>) -> impl Iterator<Item = &'a [u8]> {
         let Self { mut head, mut head_at, tail, tail_at, .. } = *self;
         std::iter::from_fn(move || {
             let chunk = (head != NONE).then(|| &chunks[head])?;

@@ -156,7 +156,7 @@ impl Schedule {
             before = second;
             for level in self.back.levels(queue) {
                 put(to, level.first);
-                self.back.steps(level).for_each(|steps| to.extend_from_slice(steps));
+                self.back.put_steps(level, to);
             }
             put(to, 0);
         }
