@@ -37,9 +37,13 @@ pub(crate) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
 }
 
 /// Appends a number.
-pub(crate) fn put(to: &mut Vec<u8>, number: u64) {
-    let (bytes, length) = encode(number);
-    to.extend_from_slice(&bytes[..length]);
+#[inline]
+pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        to.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push((number & 0x7f) as u8);
 }
 
 /// Takes a number off the front of the bytes.

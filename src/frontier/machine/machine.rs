@@ -305,6 +305,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Moves hosts that have become due from the agenda to the front, in the order of their times.
+    #[inline]
     fn wake(&mut self, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
             let best = self.state.host(id).queue.first().expect("a host in the agenda has URLs queued");

@@ -45,12 +45,13 @@ impl Agenda {
     }
 
     /// The host that has been due for longest, taken off; hosts due at the same time by number. O(log hosts), amortized.
+    #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<HostId> {
-        let &Reverse((due, host)) = self.today.peek()?;
-        if due > now {
-            return None;
-        }
-        self.today.pop();
+        self.earliest().filter(|&due| due <= now).and_then(|_| self.pop())
+    }
+
+    fn pop(&mut self) -> Option<HostId> {
+        let Reverse((_, host)) = self.today.pop()?;
         self.turn();
         self.len -= 1;
         Some(host)

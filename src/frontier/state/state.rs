@@ -131,15 +131,17 @@ impl State {
                 self.schedule.push(at, position);
             }
         }
-        let Some(host) = change.host else { return };
+        let Some(id) = change.host else { return };
+        let queue = &mut self.hosts[id].queue;
         if done || again.is_some() {
-            let first = self.unqueue(host, priority);
+            let first = self.back.pop_of(queue, priority);
             debug_assert_eq!(first.map(|first| first.position), Some(position), "it stays the first while it is lent");
+            self.count.queued -= 1;
         } else {
-            self.replace_first(host, Queued { position, priority, attempts });
+            self.replace_first(id, Queued { position, priority, attempts });
         }
-        self.hosts[host].robots.mark_used();
-        self.stands(host, &settled.host, !again.is_some_and(Entry::is_parked));
+        self.hosts[id].robots.mark_used();
+        self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
     }
 
     fn learned(&mut self, host: HostId, record: &HostRecord<'_>, at: Option<Position>) {
