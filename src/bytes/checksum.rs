@@ -2,11 +2,10 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// XXH3, 64 bits. Bytes that are read back in another place than they were written to have another
-/// `seed` there, so they do not pass for what belongs there.
+/// The XXH3 hash, 64 bits. The `seed` depends on the place of the bytes, so bytes that were moved to
+/// another place do not pass for what belongs there.
 ///
-/// It tells damage by chance from none, not a forgery: whoever can write the file can write the
-/// checksum too.
+/// It finds damage by chance and no forgery: whoever can write the file can write the checksum too.
 pub(crate) fn checksum(seed: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, seed)
 }

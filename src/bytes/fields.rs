@@ -1,12 +1,11 @@
-//! Numbers and texts that were written one behind the other, read the same way.
+//! Numbers and texts that stand one behind the other, read in order.
 
 use super::varint;
 
-/// Bytes, taken off the front field by field. Numbers are little-endian.
+/// Takes bytes off the front, field by field. Numbers are little-endian.
 ///
-/// A text or a part borrows from the bytes, so nothing is allocated by what a damaged length
-/// claims. Errors are a few words on what is wrong; whoever knows the file and the place adds
-/// these.
+/// A text or a part borrows from the bytes, so a damaged length allocates nothing. An error is a few
+/// words on what is wrong. The caller, who knows the file and the place, adds those.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -14,6 +13,7 @@ impl<'a> Fields<'a> {
         Self(bytes)
     }
 
+    /// The next `N` bytes.
     pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
         let (&bytes, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
         self.0 = rest;
@@ -24,7 +24,7 @@ impl<'a> Fields<'a> {
         self.take().map(|[byte]| byte)
     }
 
-    /// One of these, by its place in the list, which is one byte.
+    /// One of these variants. The next byte is its place in the list.
     pub(crate) fn variant<T: Copy>(&mut self, variants: &[T]) -> Result<T, &'static str> {
         let code = usize::from(self.u8()?);
         variants.get(code).copied().ok_or("a code without a meaning")
@@ -42,7 +42,7 @@ impl<'a> Fields<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// A [`varint`].
+    /// A number of variable length: a [`varint`].
     pub(crate) fn varint(&mut self) -> Result<u64, &'static str> {
         varint::number(&mut self.0).ok_or(SHORT)
     }
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         str::from_utf8(self.bytes()).map_err(|_| "a text that is not UTF-8")
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     pub(crate) fn end(&self) -> Result<(), &'static str> {
         if self.0.is_empty() { Ok(()) } else { Err("a frame longer than its fields") }
     }

@@ -1,25 +1,26 @@
-//! What can be wrong with a file, said with its path.
+//! What can be wrong with a file, with its path.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use super::FrameError;
 
-/// Why a file cannot be read or written.
+/// Why a file cannot be read or written. Each variant names the file, so that a message can stand by
+/// itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It does not hold what was written to it.
+    /// The file does not hold what was written to it.
     #[error("{} is damaged at byte {offset}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where in it the header or frame begins, in bytes.
+        /// Where the damaged header or frame begins, in bytes.
         offset: u64,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// It is another job's.
+    /// The file is another job's.
     #[error("{} belongs to job {found:016x}, not to {expected:016x}", path.display())]
     Foreign {
         /// The file.
@@ -39,7 +40,7 @@ pub enum FileError {
         /// Why it failed.
         source: io::Error,
     },
-    /// It is of a later format.
+    /// The file is of a later format.
     #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
     Newer {
         /// The file.
@@ -52,13 +53,14 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// For `map_err`: the system's error with what was tried, a verb that completes "cannot ...",
-    /// and on which file.
+    /// For `map_err`: adds to the system's error what was tried and on which file. `action` is a verb
+    /// that completes "cannot ...".
     pub(crate) fn of(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.into(), source }
     }
 
-    /// The file is gone, or does not hold what was written to it: a copy of it would do.
+    /// Whether the file is gone, or does not hold what was written to it, so that a copy of it would
+    /// help.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Damaged { .. } => true,
@@ -67,8 +69,8 @@ impl FileError {
         }
     }
 
-    /// The kind that an [`io::Error`] of it has: that of the system where there is one, so that a
-    /// full disk is still [`StorageFull`](ErrorKind::StorageFull).
+    /// The kind for an [`io::Error`] that wraps it. The system's own kind is kept, so that a full disk
+    /// is still [`StorageFull`](ErrorKind::StorageFull).
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { source, .. } => source.kind(),
@@ -78,7 +80,7 @@ impl FileError {
 }
 
 impl FrameError {
-    /// The same, said of this file.
+    /// The same error with the path of the file.
     pub(crate) fn of_file(self, path: PathBuf) -> FileError {
         match self {
             Self::Damaged { offset, reason } => FileError::Damaged { path, offset, reason },

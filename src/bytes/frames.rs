@@ -1,4 +1,5 @@
-//! Frames: how a file is cut into pieces that are checked one by one.
+//! Frames: how a file is cut into pieces that are checked one by one. A reader holds one frame at a
+//! time, so a file of any size takes little memory, and damage is reported for the frame it is in.
 //!
 //! ```text
 //! frame:  length    4 bytes, of the payload
@@ -6,8 +7,8 @@
 //!         checksum  8 bytes, of the payload, seeded with the file's seed XOR the frame's number from 0
 //! ```
 //!
-//! All numbers are little-endian. The seed tells frames apart that changed places, in a file or
-//! between files.
+//! All numbers are little-endian. The seed makes a frame invalid in any other place, in the same file
+//! or in another.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -15,18 +16,19 @@ use super::{Fields, checksum};
 
 /// Bytes of a frame before its payload.
 pub(crate) const HEAD_OF_FRAME: usize = 4;
-/// And behind it.
+/// Bytes of a frame behind its payload.
 const TAIL: usize = 8;
 
-/// Words of 8 bytes that fill one frame, where there are many: 64 KiB.
+/// Words of 8 bytes in a full frame: 64 KiB.
 const WORDS: usize = 8192;
 
-/// Bytes of a frame with this many bytes of payload.
+/// The length of a frame with this many bytes of payload.
 pub(crate) const fn size_of_frame(payload: usize) -> u64 {
     (HEAD_OF_FRAME + payload + TAIL) as u64
 }
 
-/// The payload of a frame that was read by itself: number `number` of a file with this seed.
+/// Checks a frame that was read by itself, and returns its payload. It is number `number` of a file
+/// with this seed.
 pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], &'static str> {
     let parts = frame.split_last_chunk().and_then(|(rest, found)| Some((rest.split_first_chunk()?, found)));
     let ((length, payload), found) = parts.ok_or("the file is cut short")?;
@@ -41,7 +43,7 @@ pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], 
 
 const MISMATCH: &str = "the checksum does not match";
 
-/// Writes frames, holding one at a time.
+/// Writes frames. Holds one at a time.
 pub(crate) struct FrameWriter<W> {
     to: W,
     seed: u64,
@@ -54,13 +56,13 @@ impl<W: Write> FrameWriter<W> {
         Self { to, seed, number: 0, payload: Vec::new() }
     }
 
-    /// Appends to the frame.
+    /// Appends to the current frame.
     pub(crate) fn put(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.payload.extend_from_slice(bytes.as_ref());
         self
     }
 
-    /// Ends the frame; the next one begins.
+    /// Ends the current frame and begins the next.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         let length = u32::try_from(self.payload.len()).map_err(|_| io::Error::other("a frame of 4 GiB"))?;
         self.to.write_all(&length.to_le_bytes())?;
@@ -71,7 +73,7 @@ impl<W: Write> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes words, in as many frames of 64 KiB as they take; the last has the rest.
+    /// Writes words in frames of 64 KiB; the last one has the rest.
     pub(crate) fn words(&mut self, words: &[u64]) -> io::Result<()> {
         for piece in words.chunks(WORDS) {
             self.payload.extend(piece.iter().flat_map(|word| word.to_le_bytes()));
@@ -80,41 +82,41 @@ impl<W: Write> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes one of the words that [`end_words`](Self::end_words) ends, as [`words`](Self::words)
-    /// would.
+    /// Writes one word, for a caller that does not hold all of them. The frames are those of
+    /// [`words`](Self::words); call [`end_words`](Self::end_words) behind the last word.
     pub(crate) fn word(&mut self, word: u64) -> io::Result<()> {
         self.put(word.to_le_bytes());
         if self.payload.len() < WORDS * size_of::<u64>() { Ok(()) } else { self.end() }
     }
 
-    /// Writes what is left of the words.
+    /// Ends the frame of the last words.
     pub(crate) fn end_words(&mut self) -> io::Result<()> {
         if self.payload.is_empty() { Ok(()) } else { self.end() }
     }
 
-    /// Writes the empty frame that is the last one.
+    /// Writes the empty frame that ends a file.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.end()?;
         self.to.flush()?;
         Ok(self.to)
     }
 
-    /// What the frames are written to.
+    /// The writer behind the frames.
     pub(crate) fn to(&mut self) -> &mut W {
         &mut self.to
     }
 }
 
-/// Reads frames, holding one at a time.
+/// Reads frames. Holds one at a time.
 pub(crate) struct FrameReader<R> {
     from: R,
     seed: u64,
-    /// Bytes of the longest payload.
+    /// The longest payload that is allowed, in bytes.
     most: u32,
     number: u64,
-    /// Where in the file the frame begins that was read last.
+    /// Where in the file the last frame that was read begins.
     offset: u64,
-    /// Where the next one begins.
+    /// Where in the file the next frame begins.
     next: u64,
     payload: Vec<u8>,
 }
@@ -124,7 +126,7 @@ impl<R: Read> FrameReader<R> {
         Self { from, seed, most, number: 0, offset: 0, next: 0, payload: Vec::new() }
     }
 
-    /// The next bytes, which are no frame: what stands before the first one.
+    /// The next bytes, which are not a frame: what stands before the first frame.
     pub(crate) fn raw<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         self.offset = self.next;
         let mut bytes = [0; N];
@@ -189,7 +191,7 @@ impl<R: Read> FrameReader<R> {
         Ok(())
     }
 
-    /// Where in the file the frame begins that was read last, in bytes.
+    /// Where in the file the last frame that was read begins, in bytes.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -199,18 +201,18 @@ impl<R: Read> FrameReader<R> {
         self.next
     }
 
-    /// The frame that was read last says what cannot be.
+    /// The error for the last frame that was read, whose content is wrong.
     pub(crate) fn damaged(&self, reason: &'static str) -> FrameError {
         FrameError::Damaged { offset: self.offset, reason }
     }
 
-    /// The next frame is the empty one, and nothing follows it.
+    /// Checks that the file ends here, with the empty frame.
     pub(crate) fn finish(mut self) -> Result<(), FrameError> {
         self.fields(|_| Ok(()))?;
         self.end()
     }
 
-    /// Nothing follows the frame that was read last.
+    /// Checks that nothing follows the last frame that was read.
     pub(crate) fn end(mut self) -> Result<(), FrameError> {
         self.offset = self.next;
         match self.from.read(&mut [0]) {
@@ -229,7 +231,7 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Why a frame cannot be read. `offset` is where in the file it begins, in bytes.
+/// Why a frame cannot be read. `offset` is where the frame begins in the file, in bytes.
 #[derive(Debug)]
 pub(crate) enum FrameError {
     Damaged { offset: u64, reason: &'static str },
@@ -312,7 +314,7 @@ mod tests {
         assert_eq!(open_frame(&file[..5], SEED, 0), Err("the file is cut short"));
     }
 
-    /// A length is not believed: what it claims is not allocated.
+    /// A length is not trusted: what it claims is not allocated.
     #[test]
     fn a_length_beyond_the_file_takes_no_memory() {
         let mut frames = FrameReader::new(&[0xff, 0xff, 0xff, 0xff, 1, 2, 3][..], 0, u32::MAX);

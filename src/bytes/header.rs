@@ -1,4 +1,4 @@
-//! What each file of a job's `frontier/` begins with.
+//! The header that each file of a job's `frontier/` begins with.
 //!
 //! ```text
 //! header:   0  magic     8 bytes: what the file is
@@ -8,23 +8,24 @@
 //!          28  checksum  u32, of bytes 0 to 27, seeded with 0
 //! ```
 //!
-//! All formats to come have a header of this size, so that a later one can be told from damage.
+//! Every later format keeps a header of this size and with this checksum, so that a file of a later
+//! format can be told from a damaged one.
 
 use std::path::Path;
 
 use super::{Fields, FileError, checksum};
 
-/// What a file is, in which format, and whose.
+/// What a file is, in which format, and of which job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) magic: [u8; 8],
-    /// The format that is written, and the latest that is read.
+    /// The format that is written, and the latest one that is read.
     pub(crate) version: u32,
     pub(crate) job: u64,
     pub(crate) number: u64,
 }
 
-/// Bytes that the checksum is of.
+/// The bytes that the checksum covers.
 const CHECKED: usize = 28;
 
 impl Header {
@@ -41,9 +42,10 @@ impl Header {
         bytes
     }
 
-    /// Whether these bytes, which the file at `path` begins with, are this header.
+    /// Checks that these bytes, with which the file at `path` begins, are this header.
     ///
-    /// Of several reasons why not, the one is told that helps most: another kind of file, damage, a later format, another job.
+    /// Where several things are wrong, the error names the first of these: another kind of file, damage, a later format, another
+    /// job.
     pub(crate) fn check(&self, bytes: &[u8], path: &Path) -> Result<(), FileError> {
         let damaged = |reason| FileError::Damaged { path: path.to_owned(), offset: 0, reason };
         let Some(bytes) = bytes.first_chunk::<{ Self::SIZE }>() else {
@@ -74,7 +76,7 @@ impl Header {
     }
 }
 
-/// The lower half of the checksum of all before it.
+/// The lower half of the checksum of the bytes before it.
 fn half_checksum(header: &[u8; Header::SIZE]) -> [u8; Header::SIZE - CHECKED] {
     let checksum = checksum(0, &header[..CHECKED]).to_le_bytes();
     *checksum.first_chunk().expect("four of eight bytes")

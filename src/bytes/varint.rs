@@ -1,6 +1,7 @@
-//! LEB128: seven bits of a number a byte, the lowest first, the top bit set where more follow.
+//! Numbers of variable length, as LEB128: each byte has seven bits of the number, the lowest first, and
+//! its top bit is set where more bytes follow. A number below 128 takes one byte.
 
-/// Bytes of the longest number.
+/// The bytes that the longest number takes.
 pub(crate) const MAX_BYTES: usize = 10;
 
 /// The bytes of `number`, and how many of them count.
@@ -18,8 +19,8 @@ pub(crate) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     }
 }
 
-/// The number that `next` gives the bytes of; `None` where it runs out before the end, or gives
-/// more than 64 bits.
+/// Reads a number whose bytes come from `next`; `None` where they end too early or make more than 64
+/// bits.
 pub(crate) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
@@ -51,14 +52,14 @@ pub(crate) fn number(bytes: &mut &[u8]) -> Option<u64> {
     decode(|| bytes.split_off_first().copied())
 }
 
-/// The way from one number to another, either direction small: 0, -1, 1, -2, ... become 0, 1, 2, 3,
-/// ...
+/// The distance from one number to another as a number that is small in both directions: 0, -1, 1, -2,
+/// ... become 0, 1, 2, 3, ... A position close to the current one then takes few bytes.
 pub(crate) const fn step(from: u64, to: u64) -> u64 {
     let way = to.wrapping_sub(from).cast_signed();
     ((way << 1) ^ (way >> 63)).cast_unsigned()
 }
 
-/// Where a [`step`] from `from` leads.
+/// The number that a [`step`] from `from` leads to.
 pub(crate) const fn walk(from: u64, step: u64) -> u64 {
     from.wrapping_add((step >> 1) ^ (step & 1).wrapping_neg())
 }

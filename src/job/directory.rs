@@ -1,4 +1,4 @@
-//! A job's directory: made, begun, held, read.
+//! A job's directory: how a job is made, begun, resumed and read.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,16 +14,16 @@ use crate::bytes::FileError;
 const FRONTIER: &str = "frontier";
 /// The page records.
 const PAGES: &str = "pages.jsonl";
-/// The links that were refused, where they are listed.
+/// The list of refused links, if there is one.
 const SKIPPED: &str = "skipped.jsonl";
 /// The report.
 const REPORT: &str = "report.json";
-/// The settings that it was crawled with last.
+/// The settings of the last run.
 const SETTINGS: &str = "crawler.toml";
-/// Every seed that it was given.
+/// Every seed that the job was given.
 const SEEDS: &str = "seeds.txt";
 
-/// What a job that is overwritten loses. Its lock stays (it is held), its manifest is replaced.
+/// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
 const OUTPUTS: [&str; 9] = [
     PAGES,
     "pages.jsonl.cut",
@@ -35,9 +35,9 @@ const OUTPUTS: [&str; 9] = [
     SEEDS,
     "seeds.txt.new",
 ];
-/// How the files in [`FRONTIER`] begin.
+/// The prefixes of the names of the files in [`FRONTIER`].
 const KEPT: [&str; 5] = ["checkpoint-", "evicted-", "hosts-", "journal-", "seen-"];
-/// What a process that died while it created a job may have left.
+/// Files that a process may leave when it dies while it creates a job.
 const LEFTOVERS: [&str; 3] = [LOCK, "manifest.new", "manifest.new.new"];
 
 /// A crawl's directory, held by this process until it is dropped, or only read.
@@ -47,17 +47,17 @@ pub struct Job {
     manifest: Manifest,
     /// `None` where the job is only read.
     lock: Option<Arc<Lock>>,
-    /// It was made here, and not found.
+    /// It was made by this process.
     is_new: bool,
     is_begun: AtomicBool,
 }
 
 impl Job {
-    /// Makes the directory where there is none, locks it, and writes a manifest. `key` is the one that the crawl's frontier
-    /// was made with.
+    /// Makes a job: makes the directory if it is missing, locks it, and writes a manifest. `key` is the fingerprint key of the
+    /// crawl's frontier.
     ///
-    /// A job that is there already is refused, or, with `overwrite`, loses its output: files that a job owns by name.
-    /// Nothing else in the directory is ever deleted. What was [drafted](Self::draft) and not begun is no obstacle.
+    /// A directory that holds a job is refused. With `overwrite`, that job's files are removed instead: those that a job owns by
+    /// name. Nothing else in the directory is ever deleted. A job that was [drafted](Self::draft) and not begun does not count.
     ///
     /// # Errors
     /// Where another job, another process or other files are there ([`JobError::is_conflict`]), and where the file
@@ -68,14 +68,15 @@ impl Job {
         Ok(job)
     }
 
-    /// As [`create`](Self::create), for a job that needs more than a manifest to go on with, such as its seeds: it is there as
-    /// a whole once it is [begun](Self::begin). Until then a process that dies leaves what the next one removes.
+    /// As [`create`](Self::create), for a job that needs more than a manifest, such as its seeds. The job exists once it is
+    /// [begun](Self::begin). If the process dies before that, the next one removes what it left.
     ///
     /// # Errors
     /// As `create`.
     pub fn draft(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
         fs::create_dir_all(directory).map_err(FileError::of("create", directory))?;
-        // Asked twice: not even a lock is put between somebody else's files, and another process may have come first.
+        // The first look keeps even the lock out of a directory of somebody else's files. The second is needed because another
+        // process may have taken the lock in between.
         find(directory)?;
         let lock = Lock::take(directory)?;
         let found = find(directory)?;
@@ -83,7 +84,7 @@ impl Job {
         let in_the_way = match found {
             Found::Nothing => None,
             Found::Job => Some(Manifest::path(directory)),
-            // Of the job that was to be overwritten, by somebody who said so.
+            // The records belong to the job that this draft was to overwrite, when somebody said so.
             Found::Draft => fs::metadata(&records).is_ok_and(|records| records.len() > 0).then_some(records),
         };
         if let Some(path) = in_the_way.filter(|_| !overwrite) {
@@ -92,7 +93,7 @@ impl Job {
         let manifest = Manifest::draw(key);
         manifest.write_draft(directory)?;
         if found != Found::Nothing {
-            // First: what has no manifest, but the draft of one, is nobody's.
+            // The manifest goes first: without it the other files belong to no job, and the draft counts.
             remove(&Manifest::path(directory))?;
             own::sync_names(directory).map_err(FileError::of("sync", directory))?;
             for output in OUTPUTS {
@@ -104,8 +105,8 @@ impl Job {
         Ok(Self { directory, manifest, lock: Some(Arc::new(lock)), is_new: true, is_begun: AtomicBool::new(false) })
     }
 
-    /// From here on a [drafted](Self::draft) job is there, in one step; nothing where it was before. Whatever it needs must be
-    /// safe on disk.
+    /// Turns a [draft](Self::draft) into a job, in one step. Everything the job needs must be safe on disk before. Does nothing if
+    /// the job was begun already.
     ///
     /// # Errors
     /// Where the file system refuses.
@@ -121,11 +122,11 @@ impl Job {
         Ok(())
     }
 
-    /// The job that is there, to go on with.
+    /// Opens a job to go on with it, and locks it.
     ///
     /// # Errors
-    /// Where none is there ([`JobError::NoJob`]) or it was not begun ([`JobError::Draft`]), its manifest is damaged or newer, it
-    /// is of another version's rules, another process has it, or the file system refuses.
+    /// Where there is no job ([`JobError::NoJob`]) or it was not begun ([`JobError::Draft`]), its manifest is damaged or newer, it was
+    /// made by another version's rules, another process holds it, or the file system refuses.
     pub fn resume(directory: &Path) -> Result<Self, JobError> {
         // Before a lock is put there.
         Manifest::read(directory)?;
@@ -135,10 +136,10 @@ impl Job {
         Ok(Self { lock: Some(Arc::new(lock)), ..Self::found(directory, manifest) })
     }
 
-    /// A job to look at, whoever holds it. Nothing is written, so a read-only directory will do.
+    /// Opens a job to read it, whether or not a process holds it. Nothing is written, so a read-only directory will do.
     ///
     /// # Errors
-    /// Where no job is there, its manifest is damaged or newer, or the file system refuses.
+    /// Where there is no job, its manifest is damaged or newer, or the file system refuses.
     pub fn open_for_reading(directory: &Path) -> Result<Self, JobError> {
         Ok(Self::found(directory, Manifest::read(directory)?))
     }
@@ -147,12 +148,12 @@ impl Job {
         Self { directory: directory.to_owned(), manifest, lock: None, is_new: false, is_begun: AtomicBool::new(true) }
     }
 
-    /// Whether it was made here, and not found.
+    /// Whether it was made by this process.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Its lock, to be held for longer than this; `None` where the job is only read.
+    /// Its lock, for a caller that holds it for longer than this value; `None` where the job is only read.
     pub fn lock(&self) -> Option<&Arc<Lock>> {
         self.lock.as_ref()
     }
@@ -172,7 +173,7 @@ impl Job {
         self.directory.join(FRONTIER)
     }
 
-    /// Whether an output of this name can be in the directory: a plain name of a file, and none of the job's own.
+    /// Whether an output may have this name: it must be a plain file name, and not that of a file of the job itself.
     #[cfg(feature = "crawl")]
     pub(crate) fn has_room_for(&self, name: &str) -> bool {
         let own = OUTPUTS.contains(&name) || [FRONTIER, LOCK, "manifest"].contains(&name);
@@ -190,17 +191,17 @@ impl Job {
         self.directory.join(SKIPPED)
     }
 
-    /// Where the settings are that it was crawled with last: `crawler.toml`.
+    /// Where the settings of the last run are: `crawler.toml`.
     pub fn settings_path(&self) -> PathBuf {
         Self::settings_in(&self.directory)
     }
 
-    /// Where the settings of the job in a directory are.
+    /// Where the settings of the job in this directory are.
     pub fn settings_in(directory: &Path) -> PathBuf {
         directory.join(SETTINGS)
     }
 
-    /// Where every seed is that the job was given, refused or not, a URL a line: `seeds.txt`.
+    /// Where the job's seeds are listed, refused ones too, a URL a line: `seeds.txt`.
     pub fn seeds_path(&self) -> PathBuf {
         self.directory.join(SEEDS)
     }
@@ -214,15 +215,15 @@ impl Job {
 /// What a directory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
-    /// Nothing, or what is nobody's.
+    /// Nothing, or leftovers of a process that died.
     Nothing,
-    /// A job, its manifest damaged or not.
+    /// A job; its manifest may be damaged.
     Job,
-    /// One that was not begun.
+    /// A job that was not begun.
     Draft,
 }
 
-/// An error where a newer job, or something else is there.
+/// Looks what a directory holds. A job of a later format, and files of others, are errors.
 fn find(directory: &Path) -> Result<Found, JobError> {
     match Manifest::read(directory) {
         Ok(_) | Err(JobError::Manifest { .. }) => return Ok(Found::Job),
@@ -239,7 +240,7 @@ fn find(directory: &Path) -> Result<Found, JobError> {
     Ok(Found::Nothing)
 }
 
-/// Removes what is ours in the frontier's directory.
+/// Removes the job's own files from the frontier's directory.
 fn remove_kept(directory: &Path) -> Result<(), JobError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

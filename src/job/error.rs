@@ -1,26 +1,26 @@
-//! What keeps a job from being opened.
+//! Why a directory cannot be used as a job.
 
 use std::path::PathBuf;
 
 use crate::bytes::FileError;
 
-/// Why a directory cannot serve as a job.
+/// Why a directory cannot be used as a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
-    /// A job was to be made here, and was not begun: the process that made it ended before its seeds were kept.
+    /// A job was drafted here and not begun: the process that made it ended before the seeds were kept.
     #[error("{} holds a job that was not begun: give the command that began it once more, with its seeds", path.display())]
     Draft {
         /// The directory.
         path: PathBuf,
     },
-    /// A job is there already.
+    /// There is a job already.
     #[error("{} belongs to another crawl; --overwrite starts afresh", path.display())]
     Exists {
         /// The manifest that is there.
         path: PathBuf,
     },
-    /// Of one of its files.
+    /// One of its files cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
     /// Another process crawls into it.
@@ -39,19 +39,19 @@ pub enum JobError {
         /// What is wrong there.
         problem: String,
     },
-    /// Nothing of a job is there.
+    /// There is no job.
     #[error("{} holds no job: there is no manifest", path.display())]
     NoJob {
         /// The directory.
         path: PathBuf,
     },
-    /// The job was begun, so it had a journal; it has none.
+    /// The job was begun, so it had a journal; now it has none.
     #[error("{} has neither journal nor checkpoints: put back what was there, or start afresh with --overwrite", path.display())]
     NoJournal {
         /// Where they should be.
         path: PathBuf,
     },
-    /// The version that created the job makes other keys or fingerprints of URLs than this one.
+    /// The version that created the job makes other keys or fingerprints than this one.
     #[error("{} has {what} {found}, and this version of crawler {known}: go on with the version that created it", path.display())]
     Strategy {
         /// The manifest.
@@ -63,13 +63,13 @@ pub enum JobError {
         /// Ours.
         known: u32,
     },
-    /// Its lock was removed or replaced while it was held: another process may crawl into it.
+    /// The lock was removed or replaced while it was held: another process may crawl into the directory.
     #[error("{} was removed or replaced while this process held it: another process may crawl into this directory", path.display())]
     Unlocked {
         /// The lock file.
         path: PathBuf,
     },
-    /// Something else is there, which is not ours to write between or to delete.
+    /// The directory has files that belong to no job. The crate neither deletes them nor writes between them.
     #[error("{} is not part of a job; give an empty or a new directory", path.display())]
     Occupied {
         /// A file that is there.
@@ -78,7 +78,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Whether the directory is somebody else's: exit code 5 of the command.
+    /// Whether the directory belongs to somebody else: exit code 5 of the command.
     pub fn is_conflict(&self) -> bool {
         matches!(
             self,

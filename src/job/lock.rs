@@ -1,4 +1,4 @@
-//! The lock of a job: one process at a time, whoever removes a name.
+//! The lock of a job, which lets in one process at a time even where somebody removes a name.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,11 @@ use super::own::{self, Inode, Named};
 use super::{JobError, LOCK};
 use crate::bytes::FileError;
 
-/// Held by the process that crawls into a directory. The operating system releases it with the process, however that ends.
+/// The lock that a process holds while it crawls into a directory. The operating system releases it when the process ends, however
+/// it ends.
 ///
-/// It is the file `lock`, that every file system can lock; and the directory itself, whose name cannot be removed while
-/// anything is in it, where the file system can lock that.
+/// Two things are locked. One is the file `lock`, which works on every file system. The other is the directory itself, where the file
+/// system can lock it: its name cannot be removed while anything is in it.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -20,7 +21,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes it.
+    /// Takes the lock of a directory.
     pub(super) fn take(directory: &Path) -> Result<Self, JobError> {
         let path = directory.join(LOCK);
         let file = own::open_or_create(&path).map_err(FileError::of("lock", &path))?;
@@ -34,10 +35,11 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Whether the directory is still this process's alone: whoever comes now meets this lock.
+    /// Checks that this lock still keeps other processes out.
     ///
     /// # Errors
-    /// Where the lock's name was removed, or leads to another file: somebody else may be there; where the file system refuses.
+    /// Where the lock's name was removed or leads to another file, so that another process may be there; where the file system
+    /// refuses.
     pub fn check(&self) -> Result<(), JobError> {
         match self.inode.at(&self.path).map_err(FileError::of("look at", &self.path))? {
             Named::This => Ok(()),
@@ -46,7 +48,7 @@ impl Lock {
     }
 }
 
-/// Locks it; where it cannot be, says why inside.
+/// Locks a file. The inner error is that of a file system that cannot lock.
 fn hold(file: &File, path: &Path) -> Result<std::io::Result<()>, JobError> {
     match file.try_lock() {
         Ok(()) => Ok(Ok(())),

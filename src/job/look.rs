@@ -1,4 +1,4 @@
-//! A job's frontier as it stands, whoever holds the job: looked at, and left as it is.
+//! How the frontier of a job is looked at without a change, even while another process holds the job.
 
 use std::env;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use crate::address::KeyRules;
 use crate::frontier::{Frontier, FrontierOptions, Record, Resume, Timestamp};
 use crate::gate::Position;
 
-/// Makes a frontier of a job's newest checkpoint and the journal behind it: of a job that is finished, stopped, killed, or held by
-/// another process just now, then as of its last flush. What was found is in its journal's [opening](JobJournal::opening). No lock is
-/// taken and nothing is or can be written, so a read-only directory will do; with the verified layout, fingerprints go through the
-/// directory for temporary files.
+/// Restores the frontier of a job from its newest checkpoint and the journal behind it, to look at. The job may be finished, stopped,
+/// killed, or held by another process; then its last flush is what counts. The journal's [opening](JobJournal::opening) says what
+/// was found. No lock is taken, and nothing can be written, so a read-only directory will do. With the verified layout, fingerprints
+/// go through the directory for temporary files.
 ///
 /// # Errors
 /// Where a file is another job's or of a later format, the journal is damaged before its end, or an option is another than that
@@ -23,7 +23,8 @@ pub fn look(job: &Job, options: &FrontierOptions, now: Timestamp) -> Result<Fron
     Ok(replay.finish(journal, now))
 }
 
-/// A job's frontier on its way back, and its journal, of which each record is shown; whether none of its segments was removed.
+/// Replays a job's journal and shows each record. Returns the frontier as it is being restored, the journal, and whether all of the
+/// journal's segments are there.
 pub(super) fn replay(
     job: &Job,
     options: &FrontierOptions,
@@ -33,14 +34,13 @@ pub(super) fn replay(
     let mut options = options.clone();
     options.fingerprint_key = Some(job.manifest().fingerprint_key);
     options.seen.directory = Some(env::temp_dir());
-    // Before the journal: what that is found to have is then never less than what a checkpoint builds on.
+    // Checkpoints are looked for before the journal is. So the journal that is found reaches at least as far as they do.
     let mut checkpoints = Checkpoints::look(disk(), job.manifest().id)?;
     checkpoints.takes_any_seen = true;
     reread(disk(), checkpoints, &options, show)
 }
 
-/// What the owner of a job kept in its newest checkpoint that can be read; `None` where there is none. Reads that checkpoint's
-/// summary only.
+/// The bytes that the job's owner kept in the newest readable checkpoint; `None` where there is none. Only its summary is read.
 ///
 /// # Errors
 /// Where the directory cannot be read.
@@ -49,7 +49,7 @@ pub fn newest_extra(job: &Job) -> Result<Option<Vec<u8>>, CheckpointError> {
     Ok(checkpoints.newest_summary().map(|(_, summary)| summary.extra))
 }
 
-/// The rules on keys that a job's newest checkpoint was written with; `None` where it has none yet.
+/// The rules on keys in the job's newest checkpoint; `None` where there is no checkpoint yet.
 ///
 /// # Errors
 /// Where the directory cannot be read.
@@ -58,7 +58,7 @@ pub fn newest_keys(job: &Job) -> Result<Option<KeyRules>, CheckpointError> {
     Ok(checkpoints.newest_summary().map(|(_, summary)| summary.keys))
 }
 
-/// Where the seen set of a job's newest checkpoint is; `None` where it has none yet.
+/// The file of the seen set in the job's newest checkpoint; `None` where there is none yet.
 ///
 /// # Errors
 /// Where the directory cannot be read.

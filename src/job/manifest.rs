@@ -1,4 +1,4 @@
-//! What a job's other files depend on, and the one file whose name says that a job is there.
+//! The manifest: what a job's other files depend on. Where the file is, there is a job.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Read};
@@ -10,14 +10,14 @@ use super::{JobError, own};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 use crate::bytes::FileError;
 
-/// How the first line begins; the format's number follows.
+/// The beginning of the first line; the number of the format follows.
 const MAGIC: &str = "crawler job, format ";
 /// The format that is written here, and the latest that is read.
 const FORMAT: u32 = 1;
-/// What is read of a file at most: ours have a few hundred bytes.
+/// Bytes that are read at most; a manifest has a few hundred.
 const MAX_BYTES: u64 = 4096;
 
-/// What a job's other files depend on: fixed when it is created, never changed after.
+/// What a job's other files depend on: fixed when the job is created, and never changed.
 ///
 /// On disk it is UTF-8 text, a line with the format and then `name = value` lines, in this order:
 ///
@@ -48,7 +48,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// A new job's: its id drawn, its versions this crate's, its time now.
+    /// The manifest of a new job: a random id, the versions of this crate, the time now.
     pub(super) fn draw(fingerprint_key: FingerprintKey) -> Self {
         Self {
             id: RandomState::new().hash_one(()),
@@ -65,7 +65,7 @@ impl Manifest {
         directory.join("manifest")
     }
 
-    /// Where the manifest is of a job that is being made.
+    /// Where the manifest of a drafted job is.
     fn draft_path(directory: &Path) -> PathBuf {
         directory.join("manifest.new")
     }
@@ -80,7 +80,7 @@ impl Manifest {
         }
     }
 
-    /// Whether a job is being made there, or was: what lies beside it may be its own, and never counted.
+    /// Whether the directory holds a drafted job. Files beside the draft may be its own; they never counted.
     pub(super) fn is_draft(directory: &Path) -> bool {
         matches!(Self::read_at(&Self::draft_path(directory)), Ok(Some(_)))
     }
@@ -98,19 +98,20 @@ impl Manifest {
         Self::parse(&bytes, path).map(Some)
     }
 
-    /// Writes it to where it counts for nothing yet; a power cut does not take it.
+    /// Writes it as a draft, safe from a power cut.
     pub(super) fn write_draft(&self, directory: &Path) -> Result<(), JobError> {
         let path = Self::draft_path(directory);
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
-    /// From here on, the job is there.
+    /// Gives the draft its final name: from here on there is a job.
     pub(super) fn begin(directory: &Path) -> Result<(), JobError> {
         let path = Self::path(directory);
         Ok(place(&Self::draft_path(directory), &path).map_err(FileError::of("write", &path))?)
     }
 
-    /// Whether this version makes the same keys and fingerprints as the one that created the job: others would find nothing.
+    /// Checks that this version makes the same keys and fingerprints as the one that created the job. With others, no URL would be
+    /// known again.
     pub(super) fn check(&self, directory: &Path) -> Result<(), JobError> {
         for (what, found, known) in [
             ("fingerprint_strategy", self.fingerprint_strategy, FINGERPRINT_STRATEGY),
@@ -137,9 +138,9 @@ impl Manifest {
         )
     }
 
-    /// Of bytes that begin with [`MAGIC`]; the path is for errors.
+    /// Parses bytes that begin with [`MAGIC`]; the path is for errors.
     fn parse(bytes: &[u8], path: &Path) -> Result<Self, JobError> {
-        // Damaged bytes show as replacement characters, in the error of the line that they are in.
+        // Damaged bytes show as replacement characters in the error for their line.
         let text = String::from_utf8_lossy(bytes);
         let mut lines = Lines { rest: text.lines(), number: 0, path };
         let found = lines.value(MAGIC, |value| value.parse().ok())?;
@@ -160,7 +161,7 @@ impl Manifest {
     }
 }
 
-/// A manifest's lines, and where we are in them.
+/// The lines of a manifest that are not read yet, and the number of the last one.
 struct Lines<'a> {
     rest: std::str::Lines<'a>,
     number: usize,
@@ -168,7 +169,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// What follows `name` in the next line.
+    /// Parses what follows `name` in the next line.
     fn value<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, JobError> {
         self.number += 1;
         let line = self.rest.next().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! What survives a crawl: the job directory, its manifest and its lock, the [`journal`] of all that was found and done, and
-//! [`checkpoint`]s of it. `std::fs` only.
+//! What survives a crawl: the job directory with its manifest and its lock, the [`journal`] of everything that was found and done,
+//! and [`checkpoint`]s of the frontier. It uses `std::fs` only.
 //!
 //! # The life of a job
 //!
-//! A job is *drafted*: its directory is made and locked, and `manifest.new` written. What it needs to go on (its seeds, a journal)
-//! comes next, and then it is *begun*: the manifest gets its name. From then on it is *resumed*, by one process at a time, or
-//! *read*, by anybody and without a lock. A draft whose process dies is nobody's, and the next one starts afresh.
+//! First a job is *drafted*: its directory is made and locked, and `manifest.new` is written. Then it gets what it needs to go on:
+//! its seeds and a journal. Then it is *begun*: the manifest gets its name. From then on one process at a time may *resume* it, and
+//! anybody may *read* it without a lock. When a process dies before the begin, the next process drafts the job afresh.
 //!
 //! | who | calls |
 //! |---|---|
@@ -17,22 +17,23 @@
 //!
 //! # What is durable when
 //!
-//! 1. A URL, or how a page's lease came back, is in the [`JobJournal`]'s memory when the frontier's call returns.
-//! 2. A flush hands it to the operating system: a kill of the process cannot take it from there. When a power cut cannot, the
-//!    journal's [`SyncPolicy`](journal::SyncPolicy) says.
+//! 1. When a call of the frontier returns, the record of it (a URL, or how a page's lease came back) is in the [`JobJournal`]'s
+//!    memory.
+//! 2. A flush hands the records to the operating system. A kill of the process cannot take them from there. The journal's
+//!    [`SyncPolicy`](journal::SyncPolicy) says when a power cut cannot.
 //! 3. A page's record is written to the output after its receipt is in the journal. Where the record is missing after a crash, the
 //!    receipt is void, and the page is asked for again. Where the receipt is missing, the record is cut off.
-//! 4. A checkpoint is written beside the journal: hosts, seen set, then the counts. Before its last file gets its name the journal
-//!    is safe on disk up to the counts, and so is the output: a checkpoint never speaks of what a power cut can take.
-//! 5. Hosts are evicted, and parts of the journal removed, only after that.
+//! 4. A checkpoint is written beside the journal: hosts, seen set, then the counts. Before its last file gets its name, journal and
+//!    output are safe on disk up to the counts. So a checkpoint never refers to anything that a power cut can take.
+//! 5. Only after that are hosts evicted and parts of the journal removed.
 //!
-//! Whoever writes a checkpoint locks the job's checkpoints first and the frontier second, for a piece at a time.
+//! The writer of a checkpoint locks the job's checkpoints first and the frontier second, one piece at a time.
 //!
 //! # Files
 //!
 //! | file | what |
 //! |---|---|
-//! | `manifest` | what the job's other files depend on; see [`Manifest`]. Until a new job has all that it needs, `manifest.new` |
+//! | `manifest` | what the job's other files depend on; see [`Manifest`]. It is called `manifest.new` until the job is begun |
 //! | `lock` | empty; locked by the process that crawls, as is the directory; see [`Lock`] |
 //! | `pages.jsonl` | a record a line for each page |
 //! | `pages.jsonl.cut` | what was cut off its end because nothing confirmed it, one after another |
@@ -41,8 +42,8 @@
 //! | `seeds.txt` | every seed that it was given, refused or not |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
-//! Files that are replaced are written beside, as `NAME.new`, and renamed into place. All are opened under their own names, and
-//! none through a link.
+//! To replace a file, its new content is written to `NAME.new` and renamed into place. Files are opened under their own names, and
+//! never through a link.
 
 pub mod checkpoint;
 mod directory;
@@ -73,5 +74,5 @@ pub use open::OpenError;
 pub use options::OpenOptions;
 pub use replace::{replace, replace_with};
 
-/// Empty, and locked while a process crawls into the directory.
+/// The name of the lock file: empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";

@@ -1,4 +1,4 @@
-//! The door to a durable frontier.
+//! The one door to a durable frontier: for an embedder, for a crawl, and for tests whose storage fails.
 
 use std::path::Path;
 
@@ -13,25 +13,26 @@ use crate::frontier::{Frontier, FrontierOptions, Receipt, Timestamp};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Its journal or checkpoints.
+    /// The journal or the checkpoints cannot be used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// Its directory.
+    /// The directory cannot be used.
     #[error(transparent)]
     Job(#[from] JobError),
 }
 
 impl Frontier<JobJournal> {
-    /// A durable frontier: makes a job in the directory, or goes on with the one that is there. The directory is this
-    /// frontier's alone for as long as it lives.
+    /// Opens a durable frontier: makes a job in the directory, or goes on with the one that is there. No other process can use the
+    /// directory while the frontier lives.
     ///
-    /// What was [flushed](Frontier::flush) is there again after the process ended, however it did; what a power cut may cost
-    /// is the [`SyncPolicy`](super::journal::SyncPolicy)'s to say. What was lent out is queued again. Write a
-    /// [checkpoint](Self::checkpoint) each minute or so, and the next opening takes a moment: without one, it reads the whole
+    /// Everything that was [flushed](Frontier::flush) is there again, however the process ended. The
+    /// [`SyncPolicy`](super::journal::SyncPolicy) says what a power cut may cost. Pages that were lent out are queued again. Write a
+    /// [checkpoint](Self::checkpoint) each minute or so: the next opening then takes a moment. Without one, it reads the whole
     /// journal.
     ///
-    /// The fingerprint key and the seen set's directory are the job's: leave them out of the options. What was found is in
-    /// [`opening`](JobJournal::opening). What was given up with its host waits for [`ask_again`](Self::ask_again).
+    /// The job decides the fingerprint key and the seen set's directory: leave them out of the options.
+    /// [`opening`](JobJournal::opening) says what was found. URLs that were given up with their host wait for
+    /// [`ask_again`](Self::ask_again).
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
@@ -56,8 +57,8 @@ impl Frontier<JobJournal> {
     /// ```
     ///
     /// # Errors
-    /// Where another process has the directory, its files are another program's, damaged or of a later format, an option on
-    /// which they depend is another than before, or the file system refuses.
+    /// Where another process has the directory, its files are another program's, damaged or of a later format, an option that they
+    /// depend on has changed, or the file system refuses.
     pub fn open(directory: &Path, options: &FrontierOptions, now: Timestamp) -> Result<Self, OpenError> {
         Self::open_with(directory, options, &OpenOptions::default(), |_| true, now)
     }
@@ -82,12 +83,12 @@ impl Frontier<JobJournal> {
             job => job?,
         };
         let frontier = Self::open_in(&job, options, open, has, now)?;
-        // Now that it has a journal: a job that has none was not begun, or has lost it.
+        // Only now: a job that is begun has a journal, or has lost it.
         job.begin()?;
         Ok(frontier)
     }
 
-    /// The frontier of a job that is held.
+    /// Opens the frontier of a job that this process holds.
     pub(crate) fn open_in(
         job: &Job,
         options: &FrontierOptions,
@@ -113,8 +114,8 @@ impl Frontier<JobJournal> {
 }
 
 impl<S: Storage> Frontier<JobJournal<S>> {
-    /// As [`open_with`](Frontier::open_with), over storage of another kind and without a lock: for tests, whose storage fails. Both
-    /// storages show the same files; one is the journal's.
+    /// As [`open_with`](Frontier::open_with), over another kind of storage and without a lock: for tests whose storage fails. Both
+    /// storages show the same files; the first is the journal's.
     ///
     /// # Errors
     /// As `open`.

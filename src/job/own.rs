@@ -1,23 +1,23 @@
-//! Files that are a job's own: regular ones, under their own names. A link that somebody laid there leads nowhere.
+//! How a job's files are opened: regular files only, under their own names. A link that somebody put there is not followed.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Opens a file that is there, to read it from its begin and, unless it is only looked at, to write at its end.
+/// Opens a file that exists, to read it from its beginning and, unless it is read-only, to append to it.
 ///
 /// # Errors
-/// Where it is not there, or is a link, a directory or a pipe; where the file system refuses.
+/// Where the file is missing, or is a link, a directory or a pipe; where the file system refuses.
 pub(crate) fn open(path: &Path, is_read_only: bool) -> io::Result<File> {
-    // Before it is opened: a pipe would wait for somebody who writes.
+    // Checked before the open: to open a pipe would wait for a writer.
     let named = fs::symlink_metadata(path)?;
     refuse_others(&named)?;
     let file = File::options().read(true).append(!is_read_only).open(path)?;
-    // Somebody may have been quick.
+    // Somebody may have replaced the file between the check and the open.
     if Inode::of(&named) == Inode::of(&file.metadata()?) { Ok(file) } else { Err(other("it was replaced just now")) }
 }
 
-/// What is in a file.
+/// Reads a file.
 ///
 /// # Errors
 /// As [`open`].
@@ -28,15 +28,15 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a file that is not there, to write and to read.
+/// Makes a new file, to read and append to.
 ///
 /// # Errors
-/// Where there is anything of this name, a link that leads nowhere too; where the file system refuses.
+/// Where the name is taken, even by a link that leads nowhere; where the file system refuses.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).append(true).create_new(true).open(path)
 }
 
-/// Opens a file, or makes it.
+/// Opens a file, or makes it where it is missing.
 ///
 /// # Errors
 /// As [`open`] and [`create`].
@@ -47,12 +47,12 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Returns once a power cut cannot take back which files there are in a directory.
+/// Returns when the names in a directory are safe from a power cut.
 ///
 /// # Errors
 /// Of the file system.
 pub(crate) fn sync_names(directory: &Path) -> io::Result<()> {
-    // Elsewhere a directory cannot be opened like a file, and its entries are the file system's own care.
+    // On other systems a directory cannot be opened like a file, and the file system takes care of its entries.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
@@ -72,7 +72,7 @@ fn other(problem: &'static str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, problem)
 }
 
-/// Which file a name leads to.
+/// The identity of a file, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inode {
     device: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Inode {
 }
 
 impl Inode {
-    /// That of an open file, or of a name that was looked at.
+    /// The identity of an open file, or of a name that was looked up.
     #[cfg(unix)]
     pub(crate) fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
@@ -88,13 +88,13 @@ impl Inode {
         Self { device: metadata.dev(), number: metadata.ino() }
     }
 
-    /// Where nobody can tell, all are one.
+    /// Systems that cannot tell files apart: all are the same.
     #[cfg(not(unix))]
     pub(crate) fn of(_: &Metadata) -> Self {
         Self { device: 0, number: 0 }
     }
 
-    /// What has become of the name of a file that was this one.
+    /// What the name leads to now, which led to this file before.
     ///
     /// # Errors
     /// Of the file system.
@@ -108,14 +108,14 @@ impl Inode {
     }
 }
 
-/// What a name leads to, beside what it led to before.
+/// What a name leads to, compared with the file that it led to before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// The same.
+    /// The same file.
     This,
     /// Another file.
     Another,
-    /// None.
+    /// No file.
     Nothing,
 }
 
@@ -130,7 +130,7 @@ mod tests {
         let inode = Inode::of(&create(&path).unwrap().metadata().unwrap());
         assert_eq!(inode.at(&path).unwrap(), Named::This);
         assert_eq!(create(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
-        // Held under another name, so that its number is not given again.
+        // A second name keeps the file, so that its number is not given again.
         fs::hard_link(&path, directory.path().join("b")).unwrap();
         fs::remove_file(&path).unwrap();
         assert_eq!(inode.at(&path).unwrap(), Named::Nothing);

@@ -1,4 +1,4 @@
-//! Giving a file new content as one step.
+//! How a file gets new content in one step.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -6,24 +6,24 @@ use std::path::Path;
 
 use super::own;
 
-/// Gives a file new content by writing `NAME.new` beside it and renaming that into place: a process that dies leaves the
-/// old content or the new, and never half of it.
+/// Replaces the content of a file: writes `NAME.new` beside it, and renames that into place. A process that dies leaves the old
+/// content or the new, and never half of it.
 ///
 /// # Errors
-/// Where the file system refuses; the old content is there still.
+/// Where the file system refuses; the old content is still there then.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, |file| file.write_all(content))
 }
 
-/// As [`replace`], with content that is written piece by piece.
+/// As [`replace`], with content that `write` writes piece by piece.
 ///
 /// # Errors
-/// Where the file system or the writer refuses; the old content is there still.
+/// Where the file system or `write` fails; the old content is still there then.
 pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = Path::new(&beside);
-    // What a process that died has left; a link that leads elsewhere goes, and what it leads to stays.
+    // A process that died may have left this file. Where it is a link, the link goes, and its target stays.
     match fs::remove_file(beside) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -35,7 +35,7 @@ pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>
     place(beside, path)
 }
 
-/// Gives a file that is safe on disk its name, for good.
+/// Renames a file that is safe on disk, and makes the new name safe.
 ///
 /// # Errors
 /// Where the file system refuses.

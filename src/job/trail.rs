@@ -1,30 +1,30 @@
-//! What a journal says of one URL.
+//! One URL, followed through the journal.
 
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{History, Receipt, Record, Remembered};
 use crate::gate::Position;
 
-/// What a journal says of one URL, followed record by record.
+/// What the journal says of one URL, gathered record by record.
 pub(super) struct Trail<'a> {
     url: &'a CanonicalUrl,
-    /// How the wire URLs of all its spellings begin.
+    /// The beginning that the wire URLs of all its spellings share.
     prefix: &'a str,
     remembered: Option<Remembered>,
 }
 
 impl<'a> Trail<'a> {
     pub(super) fn of(url: &'a CanonicalUrl) -> Self {
-        // To the host's end: behind it, the wire URL may have a dot that the key has not.
+        // It ends with the host: behind that, a wire URL may have a dot that the key lacks.
         let end = url.origin().find(url.host()).map_or(0, |at| at + url.host().len());
         Self { url, prefix: &url.origin()[..end], remembered: None }
     }
 
-    /// Takes the next record. Canonicalizes the URLs of its own host, and compares of others the beginning.
+    /// Takes the next record. URLs of the same host are canonicalized; of all others only the beginning is compared.
     pub(super) fn record(&mut self, position: Position, record: &Record<'_>, canonicalizer: &Canonicalizer) {
         match record {
             Record::Admitted(entry) | Record::Again { entry, .. } if entry.wire.starts_with(self.prefix) => {
                 if canonicalizer.canonicalize(entry.wire).is_ok_and(|url| url.key() == self.url.key()) {
-                    // One that is given up has its record already.
+                    // A page that is given up has its record already.
                     let receipt = match record {
                         Record::Again { settled, entry } if entry.is_parked() => settled.receipt,
                         _ => None,
@@ -55,7 +55,7 @@ impl<'a> Trail<'a> {
         }
     }
 
-    /// `is_cut`: the journal's oldest part is gone.
+    /// What was gathered. `is_cut` says that the oldest part of the journal is gone.
     pub(super) fn history(self, is_cut: bool) -> History {
         self.remembered.map_or(History::None { is_cut }, History::Admitted)
     }

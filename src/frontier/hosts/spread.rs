@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 /// How many hosts have had how many requests: a histogram whose buckets are 0, 1, 2 to 3, 4 to 7 and so on.
 ///
-/// What is left of a host that [left](crate::frontier::Frontier::evict) memory and is not among the top ones. Exact, in 520 bytes.
+/// What is kept of an evicted host that is not among the top ones. Exact, in 520 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpread([u64; BUCKETS]);
 

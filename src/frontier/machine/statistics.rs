@@ -22,7 +22,7 @@ pub struct FrontierStatistics {
     pub retries: u64,
     /// Hosts known.
     pub hosts: u64,
-    /// Of these, in memory: those that are idle may have [left](Frontier::evict).
+    /// Of these, in memory: idle hosts may be evicted.
     pub hosts_in_memory: u64,
     /// Hosts with URLs queued, resting or due.
     pub active_hosts: u64,
@@ -74,7 +74,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The hosts with the most requests, most first, equals by name. Of those that [left](Self::evict) memory, only the first
+    /// The hosts with the most requests, most first, equals by name. Of evicted hosts, only the first
     /// hundred are known. O(hosts in memory).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let mut hosts: Vec<_> = self.state.hosts().iter().collect();

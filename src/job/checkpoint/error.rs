@@ -1,4 +1,4 @@
-//! What can be wrong with a checkpoint.
+//! Why a checkpoint cannot be written or read.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,31 +9,32 @@ use crate::job::JobError;
 use crate::job::journal::JournalError;
 use crate::seen::SnapshotError;
 
-/// Why a checkpoint cannot be written or read, or a frontier not be made of it.
+/// Why a checkpoint cannot be written or read, or a frontier cannot be restored from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// An option on which the job's files depend is another than when it was created.
+    /// An option that the job's files depend on has changed since the job was created.
     #[error("{option} cannot be changed in a job that is under way")]
     Changed {
         /// The option, by its path: `seen.layout`.
         option: String,
     },
-    /// A file that is written to is not as it was left: somebody else has had his hands on it.
+    /// A file that this process writes to was changed by somebody else.
     #[error("{} {problem}", path.display())]
     Disturbed {
         /// The file.
         path: PathBuf,
-        /// What has become of it, and what was done about it.
+        /// What happened to it, and what was done about it.
         problem: String,
     },
-    /// Of one of its files.
+    /// One of its files cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The frontier's options.
+    /// The frontier refuses an option.
     #[error(transparent)]
     Frontier(#[from] OptionError),
-    /// No checkpoint is whole, and the journal cannot do without one: of what was removed from it, only they tell.
+    /// No checkpoint is whole, and the journal is not enough without one: parts of it were removed, and only checkpoints hold what
+    /// they said.
     #[error(
         "no checkpoint is whole ({}), and without one the journal is not enough; put back a copy of what is damaged, or start \
          afresh with --overwrite",
@@ -49,11 +50,11 @@ pub enum CheckpointError {
     /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The job is not this process's any more.
+    /// The job does not belong to this process any more.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// A URL passed the gate and could not be written to the journal: with a checkpoint of the seen set, it would never be
-    /// found again. Without, it is, once the frontier is opened again.
+    /// A URL passed the gate and could not be written to the journal. A checkpoint of the seen set would lose it for ever. Without
+    /// the checkpoint, it is found again when the frontier is opened again.
     #[error("{} lacks a URL that could not be written before; open it again", path.display())]
     Lost {
         /// The journal's directory.
@@ -70,12 +71,13 @@ pub enum CheckpointError {
 }
 
 impl CheckpointError {
-    /// One of ours that was told as another's, or another's.
+    /// Takes a checkpoint error back out of an [`io::Error`]; any other becomes the error of reading this path.
     pub(in crate::job) fn of_io(error: io::Error, path: PathBuf) -> Self {
         error.downcast().unwrap_or_else(|source| FileError::Io { action: "read", path, source }.into())
     }
 
-    /// Why the journal cannot be opened, where these checkpoints were damaged, and none or another one serves.
+    /// The error for a journal that cannot be opened, where these checkpoints were damaged. `has_checkpoint` says that another one
+    /// could be used.
     pub(in crate::job) fn of_journal(journal: JournalError, damaged: Vec<Self>, has_checkpoint: bool) -> Self {
         match journal {
             JournalError::File(FileError::Damaged { .. }) | JournalError::Beyond { .. }
@@ -87,7 +89,7 @@ impl CheckpointError {
         }
     }
 
-    /// A file is gone, or is not what was written: a copy of it would do, and what is left may.
+    /// Whether a file is gone or is not what was written. A copy of it would help, and so may a repair.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Irreparable { .. } => true,
@@ -103,12 +105,12 @@ impl CheckpointError {
         }
     }
 
-    /// An earlier checkpoint may serve: this one's files are not what was written.
+    /// Whether this checkpoint's files are not what was written, so that an earlier one may be used.
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::File(error) => error.is_loss(),
             Self::Seen { source, .. } => match source {
-                // A snapshot's version is its checkpoint's too: another one is not what was written.
+                // A checkpoint of this version has a snapshot of this version. Any other was not written with it.
                 SnapshotError::Damaged { .. }
                 | SnapshotError::Short { .. }
                 | SnapshotError::Unknown
@@ -121,7 +123,7 @@ impl CheckpointError {
     }
 }
 
-/// Two checkpoints may share what is damaged.
+/// The messages without repeats: two checkpoints may share a damaged file.
 fn each_once(damaged: &[CheckpointError]) -> String {
     let mut messages: Vec<String> = damaged.iter().map(ToString::to_string).collect();
     messages.dedup();

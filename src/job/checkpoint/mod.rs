@@ -36,9 +36,9 @@
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
-//! All numbers are little-endian. A rule on keys that a later version adds is off in what was written before. A slice is what
-//! [`Frontier::save`](crate::frontier::Frontier::save) wrote, behind the position at which it did so; the summary's position is that
-//! of the counts. The frontier is locked for one slice at a time, so nobody waits long.
+//! All numbers are little-endian. A rule on keys that a later version adds is off in what was written before. A slice is a
+//! part of the frontier as bytes, behind the position of the journal at which it was saved; the summary's position is that of the
+//! counts. The frontier is locked for one slice at a time, so nobody waits long.
 //!
 //! A seen set that can forget has a position for each shard. The snapshot already reflects what was admitted or forgotten before
 //! it: doing that again could make a counting filter forget another URL.

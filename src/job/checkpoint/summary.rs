@@ -1,4 +1,4 @@
-//! What a checkpoint says beside hosts and seen set.
+//! The summary of a checkpoint: all that is neither hosts nor seen set.
 
 use crate::address::KeyRules;
 use crate::bytes::Fields;
@@ -6,25 +6,25 @@ use crate::frontier::Counts;
 use crate::gate::{Position, Refusal};
 use crate::job::journal::Needs;
 
-/// What a checkpoint says beside hosts and seen set.
+/// The summary of a checkpoint: all that is neither hosts nor seen set. The page of [checkpoints](super) draws its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::job) struct Summary {
-    /// The journal's replay begins where they do.
+    /// What is needed of the journal; its replay begins where these do.
     pub(in crate::job) needs: Needs,
     pub(super) slices: u32,
     pub(in crate::job) has_seen: bool,
-    /// Where each of its shards was saved; none for layouts that cannot forget.
+    /// Where the journal ended when each shard was saved; empty for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
     pub(in crate::job) keys: KeyRules,
     pub(in crate::job) counts: Counts,
     /// The runs of evicted hosts, the newest last.
     pub(super) runs: Vec<u64>,
-    /// The owner's.
+    /// The bytes of the frontier's owner.
     pub(in crate::job) extra: Vec<u8>,
 }
 
 impl Summary {
-    /// All but the counts' position, which its frame has.
+    /// The bytes without the counts' position, which stands before them in the frame.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Counts { admitted, completed, retries, output, leased, refused, roots, .. } = &self.counts;
         let mut keys = self.keys.clone();
@@ -114,7 +114,7 @@ impl Summary {
         self.needs.any_in(&(Position::from_u64(part.start)..Position::from_u64(part.end)))
     }
 
-    /// The first rule on keys that another set of them has changed, by its path.
+    /// The path of the first rule on keys that differs from these.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());
         let mut pairs = rules(&mut ours).into_iter().zip(rules(&mut theirs));
@@ -123,7 +123,7 @@ impl Summary {
     }
 }
 
-/// The rules on keys that are on or off, by their names in `crawler.toml`.
+/// The rules on keys that can be on or off, by their names in `crawler.toml`.
 fn rules(keys: &mut KeyRules) -> [(&'static str, &mut bool); 7] {
     [
         ("keys.normalize_escapes", &mut keys.normalize_escapes),
@@ -136,7 +136,8 @@ fn rules(keys: &mut KeyRules) -> [(&'static str, &mut bool); 7] {
     ]
 }
 
-/// The rules of these names on, and the others off: one that this version does not have cannot be followed.
+/// Turns the rules of these names on and all others off. A name that this version does not know is an error: the rule could not be
+/// followed.
 fn keys_of(names: &[String], drop_parameters: Vec<String>) -> Result<KeyRules, &'static str> {
     let mut keys = KeyRules { drop_parameters, ..KeyRules::default() };
     let mut rules = rules(&mut keys);
@@ -152,7 +153,7 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// What is longer than 4 GiB does not fit its frame either.
+/// Appends a length. One beyond 32 bits cannot come: a frame holds less.
 fn put_length(to: &mut Vec<u8>, length: usize) {
     to.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
@@ -174,7 +175,7 @@ mod tests {
         let position = Position::from_u64(99);
         let mut counts = Counts { position, admitted: 1, completed: 2, retries: 3, output: 4, ..Counts::default() };
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
-        // A seed's directory is as long as a URL may be.
+        // A seed's directory may be as long as a URL.
         counts.roots = vec!["a.example".to_owned(), format!("b.example/{}", "x".repeat(1 << 16))];
         let seen_at = vec![Position::from_u64(5), Position::from_u64(9)];
         let needs = Needs::with(

@@ -1,4 +1,4 @@
-//! What can be wrong with a journal.
+//! Why a journal cannot be opened, written or read.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::gate::Position;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The journal is shorter than the position from which it is to be read: what was there is lost.
+    /// The journal ends before the position from which it is to be read: a part of it is lost.
     #[error(
         "{}: the journal ends at {}, before {}: files journal-* are gone or cut short",
         path.display(),
@@ -25,7 +25,7 @@ pub enum JournalError {
         /// Where the journal ends.
         end: Position,
     },
-    /// Of one of its segments.
+    /// One of its segments cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
     /// All 2^48 positions are used.
@@ -44,14 +44,14 @@ pub enum JournalError {
     /// Nothing was appended there, or it was removed.
     #[error("no journal entry at {}", .0.to_u64())]
     NoEntry(Position),
-    /// It was opened to be looked at, and cannot be written.
+    /// It was opened read-only.
     #[error("the journal is only read")]
     ReadOnly,
-    /// A sync failed before. The operating system may have dropped what it could not write, and say nothing at the next
-    /// sync, so nothing more is written; the next opening finds what is there.
+    /// A sync failed before. The operating system may have dropped what it could not write, and may not report it at the next sync.
+    /// So nothing more is written. The next opening finds what is there.
     #[error("a sync of the journal failed before; open it again")]
     Stopped,
-    /// A record that does not fit a frame.
+    /// A record is too long for a frame.
     #[error("a record of {length} bytes; at most {most} fit")]
     TooLong {
         /// Its length in bytes.

@@ -1,4 +1,4 @@
-//! The journal in its files, as it is appended to.
+//! The journal on disk: appending, reading one record, syncing.
 
 use std::io;
 use std::ops::Range;
@@ -13,21 +13,21 @@ use crate::bytes::FileError;
 use crate::frontier::{Entry, HostRecord, Record, Recorder, RobotsRecord, Settled, Timestamp};
 use crate::gate::Position;
 
-/// Bytes that are gathered before they are written without being asked for.
+/// When this many bytes are pending, they are written without a flush.
 const BUFFER: usize = 256 << 10;
-/// Bytes read for one entry. As fast as 128, and spares most long URLs a second read; 4,096 takes half as long again, since a host's
-/// URLs stand far apart.
+/// Bytes read for one entry. This is as fast as 128, and most long URLs need no second read. 4,096 takes half as long again, since
+/// the URLs of a host stand far apart.
 const READ_AHEAD: usize = 512;
-/// Positions there are.
+/// The number of positions.
 const POSITIONS: u64 = 1 << 48;
 
 /// How a journal is kept.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JournalOptions {
-    /// When it is safe from a power cut.
+    /// When appended records are made safe from a power cut.
     pub sync: SyncPolicy,
-    /// Bytes after which a segment is closed and the next one begun.
+    /// A segment with this many bytes is closed, and the next one begun.
     pub segment_bytes: u64,
 }
 
@@ -38,35 +38,33 @@ impl Default for JournalOptions {
     }
 }
 
-/// What a power cut may cost. What was flushed before the process was killed is there under each of them: the operating
-/// system has it.
+/// What a power cut may cost. A kill of the process costs nothing that was flushed, under any policy: the operating system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
-    /// Nothing that was flushed: each flush waits for the disk.
+    /// Nothing that was flushed. Each flush waits for the disk.
     Always,
-    /// What was flushed in this time, and until the next flush after it has reached the disk. That flush does not wait: a later
-    /// one says if it failed.
+    /// What was flushed within this time, and after it until the next flush has reached the disk. That flush does not wait: a later
+    /// one reports its failure.
     Interval(Duration),
-    /// The last segment's records: the disk is waited for when a segment is closed, so that the journal stays readable.
+    /// The records of the last segment. The disk is waited for only when a segment is closed, so that the journal stays readable.
     Never,
 }
 
 /// The journal on disk; see the [module](crate::job::journal) for its layout and what a crash can do to it.
 ///
-/// What is appended is gathered in memory, 256 KiB at most, and can be read at once. `flush` hands it to the
-/// operating system: call it at the end of each batch, before anything is done that must not be done twice. Dropping the
-/// journal does not flush.
+/// Appended records are gathered in memory, 256 KiB at most, and can be read at once. `flush` hands them to the operating system. Call
+/// it at the end of each batch, before anything that must not be done twice. Dropping the journal does not flush.
 ///
-/// An append or flush that fails, as on a full disk, can be tried again; after a sync that failed everything but reading is
-/// [refused](JournalError::Stopped).
+/// An append or flush that fails, as on a full disk, can be tried again. After a sync failed, everything but reading is
+/// [refused](JournalError::Stopped): the operating system may have dropped what it could not write.
 #[derive(Debug)]
 pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
     pub(super) options: JournalOptions,
-    /// Oldest first, never empty but where it is only read. The last is written to.
+    /// The segments, oldest first; empty only where the journal is read-only. The last one is written to.
     pub(super) segments: Vec<Segment>,
-    /// Frames that follow the last segment's end and that the storage does not have yet.
+    /// Frames behind the last segment's end that the storage does not have yet.
     pub(super) pending: Vec<u8>,
     pub(super) state: FileState,
     /// The end that the sync under way will make safe.
@@ -76,26 +74,26 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) window: Window,
 }
 
-/// What is known of the last segment's file.
+/// What is known of the file of the last segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileState {
-    /// It was opened to be looked at, and may hold no segment.
+    /// It was opened read-only; there may be no segment.
     ReadOnly,
-    /// All that was written is safe from a power cut.
+    /// Everything written is safe from a power cut.
     Synced,
-    /// Not all is.
+    /// Something written is not safe yet.
     Written,
-    /// A write failed: behind the segment's end may be a part of it.
+    /// A write failed: a part of it may stand behind the segment's end.
     Torn,
-    /// A sync failed: nothing is known.
+    /// A sync failed: what is on disk is not known.
     Stopped,
 }
 
 impl<S: Storage> FileJournal<S> {
-    /// Appends a record and says where it stands.
+    /// Appends a record, and returns its position.
     ///
     /// # Errors
-    /// Where the storage fails, and where the record or the journal is too long; nothing was appended then.
+    /// Where the storage fails, or the record or the journal is too long. Nothing was appended then.
     pub(crate) fn record(&mut self, record: &Record<'_>) -> Result<Position, JournalError> {
         if self.pending.len() >= BUFFER {
             self.write()?;
@@ -116,16 +114,15 @@ impl<S: Storage> FileJournal<S> {
         Ok(position)
     }
 
-    /// Where it is kept, with whatever lies beside it.
+    /// The storage that it is kept in, with the files beside it.
     pub(in crate::job) fn storage(&mut self) -> &mut S {
         &mut self.storage
     }
 
-    /// The record at a position. One that lies in the journal and was not given by [`record`](Self::record) cannot be told
-    /// from damage.
+    /// Reads the record at a position that [`record`](Self::record) returned. Any other position within the journal looks like damage.
     ///
     /// # Errors
-    /// Where the storage fails, the record is damaged, or the position lies outside.
+    /// Where the storage fails, the record is damaged, or the position lies outside the journal.
     pub(crate) fn get(&mut self, position: Position) -> Result<Record<'_>, JournalError> {
         let at = position.to_u64();
         let segment = match self.segments.partition_point(|segment| segment.start <= at) {
@@ -135,7 +132,7 @@ impl<S: Storage> FileJournal<S> {
         let bytes = if at < segment.end {
             self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?
         } else {
-            // Where a segment was removed, there is nothing.
+            // The position may also lie in a segment that was removed.
             let skipped = at.checked_sub(self.last().end).and_then(|skipped| usize::try_from(skipped).ok());
             let pending = skipped.and_then(|skipped| self.pending.get(skipped..)).unwrap_or_default();
             if pending.is_empty() {
@@ -147,19 +144,19 @@ impl<S: Storage> FileJournal<S> {
         frame.and_then(|frame| frame.record()).map_err(|why| damaged(&self.storage, segment, at, why))
     }
 
-    /// Where the next record will stand, or the segment that it begins: [`open`](Self::open) from here shows what is appended
-    /// from now on.
+    /// The position of the next record, or of the segment that it begins. [`open`](Self::open) from here shows what is appended from
+    /// now on.
     pub(crate) fn end(&self) -> Position {
         let end = self.segments.last().map_or(0, |last| last.end);
         Position::from_u64(end + self.pending.len() as u64)
     }
 
-    /// The name of the segment that is written to: the storage may be asked to sync it ahead of the journal.
+    /// The name of the segment that is written to. A caller may have the storage sync it ahead of [`sync`](Self::sync).
     pub(crate) fn segment(&self) -> &str {
         &self.last().name
     }
 
-    /// Returns once a power cut cannot take what was appended.
+    /// Returns when everything appended is safe from a power cut.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -169,21 +166,21 @@ impl<S: Storage> FileJournal<S> {
         if self.state == FileState::Written { self.sync_written() } else { Ok(()) }
     }
 
-    /// A sync of it through another handle has failed: what is on disk is not known, and nothing more is written.
+    /// Refuses further writes: a sync through another handle failed, and what is on disk is not known.
     pub(in crate::job) fn stop(&mut self) {
         self.state = FileState::Stopped;
     }
 
-    /// What is needed of it by one who will open it from its end: so far, nothing of what it holds.
+    /// What a checkpoint that begins now needs of the journal: everything from its end on, and so far nothing before.
     pub(crate) fn needs(&self) -> Needs {
         Needs::of(self.end(), self.segments.iter().map(Segment::part))
     }
 
-    /// Removes the segments of which nothing is needed; the last one stays. [`open`](Self::open) must be asked for no position
-    /// before them then.
+    /// Removes the segments of which nothing is needed; the last one stays. After that, no position before a removed segment can be
+    /// [opened](Self::open) from.
     ///
     /// # Errors
-    /// Where the storage fails; some may have been removed then.
+    /// Where the storage fails; some segments may have been removed then.
     pub(crate) fn remove_unneeded(&mut self, is_needed: impl Fn(&Range<Position>) -> bool) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
         let closed = self.segments.len().saturating_sub(1);
@@ -198,7 +195,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Hands what is pending to the storage. Where that fails it stays pending, and is tried again as a whole.
+    /// Hands the pending frames to the storage. Where that fails they stay pending, and all of them are tried again.
     fn write(&mut self) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
         if self.pending.is_empty() {
@@ -211,7 +208,7 @@ impl<S: Storage> FileJournal<S> {
         }
         self.state = FileState::Torn;
         let written = self.storage.append(&last.name, &self.pending);
-        // Once for each batch of records: the path is made where it is wanted.
+        // The path is made only for an error: this runs for each batch of records.
         written.map_err(|source| FileError::of("write", self.storage.path(&last.name))(source))?;
         self.state = FileState::Written;
         last.end += self.pending.len() as u64;
@@ -219,7 +216,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Begins a sync of what is written, without waiting for it.
+    /// Begins a sync of what is written, and does not wait for it.
     fn begin_sync(&mut self) -> Result<(), JournalError> {
         let last = self.segments.last().expect("never empty");
         self.storage.begin_sync(&last.name).map_err(FileError::of("begin to sync", self.storage.path(&last.name)))?;
@@ -227,7 +224,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Waits for the sync under way, if one is. All that is pending was written before.
+    /// Waits for the sync under way, if there is one. Nothing is pending.
     fn end_sync(&mut self) -> Result<(), JournalError> {
         let Some(end) = self.syncing.take() else { return Ok(()) };
         let last = self.segments.last().expect("never empty");
@@ -235,7 +232,7 @@ impl<S: Storage> FileJournal<S> {
             self.state = FileState::Stopped;
             return Err(FileError::of("sync", self.storage.path(&last.name))(source).into());
         }
-        // What came later is written, and no more.
+        // Frames that came after the sync began are written, but not synced.
         if last.end == end {
             self.state = FileState::Synced;
         }
@@ -250,11 +247,11 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Begins a segment. The one before is safe on disk, and so is its header before a frame follows it.
+    /// Begins a segment. The segment before is safe on disk by now, and the new header is before any frame follows it.
     pub(super) fn begin(&mut self, start: u64) -> Result<(), JournalError> {
         let segment = Segment::new(start, HEADER as u64);
         let name = &segment.name;
-        // A file that is there is what a try that failed before has left.
+        // A file of this name can only be left from a try that failed.
         self.storage.create(name).map_err(FileError::of("create", self.storage.path(name)))?;
         let written = self.storage.append(name, &segment.header(self.job));
         written.map_err(FileError::of("write", self.storage.path(name)))?;
@@ -333,7 +330,7 @@ impl<S: Storage> Recorder for FileJournal<S> {
     }
 }
 
-/// The error for a frame that cannot be read.
+/// The error for the frame at this position, which cannot be read.
 pub(super) fn damaged(storage: &impl Storage, segment: &Segment, at: u64, why: Unreadable) -> JournalError {
     let (path, offset) = (storage.path(&segment.name), at - segment.start);
     match why {

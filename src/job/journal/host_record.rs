@@ -1,20 +1,20 @@
-//! What a record says of a host, to bytes and back.
+//! What a record says of a host, as bytes.
 
 use std::time::Duration;
 
 use crate::bytes::Fields;
 use crate::frontier::{Failure, HostRecord, Ill, RobotsRecord, Standing, Timestamp};
 
-/// The flags of a host's standing.
+/// Flags of a host's standing.
 pub(super) const HAS_ANSWERED: u8 = 1 << 0;
 pub(super) const IS_ILL: u8 = 1 << 1;
-/// The flags of what is wrong with it.
+/// Flags of a host's illness.
 const IS_RETIRED: u8 = 1 << 0;
 const IS_PATIENT: u8 = 1 << 1;
-/// The flags of what was learned of it.
+/// Flags of what was learned of a host.
 const WAS_ASKED: u8 = 1 << 2;
 const IS_RETRY: u8 = 1 << 3;
-/// What a host's record says of its robots.txt.
+/// Codes of what was learned of its robots.txt.
 const SAME: u8 = 0;
 const MOVED: u8 = 1;
 const MISSING: u8 = 2;
@@ -24,7 +24,7 @@ const UNKNOWN: u8 = 5;
 
 pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
     let none = Timestamp::default();
-    // The number, hops, two times or a rest, and a text.
+    // The code, the hops, a time, a second time or a delay, and a text.
     let (robots, hops, stale_at, second, rest) = match record.robots {
         None => (SAME, 0, none, 0, &[][..]),
         Some(RobotsRecord::Unknown) => (UNKNOWN, 0, none, 0, &[][..]),
@@ -40,7 +40,7 @@ pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
     write_clock(&record.host, to);
     to.extend(stale_at.as_micros().to_le_bytes());
     to.extend(second.to_le_bytes());
-    // A host's name has at most 253 bytes; a longer one would be cut, and be no host's.
+    // The length fits: a host's name has at most 253 bytes.
     let key = record.host.key.as_bytes();
     let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
     to.extend(length.to_le_bytes());
@@ -82,14 +82,14 @@ pub(super) fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
     if let Some(ill) = &host.ill {
         to.extend([flag(ill.is_retired, IS_RETIRED) | flag(ill.is_patient, IS_PATIENT), ill.failure.code()]);
         to.extend(ill.broken.to_le_bytes());
-        // A failure's words are kept up to 200 bytes.
+        // The length fits: a failure's words are kept up to 200 bytes.
         let length = u8::try_from(ill.words.len()).unwrap_or(u8::MAX);
         to.push(length);
         to.extend_from_slice(&ill.words.as_bytes()[..length.into()]);
     }
 }
 
-/// A standing, its key still to come.
+/// Reads a standing without its key, which follows later.
 pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<Standing<'a>, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
     let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;

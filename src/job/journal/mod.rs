@@ -1,7 +1,7 @@
-//! The journal on disk: what was admitted and what became of it, in the order in which it happened, behind checksums.
+//! The journal on disk: each URL that was admitted and what became of it, in the order in which it happened, with checksums.
 //!
-//! It is cut into *segments*, files named by the position at which they begin, 12 hexadecimal digits. A *position* is a byte's
-//! place in all segments laid end to end, headers and all; it fits 48 bits. All numbers are little-endian.
+//! The journal is cut into *segments*: files named by the position at which they begin, in 12 hexadecimal digits. A *position* is the
+//! place of a byte in all segments laid end to end, with their headers; it fits 48 bits. All numbers are little-endian.
 //!
 //! ```text
 //! journal-000000000000              journal-000004000017
@@ -88,16 +88,29 @@
 //!           5  host      the rest, UTF-8, as above
 //! ```
 //!
-//! A checksum is the lower half of XXH3-64. Its seed tells a frame from one that stood elsewhere, or in another job, and was left
-//! behind in a reused block of the disk. A kind that is not known is refused.
+//! A checksum is the lower half of XXH3-64. Its seed tells a frame from one of another place or another job that was left in a reused
+//! block of the disk. A kind that is not known is refused.
 //!
-//! A segment is whole on disk before the next one is begun, and its header before its first frame. So a crash can only tear the
-//! end of the last segment, and its opening cuts that off; damage anywhere else is an error that says where. Of
-//! the last segment nobody can tell a torn end from damage: what is cut off is reported, and the first bad frame ends it. What is
-//! left of it is written anew, beside, as `NAME.new`, and renamed into place.
+//! # What a crash can do
 //!
-//! Where a checkpoint holds what a segment tells, and no URL in it waits, it can be removed: so
-//! before the position from which the journal is opened, segments may be missing. What a checkpoint needs of it may not.
+//! A segment is whole on disk before the next one is begun, and its header is on disk before its first frame. So a crash can only tear
+//! the end of the last segment, and the next opening cuts that end off. Damage anywhere else is an error that says where. In the
+//! last segment, a torn end cannot be told from damage: the first bad frame ends the segment, and what is cut off is reported. The
+//! rest of it is written to `NAME.new` and renamed into place. A sync before may have failed, and then the operating system shows
+//! bytes that the disk does not have.
+//!
+//! # What may be missing
+//!
+//! A segment can be removed when a checkpoint holds what it tells and no URL in it waits. So segments may be missing before the
+//! position from which the journal is opened. What a checkpoint needs may not be missing.
+//!
+//! # Who reads it
+//!
+//! | reader | damage | writes |
+//! |---|---|---|
+//! | a frontier that is opened | an error, but for a torn end | cuts the torn end off |
+//! | `stats` and `explain` | the same | nothing: another process may hold the job |
+//! | [`repair`](crate::job::repair) | reported, and read on behind it | a new journal, beside |
 
 mod error;
 mod file;
@@ -124,7 +137,7 @@ pub(crate) use salvage::look_closely;
 pub(in crate::job) use salvage::{Piece, salvage};
 pub use storage::{Disk, Storage};
 
-/// The name of the segment that begins at this position.
+/// The name of the segment that starts at this position.
 pub(in crate::job) fn segment_name(start: u64) -> String {
     segment::Segment::new(start, 0).name
 }

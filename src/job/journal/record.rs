@@ -1,4 +1,4 @@
-//! Records to bytes and back. The layout of each kind stands in the module's picture.
+//! Records as bytes. The page of the [journal](super) draws each kind.
 
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
 use crate::address::Fingerprint;
@@ -6,22 +6,22 @@ use crate::bytes::Fields;
 use crate::frontier::{DisallowedRecord, DueRecord, Entry, Receipt, Record, Settled};
 use crate::gate::Position;
 
-/// The flags of a lease that came back.
+/// Flags of a lease that came back.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPT: u8 = 1 << 3;
-/// Bytes of the length of a record within one.
+/// Bytes of the length of a record that stands within another one.
 const LENGTH: usize = 2;
 
-/// Why a payload is no record.
+/// Why a payload is not a record.
 #[derive(Clone, Copy)]
 pub(super) enum Unreadable {
-    /// Of a kind that is not known.
+    /// Its kind is not known.
     Kind(u8),
     /// What is wrong with it.
     Payload(&'static str),
 }
 
-/// A record's number on disk: never changed, never given again.
+/// The number of a record's kind on disk. A number is never given to another kind.
 pub(super) fn kind(record: &Record<'_>) -> u8 {
     match record {
         Record::Admitted(_) => 1,
@@ -120,7 +120,7 @@ fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, at: Position, to: &mut 
     let begin = to.len();
     to.extend([0; LENGTH]);
     write_settled(settled, to);
-    // A host's name has at most 253 bytes.
+    // The length fits: a host's name has at most 253 bytes.
     let length = u16::try_from(to.len() - begin - LENGTH).unwrap_or(u16::MAX);
     to[begin..][..LENGTH].copy_from_slice(&length.to_le_bytes());
     entry.write(at, to);

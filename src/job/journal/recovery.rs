@@ -1,4 +1,4 @@
-//! Opening a journal: each record is shown, and a torn end cut off.
+//! How a journal is opened: every record is shown, and a torn end is cut off.
 
 use std::iter;
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ use crate::bytes::FileError;
 use crate::frontier::Record;
 use crate::gate::Position;
 
-/// Bytes read at once while all are read.
+/// Bytes read at once when the whole journal is read.
 pub(super) const READ_AHEAD: usize = 1 << 20;
-/// Bytes of the longest record that is looked for behind a damaged one: more than a robots.txt may have.
+/// The longest record, in bytes, that is looked for behind a damaged one: more than the rules of a robots.txt take.
 const LONGEST: usize = 1 << 20;
 
-/// What was found when a journal was opened.
+/// What was found in a journal when it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// Records that were replayed.
     pub records: u64,
-    /// What was no record and was cut off: the end of the last segment, torn by a crash, or damaged.
+    /// The end of the last segment, where it was torn by a crash, or damaged, and was cut off.
     pub cut: Option<Cut>,
 }
 
@@ -34,27 +34,27 @@ pub struct Recovery {
 pub struct Cut {
     /// The segment.
     pub path: PathBuf,
-    /// Bytes of it that were kept; 0 where not even its header was whole, and nothing had followed it.
+    /// Bytes of the segment that were kept; 0 where not even its header was whole.
     pub offset: u64,
     /// Bytes that were cut off.
     pub bytes: u64,
-    /// What was wrong with the first of them.
+    /// What was wrong with the first frame that was cut off.
     pub reason: &'static str,
 }
 
 impl<S: Storage> FileJournal<S> {
-    /// Opens the journal of a job, or begins one where there is none, and shows each record from a position on, in order, with
-    /// its own. Reads that part once, in pieces of 1 MiB, and writes the last segment anew.
+    /// Opens the journal of a job, or begins one where there is none. Shows each record from a position on, in order, with its
+    /// position. That part is read once, in pieces of 1 MiB, and the last segment is written anew.
     ///
-    /// The position is 0, or what [`end`](Self::end) or [`record`](Self::record) said. Of the segments wholly before it only
-    /// headers and lengths are looked at: damage there is found when it is read. Those may be missing.
+    /// The position is 0, or one that [`end`](Self::end) or [`record`](Self::record) returned. Segments that lie before it may be
+    /// missing. Only their headers and lengths are looked at: damage in them is found when they are read.
     ///
-    /// Files of other names are left alone. One process at a time: the job's lock sees to that.
+    /// Files of other names are left alone. Only one process may open a journal at a time; the job's lock sees to that.
     ///
     /// # Errors
-    /// Where the storage fails, a segment is another job's, of a later format or missing, a record is damaged or of an unknown
-    /// kind, except at the very end, which is [cut off](Recovery::cut), or the position lies beyond the end or within a record.
-    /// No segment was changed then.
+    /// Where the storage fails, a segment is another job's, of a later format or missing, a record is damaged or of an unknown kind
+    /// (except at the very end, which is [cut off](Recovery::cut)), or the position lies beyond the end or within a record. No
+    /// segment was changed then.
     pub(crate) fn open(
         storage: S,
         job: u64,
@@ -65,8 +65,8 @@ impl<S: Storage> FileJournal<S> {
         Self::open_needed(storage, job, options, &Needs::with(from, iter::empty()), from, replay)
     }
 
-    /// As [`open`](Self::open), of a journal of which all this is needed, and which was safe on disk up to `synced`: what is wrong
-    /// before there is no torn end.
+    /// As [`open`](Self::open), where `needs` says what must be there, and the journal was safe on disk up to `synced`: damage before
+    /// that is not a torn end.
     pub(in crate::job) fn open_needed(
         storage: S,
         job: u64,
@@ -84,12 +84,11 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, found))
     }
 
-    /// The journal of a job that is only looked at, whoever writes to it: shows each record that is there, in order, with its
-    /// position. Nothing is written, and nothing can be. Reads all of it once; an end that is torn, or being written just now, is
-    /// left alone.
+    /// Opens a journal read-only, even while another process writes to it. Shows each record that is there, in order, with its
+    /// position, and reads the whole journal once. An end that is torn, or just being written, is left alone.
     ///
-    /// All this is needed of it. Up to `synced` it is known to be safe on disk: what is wrong before there is no torn end. Says
-    /// whether it is whole: segments may have been [removed](Self::remove_unneeded).
+    /// `needs` says what must be there. The journal was safe on disk up to `synced`: damage before that is not a torn end. Also
+    /// returns whether all segments are there: some may have been [removed](Self::remove_unneeded).
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -108,7 +107,7 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, is_whole))
     }
 
-    /// Reads what is needed, or all there is; where there is no segment to go on with, says where one is to begin.
+    /// Reads what is needed, or everything if `is_all`. Where there is no segment to append to, returns where one must begin.
     fn scan(
         mut storage: S,
         job: u64,
@@ -154,8 +153,8 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, found, (!is_begun).then_some(end)))
     }
 
-    /// Writes the whole part of the last segment anew, and into place. A sync before may have failed, and then the operating
-    /// system shows what the disk does not have, and says nothing at the next sync.
+    /// Writes the good part of the last segment to a new file, and renames that into place. A sync before may have failed. Then the
+    /// operating system shows bytes that the disk does not have, and does not report that at the next sync.
     fn renew(&mut self) -> Result<(), JournalError> {
         let Self { storage, segments, window, .. } = self;
         let last = segments.last().expect("there is one");
@@ -173,7 +172,7 @@ impl<S: Storage> FileJournal<S> {
     }
 }
 
-/// Whether there is a journal: a segment that has more than its header.
+/// Whether there is a journal: a segment with more than its header.
 pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
     let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
     for name in names.iter().filter(|name| Segment::start_of(name).is_some()) {
@@ -185,8 +184,8 @@ pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, Journ
     Ok(false)
 }
 
-/// Where, from a position on, a whole record of a known kind begins: behind a damaged one nobody knows the length of that. Of
-/// longer ones than robots.txt's rules none is looked for.
+/// The first position, from this one on, at which a whole record of a known kind begins. A damaged record does not tell its length, so
+/// every byte behind it is tried. Records longer than the rules of a robots.txt are not looked for.
 pub(super) fn next_frame(
     storage: &mut impl Storage,
     segment: &Segment,
@@ -197,7 +196,7 @@ pub(super) fn next_frame(
     let mut at = from;
     while at < segment.end {
         let bytes = window.fill(storage, segment, at, READ_AHEAD + LONGEST)?;
-        // The rest is looked at with what follows it, if anything does.
+        // The rest of the piece is looked at again, together with what follows it.
         let here = if at + bytes.len() as u64 >= segment.end { bytes.len() } else { READ_AHEAD };
         for skipped in 0..here {
             let bytes = &bytes[skipped..];
@@ -212,22 +211,22 @@ pub(super) fn next_frame(
     Ok(None)
 }
 
-/// Goes through the segments once.
+/// One reading of all segments.
 struct Scan<'a, S> {
     storage: S,
     job: u64,
     needs: &'a Needs,
     /// The position at which reading begins.
     from: u64,
-    /// Up to here, nothing was torn by a crash.
+    /// No crash can have torn anything before this.
     synced: u64,
     window: Window,
     found: Recovery,
 }
 
 impl<S: Storage> Scan<'_, S> {
-    /// Reads the segment at `start`, or its header alone where reading begins behind it. The one before it ends at `expected`, and
-    /// `next` is where the one after it is, if there is one. Empty where it was not begun as a whole.
+    /// Reads the segment at `start`, or only its header where reading begins behind it. The segment before it ends at `expected`; the
+    /// one after it, if there is one, starts at `next`. The result is empty where not even the header was written.
     fn segment(
         &mut self,
         start: u64,
@@ -249,7 +248,7 @@ impl<S: Storage> Scan<'_, S> {
         let header = self.window.fill(&mut self.storage, &segment, start, ahead)?;
         let header = &header[..header.len().min(HEADER)];
         match segment.check(header, self.job, &path) {
-            // Its header was safe on disk before anything followed it.
+            // A header is safe on disk before anything follows it. So this segment was just being begun.
             Err(FileError::Damaged { path, reason, .. })
                 if next.is_none() && length <= HEADER as u64 && start >= self.synced =>
             {
@@ -263,7 +262,7 @@ impl<S: Storage> Scan<'_, S> {
             return Ok(segment);
         }
         let first = start + HEADER as u64;
-        // No frame's checksum will say that one begins here.
+        // No frame here would be checked, so the way from the segment's beginning must lead to this position.
         if self.from == segment.end || (start + 1..first).contains(&self.from) {
             self.lead(&segment)?;
         }
@@ -278,7 +277,7 @@ impl<S: Storage> Scan<'_, S> {
                     at += frame.size();
                 }
                 Err(reason) => {
-                    // Torn or damaged, if a frame was to be here at all.
+                    // The frame is torn or damaged, if a frame begins here at all.
                     if at == self.from {
                         self.lead(&segment)?;
                     }
@@ -294,7 +293,7 @@ impl<S: Storage> Scan<'_, S> {
         Ok(segment)
     }
 
-    /// Goes from a segment's first frame to the position at which reading begins: a frame must end there.
+    /// Goes frame by frame to the position at which reading begins, and checks that a frame ends there.
     fn lead(&mut self, segment: &Segment) -> Result<(), JournalError> {
         let mut at = segment.start + HEADER as u64;
         while at < self.from {

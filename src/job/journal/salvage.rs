@@ -1,4 +1,4 @@
-//! What stands in a journal of which parts are damaged or gone: each whole record where it stood, and what lies between.
+//! How a damaged journal is read: each whole record, and the damaged or missing parts between them.
 
 use super::file::damaged;
 use super::frame::Frame;
@@ -11,22 +11,22 @@ use crate::bytes::FileError;
 use crate::frontier::Record;
 use crate::gate::Position;
 
-/// A piece of a journal; they follow each other without gaps.
+/// A piece of a journal. The pieces follow each other without gaps.
 pub(in crate::job) enum Piece<'a> {
-    /// A segment begins, with its header, whole or not.
+    /// A segment begins; its header may be damaged.
     Begin { start: u64, is_whole: bool },
     /// A record, and the bytes of its frame.
     Record { position: Position, bytes: u64, record: Record<'a> },
-    /// Bytes that are no record, in a segment that is there.
+    /// Bytes of a segment that are not a record.
     Damaged { start: u64, position: u64, bytes: u64, reason: &'static str },
     /// Bytes that are in no segment.
     Missing { position: u64, bytes: u64 },
-    /// The end, torn by a crash.
+    /// The rest of the last segment, torn by a crash.
     Torn,
 }
 
-/// Shows all records of a journal of which no checkpoint tells how far it was safe on disk. What is wrong is a torn end only where
-/// no whole record follows it.
+/// Shows all records of a journal where no checkpoint tells how far it was safe on disk. Damage counts as a torn end only where no
+/// whole record follows it.
 ///
 /// # Errors
 /// Where the storage fails, a segment is another job's, of a later format or missing, or a record is damaged.
@@ -54,10 +54,10 @@ pub(crate) fn look_closely(
     })
 }
 
-/// Shows all of a journal, in order.
+/// Shows every piece of a journal, in order.
 ///
 /// # Errors
-/// Where the storage fails, or a segment is another job's or of a later format; what `show` says.
+/// Where the storage fails, or a segment is another job's or of a later format; and the errors of `show`.
 pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
     storage: &mut impl Storage,
     job: u64,
@@ -73,10 +73,10 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
         let mut segment = Segment::new(start, 0);
         let length = storage.length(&segment.name);
         let length = length.map_err(FileError::of("open", storage.path(&segment.name)))?;
-        // One that reaches into the next one is damaged where it does.
+        // Where a segment reaches into the next one, the rest of it is damaged.
         segment.end = start.saturating_add(length).min(next.unwrap_or(u64::MAX));
         if segment.end < start + HEADER as u64 {
-            // Not even a header. What should be there is missing, or was never begun.
+            // There is not even a header: the segment is missing, or was never begun.
             continue;
         }
         if start > end {

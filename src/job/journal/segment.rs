@@ -1,4 +1,4 @@
-//! One file of the journal: its name, its header, where it begins.
+//! One file of the journal: its name, its header, its place among the positions.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::gate::Position;
 pub(super) const HEADER: usize = Header::SIZE;
 /// The format that is written here, and the latest that is read.
 const VERSION: u32 = 1;
-/// How a segment's name begins; the position at which it starts follows.
+/// The beginning of a segment's name; the position of its first byte follows.
 const PREFIX: &str = "journal-";
 
 /// One of the journal's files.
@@ -19,7 +19,7 @@ pub(super) struct Segment {
     pub(super) name: String,
     /// The position of its first byte.
     pub(super) start: u64,
-    /// The position behind its last byte that the storage has.
+    /// The position behind the last byte that the storage has of it.
     pub(super) end: u64,
 }
 
@@ -28,23 +28,23 @@ impl Segment {
         Self { name: format!("{PREFIX}{start:012x}"), start, end: start.saturating_add(length) }
     }
 
-    /// What it holds of the journal.
+    /// The part of the journal that it holds.
     pub(super) fn part(&self) -> Range<Position> {
         Position::from_u64(self.start)..Position::from_u64(self.end)
     }
 
-    /// Where a segment of this name starts; `None` where it is no segment's name.
+    /// The position at which a segment of this name starts; `None` for the name of another file.
     pub(super) fn start_of(name: &str) -> Option<u64> {
         let start = u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()?;
         (Self::new(start, 0).name == name).then_some(start)
     }
 
-    /// What its file begins with.
+    /// The header of its file.
     pub(super) fn header(&self, job: u64) -> [u8; HEADER] {
         self.header_of(job).to_bytes()
     }
 
-    /// Whether these bytes, at the beginning of the file at `path`, are its header.
+    /// Checks that these bytes, with which the file at `path` begins, are its header.
     pub(super) fn check(&self, bytes: &[u8], job: u64, path: &Path) -> Result<(), FileError> {
         self.header_of(job).check(bytes, path)
     }

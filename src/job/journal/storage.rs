@@ -7,22 +7,22 @@ use std::thread::{self, JoinHandle};
 
 use crate::job::own;
 
-/// Files of one directory, by name: the few operations by which a journal is kept. [`Disk`] is the real one; tests have others,
-/// that fail.
+/// The few operations on files that a journal and checkpoints are kept by. All files are in one directory, and called by name.
+/// [`Disk`] is the real storage; tests have others, which fail.
 pub trait Storage {
-    /// All files.
+    /// The names of all files.
     ///
     /// # Errors
     /// Of the file system.
     fn list(&mut self) -> io::Result<Vec<String>>;
 
-    /// Bytes in a file.
+    /// The length of a file in bytes.
     ///
     /// # Errors
     /// Of the file system.
     fn length(&mut self, name: &str) -> io::Result<u64>;
 
-    /// Makes an empty file; one that is there is emptied.
+    /// Makes an empty file. A file that exists is emptied.
     ///
     /// # Errors
     /// Of the file system.
@@ -31,38 +31,38 @@ pub trait Storage {
     /// Writes at the end of a file.
     ///
     /// # Errors
-    /// Of the file system; any part of the bytes may have been written then.
+    /// Of the file system. Any part of the bytes may have been written then.
     fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Reads from an offset on until the buffer is full or the file ends, and says how many bytes that were.
+    /// Reads from an offset on until the buffer is full or the file ends, and returns the number of bytes.
     ///
     /// # Errors
     /// Of the file system.
     fn read_at(&mut self, name: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns once a power cut cannot take what is in a file.
+    /// Returns when the content of a file is safe from a power cut.
     ///
     /// # Errors
-    /// Of the file system; what was written since the last sync may be lost then, even if a later one succeeds.
+    /// Of the file system. What was written since the last sync may be lost then, even if a later sync succeeds.
     fn sync(&mut self, name: &str) -> io::Result<()>;
 
-    /// Begins to [`sync`](Self::sync) what is in a file now, and returns at once. One at a time: it is ended before the next is
-    /// begun, and before the file is synced in any other way.
+    /// Begins to [`sync`](Self::sync) what a file holds now, and returns at once. The caller ends it before it begins another sync or
+    /// syncs the file in any other way.
     ///
     /// # Errors
-    /// Where it cannot be begun; nothing is lost by that.
+    /// Where it cannot be begun. Nothing is lost by that.
     fn begin_sync(&mut self, name: &str) -> io::Result<()>;
 
-    /// Whether the sync that was begun is under way.
+    /// Whether the sync that was begun is still under way.
     fn is_syncing(&mut self) -> bool;
 
-    /// Waits for the sync that was begun, and says how it ended.
+    /// Waits for the sync that was begun, and returns its result.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
     fn end_sync(&mut self) -> io::Result<()>;
 
-    /// Returns once a power cut cannot take back which files there are, and their names.
+    /// Returns when the files' names are safe from a power cut: those that were made, changed or removed.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
@@ -74,7 +74,7 @@ pub trait Storage {
     /// Of the file system.
     fn truncate(&mut self, name: &str, length: u64) -> io::Result<()>;
 
-    /// Gives a file another name; a file that has it is replaced.
+    /// Gives a file another name. A file that has that name is replaced.
     ///
     /// # Errors
     /// Of the file system.
@@ -86,11 +86,11 @@ pub trait Storage {
     /// Of the file system.
     fn remove(&mut self, name: &str) -> io::Result<()>;
 
-    /// Where a file is, for messages.
+    /// The path of a file, for messages.
     fn path(&self, name: &str) -> PathBuf;
 }
 
-/// Files held open at once; the one not used for longest is closed for the next.
+/// Files that are held open at once. For one more, the least recently used is closed.
 const MAX_OPEN: usize = 32;
 
 /// A directory of the file system.
@@ -98,14 +98,14 @@ const MAX_OPEN: usize = 32;
 pub struct Disk {
     directory: PathBuf,
     is_read_only: bool,
-    /// The last used first.
+    /// The most recently used first.
     open: Vec<(String, File)>,
-    /// A thread that waits for the disk, so that nobody else does.
+    /// The thread that waits for the disk.
     syncing: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Disk {
-    /// The directory; it is made where there is none.
+    /// Opens a directory, or makes it.
     ///
     /// # Errors
     /// Of the file system.
@@ -114,8 +114,8 @@ impl Disk {
         Ok(Self { directory: directory.to_owned(), is_read_only: false, open: Vec::new(), syncing: None })
     }
 
-    /// The directory, to look at: everything that would change it is refused, as
-    /// [`ReadOnlyFilesystem`](io::ErrorKind::ReadOnlyFilesystem). Without files, if there is none.
+    /// Opens a directory read-only: every change is refused as [`ReadOnlyFilesystem`](io::ErrorKind::ReadOnlyFilesystem). A directory
+    /// that does not exist has no files.
     pub fn for_reading(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), is_read_only: true, open: Vec::new(), syncing: None }
     }
@@ -150,7 +150,7 @@ impl Storage for Disk {
             Err(error) if self.is_read_only && error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?.map(|entry| Ok(entry?.file_name())),
         };
-        // A name that is not UTF-8 is none of ours.
+        // A name that is not UTF-8 is not one of the job's.
         entries.filter_map(|name| name.map(|name| name.into_string().ok()).transpose()).collect()
     }
 
@@ -238,7 +238,7 @@ fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<u
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)
 }
 
-/// Moves the file's cursor, which nobody else uses: appending ignores it.
+/// Moves the file's cursor. Nobody else uses it, and appending ignores it.
 #[cfg(not(unix))]
 fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     use std::io::{Read, Seek, SeekFrom};

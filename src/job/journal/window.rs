@@ -1,4 +1,4 @@
-//! The part of a segment that was read last.
+//! A cache of the part of a segment that was read last.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use super::segment::Segment;
 use super::{JournalError, Storage};
 use crate::bytes::FileError;
 
-/// The part of a segment that was read last. Segments only grow, so what was read stays right.
+/// The part of a segment that was read last. Segments only grow, so these bytes stay right.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// The position of its first byte.
@@ -16,8 +16,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The bytes from a position on: the whole of the frame that begins there, where the segment holds it, else what there is.
-    /// Where they have to be read, `ahead` bytes are, or as many as the frame takes.
+    /// The bytes from a position on: at least the frame that begins there, or less where the segment ends before. Where they must be
+    /// read, `ahead` bytes are read, or as many as the frame takes.
     pub(super) fn frame(
         &mut self,
         storage: &mut impl Storage,
@@ -49,7 +49,7 @@ impl Window {
         self.bytes.resize(wanted.min(there), 0);
         let error = match storage.read_at(&segment.name, at - segment.start, &mut self.bytes) {
             Ok(read) if read == self.bytes.len() => return Ok(&self.bytes),
-            // What was there is gone: not to be taken for a torn end.
+            // The file has become shorter. That is not a torn end.
             Ok(_) => io::ErrorKind::UnexpectedEof.into(),
             Err(error) => error,
         };
@@ -61,7 +61,7 @@ impl Window {
         self.bytes.capacity()
     }
 
-    /// What it holds from a position on.
+    /// The bytes that it holds from a position on.
     fn rest(&self, at: u64) -> &[u8] {
         let skipped = at.checked_sub(self.at).and_then(|skipped| usize::try_from(skipped).ok());
         skipped.and_then(|skipped| self.bytes.get(skipped..)).unwrap_or_default()

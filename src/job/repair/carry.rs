@@ -1,4 +1,4 @@
-//! Carrying a repair out: everything is written beside, then renamed into place.
+//! How a repair is carried out: everything is written beside the old files, then renamed into place.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,24 +17,24 @@ use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
 use crate::job::replace::place;
 use crate::job::{Job, own};
 
-/// Where what was there before is kept.
+/// Where the old files are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeptFiles {
     /// Journal and checkpoints.
     pub frontier: PathBuf,
-    /// The page records, where some were taken out.
+    /// The page records, if some were taken out of the new file.
     pub pages: Option<PathBuf>,
 }
 
-/// Where the entry of each page stands in the new journal, by its fingerprint.
+/// The position of each page's entry in the new journal, by the page's fingerprint.
 type Placed = HashMap<u64, Position>;
 
 impl Findings {
-    /// Does what was found to be done. The job must be held.
+    /// Carries the repair out. This process must hold the job.
     ///
     /// # Errors
-    /// Where the file system refuses: the job is as it was then, but for files beside it, unless the last renames failed.
+    /// Where the file system refuses. Unless the last renames failed, the job is as it was then, but for files beside it.
     pub fn carry_out(&self, job: &Job, read: &dyn Fn(&[u8]) -> Option<PageLine>) -> Result<KeptFiles, CheckpointError> {
         let (old, pages) = (job.frontier_directory(), job.pages_path());
         let (new, new_pages) = (with_end(&old, ".new"), with_end(&pages, ".new"));
@@ -54,7 +54,7 @@ impl Findings {
         }
         journal.sync()?;
         drop(journal);
-        // From here on, one rename after another.
+        // Everything is safe on disk. What follows is one rename after another.
         let mut kept = KeptFiles { frontier: free(&old), pages: None };
         if !self.removed.is_empty() {
             let aside = free(&pages);
@@ -67,7 +67,7 @@ impl Findings {
         Ok(kept)
     }
 
-    /// The records that stay, and their pages as done.
+    /// Writes the records that stay, and their pages as done.
     fn write_done(
         &self,
         lines: &mut PageLines,
@@ -106,7 +106,7 @@ impl Findings {
         }
     }
 
-    /// What the old journal knows beside: done without a record, or waiting.
+    /// Writes what only the old journal knows: pages that are done without a record, and pages that wait.
     fn write_known(
         &self,
         job: &Job,
@@ -134,12 +134,12 @@ impl Findings {
                 PageState::Silent if !placed.contains_key(&fingerprint) => {
                     self.done(journal, placed, Entry { not_before: None, ..entry }, None)?;
                 }
-                // Given up: a run that goes on asks for it again.
+                // The page was given up. The next run asks for it again.
                 PageState::Waits if entry.not_before == Some(Entry::NEVER) => {
                     let again = Entry { not_before: None, attempts: 0, ..entry };
                     placed.insert(fingerprint, journal.record(&Record::Admitted(again))?);
                 }
-                // To be fetched at its time, for the first time or again.
+                // The page is scheduled, for the first time or again.
                 PageState::Waits if entry.not_before.is_some() => drop(journal.record(&Record::Admitted(entry))?),
                 PageState::Waits | PageState::Lost if !placed.contains_key(&fingerprint) => {
                     let position = journal.record(&Record::Admitted(Entry { not_before: None, ..entry }))?;
@@ -151,7 +151,7 @@ impl Findings {
         })
     }
 
-    /// A page that is done: its queue is empty before and after, so that nothing is taken for passed over.
+    /// Writes a page that is done. Its host's queue is empty before and after, so no other page counts as passed over.
     fn done(
         &self,
         journal: &mut FileJournal,
@@ -170,7 +170,7 @@ impl Findings {
     }
 }
 
-/// As it is found again: of what it was found on, its record has no position.
+/// The entry of a page that only its record tells of. The record does not say where the page was found.
 fn entry(line: &PageLine) -> Entry<'_> {
     Entry {
         wire: &line.url,
@@ -186,7 +186,7 @@ fn entry(line: &PageLine) -> Entry<'_> {
     }
 }
 
-/// Empties what a repair that died has left.
+/// Empties a directory that an earlier repair left when it died.
 fn clear(directory: &Path) -> io::Result<()> {
     match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -201,7 +201,7 @@ fn clear_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A name for what is set aside: `NAME.damaged`, or with the first number behind it that is free.
+/// A free name for an old file: `NAME.damaged`, or `NAME.damaged-2` and so on.
 fn free(path: &Path) -> PathBuf {
     let names = (1..).map(|number| if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
     names.map(|end| with_end(path, &end)).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Where a file is not what was written.
+//! One damaged part of a file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
-    /// The file; the directory, where a file is gone.
+    /// The file; where a file is gone, its directory.
     pub path: PathBuf,
-    /// Where in it the part begins.
+    /// Where the part begins, in bytes.
     pub offset: u64,
-    /// Bytes of it.
+    /// The length of the part in bytes.
     pub bytes: u64,
     /// What is wrong with it.
     pub reason: &'static str,

@@ -1,4 +1,4 @@
-//! What is damaged in a job, and what would be done about it.
+//! What is damaged in a job, and what a repair would do about it.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,27 +15,27 @@ use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::Disk;
 use crate::job::{Job, JobError};
 
-/// What was found in a job, and what a repair does.
+/// What was found in a job, and what a repair would do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Findings {
-    /// Each damage that the job cannot go on with.
+    /// The damage that keeps the job from going on.
     pub damage: Vec<Damage>,
-    /// What is wrong with checkpoints; others, or the journal alone, may do.
+    /// What is wrong with checkpoints. Another checkpoint, or the journal alone, may be enough.
     pub checkpoints: Vec<CheckpointError>,
-    /// Pages that are asked for again: their records, their outcome or their links are lost.
+    /// Pages that are asked for again, since their records, their outcome or their links are lost.
     pub again: u64,
-    /// Of these, those that only their records tell of.
+    /// The part of these pages that only their records tell of.
     pub from_records: u64,
-    /// Pages that are taken for done by their records alone: their part of the journal was not needed any more, and removed.
+    /// Pages that count as done by their records alone: their part of the journal was removed when nothing needed it any more.
     pub adopted: u64,
-    /// Bytes of the journal that are lost. What stood in them and in no page record is not known any more.
+    /// Bytes of the journal that are lost. A URL that stood only there, and in no page record, is not known any more.
     pub lost: u64,
     pub(super) survey: Survey,
     pub(super) canonicalizer: Canonicalizer,
-    /// Parts of the output that go, ascending.
+    /// The parts of the output that are taken out, ascending.
     pub(super) removed: Vec<Range<u64>>,
-    /// Pages that only their records tell of, to be queued.
+    /// The pages that only their records tell of, and that are queued.
     pub(super) queue: Vec<PageLine>,
 }
 
@@ -46,12 +46,12 @@ impl Findings {
     }
 }
 
-/// Looks for what is damaged, and changes nothing. `keep_journal` says that no part of the journal was ever removed, `read` what a
-/// page record says.
+/// Looks for damage, and changes nothing. `keep_journal` says that no part of the journal was ever removed. `read` takes a line of the
+/// output apart.
 ///
 /// # Errors
-/// Where there is no journal to repair anything from; where a file is another job's or of a later format, an option on which the
-/// job's files depend is another, or the file system refuses.
+/// Where there is no journal; where a file is another job's or of a later format, an option that the job's files depend on has
+/// changed, or the file system refuses.
 pub fn look(
     job: &Job,
     options: &FrontierOptions,
@@ -68,7 +68,7 @@ pub fn look(
     let mut options = options.clone();
     options.fingerprint_key = Some(job.manifest().fingerprint_key);
     options.seen.directory = Some(std::env::temp_dir());
-    // What was admitted stays so, should the limits be lower now.
+    // No limit of length: what was admitted stays so, even if the limit is lower now.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let confirmed = checkpoints.output().unwrap_or(0);
     let mut damaged = Vec::new();
@@ -87,7 +87,7 @@ pub fn look(
         survey.gaps.push(survey.end..synced);
         survey.lost += synced - survey.end;
     }
-    // A part that is gone was not removed, where all was kept or a checkpoint needs it.
+    // A missing part is damage where everything was kept, or where a checkpoint needs it. Otherwise it was removed on purpose.
     let is_needed = |gap: &Range<u64>| newest.as_ref().map_or(keep_journal, |summary| summary.needs_any(gap));
     let (needed, removed): (Vec<_>, Vec<_>) = survey.gaps.iter().cloned().partition(is_needed);
     damage.extend(needed.iter().map(missing));
@@ -126,7 +126,8 @@ pub fn look(
 }
 
 impl Findings {
-    /// Which lines stay: those that the journal confirms, and, where parts of it were removed, those that it may have confirmed.
+    /// Decides which lines stay: those that the journal confirms, and, where parts of it were removed, those that it may have
+    /// confirmed.
     fn sort_lines(
         &mut self,
         output: &mut PageLines,
@@ -149,7 +150,8 @@ impl Findings {
                 return Ok(());
             }
             queue.extend(line);
-            // Behind all that is confirmed, a run that was killed leaves such; where the journal is damaged, that is why.
+            // A line that is not confirmed is damage only before the last confirmed one. Behind it, a killed run leaves such lines. And
+            // where the journal is damaged, the damage there is the reason.
             if end < last && !is_damaged {
                 match damage.last_mut().filter(|damage| damage.path == path && damage.offset + damage.bytes == start) {
                     Some(damage) => damage.bytes += end - start,
@@ -169,7 +171,7 @@ impl Findings {
         })
     }
 
-    /// Leaves of the pages that records tell of those that the journal does not, and counts what is asked for again.
+    /// Keeps in the queue the pages that only records tell of, and counts what is asked for again.
     fn count(&mut self, done: &HashSet<u64>) {
         let Self { survey, queue, canonicalizer, .. } = self;
         let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).collect();

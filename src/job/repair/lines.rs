@@ -1,4 +1,4 @@
-//! The page records of a job that is looked at: as a journal's receipts say, and line by line.
+//! The page records of a job, read by receipt or line by line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -7,16 +7,16 @@ use std::path::Path;
 use crate::frontier::Receipt;
 use crate::job::own;
 
-/// What a page record says that the journal has to know.
+/// What the journal must know of a page, from its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageLine {
     /// The page's wire URL.
     pub url: String,
     /// Links from a seed.
     pub depth: u32,
-    /// It was found on no page.
+    /// It was a seed.
     pub is_seed: bool,
-    /// How many of its links were new, and were admitted.
+    /// How many of its links were admitted, since they were new.
     pub admitted: u32,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct PageLines {
 }
 
 impl PageLines {
-    /// `None` where it is not there.
+    /// Opens the file; `None` where it is missing.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         let file = match own::open(path, true) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -39,7 +39,7 @@ impl PageLines {
         Ok(Some(Self { file, length, buffer: Vec::new() }))
     }
 
-    /// The record that a receipt speaks of, if it is there.
+    /// The record that a receipt describes, if it is there.
     pub(super) fn record(&mut self, receipt: &Receipt) -> Option<&[u8]> {
         use std::io::Read;
 
@@ -50,7 +50,7 @@ impl PageLines {
         (Receipt::checksum(&self.buffer) == receipt.checksum).then_some(&self.buffer)
     }
 
-    /// Shows each line, with its end, and where it begins and ends.
+    /// Shows each line with its newline, and where it begins and ends.
     pub(super) fn each(&mut self, mut show: impl FnMut(u64, u64, &[u8]) -> io::Result<()>) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut from = BufReader::with_capacity(256 << 10, &self.file);

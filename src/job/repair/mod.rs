@@ -1,12 +1,24 @@
-//! What can be had of a job whose files are damaged: looked for first, without a change, then carried out.
+//! How a job with damaged files is repaired: [`look`] finds what is damaged and changes nothing, [`Findings::carry_out`] does it.
 //!
-//! Journal and page records are both read from end to end, whatever is damaged. A page is done where the journal says so, its
-//! record is there, and none of its links stood in a part that is lost. All other pages that either of them knows are asked
-//! for again. Of this a new journal is written: what is done, then what waits. Checkpoints, and what hosts have said of
-//! themselves, go: a host is asked for its robots.txt again. It takes some 40 bytes of memory a URL.
+//! # What is saved
 //!
-//! All is written beside and then renamed into place: `frontier` becomes `frontier.damaged`, `pages.jsonl` becomes
-//! `pages.jsonl.damaged`, and nobody removes those but who owns the job.
+//! Journal and page records are both read from end to end, whatever is damaged. A page is done if the journal says so, its record is
+//! there, and none of its links stood in a part that is lost. Every other page that either file knows is asked for again. A page that
+//! the job fetched is never lost by a repair; at worst it is fetched twice.
+//!
+//! # What is written
+//!
+//! A new journal: first the pages that are done, then those that wait. Checkpoints are dropped, and so is what hosts said of
+//! themselves: each host is asked for its robots.txt again. The repair takes some 40 bytes of memory a URL.
+//!
+//! Everything is written beside the old files and then renamed into place. `frontier` becomes `frontier.damaged`, `pages.jsonl` becomes
+//! `pages.jsonl.damaged`, and only the owner of the job removes those.
+//!
+//! # The steps
+//!
+//! 1. `survey.rs` reads the journal once, piece by piece, and compares each receipt with the record in the output.
+//! 2. `findings.rs` adds what the checkpoints know, and sorts the lines of the output into those that stay and those that go.
+//! 3. `carry.rs` writes the new files from the findings, and renames them.
 
 mod carry;
 mod damage;

@@ -1,4 +1,4 @@
-//! One reading of a journal, whatever is damaged, beside the page records that it speaks of.
+//! One reading of a journal, whatever is damaged, and of the page records that its receipts describe.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use crate::frontier::{Entry, Record, Settled};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
 
-/// So far behind a part that is lost, a page may end whose links stood in it: fetches last a minute, a journal of this length
-/// longer.
+/// Links of a page are journaled before the page is settled. So a page that settles within this many bytes behind a lost part may
+/// have had links there. A fetch lasts a minute at most; this much of the journal takes longer to write.
 const NEIGHBORHOOD: u64 = 256 << 20;
 
-/// What became of an entry.
+/// What became of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageState {
     /// It waits.
@@ -34,7 +34,7 @@ pub(super) enum PageState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) position: u64,
-    /// Of its key.
+    /// The fingerprint of its key.
     pub(super) fingerprint: u64,
     pub(super) state: PageState,
 }
@@ -43,20 +43,20 @@ pub(super) struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) damage: Vec<Damage>,
-    /// What is in no segment, by position.
+    /// The positions that no segment holds.
     pub(super) gaps: Vec<Range<u64>>,
-    /// Bytes that are damaged or gone.
+    /// Bytes of the journal that are damaged or missing.
     pub(super) lost: u64,
-    /// All entries, in their order.
+    /// All entries, in the order of their positions.
     pub(super) known: Vec<Known>,
-    /// Where the records end that are as the journal says, ascending.
+    /// The ends of the records that match their receipts, ascending.
     pub(super) ends: Vec<u64>,
-    /// Whether the journal speaks of page records at all.
+    /// Whether the journal has any receipt.
     pub(super) has_receipts: bool,
     pub(super) end: u64,
 }
 
-/// How keys are told from each other here: by nobody outside, so by no secret.
+/// The fingerprint that a repair tells keys apart by. Nobody outside sees it, so it needs no secret.
 pub(super) fn fingerprint(canonicalizer: &Canonicalizer, url: &str) -> Option<u64> {
     let url = canonicalizer.canonicalize(url).ok()?;
     Some(FingerprintKey::from_u64(0).fingerprint(url.key()).bits())
@@ -90,9 +90,9 @@ struct Surveying<'a> {
     canonicalizer: &'a Canonicalizer,
     output: Option<&'a mut PageLines>,
     read: &'a dyn Fn(&[u8]) -> Option<PageLine>,
-    /// How many links were admitted of each page that is not done yet.
+    /// For each page that is not done yet, how many of its links were admitted.
     links: BTreeMap<u64, u32>,
-    /// Up to here, links may have stood in what is lost before.
+    /// Pages that settle before this position may have had links in a lost part.
     near: u64,
 }
 
