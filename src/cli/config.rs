@@ -1,4 +1,4 @@
-//! `crawler config`: the settings as TOML, with where each came from, or with why each is there.
+//! `crawler config`: the settings as TOML, each with its origin; the default file, each with its reason.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ const HEAD: &str = "\
 
 ";
 
-/// Sections with their lines.
+/// All sections, with one text for each row.
 fn render(mut line: impl FnMut(usize, &Setting) -> String) -> String {
     let mut text = String::new();
     let mut section = "";

@@ -18,7 +18,7 @@ use crate::crawl::{Crawl, CrawlOptions, FinishReason, Places, Resumed, Writer, W
 use crate::job::{Job, JobError, replace};
 use crate::report::{self, Cost, Report};
 
-/// Crawls, tells how far it is, and prints the report; with `retry`, pages whose last try failed are asked for again.
+/// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are asked for again.
 pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let screen = Screen::new();
@@ -27,7 +27,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
     if !settings.crawl.frontier.politeness.robots {
         output::warn("robots.txt is ignored, in every host: crawl so only what is yours");
     }
-    // Each fetch and each connection that is kept is an open file, of which a shell grants 1,024 on many systems.
+    // Each fetch and each connection that is kept open is an open file, and many systems allow a shell only 1,024 of these.
     raise_open_files();
     if !settings.simulate.enabled {
         for warning in surroundings::warnings(|name| std::env::var_os(name)) {
@@ -40,12 +40,12 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
         .build()
         .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
     let exit = runtime.block_on(run(layers, seeds, retry, &screen));
-    // A name that is still being looked up, by the system and for seconds, is waited for by nobody.
+    // A name lookup by the system may still take seconds. Nobody waits for it.
     runtime.shutdown_background();
     exit
 }
 
-/// Says by which name robots.txt knows this crawl, where that is not the default or plainly meant.
+/// Says by which name robots.txt rules are chosen, unless the user chose it or it is the default.
 fn tell_token(settings: &AllSettings) {
     let token = settings.product_token();
     if settings.is_token_a_browser() {
@@ -92,7 +92,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         });
     }
     seeds.plant(&crawl, &job)?;
-    // Before the job is begun: where it is, it can be gone on with without its seeds.
+    // This comes before the begin: a job that is begun goes on without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
     let is_drained = resumed.runs > 0 && progress.is_drained();
@@ -117,13 +117,13 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     drop(reporter);
     let written = writer.join();
     let skipped = lister.map_or(Ok(0), WriterThread::join);
-    // Whoever read the records has left, as `head` does: the end of the crawl, and no fault.
+    // The reader of the records has left, as `head` does. That ends the crawl and is not an error.
     let is_unread = !is_kept && matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
 
     if is_unread {
         finished.reason = FinishReason::ReaderLeft;
     }
-    // The simulated web has seen this run only.
+    // The simulated web has seen only this run.
     let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
     let report = Report::of(&finished, &options, Cost::of_this_process(), simulated);
     let saved = report.save(&job.report_path());
@@ -142,7 +142,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     ending::ended(&finished, &signals)
 }
 
-/// The job that the directory holds, or a new one; and the seeds that it does not have yet.
+/// Opens the job in the directory or drafts a new one, and returns the seeds that it does not have yet.
 fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<(Job, SeedLists), CommandError> {
     let settings = &layers.settings.job;
     let found = if settings.overwrite { None } else { Some(Job::resume(&settings.dir)) };
@@ -169,13 +169,13 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
     Ok((job, seeds))
 }
 
-/// Whether there is a report of a crawl that was drained with so many pages. One that was killed at its very end has none.
+/// Whether there is a report of a drained crawl with this many pages. A crawl that was killed at its very end has none.
 fn is_reported(job: &Job, pages: u64) -> bool {
     report::read(&job.report_path())
         .is_ok_and(|report| report.finish == FinishReason::Drained && report.urls.fetched + report.urls.failed == pages)
 }
 
-/// What was found in the job.
+/// Tells what was found in the job.
 fn tell(job: &Job, resumed: &Resumed) {
     let Resumed { runs, pages, queued, asked_again, replayed, cut, damaged, .. } = resumed;
     for damage in damaged {

@@ -1,4 +1,4 @@
-//! The settings in force for one command line: those of the user's file or of a job's own, of the environment, of the flags.
+//! The settings in force for one command line: from the user's file or a job's own, the environment, and the flags.
 
 use std::io;
 use std::path::Path;
@@ -13,20 +13,20 @@ use super::unfit::refused;
 use super::{output, table};
 use crate::job::{Job, newest_keys, own};
 
-/// Merges the settings of file, environment and flags, and tells what is odd about them.
+/// Merges the settings of file, environment and flags, and warns of odd ones.
 pub(super) fn settings(line: &CommandLine) -> Result<Layers, CommandError> {
     let path = line.config.as_deref().unwrap_or(Path::new("crawler.toml"));
     let file = entries(path, line.config.is_none())?;
     merge(&Inputs { file, is_whole: false, environment: layers::environment(), flags: line.flags.clone() })
 }
 
-/// The settings that a job was crawled with last, and over them those given now.
+/// The settings of a job's last run, overridden by those given now.
 pub(super) fn of_job(line: &CommandLine, directory: &Path) -> Result<Layers, CommandError> {
     Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     of_job_kept(line, directory, false)
 }
 
-/// As [`of_job`], to read a job that another program may have made: it has no settings, but its rules on keys.
+/// As [`of_job`], to read a job that another program may have made. Such a job has no settings file, only rules on keys.
 pub(super) fn of_job_read(line: &CommandLine, directory: &Path) -> Result<Layers, CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let mut layers = of_job_kept(line, directory, true)?;
@@ -39,7 +39,7 @@ pub(super) fn of_job_read(line: &CommandLine, directory: &Path) -> Result<Layers
     Ok(layers)
 }
 
-/// The same of a directory that may be no job, or, where `may_be_missing`, one without settings.
+/// As [`of_job`], for a directory that may not be a job. With `may_be_missing`, the job may lack a settings file.
 pub(super) fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: bool) -> Result<Layers, CommandError> {
     let path = Job::settings_in(directory);
     let file = match own::read(&path) {
@@ -58,7 +58,7 @@ pub(super) fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: 
     Ok(layers)
 }
 
-/// The settings of a job's own file, which has all of them: what is missing would be its default, another scope or another web.
+/// Reads a job's own settings file, which must have every key. A missing key would mean its default, and so another scope or web.
 fn whole_settings(path: &Path, bytes: Vec<u8>) -> Result<Vec<TomlEntry>, CommandError> {
     let text = String::from_utf8(bytes).map_err(|error| unread(path, &io::Error::other(error)))?;
     let path = path.display().to_string();

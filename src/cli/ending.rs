@@ -1,4 +1,4 @@
-//! What is told once a crawl has ended: its report, what waits, what could not be kept, and the exit code.
+//! What the command tells after a crawl: its report, what waits, what could not be kept, and the exit code.
 
 use std::io::{self, Write};
 
@@ -12,12 +12,12 @@ use crate::frontier::Failure as Failed;
 use crate::job::Job;
 use crate::report::Report;
 
-/// The report: standard output's, unless the page records have taken that.
+/// Prints the report to standard output, unless the page records go there.
 pub(super) fn show(settings: &AllSettings, report: &Report) -> Result<(), CommandError> {
     if settings.output.json {
         print(|out| report.write_json(out))
     } else if settings.output.pages == Pages::StandardOutput {
-        // Whoever closed standard error does not want it.
+        // A user who closed standard error does not want it.
         let _ = write!(io::stderr(), "{report}");
         Ok(())
     } else {
@@ -25,14 +25,14 @@ pub(super) fn show(settings: &AllSettings, report: &Report) -> Result<(), Comman
     }
 }
 
-/// What waits, with how to go on; nothing, where nothing waits.
+/// Tells how many URLs wait and how to go on; nothing, where none waits.
 pub(super) fn waiting(job: &Job, finished: &Finished) {
     if finished.frontier.queued + finished.frontier.scheduled > 0 {
         output::note(&how_to_go_on(job, finished));
     }
 }
 
-/// What waits, and how it is fetched: a limit on the job's pages must be raised, one on a run's time is met anew.
+/// The note on waiting URLs. A limit on the job's pages must be raised to go on; a limit on a run's time starts afresh.
 fn how_to_go_on(job: &Job, finished: &Finished) -> String {
     let waiting = finished.frontier.queued + finished.frontier.scheduled;
     let directory = job.directory().display();
@@ -52,7 +52,7 @@ fn how_to_go_on(job: &Job, finished: &Finished) -> String {
     }
 }
 
-/// Whether all that was found, and all that was fetched, could be kept.
+/// Checks that everything found and fetched could be kept.
 pub(super) fn kept(
     job: &Job,
     finished: &Finished,
@@ -75,7 +75,7 @@ pub(super) fn kept(
     }
 }
 
-/// How the command ends: by a signal, with nothing crawled, or well.
+/// The exit code: stopped by a signal, nothing crawled, or done.
 pub(super) fn ended(finished: &Finished, signals: &Signals) -> Result<Exit, CommandError> {
     match finished.reason {
         FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Interrupted)),
@@ -84,10 +84,10 @@ pub(super) fn ended(finished: &Finished, signals: &Signals) -> Result<Exit, Comm
     }
 }
 
-/// Why no page came, by what most requests ended in.
+/// Why no page was fetched: the results of most requests.
 fn nothing_crawled(finished: &Finished) -> String {
     let Tally { pages, robots, unreachable, .. } = &finished.tally;
-    // What was given up is told by what it was given up for.
+    // Where URLs were given up with their hosts, the reasons for that count.
     let errors = if unreachable.total() > 0 { [unreachable, &pages.errors] } else { [&robots.errors, &pages.errors] };
     let errors = errors.map(NameCounts::most_first);
     let refusals = finished.gate.refusals();
@@ -108,7 +108,7 @@ fn nothing_crawled(finished: &Finished) -> String {
     format!("nothing was crawled: {}", reasons.join("; "))
 }
 
-/// A reader of standard output that has gone ended the crawl, and is no fault of ours.
+/// A reader of standard output that has left is not an error.
 fn gone(error: io::Error) -> io::Result<u64> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(0) } else { Err(error) }
 }

@@ -28,7 +28,7 @@ impl Exit {
         Self::Terminated,
     ];
 
-    /// What the code says, for the help.
+    /// What the code means, for the help.
     pub(super) const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "the crawl is drained, or a limit was reached",

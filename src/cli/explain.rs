@@ -1,4 +1,4 @@
-//! `crawler explain`: why a URL was not fetched, or not yet, from what its job has kept.
+//! `crawler explain`: why a URL was not fetched, or not yet, by the files of its job.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::lending::Clock;
 use crate::report::{self, Settings};
 use crate::seen::Sighting;
 
-/// Answers for each URL, in the order given.
+/// Prints an answer for each URL, in the order given.
 pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<(), CommandError> {
     let settings = &layers.settings;
     let job = Job::open_for_reading(&settings.job.dir).map_err(|error| refused(&error))?;
@@ -75,7 +75,7 @@ fn not_a_url(error: &AddressError) -> Verdict {
     Verdict::Refused { refusal: error.into(), rule: error.to_string() }
 }
 
-/// The limit at which the last run ended; `None` where it ended otherwise, or another run followed: what waits is fetched by the next.
+/// The limit that ended the last run; `None` where it ended otherwise, or another run followed.
 fn limit(job: &Job) -> Result<Option<String>, CommandError> {
     let Ok(report) = report::read(&job.report_path()) else { return Ok(None) };
     if has_gone_on(job, report.resumes).map_err(CommandError::of(Exit::Failed, "job"))? {

@@ -1,4 +1,4 @@
-//! Where a setting's value lives, and how it gets there from what was given.
+//! Where a setting's value lives, and how it is read from text and written.
 
 use std::ffi::OsStr;
 
@@ -9,20 +9,20 @@ use super::toml_file::quote;
 use super::value::Value;
 use crate::seen::SeenOptions;
 
-/// Where a setting's value lives in [`AllSettings`], read and written without regard to its type.
+/// A setting's place in [`AllSettings`], read and written without its type.
 pub(super) trait SettingField: Sync {
-    /// Takes what was given; or says what is expected.
+    /// Takes the given text, or says what is expected.
     fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String>;
 
-    /// The value as it stands in a TOML file. Takes `&mut` only because one function finds the place for both ways.
+    /// The value as it stands in a TOML file. It takes `&mut` because one function finds the place for reading and for writing.
     fn literal(&self, settings: &mut AllSettings) -> String;
 
-    /// May be given several times.
+    /// Whether it may be given several times.
     fn is_list(&self) -> bool {
         false
     }
 
-    /// The words that it takes, where it takes no others.
+    /// The words that it takes; empty where it takes any text.
     fn words(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -37,20 +37,20 @@ pub(super) struct One<T>(pub(super) Place<T>);
 /// A value, or the word for none.
 pub(super) struct Maybe<T: 'static>(pub(super) Place<Option<T>>, pub(super) &'static str);
 
-/// Several values. Given at all, they replace those of a lower layer.
+/// Several values. When any are given, they replace those of a lower layer.
 pub(super) struct Many<T: 'static>(pub(super) Place<Vec<T>>);
 
 /// A number of bytes.
 pub(super) struct Bytes<T: 'static>(pub(super) Place<T>);
 
-/// The seen set's capacity, or the word for one that nobody knows: the set starts small, and is made to grow.
+/// The seen set's capacity, or the word for an unknown one: then the set starts small and grows.
 pub(super) struct Capacity;
 
 impl Capacity {
     const UNKNOWN: &str = "auto";
 }
 
-/// One of some words; the first of a value's words is the one it is written with.
+/// One of some words. Where a value has several words, the first is the one that is written.
 pub(super) struct Choice<T: 'static>(pub(super) Place<T>, pub(super) &'static [(&'static str, T)]);
 
 impl<T: Value> SettingField for One<T> {
@@ -151,7 +151,7 @@ fn count(given: &Given) -> Option<u64> {
     text(given, u64::KINDS).and_then(u64::parse)
 }
 
-/// The one text that was given, where its type is right.
+/// The given text, if there is exactly one and its type is right.
 fn one<'a>(given: &'a Given, kinds: &[GivenKind]) -> Option<&'a OsStr> {
     match given.texts.as_slice() {
         [text] if given.kind == GivenKind::Untyped || kinds.contains(&given.kind) => Some(text),
@@ -159,7 +159,7 @@ fn one<'a>(given: &'a Given, kinds: &[GivenKind]) -> Option<&'a OsStr> {
     }
 }
 
-/// The same, where it is a text.
+/// The same, if it is UTF-8.
 fn text<'a>(given: &'a Given, kinds: &[GivenKind]) -> Option<&'a str> {
     one(given, kinds).and_then(OsStr::to_str)
 }

@@ -1,15 +1,15 @@
-//! What somebody gave for a setting, in a file, in the environment or as a flag, before it has a type.
+//! What the user gave for a setting in a file, a variable or a flag, before it is parsed.
 
 use std::ffi::OsString;
 
-/// What somebody gave for a setting: one text, or several for a list.
+/// What the user gave for a setting: one text, or several for a list.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    /// What it was in the place it stood.
+    /// Its type in the place where it stood.
     pub(super) kind: GivenKind,
     /// Its text or texts, without quotes; a path need not be UTF-8.
     pub(super) texts: Vec<OsString>,
-    /// As it was spelled there, for messages.
+    /// Its spelling there, for messages.
     pub(super) spelled: String,
 }
 

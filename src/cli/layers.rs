@@ -37,11 +37,11 @@ impl fmt::Display for Origin {
 pub(super) struct Inputs {
     /// The file's entries.
     pub(super) file: Vec<TomlEntry>,
-    /// It says everything, as a job's own does: no preset lies over it.
+    /// The file has every key, as a job's own does, so no preset is applied.
     pub(super) is_whole: bool,
     /// Each variable whose name starts with [`VARIABLES`].
     pub(super) environment: Vec<(String, OsString)>,
-    /// Row of the table, which of its flags, what that was given.
+    /// For each flag that was given: its row in the table, the flag, its value.
     pub(super) flags: Vec<(usize, &'static Flag, Given)>,
 }
 
@@ -51,13 +51,13 @@ pub(super) struct Layers {
     pub(super) settings: AllSettings,
     /// One for each row of the table.
     pub(super) sources: Vec<Origin>,
-    /// What was given and has no meaning, yet is no error.
+    /// What was given without effect, and is not an error.
     pub(super) warnings: Vec<String>,
     errors: Vec<String>,
 }
 
 impl Layers {
-    /// Only defaults.
+    /// The defaults alone.
     pub(super) fn new() -> Self {
         Self {
             settings: AllSettings::default(),
@@ -70,11 +70,11 @@ impl Layers {
     /// Merges what was given.
     ///
     /// # Errors
-    /// Everything that cannot be taken, in the order of the layers.
+    /// Everything that was refused, in the order of the layers.
     pub(super) fn merge(inputs: &Inputs) -> Result<Self, Vec<String>> {
         let mut layers = Self::stack(inputs, false);
         if layers.settings.simulate.enabled && !inputs.is_whole {
-            // Which layer says so is known only once all are there; its preset lies below some of them.
+            // The layers are stacked again, since the preset lies below some of them, and any of them may turn it on.
             layers = Self::stack(inputs, true);
         }
         let stripped = layers.settings.strip_userinfo();
@@ -84,10 +84,10 @@ impl Layers {
         layers.into_result()
     }
 
-    /// Refuses settings that make no crawl together.
+    /// Refuses settings that contradict each other.
     ///
     /// # Errors
-    /// The one to change.
+    /// The setting to change.
     pub(super) fn checked(mut self) -> Result<Self, CommandError> {
         let checked = self.settings.check();
         self.reject(checked);
@@ -121,8 +121,8 @@ impl Layers {
         }
     }
 
-    /// An unknown variable is a warning, not an error: a cluster gives the pods of a service named `crawler` variables such as
-    /// `CRAWLER_SERVICE_HOST`.
+    /// Takes a variable. An unknown one is a warning and not an error: a cluster sets variables such as `CRAWLER_SERVICE_HOST` for a
+    /// service named `crawler`.
     fn take_variable(&mut self, name: &str, text: &OsString) {
         let source = Origin::Environment(name.to_owned());
         let Some(row) = TABLE.iter().position(|setting| variable(setting.key) == name) else {
@@ -148,7 +148,7 @@ impl Layers {
         }
     }
 
-    /// What to tell the user about a value that was taken and turned out wrong: where it came from, and why.
+    /// The message for a value that was parsed and turned out to be wrong: where it came from, and why.
     pub(super) fn refusal(&self, key: &str, reason: &str) -> String {
         match row_of(key) {
             Some(row) => {
@@ -174,10 +174,10 @@ impl Layers {
     }
 }
 
-/// What to say of a seed with a user name or a password.
+/// The warning for a seed with a user name or a password.
 pub(super) const NO_USERINFO: &str = "the user name and password are left out: they are never sent";
 
-/// How environment variables of ours start.
+/// The prefix of the command's environment variables.
 const VARIABLES: &str = "CRAWLER_";
 
 /// The environment variable of a key: `CRAWLER_POLITENESS_HOST_DELAY`.
@@ -185,7 +185,7 @@ fn variable(key: &str) -> String {
     format!("{VARIABLES}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-/// What a flag or variable holds.
+/// The value of a flag or a variable.
 pub(super) fn untyped(texts: Vec<OsString>) -> Given {
     let spelled = texts.iter().map(|text| toml_file::quote(&text.to_string_lossy())).collect::<Vec<_>>().join(", ");
     Given { kind: GivenKind::Untyped, texts, spelled }

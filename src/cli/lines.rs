@@ -41,7 +41,7 @@ pub(super) fn robots(file: &Path, agent: &str) -> Result<(), CommandError> {
     })
 }
 
-/// Bytes of a line that are looked at. Far beyond any URL that is crawled; the rest of a longer line is skipped.
+/// Bytes of a line that are read. No URL is that long; the rest of a longer line is skipped.
 const MAX_LINE: usize = 1 << 20;
 
 /// Replaces `line` by the next line without its end, cut one byte behind [`MAX_LINE`]; says whether there was one.

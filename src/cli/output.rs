@@ -1,4 +1,4 @@
-//! Output discipline: data on standard output, everything else on standard error, and nothing from the web raw on a terminal.
+//! Output rules: data goes to standard output, everything else to standard error, and nothing from the web reaches a terminal raw.
 
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
@@ -20,7 +20,7 @@ use crate::crawl::is_unsafe;
 /// Writes data to standard output, buffered.
 ///
 /// # Errors
-/// Where it cannot be written, or what it is made from cannot be read. A reader that has gone is no fault of ours: the command then ends at once, quietly and well.
+/// Where it cannot be written, or its source cannot be read. Where the reader has left, the command ends at once, without an error.
 pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
@@ -34,12 +34,12 @@ pub(super) fn complain(failure: &CommandError) {
     failure.messages.iter().for_each(|message| say("error", message));
 }
 
-/// Says something on standard error that no log level hides.
+/// Prints a warning to standard error, which no log level hides.
 pub(super) fn warn(message: &str) {
     say("warning", message);
 }
 
-/// Says on standard error what a user may want to know, and need not mend.
+/// Prints a note to standard error: something to know, and not to mend.
 pub(super) fn note(message: &str) {
     say("note", message);
 }
@@ -47,18 +47,18 @@ pub(super) fn note(message: &str) {
 fn say(kind: &str, message: &str) {
     let mut text = format!("crawler: {kind}:");
     for (number, line) in message.lines().enumerate() {
-        // What follows is indented, so that no message can look like another one.
+        // Further lines are indented, so that a message cannot look like two.
         let _ = write!(text, "{} {}", if number > 0 { "\n   " } else { "" }, Safe(line));
     }
     text.push('\n');
-    // Nobody is left to be told that standard error is closed.
+    // Nobody could be told that standard error is closed.
     let _ = match SCREEN.get() {
         Some(screen) => screen.clone().write_all(text.as_bytes()),
         None => io::stderr().write_all(text.as_bytes()),
     };
 }
 
-/// Where a progress bar may stand, once there is one.
+/// The screen with the progress bar, once there is one.
 static SCREEN: OnceLock<Screen> = OnceLock::new();
 
 /// Logs to standard error from here on, above the progress bar. `directives` are those of tracing's `EnvFilter`.
@@ -113,8 +113,9 @@ fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fm
     }
 }
 
-/// A text from the web, displayed without what could command a terminal or change the order of what is read: control characters
-/// (C0 but the tab, DEL, C1), line and paragraph separators, marks that turn the writing direction and invisible tags come out escaped as `\u{…}`.
+/// A text from the web, displayed so that it cannot command a terminal or change the order of what is read. These are escaped as
+/// `\u{…}`: control characters (C0 but the tab, DEL, C1), line and paragraph separators, marks that turn the writing direction,
+/// and invisible tags.
 pub(super) struct Safe<'a>(pub(super) &'a str);
 
 impl fmt::Display for Safe<'_> {
@@ -130,7 +131,7 @@ impl fmt::Display for Safe<'_> {
     }
 }
 
-/// On a terminal, marks that nobody sees count too.
+/// Whether a character is escaped. On a terminal, invisible marks are too.
 fn is_hidden(c: char) -> bool {
     let is_invisible = matches!(c, '\u{200b}'..='\u{200d}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     is_unsafe(c) && c != '\t' || is_invisible

@@ -1,4 +1,4 @@
-//! How far the crawl is: the one door to the progress bar.
+//! Progress of a crawl: the one door to the progress bar.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +31,7 @@ impl Write for Screen {
     }
 }
 
-/// Tells how far the crawl is until it is dropped: a bar where standard output and error are terminals, else a line now and then.
+/// Shows progress until it is dropped: as a bar where standard output and error are terminals, else as a line now and then.
 #[must_use = "progress is told until this is dropped"]
 pub(super) struct Reporter {
     stop: Option<Sender<()>>,
@@ -39,7 +39,7 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    /// Starts to tell what `look` sees; `limit` is the number of pages after which the crawl ends.
+    /// Starts to show what `look` returns. `limit` is the number of pages after which the crawl ends.
     pub(super) fn start(screen: &Screen, limit: Option<u64>, look: impl Fn() -> Progress + Send + 'static) -> Self {
         let (stop, stopped) = mpsc::channel();
         let bar = (io::stdout().is_terminal() && io::stderr().is_terminal()).then(|| screen.0.add(bar(limit)));
@@ -53,7 +53,7 @@ impl Reporter {
                     bar.set_position(progress.pages);
                     bar.set_message(line.to_string());
                 } else {
-                    // Progress is a courtesy: a closed standard error does not end a crawl.
+                    // A closed standard error does not end a crawl.
                     let _ = writeln!(io::stderr(), "crawler: {line}");
                 }
             }
@@ -95,7 +95,7 @@ impl Rate {
 
     fn after(&mut self, now: &Progress) -> f64 {
         self.0.push_back((now.elapsed, now.pages));
-        // One that is older than the window stays, or lines as far apart as the window would have nothing to compare with.
+        // One count older than the window stays, so that lines which are further apart have something to compare with.
         while self.0.get(1).is_some_and(|(then, _)| now.elapsed.saturating_sub(*then) >= Self::WINDOW) {
             self.0.pop_front();
         }
@@ -118,7 +118,7 @@ impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Progress { pages, queued, scheduled, unreachable, in_flight, hosts, failing, errors, duplicates, elapsed } =
             self.progress;
-        // Why nothing happens, where nothing does.
+        // Failing hosts explain why nothing happens, where nothing does.
         let failing = if failing > 0 { format!(" ({failing} failing)") } else { String::new() };
         let queued = queued + scheduled;
         let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);

@@ -1,10 +1,10 @@
-//! Numbers with units, as people write them: `1h 30m`, `10MiB`, `1.5M`, `1e9`. Whole base units inside.
+//! Numbers with units, as people write them: `1h 30m`, `10MiB`, `1.5M`, `1e9`. Inside they are whole base units.
 
-/// The units of one quantity: name and size in base units, largest first. Read whatever their case.
+/// The units of one quantity: name and size in base units, largest first. Case does not matter.
 #[derive(Debug)]
 pub(super) struct Scale {
     units: &'static [(&'static str, u64)],
-    /// May a number stand without its unit? Zero always may.
+    /// Whether a number may stand without a unit; zero always may.
     bare: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) const SIZE: Scale = Scale {
 pub(super) const COUNT: Scale = Scale { units: &[("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)], bare: true };
 
 impl Scale {
-    /// The sum of the pieces of a text such as `1h 30m`; `None` where it is no quantity of this scale, no whole number of base
+    /// Adds up the pieces of a text such as `1h 30m`. `None` where the text is not a quantity of this scale, not a whole number of base
     /// units, or beyond 64 bits.
     pub(super) fn parse(&self, text: &str) -> Option<u64> {
         let mut rest = text.trim();
@@ -54,7 +54,7 @@ impl Scale {
             let (name, behind) = after.split_at(name_ends);
             rest = behind.trim_start();
             let unit = if name.is_empty() {
-                // Alone, or `1 000 000` would be a sum of three.
+                // Only alone: else `1 000 000` would be a sum of three.
                 let alone = sum.is_none() && rest.is_empty();
                 (alone && (self.bare || number.digits == 0)).then_some(1)?
             } else {
@@ -85,7 +85,7 @@ struct Number {
 }
 
 impl Number {
-    /// Takes a number from the text's start, and white space behind it.
+    /// Takes a number off the beginning of a text, with the white space behind it.
     fn take(text: &str) -> Option<(Self, &str)> {
         let mut digits = 0_u128;
         let mut decimals = None;
@@ -116,7 +116,7 @@ impl Number {
         any.then_some((Self { digits, decimals }, rest.trim_start()))
     }
 
-    /// This many units, where that is whole.
+    /// This many units, if that is a whole number.
     fn times(&self, unit: u64) -> Option<u64> {
         let power = 10_u128.checked_pow(self.decimals.unsigned_abs())?;
         let scaled = self.digits.checked_mul(u128::from(unit))?;

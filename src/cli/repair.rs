@@ -1,4 +1,4 @@
-//! `crawler repair`: what can be had of a job whose files are damaged.
+//! `crawler repair`: how a job with damaged files is repaired.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,10 +11,10 @@ use crate::crawl::{CrawlError, page_line};
 use crate::job::Job;
 use crate::job::repair::{Findings, KeptFiles, look};
 
-/// Damages that are told one by one.
+/// Damages that are listed one by one.
 const MOST: usize = 100;
 
-/// Says what is damaged and what would be done; does it where the user says so.
+/// Lists what is damaged and what would be done, and does it if the user agrees.
 pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let job = Job::resume(&settings.job.dir).map_err(|error| refused(&error))?;
@@ -70,7 +70,7 @@ fn describe(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Asks, where somebody can answer.
+/// Asks the user, where there is a terminal.
 fn confirmed() -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;

@@ -1,4 +1,4 @@
-//! The seeds of a crawl: lists and single URLs, into its frontier, and into the job's own list of all that it was ever given.
+//! The seeds of a crawl: lists and single URLs. They go to its frontier, and to the job's own list of all seeds it was ever given.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -18,22 +18,22 @@ use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, explain, replace_with};
 use crate::report;
 
-/// Every list, opened: one that is missing is told before anything is written or sent.
+/// All lists of seeds, opened: a missing file is an error before anything is written or sent.
 pub(super) struct SeedLists {
     lists: Vec<(String, Box<dyn BufRead>)>,
 }
 
-/// Which seeds a job was ever given: by their keys under the default rules, so that it does not matter how they are spelled, or
-/// how the job was set.
+/// The seeds that a job was ever given, by their keys under the default rules. So neither their spelling nor the job's own rules
+/// matter.
 struct Known {
     canonicalizer: Canonicalizer,
     keys: HashSet<u64>,
-    /// The first of them.
+    /// The first seed in the list.
     first: Option<String>,
 }
 
 impl SeedLists {
-    /// Opens the lists; URLs given one by one are a list too.
+    /// Opens the lists. URLs given one by one make a list too.
     pub(super) fn open(settings: &SeedSettings) -> Result<Self, CommandError> {
         let mut lists: Vec<(String, Box<dyn BufRead>)> = Vec::new();
         for path in &settings.files {
@@ -55,22 +55,22 @@ impl SeedLists {
         Ok(Self { lists })
     }
 
-    /// None were given.
+    /// Whether no seeds were given.
     pub(super) fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// For a job that is there already: what is left to give to it. Nothing, where it has all of them; without leave to `add`,
-    /// one that it was never given is most likely meant for another job.
+    /// The seeds to give to a job that exists: none, where it has all of them. Without `add`, a seed that the job was never given is
+    /// an error, since it is most likely meant for another job.
     ///
     /// # Errors
-    /// Where there is such a one.
+    /// Where the job was never given one of the seeds.
     pub(super) fn for_job(self, job: &Job, add: bool) -> Result<Self, CommandError> {
         if add || self.is_empty() {
             return Ok(self);
         }
         let known = Known::of(job)?;
-        // A job that came to nothing, as by a slip in its seed, is no crawl to be mixed up with.
+        // A job that fetched nothing, as after a typing error in its seed, cannot be confused with another crawl.
         let is_barren = report::read(&job.report_path()).is_ok_and(|report| report.urls.fetched == 0);
         if known.keys.is_empty() || is_barren {
             return Ok(self);
@@ -106,8 +106,8 @@ impl SeedLists {
         ))
     }
 
-    /// Gives them to the crawl, and those of the job that were refused before, whose reason may be gone. A bad line is told, and
-    /// the others follow. The job keeps them all, refused or not.
+    /// Gives the seeds to the crawl, and those of earlier runs that were refused: the reason may be gone. A bad line gets a warning
+    /// and is passed over. The job keeps all seeds, refused ones too.
     pub(super) fn plant<J: Journal + Send + 'static>(self, crawl: &Crawl<J>, job: &Job) -> Result<(), CommandError> {
         let mut known = Known::of(job)?;
         let again = plant_again(crawl, job)?;
@@ -162,7 +162,7 @@ impl SeedLists {
     }
 }
 
-/// Seeds that a drained job's hosts turned away are asked once more: what they say now may be another thing. How many.
+/// Asks once more for the seeds that robots.txt disallowed in a drained job: it may allow them now. Returns how many.
 pub(super) fn ask_again<J: Journal + Send + 'static>(
     crawl: &Crawl<J>,
     job: &Job,
@@ -187,10 +187,10 @@ pub(super) fn ask_again<J: Journal + Send + 'static>(
     Ok(asked)
 }
 
-/// The job's own list, as messages call it.
+/// The name of the job's own list in messages.
 const SEEDS: &str = "seeds.txt";
 
-/// Whether a seed was taken; `None` where it was known.
+/// Gives one seed to the crawl. Returns whether it was taken; `None` where it was known.
 fn plant_one<J: Journal + Send + 'static>(
     crawl: &Crawl<J>,
     name: &str,
@@ -204,7 +204,7 @@ fn plant_one<J: Journal + Send + 'static>(
     }
     Ok(match crawl.seed(seed.url)? {
         None => Some(true),
-        // The same seed twice is no fault.
+        // To give the same seed twice is not an error.
         Some(Refusal::Seen) => None,
         Some(refusal) => {
             output::warn(&format!("{name}:{}: refused: {refusal}", seed.line));
@@ -213,7 +213,7 @@ fn plant_one<J: Journal + Send + 'static>(
     })
 }
 
-/// The seeds of earlier runs; how many are taken now that were refused then.
+/// Gives the seeds of earlier runs again. Returns how many are taken now that were refused then.
 fn plant_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Result<u64, CommandError> {
     let Some(list) = list_of(job)? else { return Ok(0) };
     let mut taken = 0;
@@ -249,7 +249,7 @@ impl Known {
 
     fn key(&self, url: &CanonicalUrl) -> u64 {
         let key = FingerprintKey::from_u64(0);
-        // By other rules, where the crawl's are others.
+        // The crawl may have other rules on keys.
         self.canonicalizer.canonicalize(url.wire()).map_or(0, |url| url.fingerprint(key).bits())
     }
 
@@ -257,19 +257,19 @@ impl Known {
         self.keys.contains(&self.key(url))
     }
 
-    /// Whether it is new.
+    /// Adds a seed, and returns whether it is new.
     fn add(&mut self, url: &CanonicalUrl) -> bool {
         self.keys.insert(self.key(url))
     }
 }
 
-/// A list of the user's, which is no directory.
+/// Opens a list of the user's, which must not be a directory.
 fn list(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
-/// The job's list; `None` where it has none.
+/// Opens the job's list; `None` where it has none.
 fn open(job: &Job) -> io::Result<Option<File>> {
     match File::open(job.seeds_path()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -1,4 +1,4 @@
-//! One row of the [table](super::table) of settings: what it is made of, and the words to write it with.
+//! One row of the [table](super::table) of settings, and the functions that build one.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::field::SettingField;
 pub(super) struct Setting {
     /// Section and name in `crawler.toml`.
     pub(super) key: &'static str,
-    /// One line of why; also the flags' help.
+    /// One line of why it is there; also the help of its flags.
     pub(super) why: &'static str,
     /// The flags that set it; most settings have none.
     pub(super) flags: &'static [Flag],
@@ -23,22 +23,22 @@ pub(super) struct Flag {
     pub(super) long: &'static str,
     /// One letter.
     pub(super) short: Option<char>,
-    /// Its help, where the setting's own line does not fit.
+    /// Its own help, where the setting's line does not fit.
     pub(super) help: Option<&'static str>,
-    /// What stands behind it.
+    /// What follows it on the command line.
     pub(super) takes: Takes,
-    /// Shown by `-h`; the others only by `--help`.
+    /// Whether `-h` shows it; `--help` shows all.
     pub(super) common: bool,
 }
 
-/// What stands behind a flag.
+/// What follows a flag on the command line.
 #[derive(Debug)]
 pub(super) enum Takes {
-    /// Nothing; given once, twice, …, it stands for the first, second, … of these texts.
+    /// Nothing. Given once, twice, …, the flag stands for the first, second, … of these texts.
     Nothing(&'static [&'static str]),
-    /// All arguments without a flag, called so in the help.
+    /// All arguments without a flag, by this name in the help.
     Positional(&'static str),
-    /// One value, called so in the help.
+    /// One value, by this name in the help.
     Value(&'static str),
 }
 
@@ -109,13 +109,13 @@ impl Flag {
         self
     }
 
-    /// Its own help instead of the setting's.
+    /// Gives the flag its own help instead of the setting's line.
     pub(super) const fn says(mut self, help: &'static str) -> Self {
         self.help = Some(help);
         self
     }
 
-    /// Not in the short help.
+    /// Hides the flag in the short help.
     pub(super) const fn rare(mut self) -> Self {
         self.common = false;
         self

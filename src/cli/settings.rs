@@ -1,4 +1,4 @@
-//! Everything that can be set, as plain data: what the floors below take, and what only the command knows.
+//! Everything that can be set, as plain data: the options of the floors below, and those of the command itself.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,9 +37,9 @@ pub(super) struct SeedSettings {
 pub(super) struct JobSettings {
     /// The job directory.
     pub(super) dir: PathBuf,
-    /// Seeds that are new to a job join it.
+    /// Seeds that the job was never given are added to it.
     pub(super) add: bool,
-    /// Empty a job directory that another crawl has filled.
+    /// A job directory of another crawl is emptied.
     pub(super) overwrite: bool,
 }
 
@@ -89,8 +89,8 @@ pub(super) struct SimulateSettings {
 }
 
 impl AllSettings {
-    /// Takes user names and passwords out of the URLs given one by one: the settings are shown, and kept in the job. The URLs
-    /// that had them.
+    /// Takes user names and passwords out of the URLs given one by one, since settings are shown and kept in the job. Returns the
+    /// URLs that had them.
     pub(super) fn strip_userinfo(&mut self) -> Vec<String> {
         let mut stripped = Vec::new();
         for url in &mut self.seeds.urls {
@@ -102,7 +102,7 @@ impl AllSettings {
         stripped
     }
 
-    /// Fills in what follows from other settings.
+    /// Derives settings from others.
     ///
     /// # Errors
     /// The key to change, and why.
@@ -126,17 +126,17 @@ impl AllSettings {
         &self.crawl.frontier.politeness.agent
     }
 
-    /// Whether the product token was taken from a User-Agent header of the user's own.
+    /// Whether the product token was derived from a User-Agent header that the user set.
     pub(super) fn is_token_taken(&self) -> bool {
         self.agent.is_none() && self.crawl.fetch.user_agent != FetchOptions::default().user_agent
     }
 
-    /// Whether the product token is a browser's: no robots.txt means a crawler by it.
+    /// Whether the product token is a browser's name, by which no robots.txt means a crawler.
     pub(super) fn is_token_a_browser(&self) -> bool {
         is_browser(self.product_token())
     }
 
-    /// Looks for settings that are each in range and make no crawl together.
+    /// Looks for settings that are in range one by one and contradict each other.
     ///
     /// # Errors
     /// The key to change, and why.
@@ -178,8 +178,8 @@ impl AllSettings {
     }
 }
 
-/// The name in a User-Agent header that robots.txt groups are matched with (RFC 9309 section 2.2.1), without its version: the
-/// first, or, where that is a browser's, as most crawlers begin, the one behind `compatible;`.
+/// The name in a User-Agent header that robots.txt groups are matched with (RFC 9309 section 2.2.1), without its version. It is the
+/// first name. Most crawlers begin with a browser's name; then it is the one behind `compatible;`.
 fn product_token(user_agent: &str) -> Option<&str> {
     let first = token(user_agent)?;
     if !is_browser(first) {
@@ -192,13 +192,13 @@ fn product_token(user_agent: &str) -> Option<&str> {
 
 const COMPATIBLE: &str = "compatible;";
 
-/// The name that a text begins with.
+/// The product token that a text begins with.
 fn token(text: &str) -> Option<&str> {
     let ends = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)).unwrap_or(text.len());
     (ends > 0).then(|| &text[..ends])
 }
 
-/// Names that browsers, and all who pose as one, send.
+/// Names that browsers send, and programs that pose as one.
 const BROWSERS: [&str; 13] = [
     "AppleWebKit",
     "Chrome",

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first gives what is in flight a few seconds to end, the second gives it up.
+//! Ctrl-C and SIGTERM: at the first signal, fetches in flight get a few seconds to end; at the second they are given up.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,22 +8,22 @@ use super::exit::Exit;
 use super::output;
 use crate::crawl::Stop;
 
-/// Has a write beyond the largest file allowed fail, and not end the process: the failure is told as that of a full disk is.
+/// Makes a write beyond the largest file allowed fail, instead of ending the process. It is then reported as a full disk is.
 #[cfg(unix)]
 pub(super) fn outlive_file_limits() {
     use tokio::signal::unix::{SignalKind, signal};
-    // What listens once for a signal has the system's own way with it changed for as long as the process lives.
+    // To listen once for a signal replaces the system's reaction to it for the life of the process.
     if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
         let _guard = runtime.enter();
         let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
     }
 }
 
-/// Only Unix ends a process for it.
+/// Only Unix ends a process by such a signal.
 #[cfg(not(unix))]
 pub(super) fn outlive_file_limits() {}
 
-/// Listens until it is dropped.
+/// Listens for signals until it is dropped.
 #[derive(Debug)]
 pub(super) struct Signals {
     first: Arc<OnceLock<Exit>>,
@@ -35,7 +35,7 @@ impl Signals {
     pub(super) fn listen(stop: Stop) -> Self {
         let first = Arc::new(OnceLock::new());
         let told = Arc::clone(&first);
-        // Heard from here on, not from the task's first turn; and once for both, or one that follows at once would be lost.
+        // Listening begins here, not at the task's first turn, and once for both: a second signal right behind the first is not lost.
         let mut incoming = Incoming::new();
         let listener = tokio::spawn(async move {
             let exit = incoming.next().await;
@@ -48,7 +48,7 @@ impl Signals {
         Self { first, listener }
     }
 
-    /// How the command exits for the signal that came first, if any did.
+    /// The exit code for the first signal; `None` where none came.
     pub(super) fn exit(&self) -> Option<Exit> {
         self.first.get().copied()
     }
@@ -60,7 +60,7 @@ impl Drop for Signals {
     }
 }
 
-/// Signals as they come. One that cannot be listened for never comes.
+/// Waits for a signal. One that cannot be listened for never comes.
 #[cfg(unix)]
 struct Incoming(Option<[tokio::signal::unix::Signal; 2]>);
 
@@ -80,7 +80,7 @@ impl Incoming {
     }
 }
 
-/// Ctrl-C as it comes.
+/// Waits for Ctrl-C.
 #[cfg(not(unix))]
 struct Incoming;
 

@@ -1,4 +1,4 @@
-//! The simulated web beside a crawl: served before it, judged after it.
+//! The simulated web beside a crawl: it is served before the crawl, and judges the crawl afterwards.
 
 use super::command_error::CommandError;
 use super::exit::Exit;
@@ -8,13 +8,13 @@ use crate::gate::ScopeKind;
 use crate::report;
 use crate::simulate::{Judgment, Server, TruthOptions, World};
 
-/// A web that knows what a crawl of it should have fetched.
+/// A served web, which knows what a crawl of it should fetch.
 pub(super) struct SimulatedWeb {
     server: Server,
 }
 
 impl SimulatedWeb {
-    /// Serves it on loopback; every name resolves there from now on.
+    /// Serves a web on loopback, and makes every name resolve there.
     pub(super) async fn serve(layers: &Layers, options: &mut CrawlOptions) -> Result<Self, CommandError> {
         let world = World::new(&layers.settings.simulate.web).map_err(|error| {
             CommandError::new(Exit::Usage, layers.refusal(&format!("simulate.{}", error.option), error.reason))
@@ -25,7 +25,7 @@ impl SimulatedWeb {
         Ok(Self { server })
     }
 
-    /// What the crawl made of it. The walk from the portal is the truth for its usual seed.
+    /// Judges the crawl. The truth is a walk from the portal, the usual seed.
     pub(super) fn judge(&self, options: &CrawlOptions, finished: &Finished) -> report::Simulated {
         let (world, judge) = (self.server.world(), self.server.judge());
         let frontier = &options.frontier;
@@ -38,10 +38,10 @@ impl SimulatedWeb {
         });
         let mut judgment = judge.judgment(world, &truth, frontier.politeness.host_delay);
         let gate = &finished.gate;
-        // Of a crawl that ended early, the filter also holds what is still queued: no error of its own.
+        // Only for a drained crawl: else the filter also holds URLs that are still queued, which is not its error.
         if finished.reason == FinishReason::Drained {
             let audit = gate.seen().statistics().merged.audit;
-            // Where every URL is audited, no more can be laid at the filter's door than the audit has seen it lose.
+            // Where every URL is audited, the filter cannot have lost more than the audit counted.
             let mut lost = audit.filter(|audit| audit.sample == 1).map_or(u64::MAX, |audit| audit.false_positives);
             judgment.explain(world, judge, &truth, |url| {
                 let url = gate.canonicalizer().canonicalize(url);

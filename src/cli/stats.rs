@@ -12,7 +12,7 @@ use crate::crawl::{Underway, has_gone_on, look};
 use crate::job::Job;
 use crate::report::{self, Cost, Report, ReportError};
 
-/// Prints the report of a job again; of one that is crawled just now, or was killed, what its files say so far.
+/// Prints the report of a job again. For a job that is being crawled or was killed, prints the numbers that its files hold so far.
 pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let report = match report::read(&job.report_path()) {

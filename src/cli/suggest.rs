@@ -1,6 +1,6 @@
 //! "Did you mean": the one door to string distances.
 
-/// The known word that somebody may have meant, where one is near enough.
+/// The known word that the user may have meant, if one is near enough.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -10,11 +10,11 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// Half of the edits that would make a word of equal length from nothing.
+/// The least likeness: half of the letters agree.
 const ENOUGH: f64 = 0.5;
 
-/// 1 for equal words, 0 for words with nothing in common. Of a dotted key the name decides, and the section only between equals: a
-/// key is often right and stands in the wrong place.
+/// 1 for equal words, 0 for words with nothing in common. In a dotted key the name decides; the section only breaks ties, since a
+/// key is often right and stands in the wrong section.
 fn likeness(word: &str, candidate: &str) -> f64 {
     let (section, name) = word.rsplit_once('.').unwrap_or(("", word));
     let (other_section, other_name) = candidate.rsplit_once('.').unwrap_or(("", candidate));

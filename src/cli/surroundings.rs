@@ -1,11 +1,11 @@
-//! What stands in the environment and does not count here, though other programs heed it: said, never dropped in silence.
+//! Warnings about variables of the environment that other programs obey and this one does not.
 
 use std::ffi::OsString;
 
-/// Variables by which other clients are sent through a proxy; curl and its kin read them in both cases.
+/// Variables that set a proxy for other clients; curl and others read them in both cases.
 const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// What to say of them. Never their values: there are passwords in some.
+/// The warnings. They never hold the values, since some of these have passwords.
 pub(super) fn warnings(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
     let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
     let set: Vec<&str> = PROXIES.iter().copied().filter(set).collect();

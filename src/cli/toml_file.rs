@@ -1,4 +1,4 @@
-//! `crawler.toml`: the one door to the TOML parser. Keys and values come out with the place they stand at.
+//! `crawler.toml`: the one door to the TOML parser. Each key and value comes with its place.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,7 +24,7 @@ impl fmt::Display for FilePlace {
     }
 }
 
-/// One `key = value`, or one part of the file that is no such thing.
+/// One `key = value`, or a part of the file in its place that is something else.
 #[derive(Debug)]
 pub(super) struct TomlEntry {
     /// Dotted, section first.
@@ -36,7 +36,7 @@ pub(super) struct TomlEntry {
     pub(super) given: Given,
 }
 
-/// Reads a file's entries in the order of their place; or where it is not TOML.
+/// Reads the entries of a file in their order, or says where it is not TOML.
 pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<String>> {
     let places = Places { file: file.into(), text };
     let (table, errors) = DeTable::parse_recoverable(text);

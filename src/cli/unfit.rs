@@ -1,4 +1,4 @@
-//! What the floors below refuse, told with the setting to change or the directory to look at.
+//! Errors of the floors below, with the setting to change or the directory to look at.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, JobError};
 use crate::seen::SeenError;
 
-/// A setting that a floor below refuses, told with the place where it was given.
+/// The error for a setting that a floor below refuses, with the place where it was given.
 pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
     match of_frontier(error) {
         Some(OptionError::Option { option, reason, .. }) => {
@@ -48,7 +48,7 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
     CommandError::new(Exit::Usage, layers.refusal(key, reason))
 }
 
-/// The frontier's own error, wherever it was found: a setting is as wrong in a job that goes on as in a new one.
+/// The frontier's own error, whether it came from a new job or from one that goes on.
 fn of_frontier(error: &CrawlError) -> Option<&OptionError> {
     match error {
         CrawlError::Frontier(error) | CrawlError::Checkpoint(CheckpointError::Frontier(error)) => Some(error),
@@ -56,13 +56,13 @@ fn of_frontier(error: &CrawlError) -> Option<&OptionError> {
     }
 }
 
-/// What to do about a file that is not what was written.
+/// Advice for a file that is not what was written.
 fn how_to_mend(layers: &Layers) -> String {
     let directory = layers.settings.job.dir.display();
     format!("put back a copy of what was there, or see what can be had without: crawler repair {directory}")
 }
 
-/// A job that cannot be opened.
+/// The error for a job that cannot be opened.
 pub(super) fn refused(error: &JobError) -> CommandError {
     let is_file = |source: &io::Error| source.kind() == io::ErrorKind::NotADirectory;
     match error {

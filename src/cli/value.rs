@@ -12,20 +12,20 @@ use crate::address::FingerprintKey;
 
 /// One type of value.
 pub(super) trait Value: Sized + 'static {
-    /// What a good value is, for "expected …".
+    /// The words that follow "expected" in an error.
     const EXPECTED: &'static str;
     /// The TOML types it may have.
     const KINDS: &'static [GivenKind];
 
-    /// From its text.
+    /// Parses its text.
     fn parse(text: &str) -> Option<Self>;
 
-    /// From what stood on a command line or in the environment.
+    /// Parses what stood on a command line or in the environment.
     fn of(text: &OsStr) -> Option<Self> {
         Self::parse(text.to_str()?)
     }
 
-    /// As it stands in a TOML file.
+    /// Its text in a TOML file.
     fn literal(&self) -> String;
 }
 
@@ -149,7 +149,7 @@ counts! {
     usize: "a count such as 8, 10_000 or 1M"
 }
 
-/// Five digits and more in groups of three: `10_000`.
+/// Numbers of five digits and more have groups of three: `10_000`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     if digits.len() < 5 {

@@ -19,7 +19,7 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// The body, not compressed.
     pub body: Vec<u8>,
-    /// How long the host takes over it. Whoever asks in process need not wait.
+    /// How long the host takes to answer. A caller in the same process need not wait.
     pub latency: Duration,
     /// The host compresses it for clients that accept gzip.
     pub gzip: bool,
@@ -37,7 +37,7 @@ impl World {
         self.answer(&self.find(host, path_and_query), attempt)
     }
 
-    /// What the world answers to a request that was understood before.
+    /// What the world answers to a request that was parsed already.
     pub fn answer(&self, asked: &Asked, attempt: u32) -> Answer {
         match *asked {
             Asked::Page { id, session } => {

@@ -1,4 +1,4 @@
-//! Dice: numbers that follow from the world's own and from what they are cast for.
+//! Dice: numbers that follow from the world's seed and from the matter they decide.
 
 /// A number that stands for one choice of the world, and leads to independent ones. Equal on each machine: integers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ impl Dice {
         Self(mix(seed))
     }
 
-    /// The dice of one matter: a constant beside whoever asks, or a number that counts things.
+    /// The dice of one matter, which is a constant of the caller's or a number that counts things.
     pub(super) const fn on(self, matter: u64) -> Self {
         Self(mix(self.0 ^ mix(matter)))
     }
@@ -31,12 +31,12 @@ impl Dice {
         self.below(1000) < share
     }
 
-    /// One of these.
+    /// One of these values.
     pub(super) const fn pick<T: Copy, const N: usize>(self, from: &[T; N]) -> T {
         from[self.index(N)]
     }
 
-    /// All 64 bits.
+    /// The dice as 64 bits.
     pub(super) const fn bits(self) -> u64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Which page of the world an address leads to, however it is spelled.
+//! Which page of the world an address means, in any spelling.
 
 use super::page::WorldPage;
 use super::robots::MOVED;
@@ -10,16 +10,16 @@ use super::world::{PageId, World};
 pub enum Asked {
     /// A page.
     Page {
-        /// Which.
+        /// The page.
         id: PageId,
         /// Its address came with a session id.
         session: bool,
     },
     /// A host's robots.txt.
     Robots {
-        /// Whose.
+        /// The host.
         host: u32,
-        /// Where the first answer pointed to.
+        /// The client followed the redirect of the first answer.
         moved: bool,
     },
     /// A month of the trap's calendar.

@@ -8,7 +8,7 @@ use super::find::Asked;
 use super::world::{PageId, World};
 use crate::frontier::Timestamp;
 
-/// Sees each request and each answer of a crawl, and forgets none that the verdict asks about.
+/// Sees each request and each answer of a crawl, and remembers all that the judgment needs.
 ///
 /// Two bytes a page and 64 a host, whatever is asked. Time is an argument: it reads no clock.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Judge {
     unknown_samples: Mutex<Vec<String>>,
 }
 
-/// What is remembered of a host.
+/// What the judge remembers of a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLog {
     pub(super) robots_requests: u32,
@@ -35,7 +35,7 @@ pub(super) struct HostLog {
     in_flight: u32,
     pub(super) concurrent: bool,
     last_answer: Option<Timestamp>,
-    /// Between an answer and the next request.
+    /// The shortest time between an answer and the next request.
     pub(super) smallest_rest: Option<Duration>,
     not_before: Timestamp,
     pub(super) before_retry_after: u32,
@@ -43,11 +43,11 @@ pub(super) struct HostLog {
 
 /// Unknown URLs that are kept.
 const SAMPLES: usize = 20;
-/// Bytes of each.
+/// Bytes that are kept of each.
 const SAMPLE_BYTES: usize = 300;
 
 impl Judge {
-    /// Nothing asked yet.
+    /// A judge of a crawl that has asked for nothing yet.
     pub fn new(world: &World) -> Self {
         let zeros = || (0..world.pages()).map(|_| AtomicU8::new(0)).collect();
         Self {
@@ -165,13 +165,13 @@ impl HostLog {
     }
 }
 
-/// Adds one and says how many there were.
+/// Adds one, and returns the count before.
 fn count(counter: &AtomicU8) -> u8 {
     let add = |count: u8| Some(count.saturating_add(1));
     counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap_or(u8::MAX)
 }
 
-/// A log that a panicking request left behind is still a log.
+/// After a panic of a request, the counts are still good.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

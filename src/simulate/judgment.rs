@@ -12,7 +12,7 @@ use super::world::{PageId, World};
 
 /// A crawl against the truth: what an ideal crawl of the simulated web fetches, and what this one did.
 ///
-/// A page is one address, however it is spelled and whatever it answers.
+/// A page is one address, in any spelling and with any answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgment {
     /// The number that the world follows from.
@@ -23,9 +23,9 @@ pub struct Judgment {
     pub pages: u32,
     /// Pages that an ideal crawl fetches.
     pub reachable: u64,
-    /// Of those, fetched.
+    /// The part of them that was fetched.
     pub fetched: u64,
-    /// Of those, not fetched.
+    /// The part of them that was not fetched.
     pub missed: u64,
     /// Of those missed, taken for seen by the filter though never shown to it, or found only on pages that were.
     /// `None` until [`Judgment::explain`] has counted.
@@ -38,13 +38,13 @@ pub struct Judgment {
     pub fetched_beyond: u64,
     /// Requests for pages that the world has not: links resolved wrongly.
     pub unknown_urls: u64,
-    /// Some of them.
+    /// Examples of these URLs.
     pub unknown_samples: Vec<String>,
     /// Requests to the trap's calendar.
     pub trapped: u64,
     /// Requests in all.
     pub requests: u64,
-    /// Of those, for robots.txt.
+    /// The part of them for robots.txt.
     pub robots_requests: u64,
     /// Hosts asked for a page before they had answered for robots.txt.
     pub hosts_before_robots: u64,
@@ -122,7 +122,7 @@ impl Judgment {
         self.missed_by_filter = Some(lost + behind);
     }
 
-    /// Nothing missed but by the filter, nothing twice, nothing forbidden, nobody hurried.
+    /// Whether nothing was missed but by the filter, nothing fetched twice, nothing forbidden, and no host hurried.
     pub fn is_clean(&self) -> bool {
         self.missed == self.missed_by_filter.unwrap_or(0)
             && self.fetched_twice == 0

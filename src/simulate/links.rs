@@ -17,8 +17,8 @@ const TREE: u64 = 402;
 const AWAY: u64 = 403;
 
 impl World {
-    /// The links of a page with HTML: one to each child in its host's tree, so that each page is linked to once at least;
-    /// the others lead where links of real pages lead, to pages that are linked to already.
+    /// The links of a page with HTML. One goes to each child in its host's tree, so that each page is linked to at least once. The
+    /// others lead to pages that are linked to already, as most links of real pages do.
     pub(super) fn links(&self, page: &WorldPage) -> Vec<WorldLink> {
         let host = &page.host;
         let mut links = Vec::new();
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// Where a redirect of the model leads.
+    /// The target of a redirect.
     pub(super) fn hop(&self, page: &WorldPage, hop: Hop) -> PageId {
         let at = |number| PageId { host: page.host.index, number };
         match hop {
@@ -75,7 +75,7 @@ impl World {
             Hop::Away => {
                 let dice = page.dice.on(AWAY);
                 let candidate = |nth: u64| self.at(dice.on(nth).below(self.pages()));
-                // A chain has three hops at most: this one is followed by none.
+                // A chain has three hops at most, so this hop leads to a page that does not redirect.
                 (0..4)
                     .map(candidate)
                     .find(|&id| self.page(id).kind() == PageKind::Html)

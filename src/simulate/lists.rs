@@ -10,7 +10,7 @@ pub(super) struct Lists {
     hosts_per_list: u32,
 }
 
-/// Below what crawlers take from one page.
+/// Links on one page: fewer than crawlers take from a page.
 const MOST_LINKS: u32 = 5_000;
 
 impl Lists {

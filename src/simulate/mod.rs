@@ -9,13 +9,13 @@
 //! # Ok::<(), crawler::simulate::SimulateError>(())
 //! ```
 //!
-//! A [`World`] is a function: [`World::respond`] computes each page when it is asked for. Its links are written in many ways;
-//! [`World::find`] leads each of them back to one page by the world's own rules. [`World::truth`] walks the same links without
-//! any text, so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`], whose
-//! [`Judgment`] compares both.
+//! A [`World`] is a function: [`World::respond`] computes each page when it is asked for. Its links are spelled in many ways, and
+//! [`World::find`] leads each spelling back to one page by the world's own rules. [`World::truth`] walks the same links without any
+//! text, so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`]. The judge's
+//! [`Judgment`] compares the crawl with the truth.
 //!
-//! What it is not: a measure of the real web's HTML, of its traps, or of its networks. Every name resolves to one address, every
-//! page is well-formed, and only the links are as careless as people write them.
+//! The simulated web does not stand for the HTML of the real web, for its traps, or for its networks. Every name resolves to one
+//! address, and every page is well-formed. Only the links are as careless as people write them.
 
 mod answer;
 mod dice;

@@ -1,4 +1,4 @@
-//! What a world is like, as its user chooses.
+//! The options of a world.
 
 use std::time::Duration;
 
@@ -49,15 +49,15 @@ impl Default for SimulateOptions {
     }
 }
 
-/// Why a world cannot be made.
+/// Why a world cannot be made of its options.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option} = {value}: {reason}")]
 pub struct SimulateError {
     /// The option's name.
     pub option: &'static str,
-    /// What was given.
+    /// The value that was given.
     pub value: String,
-    /// What is wrong with it.
+    /// What is wrong with the value.
     pub reason: &'static str,
 }
 

@@ -110,8 +110,8 @@ impl WorldPage {
         Self { host, number, dice: host.dice.on(1 << 32 | u64::from(number)) }
     }
 
-    /// Only leaves of the tree answer with anything but HTML, so what lies below a page is cut off by robots rules and
-    /// nofollow alone.
+    /// Only leaves of the tree answer with anything but HTML. So only robots rules and nofollow can cut off the pages below a
+    /// page.
     pub(super) fn kind(&self) -> PageKind {
         let first_leaf = self.host.first_leaf();
         if self.number < first_leaf.max(self.host.fixed()) {
@@ -137,7 +137,7 @@ impl WorldPage {
             15..25 => PageKind::Respelled,
             25..40 => PageKind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
             40..70 => PageKind::File,
-            // Each makes its host rest, so there are five or so a host, however large.
+            // Each makes its host rest, so there are about five a host, however large it is.
             70..76 if self.number < first_leaf.saturating_add(1_000) => PageKind::Flaky {
                 status: self.dice.on(STATUS).on(2).pick(&[500, 503, 503]),
                 failures: self.dice.on(STATUS).on(3).pick(&[1, 1, 1, 2]),
@@ -153,7 +153,7 @@ impl WorldPage {
             .then(|| dice.on(1).pick(&[Nofollow::Header, Nofollow::Meta]))
     }
 
-    /// Whether its address almost equals its neighbor's.
+    /// Its twin and its side, where its address almost equals its neighbor's.
     fn twin(&self) -> Option<(Twin, Side)> {
         let even = self.number & !1;
         let dice = self.host.dice.on(TWIN).on(u64::from(even));
@@ -191,12 +191,12 @@ impl WorldPage {
         }
     }
 
-    /// The section whose directory its address begins with.
+    /// The section in whose directory its address is.
     pub(super) fn section(&self) -> Option<u32> {
         match self.style() {
             Style::Front | Style::List | Style::Home | Style::Cafe => None,
             Style::Section => Some(self.number - 1),
-            // Twins must agree.
+            // Both twins have the same section.
             Style::Twin(..) => Some(self.pick_section(self.host.dice.on(u64::from(self.number & !1)))),
             _ => Some(self.pick_section(self.dice)),
         }
@@ -247,7 +247,7 @@ impl WorldPage {
 }
 
 impl Style {
-    /// `.html` stands in the path.
+    /// Whether the path has `.html`.
     pub(super) const fn is_html(self) -> bool {
         matches!(self, Self::Html | Self::Home | Self::List | Self::Twin(Twin::Index, Side::Odd))
     }

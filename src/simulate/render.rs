@@ -92,7 +92,7 @@ impl World {
             }
         }
         _ = write!(html, "</head>\n<body>\n<h1>{}</h1>\n<img src=\"/static/logo.png\" alt=\"\">\n", title(page));
-        // With a base, this would be another page.
+        // With a base, the link would lead to another page.
         if base.is_none() {
             html.push_str("<a href=\"#main\">Skip</a> <a name=\"main\"></a>\n");
         }
@@ -117,7 +117,7 @@ impl World {
         html
     }
 
-    /// Few pages have one; of those, a third points to another host.
+    /// The base of a page: few pages have one, and a third of these point to another host.
     fn base(&self, page: &WorldPage) -> Option<Base> {
         let dice = page.dice.on(BASE);
         let other = |place| Base::of(&self.page(self.at(place)));
@@ -150,7 +150,7 @@ impl World {
         };
     }
 
-    /// So many bytes of text, cut into paragraphs.
+    /// Writes this many bytes of text, cut into paragraphs.
     fn paragraphs(&self, html: &mut String, dice: Dice, mut bytes: usize) {
         const LONGEST: usize = 900;
         for nth in 1.. {
@@ -167,7 +167,7 @@ impl World {
     }
 }
 
-/// A page of the trap, and the way to the next.
+/// A page of the trap, with a link to the next.
 pub(super) fn month(month: u64) -> String {
     format!(
         "<!DOCTYPE html>\n<title>Month {month}</title>\n<p>Nothing on.</p>\n<a href=\"/month/{}\">Next month</a>\n",
@@ -177,7 +177,7 @@ pub(super) fn month(month: u64) -> String {
 
 fn element(link: &WorldLink) -> Element {
     match link.dice.on(MARKUP).on(5).below(100) {
-        // Elsewhere `rel` means something else, or nothing.
+        // On other elements `rel` means something else, or nothing.
         _ if link.nofollow => Element::Anchor,
         0..3 => Element::Area,
         3..5 => Element::Frame,
@@ -200,7 +200,7 @@ fn size(dice: Dice) -> u32 {
     low + (high - low) * (at % STEPS) / STEPS
 }
 
-/// Half of the web escapes the ampersands of its links; a parser reads both.
+/// Writes a link with or without escaped ampersands; a parser reads both.
 fn escaped(href: &str, escape: bool) -> String {
     if escape { href.replace('&', "&amp;") } else { href.to_owned() }
 }

@@ -36,7 +36,7 @@ pub(super) enum Rule {
     SectionExceptHtml,
 }
 
-/// Where a moved robots.txt is.
+/// The path of a moved robots.txt.
 pub(super) const MOVED: &str = "/robots-moved.txt";
 
 const SERVICE: u64 = 201;
@@ -113,7 +113,7 @@ impl WorldRobots {
     }
 }
 
-/// The last section.
+/// The section that is forbidden: the last one.
 fn forbidden(host: &WorldHost) -> u32 {
     host.sections.saturating_sub(1)
 }

@@ -63,17 +63,17 @@ impl Server {
         Ok(Self { address, site, accepting })
     }
 
-    /// Where every name of the world resolves to.
+    /// The address that every name of the world resolves to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What is served.
+    /// The world that is served.
     pub fn world(&self) -> &World {
         &self.site.world
     }
 
-    /// What was asked so far.
+    /// The judge of all requests so far.
     pub fn judge(&self) -> &Judge {
         &self.site.judge
     }
@@ -85,14 +85,14 @@ impl Drop for Server {
     }
 }
 
-/// Its connections end with it.
+/// The connections end with the listener.
 async fn accept(listener: TcpListener, site: Arc<Site>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => _ = connections.spawn(connection(stream, Arc::clone(&site))),
-                // Out of descriptors: some come back when connections end.
+                // The process is out of file descriptors. Some come back when connections end.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
             Some(_) = connections.join_next() => {}
@@ -101,13 +101,13 @@ async fn accept(listener: TcpListener, site: Arc<Site>) {
 }
 
 async fn connection(stream: TcpStream, site: Arc<Site>) {
-    // Without it, small answers wait for the client's acknowledgement. An error is the connection's, which shows below.
+    // Without this, small answers wait for the client's acknowledgement. An error of the connection shows below.
     _ = stream.set_nodelay(true);
     let service = service_fn(|request| {
         let site = Arc::clone(&site);
         async move { Ok::<_, Infallible>(respond(&site, &request).await) }
     });
-    // A client that goes away is no error of ours.
+    // A client that closes the connection is not an error.
     _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -132,7 +132,7 @@ async fn respond(site: &Site, request: &Request<Incoming>) -> Response<Full<Byte
     response.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-/// A request under way; told to the judge when it ends, even where the client goes away first.
+/// A request under way. The judge hears of its end, even where the client closes the connection first.
 struct Pending<'a> {
     site: &'a Site,
     asked: Asked,

@@ -11,7 +11,7 @@ use super::words::WORDS;
 #[derive(Clone, Debug)]
 pub(super) struct Base {
     pub(super) host: u32,
-    /// From `/` to `/`.
+    /// The directory, with a slash at both ends.
     pub(super) directory: String,
 }
 
@@ -115,7 +115,7 @@ fn with_parameter(path: &str, parameter: &str, first: bool) -> String {
     }
 }
 
-/// Dot segments, which lead nowhere.
+/// Inserts dot segments, which change nothing.
 fn detour(path: &mut String, dice: Dice) {
     match dice.below(1000) {
         0..15 => path.insert_str(0, "/."),

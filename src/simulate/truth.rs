@@ -6,7 +6,7 @@ use super::links::WorldLink;
 use super::page::{PageKind, WorldPage};
 use super::world::{PageId, World};
 
-/// What the ideal crawl is like that a real one is compared with.
+/// The options of the ideal crawl that a real one is compared with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TruthOptions {
@@ -21,7 +21,7 @@ pub struct TruthOptions {
     /// Links from a seed at most; redirects add none. A real crawl may find a page by a longer way first, and then fetch
     /// less: with a limit the truth is an upper bound.
     pub max_depth: Option<u32>,
-    /// Pages that it passes by as if nothing led there: what becomes unreachable was lost with them.
+    /// Pages that it ignores as if nothing linked to them. What becomes unreachable by that was lost with them.
     pub without: HashSet<PageId>,
 }
 
@@ -38,10 +38,10 @@ impl Default for TruthOptions {
     }
 }
 
-/// How a page stands to the ideal crawl.
+/// What the ideal crawl does with a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// To be fetched, whatever it answers.
+    /// It fetches the page, whatever the answer.
     Reachable,
     /// A followed link leads there, and robots.txt forbids it.
     Forbidden,
@@ -77,12 +77,12 @@ impl World {
 }
 
 impl Truth {
-    /// What the crawl is like.
+    /// The options of the ideal crawl.
     pub fn options(&self) -> &TruthOptions {
         &self.options
     }
 
-    /// How a page stands to it.
+    /// What it does with a page.
     ///
     /// # Panics
     /// Where the page is of another world.
@@ -90,7 +90,7 @@ impl Truth {
         self.reaches[world.place(id)]
     }
 
-    /// How many pages stand like this.
+    /// The number of such pages.
     pub fn count(&self, reach: Reach) -> u64 {
         self.reaches.iter().filter(|&&known| known == reach).count() as u64
     }
@@ -101,12 +101,12 @@ struct Walk<'a> {
     options: &'a TruthOptions,
     seed_hosts: HashSet<u32>,
     reaches: Vec<Reach>,
-    /// Where the links lead that are not followed.
+    /// The targets of links that are not followed.
     nofollow: Vec<(PageId, u32)>,
 }
 
 impl Walk<'_> {
-    /// By depth: links behind everything known, redirects before.
+    /// The pages to visit, by depth: links go to the back, redirects to the front.
     fn from(&mut self, mut queue: VecDeque<(PageId, u32)>, reach: Reach) {
         let honored = self.options.nofollow && reach == Reach::Reachable;
         while let Some((id, depth)) = queue.pop_front() {
@@ -128,7 +128,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the page is fetched now.
+    /// Visits a page, and returns whether it is fetched now.
     fn take(&mut self, page: &WorldPage, id: PageId, depth: u32, reach: Reach) -> bool {
         let place = self.world.place(id);
         if self.reaches[place] != Reach::Unreachable

@@ -54,7 +54,7 @@ impl World {
         Ok(Self { options: options.clone(), dice, first, lists, filler: filler(dice) })
     }
 
-    /// What it was made from.
+    /// The options that it was made from.
     pub fn options(&self) -> &SimulateOptions {
         &self.options
     }
@@ -64,12 +64,12 @@ impl World {
         vec![self.url(PageId::PORTAL)]
     }
 
-    /// Hosts, the trap not counted.
+    /// The number of hosts, without the trap.
     pub fn hosts(&self) -> u32 {
         self.options.hosts
     }
 
-    /// Addresses in all.
+    /// The number of addresses.
     pub fn pages(&self) -> u32 {
         self.options.pages
     }
@@ -114,7 +114,7 @@ impl World {
         WorldPage::new(self.host(id.host), id.number)
     }
 
-    /// A page's place among all pages.
+    /// The place of a page among all pages.
     pub(super) fn place(&self, id: PageId) -> usize {
         (self.first[id.host as usize] + id.number) as usize
     }
@@ -139,7 +139,7 @@ impl World {
         self.robots(&page.host).allow(&page)
     }
 
-    /// The rest that a host's robots.txt asks for.
+    /// The Crawl-delay of a host's robots.txt.
     pub(super) fn crawl_delay(&self, host: u32) -> Option<std::time::Duration> {
         let robots = self.robots(&self.host(host));
         (robots.delayed && robots.service != Service::Missing).then_some(self.options.crawl_delay)

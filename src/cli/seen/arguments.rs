@@ -9,7 +9,7 @@ use super::super::quantity::COUNT;
 use super::SeenRequest;
 use super::compare::CompareRequest;
 
-/// `crawler seen` and what is below it; `settings` are the flags of the filter's own settings.
+/// `crawler seen` and its subcommands; `settings` are the flags of the filter's own settings.
 pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
     let file = |help| path("file", "FILE", help);
     let raw = || switch("raw", "Lines are any text, not URLs");

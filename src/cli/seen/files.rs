@@ -1,4 +1,4 @@
-//! Filters in files: built from lines, asked by lines, merged.
+//! Filters in files: built from lines, queried by lines, merged.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -15,12 +15,12 @@ use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
 use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
 
-/// Lines that are shown to a filter together.
+/// Lines that are given to a filter as one batch.
 const BATCH: usize = 4096;
 
-/// What a line is: a URL, or, raw, its bytes as they are.
+/// How a line is read: as a URL or, raw, as its bytes.
 pub(super) struct LineReading {
-    /// `None` is raw.
+    /// `None` reads lines raw.
     pub(super) canonicalizer: Option<Canonicalizer>,
 }
 
@@ -31,7 +31,7 @@ impl LineReading {
         Ok(canonicalizer.canonicalize(text)?.fingerprint(key))
     }
 
-    /// Calls `each` with every line of standard input, as a fingerprint or as the reason why it is none.
+    /// Calls `each` for every line of standard input, with its fingerprint or the reason why it has none.
     fn each(
         &self,
         key: FingerprintKey,
@@ -87,13 +87,13 @@ pub(super) fn build(
     show(&mut batch);
     seen.check().map_err(CommandError::of(Exit::Failed, "cannot build"))?;
     save(&seen, file)?;
-    // Not data: whoever wants it in a program asks `info --json`.
+    // This is not data. A program can use `info --json`.
     let _ =
         writeln!(io::stderr(), "{} lines, {} new, {} refused", thousands(lines), thousands(new as u64), thousands(bad));
     Ok(())
 }
 
-/// `crawler seen query`: `new` or `seen` a line, or `error`, tab, reason; or how many of each.
+/// `crawler seen query`: prints `new` or `seen` for each line, or `error`, tab, reason; or how many of each.
 pub(super) fn query(file: &Path, reading: &LineReading, count: bool) -> Result<(), CommandError> {
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
@@ -112,7 +112,7 @@ pub(super) fn query(file: &Path, reading: &LineReading, count: bool) -> Result<(
     })
 }
 
-/// `crawler seen remove`: takes the lines of standard input out again.
+/// `crawler seen remove`: removes the lines of standard input from a filter.
 pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandError> {
     if file.is_dir() {
         let message = format!("{} is a directory: a job's filter is only read", file.display());
@@ -165,7 +165,7 @@ pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Re
     save(&union, to)
 }
 
-/// Two filters that cannot be one: what each is, and what to do about it.
+/// The error for two filters that cannot be merged: what each is, and what to do.
 fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError) -> CommandError {
     let failure = CommandError::caused(Exit::Usage, &format!("{} with {}", other.display(), first.display()), error);
     let theirs = match load(other) {
@@ -252,7 +252,7 @@ fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), CommandError>
     Ok(())
 }
 
-/// Where the verified layout puts its fingerprints: where the file is, there is room for as much.
+/// The directory for the verified layout's fingerprints: the file's own, which has room for as much.
 fn beside(file: &Path) -> PathBuf {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
@@ -272,7 +272,7 @@ fn open(file: &Path) -> Result<File, CommandError> {
     File::open(file).map_err(CommandError::cannot(Exit::Failed, "read", file))
 }
 
-/// The filter in a file; of a job's directory, that of its newest checkpoint.
+/// Loads a filter from a file, or from the newest checkpoint of a job's directory.
 fn load(path: &Path) -> Result<SeenSet, CommandError> {
     let of_job = if path.is_dir() { Some(of_job(path)?) } else { None };
     let file = of_job.as_deref().unwrap_or(path);
@@ -280,7 +280,7 @@ fn load(path: &Path) -> Result<SeenSet, CommandError> {
         .map_err(CommandError::of(Exit::Failed, file.display().to_string()))
 }
 
-/// Beside the file, then into its place: a command that is killed leaves the old one whole.
+/// Saves beside the file and then renames: a command that is killed leaves the old file whole.
 fn save(seen: &SeenSet, file: &Path) -> Result<(), CommandError> {
     crate::job::replace_with(file, |to| {
         let mut to = BufWriter::new(to);

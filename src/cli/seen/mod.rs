@@ -1,4 +1,4 @@
-//! `crawler seen`: filters outside a crawl, planned, built, asked, merged and compared.
+//! `crawler seen`: filters outside a crawl: planned, built, queried, merged and compared.
 
 mod arguments;
 mod compare;
@@ -20,7 +20,7 @@ use crate::address::Canonicalizer;
 pub(super) enum SeenRequest {
     /// Put the lines of standard input into a new filter.
     Build { file: PathBuf, raw: bool, overwrite: bool },
-    /// Measure every layout and what else there is on a list of URLs.
+    /// Measure every layout and its alternatives on a list of URLs.
     Compare(CompareRequest),
     /// Say what a filter holds and costs.
     Info { file: PathBuf, json: bool },
@@ -28,7 +28,7 @@ pub(super) enum SeenRequest {
     Merge { to: PathBuf, from: Vec<PathBuf>, overwrite: bool },
     /// Say what each layout would cost.
     Plan { urls: u64, rate: f64, json: bool },
-    /// Say of each line of standard input whether a filter holds it.
+    /// Say for each line of standard input whether a filter holds it.
     Query { file: PathBuf, raw: bool, count: bool },
     /// Take the lines of standard input out of a filter.
     Remove { file: PathBuf, raw: bool },
@@ -37,7 +37,7 @@ pub(super) enum SeenRequest {
 }
 
 impl SeenRequest {
-    /// The job by whose settings URLs get their keys, where its filter is asked for some.
+    /// The job whose filter is queried: URLs get their keys by its settings.
     pub(super) fn job(&self) -> Option<&Path> {
         match self {
             Self::Query { file, .. } if file.is_dir() => Some(file),
@@ -46,8 +46,8 @@ impl SeenRequest {
     }
 }
 
-/// Does it. A filter is built by the settings of `[seen]`, and URLs get their keys by those of `[keys]`, as in a crawl; but its fingerprints
-/// are keyed with the settings' own key, not a random one, so that filters built apart can be merged.
+/// Runs the request. A filter is built by the settings of `[seen]`, and URLs get their keys by those of `[keys]`, as in a crawl. Its
+/// fingerprints use the key of the settings and not a random one, so that filters built apart can be merged.
 pub(super) fn run(request: &SeenRequest, settings: &AllSettings) -> Result<(), CommandError> {
     let frontier = &settings.crawl.frontier;
     let canonicalizer = || Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);

@@ -10,7 +10,7 @@ use crate::report::figures::{bytes, chance, expected, thousands};
 use crate::report::write_json;
 use crate::seen::{self, PlanRow};
 
-/// What a number of URLs takes, by layout and beside what is used instead.
+/// What a number of URLs takes in each layout, and in the alternatives.
 #[derive(Debug, Serialize)]
 struct Plan {
     urls: u64,
@@ -18,7 +18,7 @@ struct Plan {
     rows: Vec<PlanRow>,
 }
 
-/// Prints the table for so many URLs at such a rate.
+/// Prints the table for this many URLs at this rate.
 pub(super) fn plan(urls: u64, rate: f64, json: bool) -> Result<(), CommandError> {
     let plan = Plan { urls, rate, rows: seen::plan(urls, rate) };
     print(|out| if json { write_json(&plan, out) } else { plan.write_text(out) })

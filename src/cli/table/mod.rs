@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use super::setting::Setting;
 use super::toml_file::TomlEntry;
 
-/// The settings that a simulated web is crawled with, over those of the file: it is this machine, and it is small.
-/// Its audit is of every URL, so that what the filter lost is known and not estimated.
+/// The preset for a simulated web, which overrides the file: the web is on this machine, and small.
+/// Every URL is audited, so that the filter's losses are counted and not estimated.
 pub(super) const SIMULATE: &[(&str, &str)] =
     &[("politeness.host_delay", "20ms"), ("scope.kind", "any"), ("seen.audit", "1")];
 
@@ -20,12 +20,12 @@ pub(super) const SIMULATE: &[(&str, &str)] =
 pub(super) static TABLE: LazyLock<Vec<&Setting>> =
     LazyLock::new(|| [crawl::ROWS, seen::ROWS, fetch::ROWS, job::ROWS].into_iter().flatten().collect());
 
-/// Where a key's row is.
+/// The row of a key.
 pub(super) fn row_of(key: &str) -> Option<usize> {
     TABLE.iter().position(|setting| setting.key == key)
 }
 
-/// A key that a file lacks which should have all of them.
+/// The first key that is missing in a file that should have all keys.
 pub(super) fn missing(file: &[TomlEntry]) -> Option<&'static str> {
     TABLE.iter().map(|setting| setting.key).find(|key| file.iter().all(|entry| entry.key != *key))
 }
@@ -61,8 +61,8 @@ mod tests {
         }
     }
 
-    /// Sets every row to something else and looks at every field of every options struct, as `Debug` writes them a line each: one
-    /// that nothing changed has no row.
+    /// Sets every row to another value. Then it compares every field of every options struct, as `Debug` writes them on a line each: a
+    /// field that did not change has no row.
     #[test]
     fn each_field_of_the_options_has_a_row() {
         let before = AllSettings::default();
@@ -80,7 +80,7 @@ mod tests {
         after.finish().unwrap();
         let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
         let value = |line: &str| line.split_once(": ").map(|(name, value)| (name.trim().to_owned(), value.to_owned()));
-        // A structure's opening line is no value; what a list or an option gains stands on lines of its own.
+        // The opening line of a structure is not a value. The content of a list or an option stands on lines of its own.
         let leaves: BTreeSet<_> = before.lines().filter(|line| !line.ends_with(['{', '('])).filter_map(value).collect();
         let kept: Vec<_> = after.lines().filter_map(value).filter(|leaf| leaves.contains(leaf)).collect();
         // The first follows from the word `auto` of the capacity, the second from the job's directory; the third is for embedders.

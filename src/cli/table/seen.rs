@@ -4,12 +4,12 @@ use crate::cli::field::{Capacity, Choice, Many, Maybe, One};
 use crate::cli::setting::{Setting, row, setting, value};
 use crate::seen::{Layout, OnFull};
 
-/// All layouts by their names, and `bloom`, which is what everybody else calls the default.
+/// All layouts by their names, and `bloom` for the default, as others call it.
 const LAYOUTS: &[(&str, Layout)] = &{
     let mut layouts = [("bloom", Layout::Blocked); Layout::ALL.len() + 1];
     let mut at = 0;
     while at < Layout::ALL.len() {
-        // It stands behind the default.
+        // `bloom` stands behind the default.
         layouts[if at == 0 { 0 } else { at + 1 }] = (Layout::ALL[at].name(), Layout::ALL[at]);
         at += 1;
     }

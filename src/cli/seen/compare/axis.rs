@@ -1,4 +1,4 @@
-//! Where a value lies between the ends of an axis.
+//! An axis of a chart: where a value lies between its ends.
 
 use crate::report::figures::{thousands, whole};
 
@@ -10,7 +10,7 @@ pub(super) struct Axis {
     is_log: bool,
 }
 
-/// Ticks at most, beside the first: more would touch.
+/// The most ticks beside the first: more would touch.
 const MAX_TICKS: u32 = 8;
 
 impl Axis {
@@ -19,9 +19,9 @@ impl Axis {
         Self { low: 0.0, high, is_log: false }
     }
 
-    /// From one power of ten to another, around the two values, which are above 0.
+    /// Between two powers of ten that enclose these values, which are above 0.
     pub(super) fn log(low: f64, high: f64) -> Self {
-        // A power of ten is not always its own after a division.
+        // A division may leave a power of ten slightly off.
         let low = (low.log10() + 1e-9).floor();
         Self { low, high: (high.log10() - 1e-9).ceil().max(low + 1.0), is_log: true }
     }
@@ -35,11 +35,11 @@ impl Axis {
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let value = if self.is_log { value.log10() } else { value };
         let place = (value - self.low) / (self.high - self.low);
-        // Not a number is beyond them as well.
+        // NaN is beyond the ends as well.
         (-1e-9..=1.0 + 1e-9).contains(&place).then_some(place)
     }
 
-    /// Places and words.
+    /// The places of the ticks and their labels.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let step = if self.is_log {
             ((self.high - self.low) / f64::from(MAX_TICKS)).ceil().max(1.0)
@@ -57,7 +57,7 @@ impl Axis {
     }
 }
 
-/// The next of 1, 2, 5, 10, 20, ...
+/// The least of 1, 2, 5, 10, 20, ... that is not below this step.
 fn round_step(step: f64) -> f64 {
     let decade = 10_f64.powf(step.log10().floor()).max(1.0);
     [1.0, 2.0, 5.0].map(|part| part * decade).into_iter().find(|&round| round >= step).unwrap_or(10.0 * decade)

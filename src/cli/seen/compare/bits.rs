@@ -1,4 +1,4 @@
-//! One array of bits, of which each URL sets some: what the contenders have in common that are no set and no layout.
+//! One array of bits, in which each URL sets some: the contenders that are neither sets nor layouts.
 
 use super::contender::Contender;
 use crate::address::FingerprintKey;
@@ -7,13 +7,13 @@ use crate::seen::{Layout, Sizing};
 /// An array of bits, `PROBES` of them for each URL, at the places that `P` says.
 pub(super) struct Bits<const PROBES: usize, P> {
     words: Vec<u64>,
-    /// The theory of even probes.
+    /// The theory of a filter whose probes are even.
     sizing: Sizing,
     places: P,
 }
 
 impl<const PROBES: usize, P: Fn(&str) -> [usize; PROBES]> Bits<PROBES, P> {
-    /// So many words, all bits 0; no more than `reached` of them are at a place.
+    /// This many words, all bits 0. Probes reach only `reached` of the bits.
     pub(super) fn new(words: usize, reached: u64, places: P) -> Self {
         let sizing = Sizing { layout: Layout::Standard, bits: reached, probes: u32::try_from(PROBES).expect("a few") };
         Self { words: vec![0; words], sizing, places }
@@ -23,7 +23,7 @@ impl<const PROBES: usize, P: Fn(&str) -> [usize; PROBES]> Bits<PROBES, P> {
 /// A bitmap larger than this is not worth the wait.
 const MAX_BITMAP_BYTES: f64 = (1_u64 << 30) as f64;
 
-/// One bit a URL, a Bloom filter with one probe: as large as it takes for this rate after so many URLs.
+/// A Bloom filter with one probe, large enough for this rate after this many URLs.
 pub(super) fn bitmap(urls: usize, rate: f64) -> Result<Bits<1, impl Fn(&str) -> [usize; 1]>, String> {
     // The fill is the rate: `1 - (1 - 1/m)^n = p`, solved for m.
     let bits = -1.0 / ((-rate).ln_1p() / urls as f64).exp_m1();

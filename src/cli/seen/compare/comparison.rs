@@ -1,4 +1,4 @@
-//! All contenders, on the same URLs.
+//! All contenders, measured on the same URLs.
 
 use serde::Serialize;
 
@@ -17,11 +17,11 @@ use crate::seen::Layout;
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     pub(super) urls: Source,
-    /// Those to which no rate can be told.
+    /// The contenders that take no rate.
     pub(super) any_rate: Vec<Row>,
-    /// The others, at each rate; highest first.
+    /// The other contenders at each rate, the highest first.
     pub(super) rates: Vec<AtRate>,
-    /// Ways to hash vectors of 512 bytes, before one filter.
+    /// Ways to hash vectors of 512 bytes, each in front of the same filter.
     pub(super) vectors: AtRate,
     /// What happens while they fill, and when they are full.
     pub(super) filling: Filling,
@@ -30,12 +30,12 @@ pub(super) struct Comparison {
 /// Contenders at one rate.
 #[derive(Debug, Serialize)]
 pub(super) struct AtRate {
-    /// What they were sized for.
+    /// The rate that they were sized for.
     pub(super) target: f64,
     pub(super) rows: Vec<Row>,
 }
 
-/// Filters that are shown twice as many URLs as they are sized for.
+/// Filters that get twice as many URLs as they are sized for.
 #[derive(Debug, Serialize)]
 pub(super) struct Filling {
     pub(super) capacity: u64,
@@ -54,7 +54,7 @@ impl Comparison {
         let at = |&target: &f64| AtRate { target, rows: at_rate(target, load) };
         let rates_measured = rates.iter().map(at).collect();
         let vectors = AtRate { target: vectors::RATE, rows: vectors::rows(load.shown.len()) };
-        // The highest rate is the one that shows soonest.
+        // At the highest rate, errors show soonest.
         let filling = filling(rates.first().copied().unwrap_or(vectors::RATE), load);
         Self { urls: list.source, any_rate, rates: rates_measured, vectors, filling }
     }
@@ -83,7 +83,7 @@ fn any_rate(load: Workload<'_, str>) -> Vec<Row> {
 fn sqlite(load: Workload<'_, str>) -> Trial {
     let Workload { shown, others, stream } = load;
     let few = |urls: usize| urls.min(super::sqlite::MAX_URLS);
-    // A stream goes by places in what is shown.
+    // A stream refers to places in `shown`.
     let stream = if shown.len() > few(shown.len()) { &[] } else { &stream[..few(stream.len())] };
     run(
         super::sqlite::Table::new,
@@ -120,7 +120,7 @@ fn filling(target: f64, load: Workload<'_, str>) -> Filling {
     Filling { capacity: capacity as u64, target, curves }
 }
 
-/// One that cannot be made has no curve; its row says why.
+/// Adds a curve. A contender that cannot be made has none; its row says why.
 fn fill(name: &str, contender: Result<impl Contender<str>, String>, load: Workload<'_, str>, curves: &mut Vec<Curve>) {
     curves.extend(contender.map(|contender| curve(name, contender, load)));
 }
@@ -166,7 +166,7 @@ mod tests {
         }
         let bits = |name| measured(&comparison.any_rate, name).bits_per_key;
         assert!(bits("exact") < bits("8-byte fingerprints") && bits("8-byte fingerprints") < bits("set of strings"));
-        // 20,000 URLs leave 8,192 places no rest.
+        // 20,000 URLs fill all 8,192 places.
         let masked = measured(&comparison.any_rate, "seven seeds, masked");
         assert!(masked.lost > 10_000 && masked.rate > 0.9, "{masked:?}");
         for row in &comparison.vectors.rows {

@@ -1,6 +1,6 @@
-//! What takes part in the comparison.
+//! The trait of what takes part in the comparison.
 
-/// One way to know keys again: URLs, or vectors.
+/// One way to remember keys, which are URLs or vectors.
 pub(super) trait Contender<K: ?Sized> {
     /// Remembers a key; says whether it was new.
     fn insert(&mut self, key: &K) -> bool;
@@ -11,13 +11,13 @@ pub(super) trait Contender<K: ?Sized> {
     /// Memory held, in bytes, with what is kept beside the keys.
     fn bytes(&self) -> u64;
 
-    /// The share of new keys taken for seen after `keys` distinct ones, by theory; none, where keys are kept as they are.
+    /// The share of new keys taken for seen after `keys` distinct ones, by theory; 0 where keys are kept whole.
     fn rate(&self, _keys: f64) -> f64 {
         0.0
     }
 
-    /// How many of `keys` distinct ones, inserted one after the other, are taken for seen, by theory: half the last rate's
-    /// share, where the rate grows evenly.
+    /// How many of `keys` distinct keys, inserted one after the other, are taken for seen, by theory. Where the rate grows evenly, the
+    /// mean rate is half of the last one.
     fn expected_lost(&self, keys: f64) -> f64 {
         keys * self.rate(keys) / 2.0
     }
@@ -30,7 +30,7 @@ pub(super) trait Contender<K: ?Sized> {
         keys.fold(0, |new, key| new + u64::from(self.insert(key)))
     }
 
-    /// How many it contains, or takes for it.
+    /// How many of the keys it contains, or takes for seen.
     fn count<'k>(&self, keys: impl Iterator<Item = &'k K>) -> u64
     where
         K: 'k,
@@ -39,8 +39,8 @@ pub(super) trait Contender<K: ?Sized> {
     }
 }
 
-/// Memory of a standard hash set with this capacity: a power of two of slots, 7/8 of them at most taken, a control byte each, and a
-/// group of 16 control bytes again at the end.
+/// Memory of a standard hash set with this capacity. Its slots are a power of two, 7/8 of them at most are taken, each has a control
+/// byte, and 16 more control bytes stand at the end.
 pub(super) fn table_bytes(capacity: usize, slot: usize) -> u64 {
     let slots = match capacity {
         0 => return 0,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::contender::Contender;
 use super::workload::Workload;
 
-/// A contender and what became of it.
+/// A contender and its result.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -21,7 +21,7 @@ impl Row {
         Self { name: name.to_owned(), outcome }
     }
 
-    /// What was measured, if anything was.
+    /// The figures, if it was measured.
     pub(super) fn measured(&self) -> Option<&Measured> {
         match &self.outcome {
             Trial::LeftOut { .. } => None,
@@ -70,10 +70,10 @@ pub(super) struct Measured {
     pub(super) stream_ns: Option<f64>,
 }
 
-/// How often each time is taken.
+/// How often each measurement is repeated.
 pub(super) const PASSES: usize = 5;
 
-/// Fills and asks fresh contenders, one after the other.
+/// Measures a contender: makes it afresh for each pass, fills it and queries it.
 pub(super) fn run<K: ?Sized, C: Contender<K>>(
     mut make: impl FnMut() -> Result<C, String>,
     load: Workload<'_, K>,
@@ -133,7 +133,7 @@ fn measure<K: ?Sized, C: Contender<K>>(
     })
 }
 
-/// What a piece of work says, and the time that it took for each of so many keys.
+/// The result of a piece of work, and the time it took for each key.
 fn timed(keys: usize, work: impl FnOnce() -> u64) -> (u64, f64) {
     let start = Instant::now();
     let answer = black_box(work());
@@ -152,7 +152,7 @@ pub(super) struct Curve {
     pub(super) points: Vec<Point>,
 }
 
-/// A contender at one moment.
+/// A contender at one moment of its filling.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Point {
     /// Distinct keys shown so far.
@@ -161,10 +161,10 @@ pub(super) struct Point {
     pub(super) rate_predicted: f64,
 }
 
-/// Moments of a curve.
+/// The number of points of a curve.
 const STEPS: usize = 16;
 
-/// Fills a contender step by step and asks it all the others after each.
+/// Fills a contender step by step, and after each step queries it for all keys that it was not given.
 pub(super) fn curve<K: ?Sized>(name: &str, mut contender: impl Contender<K>, load: Workload<'_, K>) -> Curve {
     let mut shown = 0;
     let points = load

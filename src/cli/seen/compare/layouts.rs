@@ -4,21 +4,21 @@ use super::contender::Contender;
 use crate::address::{Fingerprint, FingerprintKey};
 use crate::seen::{Layout, OnFull, SeenOptions, SeenSet, Sighting, Sizing};
 
-/// A seen set, and how a key becomes the fingerprint that it is shown.
+/// A seen set, and how a key becomes a fingerprint.
 pub(super) struct Seen<F> {
     set: SeenSet,
     key: FingerprintKey,
     sizing: Sizing,
     fingerprint: F,
-    /// Keys that are shown together; as many as links on a page are, or one.
+    /// Keys in a batch: as many as a page has links, or one.
     batch: usize,
 }
 
-/// Links of a page: the lock is taken, and memory asked for, once for all of them.
+/// The links of a page: for all of them the lock is taken, and memory fetched, once.
 const BATCH: usize = 64;
 
 impl<F> Seen<F> {
-    /// In one shard, since one thread asks; without audit, and without growth, so that the memory is that of the plan.
+    /// One shard, since there is one thread; no audit and no growth, so that the memory is that of the plan.
     pub(super) fn new(layout: Layout, keys: usize, rate: f64, fingerprint: F) -> Result<Self, String> {
         let options = SeenOptions {
             layout,
@@ -34,7 +34,7 @@ impl<F> Seen<F> {
         Ok(Self { set, key: options.key, sizing: Sizing::new(layout, keys as u64, rate), fingerprint, batch: 1 })
     }
 
-    /// The same, shown its keys in batches.
+    /// The same set, which gets its keys in batches.
     pub(super) fn batched(self) -> Self {
         Self { batch: BATCH, ..self }
     }

@@ -1,7 +1,7 @@
-//! `crawler seen compare`: the seen set beside what else a crawler could use, measured on the user's own URLs.
+//! `crawler seen compare`: the seen set and its alternatives, measured on the user's own URLs.
 //!
-//! The introductory texts on URL-seen filters compare on paper: memory and rate by formula, or a single run on a made-up list. Here
-//! every layout and every alternative is filled and asked for real, so that memory, errors and time stand side by side.
+//! Introductory texts on URL-seen filters compare them on paper: memory and rate by formula, or one run on a made-up list. Here every
+//! layout and every alternative is really filled and queried, so that memory, errors and time stand side by side.
 
 mod axis;
 mod bits;
@@ -30,18 +30,18 @@ use crate::address::Canonicalizer;
 use crate::job::replace;
 use crate::report::write_json;
 
-/// What is to be compared, and how it is to be told.
+/// What to compare, and how to show it.
 #[derive(Clone, Debug)]
 pub(in super::super) struct CompareRequest {
-    /// A list of URLs, one a line; a crawl's links, with their repeats, are best. Without it they are generated.
+    /// A list of URLs, one a line; best are the links of a crawl, with their repeats. Without a list, URLs are generated.
     pub(in super::super) urls: Option<PathBuf>,
     /// How many are generated; above 0.
     pub(in super::super) n: u64,
     /// False-positive rates, each between 0 and 1.
     pub(in super::super) rates: Vec<f64>,
-    /// As JSON instead of a table.
+    /// Print JSON instead of a table.
     pub(in super::super) json: bool,
-    /// A picture as well: `.svg`, or `.html` with the table.
+    /// Also draw a picture: `.svg`, or `.html` with the table.
     pub(in super::super) plot: Option<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ enum Picture {
 
 /// Compares, and prints the figures.
 pub(super) fn compare(request: &CompareRequest, canonicalizer: &Canonicalizer) -> Result<(), CommandError> {
-    // Before the long work.
+    // A wrong name is an error before the long work.
     let plot = request.plot.as_deref().map(|path| Ok((path, picture(path)?))).transpose()?;
     let mut rates = request.rates.clone();
     rates.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -86,7 +86,7 @@ fn picture(path: &Path) -> Result<Picture, CommandError> {
 
 fn text(comparison: &Comparison) -> String {
     let mut text = Vec::new();
-    // Memory takes whatever is written.
+    // Writing to memory does not fail.
     let _ = comparison.write_text(&mut text);
     String::from_utf8_lossy(&text).into_owned()
 }

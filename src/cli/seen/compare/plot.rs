@@ -1,4 +1,4 @@
-//! The comparison as a picture: SVG of our own, alone or in a page.
+//! The comparison as a picture: SVG, alone or in a page.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ const HEIGHT: f64 = 520.0;
 const PANEL: (f64, f64) = (400.0, 340.0);
 const TOP: f64 = 60.0;
 const LEFTS: [f64; 2] = [80.0, 600.0];
-/// Apart for all kinds of color vision (Okabe and Ito 2008).
+/// Colors that every kind of color vision tells apart (Okabe and Ito 2008).
 const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"];
 
 /// An axis across and an axis up, at a place in the picture.
@@ -27,7 +27,7 @@ impl Panel {
         Some((self.left + self.x.place(x)? * PANEL.0, TOP + (1.0 - self.y.place(y)?) * PANEL.1))
     }
 
-    /// Frame, grid and words.
+    /// Writes frame, grid and labels.
     fn write_frame(&self, title: &str, x_name: &str, y_name: &str, svg: &mut String) {
         let Self { left, x, y } = self;
         let (right, bottom) = (left + PANEL.0, TOP + PANEL.1);
@@ -58,12 +58,12 @@ impl Panel {
         put(svg, format_args!("<path class='frame' d='M{left} {TOP}H{right}V{bottom}H{left}Z'/>"));
     }
 
-    /// What lies inside.
+    /// The point in the picture; `None` outside the panel.
     fn write_line(&self, points: impl Iterator<Item = (f64, f64)>, color: &str, svg: &mut String) {
         let mut path = String::new();
         for (x, y) in points.filter_map(|(x, y)| self.at(x, y)) {
             let step = if path.is_empty() { 'M' } else { 'L' };
-            // A String takes whatever is written.
+            // Writing to a String does not fail.
             let _ = write!(path, "{step}{x:.1} {y:.1}");
         }
         if !path.is_empty() {
@@ -160,11 +160,11 @@ pub(super) fn html(comparison: &Comparison, table: &str) -> String {
 }
 
 fn put(svg: &mut String, element: std::fmt::Arguments<'_>) {
-    // A String takes whatever is written.
+    // Writing to a String does not fail.
     let _ = writeln!(svg, "{element}");
 }
 
-/// A text, so that it says nothing to a parser of XML or HTML.
+/// A text, escaped for XML and HTML.
 struct Escaped<'a>(&'a str);
 
 impl std::fmt::Display for Escaped<'_> {
@@ -176,7 +176,7 @@ impl std::fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // XML has no words for the other control characters.
+                // XML cannot hold the other control characters.
                 c if c.is_control() && c != '\n' && c != '\t' => f.write_str("\u{fffd}")?,
                 c => f.write_char(c)?,
             }

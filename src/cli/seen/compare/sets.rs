@@ -1,4 +1,4 @@
-//! The standard library's set, of whole URLs or of digests of them. The one door to MD5 and SHA-1.
+//! The standard library's set, of whole URLs or of their digests. The one door to MD5 and SHA-1.
 
 use std::collections::HashSet;
 
@@ -12,13 +12,13 @@ use crate::address::FingerprintKey;
 #[derive(Default)]
 pub(super) struct Strings {
     set: HashSet<Box<str>>,
-    /// What their own allocations take.
+    /// Bytes of the strings' own allocations.
     heap: u64,
 }
 
 impl Contender<str> for Strings {
     fn insert(&mut self, key: &str) -> bool {
-        // A repeated URL is not worth an allocation.
+        // A repeated URL needs no allocation.
         if self.set.contains(key) {
             return false;
         }
@@ -35,12 +35,12 @@ impl Contender<str> for Strings {
     }
 }
 
-/// What an allocator takes for so many bytes: 8 more, in steps of 16, and no less than 32 (as glibc's does).
+/// Bytes that an allocator takes for this many: 8 more, in steps of 16, and 32 at least (as glibc's does).
 fn allocated(bytes: usize) -> u64 {
     ((bytes + 8).next_multiple_of(16)).max(32) as u64
 }
 
-/// Evenly spread numbers of so many bytes in place of URLs: two URLs are one where their numbers are.
+/// A set of digests in place of URLs: two URLs with the same digest count as one.
 pub(super) struct Digests<D> {
     set: HashSet<D>,
     digest: fn(&str) -> D,

@@ -1,19 +1,19 @@
-//! The filter of an introductory text, with its slips: seven String hashes into 5,000,000 bits.
+//! The filter of an introductory text, with its errors: seven String hashes into 5,000,000 bits.
 
 use super::bits::Bits;
 
 /// A multiplier for each probe.
 const SEEDS: [i32; 7] = [5, 7, 11, 13, 31, 37, 61];
-/// Whatever the number of URLs: the first slip.
+/// The size does not depend on the number of URLs: the first error.
 const BITS: i32 = 5_000_000;
 
 /// How a hash becomes a bit's number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reduction {
-    /// `hash & (size - 1)`, which is right for powers of two alone: the second slip. Of 4,999,999 thirteen bits are set, so 8,192 places
-    /// can be reached.
+    /// `hash & (size - 1)`, which is right only for powers of two: the second error. 4,999,999 has thirteen bits set, so only 8,192
+    /// places can be reached.
     Mask,
-    /// The remainder, never negative: as the text would have it.
+    /// The remainder, never negative: what the text meant.
     Modulo,
 }
 
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(place("abc", 31, Reduction::Modulo), 96_354);
         assert_eq!(place("abc", 61, Reduction::Modulo), 367_014);
         assert_eq!(place("", 31, Reduction::Modulo), 0);
-        // "polygenelubricants" is the classic text whose hash by 31 is the smallest 32-bit number, -2^31: its absolute value is none.
+        // "polygenelubricants" is the classic text whose hash by 31 is -2^31. Its absolute value does not fit 32 bits.
         // -2,147,483,648 = -430 * 5,000,000 + 2,516,352.
         assert_eq!(place("polygenelubricants", 31, Reduction::Modulo), 2_516_352);
         // 3014 = 0b1011_1100_0110, the mask's low bits 0b1011_0011_1111.

@@ -1,4 +1,4 @@
-//! A table with the URL as its key. The one door to `SQLite`.
+//! A database table with the URL as its key. The one door to `SQLite`.
 
 use rusqlite::{Connection, params};
 
@@ -26,7 +26,7 @@ impl Table {
     }
 }
 
-/// Why no statement fails.
+/// The reason why no statement fails.
 const IN_MEMORY: &str = "a statement that was tested, on a table in memory, fails only as any allocation does";
 
 impl Contender<str> for Table {

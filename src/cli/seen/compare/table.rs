@@ -1,4 +1,4 @@
-//! The comparison for people: 100 columns.
+//! The comparison as a table for people, in 100 columns.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::workload::Source;
 use crate::report::figures::{bytes, chance, expected, short, thousands};
 
 impl Comparison {
-    /// Writes the table and what its figures mean.
+    /// Writes the table, and notes on its figures.
     pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         write_source(&self.urls, out)?;
         let [memory, bits, measured, predicted] = ["memory", "a URL", "measured", "theory"];

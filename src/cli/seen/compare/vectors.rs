@@ -10,10 +10,10 @@ use crate::seen::Layout;
 const WORDS: u32 = 128;
 /// Vectors that are shown at most, and as many that are not: 51 MB in all.
 const MAX_VECTORS: usize = 50_000;
-/// Low enough to be a filter's, and high enough to be measured over so few.
+/// Low enough for a filter, and high enough to be measured with so few vectors.
 pub(super) const RATE: f64 = 1e-3;
 
-/// The ways to hash, each before the same filter.
+/// Measures each way to hash in front of the same filter.
 pub(super) fn rows(urls: usize) -> Vec<Row> {
     let count = urls.clamp(1, MAX_VECTORS);
     let vectors: Vec<Box<[u32]>> = (0..2 * count as u64).map(vector).collect();
@@ -30,7 +30,7 @@ fn row(name: &str, hash: impl Fn(FingerprintKey, &[u32]) -> Fingerprint + Copy, 
     Row::new(name, run(|| Seen::new(Layout::Blocked, load.shown.len(), RATE, hash), load))
 }
 
-/// Small counts, as in a vector of features; `number` sets them.
+/// A vector of small counts, as of features, which follow from `number`.
 fn vector(number: u64) -> Box<[u32]> {
     (0..u64::from(WORDS)).map(|word| mix(number << 7 | word) % 1000).collect()
 }

@@ -1,4 +1,4 @@
-//! What is compared with: URLs that are shown, URLs that are not, and the stream in which links really come.
+//! The URLs to compare with: those that are inserted, those that are not, and the stream in which links really come.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,11 +13,11 @@ use super::super::super::lines::next_line;
 use crate::address::{Canonicalizer, FingerprintKey};
 use crate::report::figures::{bytes, thousands};
 
-/// Keys to measure with, lent.
+/// Borrowed keys to measure with.
 pub(super) struct Workload<'a, K: ?Sized> {
-    /// Distinct; what is sized for.
+    /// Distinct keys that are inserted. Contenders are sized for their number.
     pub(super) shown: &'a [Box<K>],
-    /// Distinct, and none of those shown.
+    /// Distinct keys that are not inserted.
     pub(super) others: &'a [Box<K>],
     /// Places in `shown`, in the order and as often as they came; empty where each came once.
     pub(super) stream: &'a [usize],
@@ -63,13 +63,13 @@ pub(super) struct Source {
     pub(super) stream: u64,
 }
 
-/// Misses at least, so that a rate shows in a hundred of them, and the most that are generated for it.
+/// False positives to expect at least, so that a rate is measurable, and the most URLs that are generated for them.
 const FALSE_POSITIVES: f64 = 100.0;
 const MAX_GENERATED: u64 = 1_000_000;
 
 impl List {
-    /// The distinct URLs of a file, one a line, by halves: one is shown, the other held out. Its hash decides for a URL, so all its
-    /// repeats go the same way.
+    /// Reads the distinct URLs of a file, one a line, and splits them in halves: one is inserted, the other held out. The hash of a URL
+    /// decides, so all its repeats fall into the same half.
     pub(super) fn read(path: &Path, canonicalizer: &Canonicalizer, lowest_rate: f64) -> Result<Self, CommandError> {
         let cannot = |error| CommandError::cannot(Exit::Usage, "read", path)(error);
         let mut input = BufReader::new(File::open(path).map_err(cannot)?);
@@ -125,11 +125,11 @@ impl List {
         Ok(Self { source, shown, others, stream })
     }
 
-    /// So many URLs, always the same.
+    /// Generates this many URLs, always the same.
     pub(super) fn generated(urls: u64, lowest_rate: f64) -> Result<Self, CommandError> {
         let (mut shown, mut others, mut room) = (Vec::new(), Vec::new(), Room::new());
         let generated = wanted(lowest_rate).max(urls);
-        // All at once first: who asks for too many should not wait for it.
+        // Checked for all at once, so that nobody waits to hear that they are too many.
         Room { left: room.left }.take_all(urls.saturating_add(generated), address(urls).len())?;
         generate(0..urls, &mut shown, &mut room)?;
         generate(urls..urls + generated, &mut others, &mut room)?;
@@ -153,10 +153,10 @@ impl List {
     }
 }
 
-/// Decides which half of a list a URL belongs to; another key than the filters'.
+/// The key that decides to which half of a list a URL belongs; the filters use another one.
 const HALVES: FingerprintKey = FingerprintKey::from_u64(0x5eed_11f7);
 
-/// URLs to ask for that were not shown.
+/// How many URLs to query that were not inserted.
 fn wanted(lowest_rate: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded next")]
     let wanted = (FALSE_POSITIVES / lowest_rate).ceil() as u64;
@@ -183,11 +183,11 @@ struct Room {
     left: u64,
 }
 
-/// Beyond its text, twice: the URL in the list and in the largest contender, a set of strings that has just doubled.
+/// Bytes for a URL beside its text in the list and in the largest contender, a set of strings that has just doubled.
 const BYTES_PER_URL: u64 = 200;
 
 impl Room {
-    /// Three quarters of what the machine can give now; of 4 GiB where it does not say.
+    /// Three quarters of the memory that is available; of 4 GiB where the system does not say.
     fn new() -> Self {
         let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
