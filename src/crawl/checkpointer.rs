@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::bounds::free_space;
-use super::crew::Crew;
 use super::finish::FinishReason;
 use super::numbers::Carried;
 use super::options::JobOptions;
 use super::records::{Output, OutputFiles, Written};
+use super::shared::Crew;
 use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
 use crate::job::{FileError, Job, Lock};

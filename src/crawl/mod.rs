@@ -48,7 +48,6 @@
 
 mod bounds;
 mod checkpointer;
-mod crew;
 mod dispatch;
 mod error;
 mod finish;
@@ -63,6 +62,7 @@ mod records;
 mod resume;
 mod retry;
 mod run;
+mod shared;
 mod stop;
 mod visit;
 mod worker;

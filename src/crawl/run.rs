@@ -10,7 +10,6 @@ use tokio::time::sleep;
 
 use super::bounds::{Budget, Memory, Places};
 use super::checkpointer::{CheckpointCosts, Checkpointer};
-use super::crew::Crew;
 use super::dispatch::Dispatcher;
 use super::error::CrawlError;
 use super::finish::FinishReason;
@@ -20,6 +19,7 @@ use super::lock::lock;
 use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
 use super::records::{Outputs, SkipList, Writer, WriterThread};
+use super::shared::Crew;
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;

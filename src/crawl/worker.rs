@@ -7,11 +7,11 @@ use std::sync::{Arc, PoisonError};
 use futures_util::FutureExt;
 
 use super::bounds::Share;
-use super::crew::Crew;
 use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
 use super::records::{Additions, Outputs, SkipList, Skips, Slot, Writer, line};
+use super::shared::Crew;
 use super::visit::Visit;
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, LeaseKind, Trouble};
 use crate::gate::{Admission, Admitted, Found, Refusal};

@@ -24,8 +24,8 @@ use tokio::sync::Notify;
 use tokio::task::coop;
 use tower_service::Service;
 
+use super::connections::KEPT_FOR;
 use super::dial::Watch;
-use super::keep::KEPT_FOR;
 use super::resolve::{ResolveError, Resolver};
 use super::tls;
 use crate::crawl::FetchOptions;

@@ -13,13 +13,13 @@ use jiff::Timestamp;
 
 use super::ask::Ask;
 use super::client::{Client, Head};
+use super::connections::Keeper;
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::dial::{self, Dial};
 use super::exchange::Exchange;
 use super::fetch_error::FetchError;
 use super::guard::{is_bad_port, is_global};
-use super::keep::Keeper;
 use super::response::{Response, header_text, location_text, retry_after};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;

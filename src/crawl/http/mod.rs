@@ -3,6 +3,7 @@
 mod ask;
 mod causes;
 mod client;
+mod connections;
 mod deadline;
 mod decoder;
 mod dial;
@@ -10,7 +11,6 @@ mod exchange;
 mod fetch;
 mod fetch_error;
 mod guard;
-mod keep;
 mod recall;
 mod resolve;
 mod response;

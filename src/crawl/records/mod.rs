@@ -1,6 +1,6 @@
 //! What a crawl writes: page records and lists of refused links, and how they are read back.
 
-mod accord;
+mod agree;
 mod legible;
 mod lookup;
 mod output;
@@ -11,7 +11,7 @@ mod sink;
 mod skipped;
 mod writer;
 
-pub(super) use accord::Accord;
+pub(super) use agree::Accord;
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
 pub use lookup::look_up;
