@@ -14,7 +14,8 @@ use std::{fs, io};
 
 use crawler::address::{Canonicalizer, Fingerprint, FingerprintKey};
 use crawler::frontier::{
-    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Receipt, Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf,
+    Timestamp,
 };
 use crawler::gate::ScopeKind;
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
@@ -98,7 +99,8 @@ struct Output {
 }
 
 impl Output {
-    fn has(&self, receipt: &Receipt) -> bool {
+    fn has(&self, receipts: Receipts<'_>) -> bool {
+        let receipt = receipts.iter().next().unwrap().1;
         let end = usize::try_from(receipt.end).unwrap();
         let record = self.bytes.get(end - receipt.length as usize..end);
         record.is_some_and(|record| Receipt::checksum(record) == receipt.checksum)
@@ -252,7 +254,11 @@ impl Crawl {
         let record = record.as_ref().map(String::as_bytes);
         let asked = (lease.host_key().to_string(), lease.kind());
         let is_given_up = lease.trouble().is_some();
-        let completion = self.frontier.complete_with(lease, outcome, record, self.now)?;
+        let mut receipts = ReceiptsBuf::default();
+        if let Some(record) = record {
+            receipts.add("output", record, output.bytes.len() as u64);
+        }
+        let completion = self.frontier.complete_with(lease, outcome, receipts.list(), self.now)?;
         if let (Completion::Done, Some(record)) = (completion, record) {
             output.bytes.extend_from_slice(record);
         }
@@ -317,7 +323,7 @@ impl Sitting {
         self.storage.0.borrow_mut().syncing = None;
         let storage = [self.storage.clone(), self.storage.clone()];
         let open = open_options(self.sync, self.keep_journal, self.hosts_in_memory);
-        Frontier::open_on(storage, JOB, options, &open, |receipt| self.output.has(receipt), self.now)
+        Frontier::open_on(storage, JOB, options, &open, |receipts| self.output.has(receipts), self.now)
     }
 
     fn crawl_of(&self, frontier: Frontier<JobJournal<Faulty>>) -> Crawl {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crawler::address::{CanonicalUrl, FingerprintKey};
 use crawler::frontier::{
-    Explanation, Failure, Frontier, FrontierOptions, History, LeaseKind, Next, Outcome, Place, RobotsAnswer, Timestamp,
+    Explanation, Failure, Frontier, FrontierOptions, History, LeaseKind, Next, Outcome, Place, ReceiptsBuf,
+    RobotsAnswer, Timestamp,
 };
 use crawler::gate::{Admission, Found, ScopeKind};
 use crawler::job::{Job, JobJournal, OpenOptions, explain};
@@ -372,7 +373,9 @@ fn what_a_crash_took_of_the_output_is_told() {
     world.now = world.now + Duration::from_secs(9);
     let Next::Fetch(lease) = world.frontier.next(world.now).unwrap() else { panic!("it is due") };
     let outcome = Outcome::response(&lease, 200, &[]);
-    world.frontier.complete_with(lease, outcome, Some(b"{}\n"), world.now).unwrap();
+    let mut receipts = ReceiptsBuf::default();
+    receipts.add("pages.jsonl", b"{}\n", 0);
+    world.frontier.complete_with(lease, outcome, receipts.list(), world.now).unwrap();
     let verdict = world.verdict("https://example.org/");
     assert!(verdict.contains("its record is missing"), "{verdict}");
     let World { directory, job, options, frontier, now } = world;

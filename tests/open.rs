@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler::address::{Canonicalizer, FingerprintKey};
-use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Timestamp};
+use crawler::frontier::{
+    Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf, Timestamp,
+};
 use crawler::gate::Refusal;
 use crawler::job::checkpoint::CheckpointError;
 use crawler::job::{FileError, Job, JobError, JobJournal, OpenError, OpenOptions, explain};
@@ -194,7 +196,8 @@ fn an_output_has_each_page_once() {
     let mut output = Vec::new();
     let mut written = Vec::new();
     for cut in [3, 50, 0] {
-        let has = |receipt: &Receipt| {
+        let has = |receipts: Receipts<'_>| {
+            let receipt = receipts.iter().next().unwrap().1;
             let end = usize::try_from(receipt.end).unwrap();
             let record = output.get(end - receipt.length as usize..end);
             record.is_some_and(|record: &[u8]| Receipt::checksum(record) == receipt.checksum)
@@ -211,9 +214,12 @@ fn an_output_has_each_page_once() {
                     frontier.links(&lease, links.iter().map(String::as_str), now).unwrap();
                     let record = (lease.kind() == LeaseKind::Page).then(|| format!("{}\n", lease.url()));
                     let outcome = Outcome::response(&lease, 200, b"");
-                    let record = record.as_ref().map(String::as_bytes);
-                    frontier.complete_with(lease, outcome, record, now).unwrap();
-                    output.extend_from_slice(record.unwrap_or_default());
+                    let mut receipts = ReceiptsBuf::default();
+                    if let Some(record) = &record {
+                        receipts.add("output", record.as_bytes(), output.len() as u64);
+                    }
+                    frontier.complete_with(lease, outcome, receipts.list(), now).unwrap();
+                    output.extend(record.unwrap_or_default().into_bytes());
                 }
                 Next::Wait(until) => now = until,
                 Next::GiveUp(_) | Next::Busy | Next::Drained => break,

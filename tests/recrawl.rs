@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crawler::address::AddressError;
 use crawler::frontier::{
-    Failure, Frontier, FrontierError, FrontierOptions, Journal, LeaseKind, Next, Outcome, Timestamp,
+    Failure, Frontier, FrontierError, FrontierOptions, Journal, LeaseKind, Next, Outcome, ReceiptsBuf, Timestamp,
 };
 use crawler::gate::{Refusal, ScopeKind, Via};
 use crawler::job::{JobJournal, OpenOptions};
@@ -198,12 +198,14 @@ fn a_page_that_was_not_kept_was_not_scheduled_again() {
             Frontier::open_with(directory.path(), &options(), &open_options, |_| has, NOW).unwrap()
         };
         let mut frontier = open(true);
-        for page in ["http://a.example/", "http://b.example/"] {
+        for (before, page) in [(0, "http://a.example/"), (6, "http://b.example/")] {
             frontier.seed(page, NOW).unwrap();
             let Next::Fetch(lease) = frontier.next(NOW).unwrap() else { panic!("it is due") };
             assert_eq!(frontier.schedule_again(&lease, NOW + DAY).unwrap(), None);
             let outcome = Outcome::response(&lease, 200, b"");
-            frontier.complete_with(lease, outcome, Some(b"record"), NOW).unwrap();
+            let mut receipts = ReceiptsBuf::default();
+            receipts.add("output", b"record", before);
+            frontier.complete_with(lease, outcome, receipts.list(), NOW).unwrap();
         }
         frontier.flush(NOW).unwrap();
         for has in [is_kept, true, true] {

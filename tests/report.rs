@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crawler::crawl::{CrawlOptions, Finished, PageRecord, PolitenessWatch, Tally};
-use crawler::frontier::{Frontier, Next, Reply, Timestamp};
+use crawler::frontier::{Completion, Frontier, LeaseKind, Next, Reply, Timestamp};
 use crawler::report::{Cost, Report, ReportError, read};
 
 fn golden(name: &str) -> PathBuf {
@@ -54,7 +54,11 @@ fn crawled(requests: usize) -> Report {
         let record = PageRecord { status: Some(200), wire_bytes: 10, ..PageRecord::default() };
         let reply = Reply::new(200).body(b"User-agent: *\nDisallow: /private/").links(LINKS.split(' '));
         let completion = frontier.answer(lease, &reply, now).expect("memory");
-        tally.record(kind, completion, &record);
+        let is_done = completion == Completion::Done;
+        match kind {
+            LeaseKind::Page => tally.record_page(is_done, &record),
+            _ => tally.robots.record(is_done, &record),
+        }
     }
     let mut finished = Finished::of(&frontier, tally, now);
     finished.politeness = politeness.counts();

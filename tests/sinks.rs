@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::crawl::{Crawl, CrawlOptions, Exchange, FinishReason, PageRecord, Sink};
-use crawler::frontier::Receipt;
+use crawler::frontier::{Frontier, Receipt, Receipts, Timestamp};
 use crawler::gate::ScopeKind;
-use crawler::job::Job;
+use crawler::job::{Job, OpenOptions};
 use crawler::simulate::{Server, SimulateOptions, World};
 use random::Random;
 use tempfile::TempDir;
@@ -57,17 +57,22 @@ impl Sink for Raw {
     }
 }
 
-/// One run of the crawl, until it has ended.
-async fn run(directory: &Path, server: &str) {
+fn options(server: &str) -> CrawlOptions {
     let mut options = CrawlOptions::default();
     options.fetch.resolve_all_to = Some(server.parse().unwrap());
     options.frontier.scope.kind = ScopeKind::Any;
     options.frontier.politeness.host_delay = Duration::from_millis(5);
     options.frontier.seen.capacity = 10_000;
     options.job.checkpoint_interval = Duration::from_millis(100);
+    options
+}
+
+/// One run of the crawl, until it has ended.
+async fn run(directory: &Path, server: &str) {
+    let options = options(server);
     let resumed = Job::resume(directory);
     let job = resumed.unwrap_or_else(|_| Job::draft(directory, true, FingerprintKey::random()).unwrap());
-    let (crawl, _) = Crawl::open_with(&options, &job, vec![Arc::new(Urls), Arc::new(Raw)]).unwrap();
+    let (crawl, _) = Crawl::open_with(&options, &job, &[Arc::new(Urls), Arc::new(Raw)]).unwrap();
     let url = crawl.gate().canonicalizer().canonicalize(SEED).unwrap();
     crawl.seed_again(url).unwrap();
     crawl.sync().unwrap();
@@ -114,6 +119,36 @@ fn judge(job: &Path, pages_of_the_web: usize) {
     assert_eq!(urls.len(), pages_of_the_web);
 }
 
+/// Opens a copy of a job that was killed: how many pages behind its checkpoint the journal and the outputs agree on. The journal
+/// must name each output that a page was written to.
+fn judge_receipts(job: &Path) -> usize {
+    let copy = TempDir::new().unwrap();
+    fs::create_dir(copy.path().join("frontier")).unwrap();
+    for folder in ["", "frontier"] {
+        for entry in fs::read_dir(job.join(folder)).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_file() {
+                fs::copy(entry.path(), copy.path().join(folder).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    let files = ["pages.jsonl", "raw.bin", "urls.txt"].map(|name| (name, fs::read(job.join(name)).unwrap_or_default()));
+    let mut agreed = 0;
+    let has = |receipts: Receipts<'_>| {
+        let names: Vec<&str> = receipts.iter().map(|(name, _)| name).collect();
+        assert!(names == ["pages.jsonl", "raw.bin", "urls.txt"] || names == ["pages.jsonl", "urls.txt"], "{names:?}");
+        let is_there = receipts.iter().all(|(name, Receipt { end, length, checksum })| {
+            let file = &files.iter().find(|(file, _)| *file == name).unwrap().1;
+            let end = usize::try_from(end).unwrap();
+            file.get(end - length as usize..end).is_some_and(|written| Receipt::checksum(written) == checksum)
+        });
+        agreed += usize::from(is_there);
+        is_there
+    };
+    let open = OpenOptions::default();
+    Frontier::open_with(copy.path(), &options("127.0.0.1:1").frontier, &open, has, Timestamp::default()).unwrap();
+    agreed
+}
+
 async fn web() -> Server {
     let mut options = SimulateOptions::default();
     (options.hosts, options.pages, options.latency) = (20, 400, Duration::from_millis(10));
@@ -132,7 +167,7 @@ async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
     let pages = fs::read_to_string(undisturbed.join("pages.jsonl")).unwrap().lines().count();
     judge(&undisturbed, pages);
     let mut random = Random(0x5eed_0f51_4b5a_11ce);
-    let (mut kills, mut crawls) = (0, 0);
+    let (mut kills, mut crawls, mut agreed) = (0, 0, 0);
     while kills < rounds {
         crawls += 1;
         let job = directory.path().join(crawls.to_string());
@@ -150,6 +185,7 @@ async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
                 break;
             }
             kills += 1;
+            agreed += if job.join("manifest").exists() { judge_receipts(&job) } else { 0 };
             // What the writers had not finished: no record speaks of it.
             for name in ["pages.jsonl", "urls.txt", "raw.bin"].iter().filter(|name| job.join(name).exists()) {
                 let mut file = fs::File::options().append(true).open(job.join(name)).unwrap();
@@ -158,5 +194,6 @@ async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
         }
         judge(&job, pages);
     }
-    println!("{kills} kills in {crawls} crawls");
+    assert!(agreed > 0);
+    println!("{kills} kills in {crawls} crawls; {agreed} receipts behind checkpoints");
 }

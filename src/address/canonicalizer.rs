@@ -67,6 +67,16 @@ impl Canonicalizer {
         BaseUrl::parse(wire, self.max_bytes)
     }
 
+    /// The URL of a page that was admitted before, and the base of its links: one parse for both. The
+    /// page's own URL is not held to the limit, which may have been another when it was admitted.
+    ///
+    /// # Errors
+    /// Where the text is not an absolute http(s) URL.
+    pub fn page(&self, wire: &str) -> Result<(CanonicalUrl, BaseUrl), AddressError> {
+        let base = BaseUrl::parse(wire, usize::MAX)?.with_max_bytes(self.max_bytes);
+        Ok((self.keyed(Wire::of_base(&base)), base))
+    }
+
     fn keyed(&self, wire: Wire) -> CanonicalUrl {
         let key = self.keys.make(&wire);
         CanonicalUrl::new(wire, key)

@@ -47,6 +47,11 @@ impl BaseUrl {
         resolve(None, text, max_bytes).map(|parsed| Self { parsed, query: None, max_bytes })
     }
 
+    /// The same base, and another limit for the bases that are made of it.
+    pub(super) fn with_max_bytes(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
+    }
+
     /// The base that a `<base href>` makes of this one. `None` where the result is no http(s) URL,
     /// so that this one stays in force.
     #[must_use]
@@ -96,7 +101,17 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn parse(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
-        let Parsed { url, masked } = resolve(base, text, max_bytes)?;
+        let wire = Self::of(resolve(base, text, max_bytes)?);
+        check_length(wire.text.len(), max_bytes)?;
+        Ok(wire)
+    }
+
+    /// Of a page that links are resolved against.
+    pub(super) fn of_base(base: &BaseUrl) -> Self {
+        Self::of(base.parsed.clone())
+    }
+
+    fn of(Parsed { url, masked }: Parsed) -> Self {
         let authority = url.scheme().len() + "://".len();
         let userinfo = url[..Position::BeforeHost].len() - authority;
         let host_end = url[..Position::AfterHost].len() - userinfo;
@@ -110,8 +125,7 @@ impl Wire {
         if masked {
             punycode::unmask(&mut text, authority..host_end);
         }
-        check_length(text.len(), max_bytes)?;
-        Ok(Self { text, host_end, path })
+        Self { text, host_end, path }
     }
 }
 

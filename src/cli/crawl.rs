@@ -73,9 +73,9 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     tell_token(settings);
     let places = crawl.places();
     if places.is_short() {
-        let Places { open_files, fetches, kept, wanted, .. } = places;
+        let Places { open_files, fetches, idle_connections, wanted, .. } = places;
         output::note(&format!(
-            "{fetches} fetches at once instead of {wanted}, and {kept} connections kept: \
+            "{fetches} fetches at once instead of {wanted}, and {idle_connections} connections kept: \
              {open_files} open files are allowed (ulimit -n), and memory is bounded (crawl.memory)"
         ));
     }

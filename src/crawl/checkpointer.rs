@@ -1,7 +1,7 @@
-//! The thread that writes a crawl's checkpoints, and looks after its job's files and disk.
+//! The thread that writes a crawl's checkpoints, and watches its job's files and disk.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,29 +11,29 @@ use super::bounds::free_space;
 use super::finish::FinishReason;
 use super::numbers::Carried;
 use super::options::JobOptions;
-use super::records::{Output, OutputFiles, Written};
-use super::shared::Crew;
+use super::records::{OutputFiles, Written};
+use super::shared::Shared;
 use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
 use crate::job::{FileError, Job, Lock};
 
-/// How often it looks.
+/// How often it looks at files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);
 /// A checkpoint may take one part in so many of the time.
 const SHARE: u32 = 33;
 
-/// Writes a crawl's checkpoints, and stops the crawl before the disk is full or where its files are not its own any more.
+/// Writes a crawl's checkpoints. Stops the crawl before the disk is full, and when another program has changed its files.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
-    crew: Arc<Crew<JobJournal>>,
+    shared: Arc<Shared<JobJournal>>,
     options: JobOptions,
     /// The job's directory, whose disk must not run full.
     directory: PathBuf,
     lock: Option<Arc<Lock>>,
     pub(super) outputs: OutputFiles,
-    /// What has become of the output, where that is why the crawl ends.
+    /// What has become of an output, if that is why the crawl ends.
     disturbed: Option<CheckpointError>,
-    /// What the checkpoint under way will keep: of the moment of its counts.
+    /// What the checkpoint under way will keep, of the moment of its counts.
     carried: Carried,
     costs: CheckpointCosts,
 }
@@ -44,11 +44,11 @@ pub(super) struct Checkpointer {
 pub struct CheckpointCosts {
     /// How many were written.
     pub checkpoints: u64,
-    /// The time that the last one took.
+    /// How long the last one took.
     pub last: Duration,
-    /// All of them together.
+    /// How long all of them took together.
     pub total: Duration,
-    /// The longest that the frontier was held for one.
+    /// The longest time for which the frontier was held.
     pub longest_pause: Duration,
     /// Bytes of the last one, without the seen set.
     pub bytes: u64,
@@ -72,21 +72,21 @@ pub(super) struct CheckpointerThread {
 
 impl Owner for Checkpointer {
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
-        self.crew.frontier.with(act)
+        self.shared.frontier.with(act)
     }
 
-    /// Waits until nobody is between the gate and the journal.
+    /// Waits until no page is between the gate and the journal.
     fn quiesce<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
-        let _nobody = self.crew.crossing.write().unwrap_or_else(PoisonError::into_inner);
-        self.carried = self.crew.carried();
-        self.crew.frontier.with(act)
+        let _nobody = self.shared.quiesce.write().unwrap_or_else(PoisonError::into_inner);
+        self.carried = self.shared.carried();
+        self.shared.frontier.with(act)
     }
 
-    fn confirm(&mut self, output: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
-        if self.crew.broken.load(Ordering::Acquire) {
+    fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
+        if self.shared.broken.load(Ordering::Acquire) {
             return Ok(None);
         }
-        if !self.outputs.sync(output, &self.carried.outputs)? {
+        if !self.outputs.sync(&self.carried.outputs)? {
             return Ok(None);
         }
         Ok(Some(self.carried.to_bytes()))
@@ -94,34 +94,29 @@ impl Owner for Checkpointer {
 }
 
 impl Checkpointer {
-    pub(super) fn new(crew: Arc<Crew<JobJournal>>, options: JobOptions, job: &Job, output: Option<Output>) -> Self {
+    pub(super) fn new(shared: Arc<Shared<JobJournal>>, options: JobOptions, job: &Job, outputs: OutputFiles) -> Self {
         Self {
-            crew,
+            shared,
             options,
             directory: job.frontier_directory(),
             lock: job.lock().cloned(),
-            outputs: OutputFiles::new(output),
+            outputs,
             disturbed: None,
             carried: Carried::default(),
             costs: CheckpointCosts::default(),
         }
     }
 
-    /// The output of the job's own.
-    pub(super) fn output(&self) -> Option<&Output> {
-        self.outputs.pages()
-    }
-
-    /// Sets to work, on a thread of its own.
-    pub(super) fn start(mut self, written: Written) -> io::Result<CheckpointerThread> {
+    /// Starts the thread. `written` is how far the writer of the page records has come.
+    pub(super) fn start(mut self, written: &Written) -> io::Result<CheckpointerThread> {
         self.outputs.follow_pages(written);
         let ended = Arc::new((Mutex::new(false), Condvar::new()));
         let told = Arc::clone(&ended);
         let work = move || {
-            let crew = Arc::clone(&self.crew);
+            let shared = Arc::clone(&self.shared);
             let ended = self.work(&told);
             if ended.is_err() {
-                crew.break_off(FinishReason::StorageFailed);
+                shared.abort(FinishReason::StorageFailed);
             }
             ended
         };
@@ -130,7 +125,7 @@ impl Checkpointer {
     }
 
     fn work(mut self, ended: &(Mutex<bool>, Condvar)) -> Result<CheckpointCosts, CheckpointError> {
-        // Options and seeds are kept before anything is asked for.
+        // Options and seeds are kept before the first request.
         self.checkpoint()?;
         let mut last = Instant::now();
         loop {
@@ -139,50 +134,50 @@ impl Checkpointer {
             if *wait.unwrap_or_else(PoisonError::into_inner).0 {
                 break;
             }
-            let now = self.crew.frontier.clock().now();
-            let flushed = self.crew.frontier.with(|frontier| frontier.flush(now));
-            flushed.map_err(|source| io_error("write", &self.directory, source))?;
-            self.mind_the_disk()?;
-            self.mind_the_files()?;
+            let now = self.shared.frontier.clock().now();
+            let flushed = self.shared.frontier.with(|frontier| frontier.flush(now));
+            flushed.map_err(FileError::of("write", &self.directory))?;
+            self.check_disk()?;
+            self.check_files()?;
             if last.elapsed() >= self.options.checkpoint_interval.max(self.costs.last * SHARE) {
                 self.checkpoint()?;
                 last = Instant::now();
             }
         }
-        if !self.crew.broken.load(Ordering::Acquire) {
-            let output = self.quiesce(|frontier| frontier.output());
-            let saved = self.outputs.save(output, &self.carried.outputs)?;
+        if !self.shared.broken.load(Ordering::Acquire) {
+            self.quiesce(|_| ());
+            let saved = self.outputs.save(&self.carried.outputs)?;
             self.disturbed = saved.or(self.disturbed.take());
             self.checkpoint()?;
         }
         self.disturbed.map_or(Ok(self.costs), Err)
     }
 
-    /// Whether the job is ours alone, and its output the file that we write to.
-    fn mind_the_files(&mut self) -> Result<(), CheckpointError> {
+    /// Checks that the job is still ours alone, and that its outputs are the files that we write to.
+    fn check_files(&mut self) -> Result<(), CheckpointError> {
         if let Some(lock) = &self.lock {
             lock.check()?;
         }
         if self.disturbed.is_none() {
             self.disturbed = self.outputs.disturbed()?;
             if self.disturbed.is_some() {
-                self.crew.stop.drain_because(FinishReason::StorageFailed);
+                self.shared.stop.drain_because(FinishReason::StorageFailed);
             }
         }
         Ok(())
     }
 
-    /// A disk that is full fails in the middle of something; one that is nearly full is left in good order.
-    fn mind_the_disk(&self) -> Result<(), CheckpointError> {
-        let free = free_space(&self.directory).map_err(|source| io_error("measure", &self.directory, source))?;
+    /// Stops before the disk is full: a full disk would fail in the middle of a write.
+    fn check_disk(&self) -> Result<(), CheckpointError> {
+        let free = free_space(&self.directory).map_err(FileError::of("measure", &self.directory))?;
         if free.is_some_and(|free| free < self.options.min_free_disk) {
-            self.crew.stop.drain_because(FinishReason::DiskLow);
+            self.shared.stop.drain_because(FinishReason::DiskLow);
         }
         Ok(())
     }
 
     fn checkpoint(&mut self) -> Result<(), CheckpointError> {
-        self.mind_the_files()?;
+        self.check_files()?;
         if let Some(cost) = checkpoint::write(self)? {
             self.costs.add(cost);
         }
@@ -191,14 +186,10 @@ impl Checkpointer {
 }
 
 impl CheckpointerThread {
-    /// Lets it write the last checkpoint, and waits for that. Blocks.
+    /// Has it write the last checkpoint, and waits for that. Blocks.
     pub(super) fn end(self) -> Result<CheckpointCosts, CheckpointError> {
         *self.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.ended.1.notify_all();
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
-}
-
-fn io_error(action: &'static str, path: &Path, source: io::Error) -> CheckpointError {
-    FileError::Io { action, path: path.to_owned(), source }.into()
 }

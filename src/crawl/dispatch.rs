@@ -1,4 +1,4 @@
-//! The loop of a crawl: leases what is due, and has each lease seen to by a task of its own.
+//! The loop of a crawl: it leases what is due, and gives each lease a task of its own.
 
 use std::io;
 use std::pin::pin;
@@ -13,67 +13,67 @@ use super::finish::FinishReason;
 use super::worker::{Ended, Worker};
 use crate::frontier::Journal;
 
-/// How long what is in flight may take to end, once nothing new is leased. What has not ended then goes back to the queue.
+/// How long requests in flight may take once nothing new is leased. Then their URLs go back to the queue.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// One loop leases for all tasks, so that they need not stand in line for it: a host that never answers takes up a task and
-/// a connection, and nobody's turn.
+/// One loop leases for all tasks, so that none of them waits for another: a host that never answers takes a task and a connection,
+/// and nobody's turn.
 #[derive(Debug)]
 pub(super) struct Dispatcher<J: Journal> {
     worker: Arc<Worker<J>>,
     tasks: JoinSet<io::Result<Ended>>,
     room: Room,
-    /// The storage's first words.
+    /// The storage's first error.
     failed: Option<io::Error>,
 }
 
 impl<J: Journal + Send + 'static> Dispatcher<J> {
-    /// Of a crawl with this many fetches under way at once, at most.
+    /// At most `in_flight` fetches are under way at once.
     pub(super) fn new(worker: Worker<J>, in_flight: usize) -> Self {
         Self { worker: Arc::new(worker), tasks: JoinSet::new(), room: Room::new(in_flight), failed: None }
     }
 
-    /// Runs until nothing is left, the pages are used up, or the crawl is stopped.
+    /// Runs until nothing is left, as many pages were recorded as are allowed, or the crawl is stopped.
     pub(super) async fn run(mut self) -> io::Result<()> {
-        if let Err(error) = self.lease_on().await {
-            self.worker.crew.break_off(FinishReason::StorageFailed);
+        if let Err(error) = self.dispatch().await {
+            self.worker.shared.abort(FinishReason::StorageFailed);
             self.failed.get_or_insert(error);
         }
-        self.see_out().await;
+        self.drain().await;
         self.failed.map_or(Ok(()), Err)
     }
 
-    async fn lease_on(&mut self) -> io::Result<()> {
-        let crew = Arc::clone(&self.worker.crew);
-        let mut draining = pin!(crew.stop.draining());
-        while !crew.pages.is_spent() {
+    async fn dispatch(&mut self) -> io::Result<()> {
+        let shared = Arc::clone(&self.worker.shared);
+        let mut draining = pin!(shared.stop.draining());
+        while !shared.pages.is_spent() {
             while let Some(ended) = self.tasks.try_join_next() {
                 self.note(ended);
             }
             let paused = self.room.paused(Instant::now());
-            let has_room = paused.is_none() && self.tasks.len() < self.room.size() && crew.pages.has_left();
+            let has_room = paused.is_none() && self.tasks.len() < self.room.size() && shared.pages.has_left();
             tokio::select! {
                 biased;
                 () = &mut draining => return Ok(()),
                 Some(ended) = self.tasks.join_next() => self.note(ended),
                 () = sleep_until(paused.unwrap_or_else(Instant::now).into()), if paused.is_some() => {}
-                lease = crew.frontier.lease(), if has_room => {
+                lease = shared.frontier.lease(), if has_room => {
                     let lease = lease?;
                     self.worker.list_dropped().await;
                     let Some(lease) = lease else { return Ok(()) };
-                    crew.pages.reserve();
+                    shared.pages.reserve();
                     let worker = Arc::clone(&self.worker);
-                    self.tasks.spawn(async move { worker.see_to(lease.releasing()).await });
+                    self.tasks.spawn(async move { worker.process(lease.releasing()).await });
                 }
             }
         }
         Ok(())
     }
 
-    /// Lets what is in flight end, in bounded time.
-    async fn see_out(&mut self) {
-        let crew = Arc::clone(&self.worker.crew);
-        let mut stopping = pin!(crew.stop.stopping());
+    /// Waits for the requests in flight, for a bounded time.
+    async fn drain(&mut self) {
+        let shared = Arc::clone(&self.worker.shared);
+        let mut stopping = pin!(shared.stop.stopping());
         let deadline = Instant::now() + GRACE;
         loop {
             tokio::select! {
@@ -94,7 +94,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
     }
 
     fn note(&mut self, ended: Result<io::Result<Ended>, JoinError>) {
-        let pages = &self.worker.crew.pages;
+        let pages = &self.worker.shared.pages;
         match ended {
             Ok(Ok(Ended::Recorded)) => {
                 pages.spend();
@@ -110,13 +110,13 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             }
             Ok(Err(error)) => {
                 pages.give_back();
-                self.worker.crew.break_off(FinishReason::StorageFailed);
+                self.worker.shared.abort(FinishReason::StorageFailed);
                 self.failed.get_or_insert(error);
             }
             Err(error) => {
                 pages.give_back();
                 if error.is_panic() {
-                    // Its lease went back when it unwound; the others carry on.
+                    // Its lease went back when it unwound. The others go on.
                     tracing::error!(%error, "a task ended");
                 }
             }

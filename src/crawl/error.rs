@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::http::FetcherError;
 use crate::gate::OptionError;
-use crate::job::JobError;
 use crate::job::checkpoint::CheckpointError;
+use crate::job::{FileError, JobError};
 
 /// Why a crawl cannot begin, or could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum CrawlError {
     /// The directory of its job.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The output is not what the job wrote.
+    /// An output is shorter than what the job wrote to it.
     #[error("{} has {found} bytes, and the job wrote {expected}: without its output it cannot go on", path.display())]
     Output {
         /// The file of page records, or of another output.
@@ -34,21 +34,21 @@ pub enum CrawlError {
         /// Bytes that are confirmed.
         expected: u64,
     },
-    /// A record of the output is not what the job wrote, and no checkpoint says that it was never safe on disk.
+    /// A page record is not what the job wrote. A crash cannot have done that.
     #[error("{} is damaged at byte {offset}: the record is not the one that the job wrote", path.display())]
     Record {
         /// The file of page records.
         path: PathBuf,
-        /// Where the record begins.
+        /// Where the record begins, in bytes.
         offset: u64,
     },
-    /// An output's name is none, leads elsewhere, or belongs to another of the job's files.
+    /// An output's name is not that of a file in the job's directory, or is taken.
     #[error("an output cannot be called {name:?}")]
     OutputName {
         /// The name.
         name: String,
     },
-    /// The totals of the runs before, which a checkpoint has kept, cannot be read.
+    /// The totals of the earlier runs, which a checkpoint keeps, cannot be read.
     #[error("the totals in the newest checkpoint of {} cannot be read: go on with the version that wrote it", directory.display())]
     Totals {
         /// Where the checkpoint is.
@@ -56,7 +56,7 @@ pub enum CrawlError {
         /// What is wrong with them.
         source: io::Error,
     },
-    /// The output has records, and the job has no journal of them.
+    /// The output has records, but the job has no journal of them.
     #[error(
         "{} has {found} bytes of records, and {} has neither journal nor checkpoints of them: put back what was there, or move \
          the records away and start afresh with --overwrite",
@@ -74,4 +74,10 @@ pub enum CrawlError {
     /// The journal's storage failed.
     #[error("the frontier's storage failed")]
     Storage(#[source] io::Error),
+}
+
+impl From<FileError> for CrawlError {
+    fn from(error: FileError) -> Self {
+        Self::Checkpoint(error.into())
+    }
 }

@@ -15,9 +15,9 @@ pub enum FinishReason {
     MaxDuration,
     /// [`CrawlOptions::max_pages`](super::CrawlOptions::max_pages) were recorded.
     MaxPages,
-    /// Records went to a pipe, and nobody reads it any more.
+    /// Records went to a pipe whose reader has gone.
     ReaderLeft,
-    /// The seen filter is at its capacity, and is told to stop there: [`OnFull::Stop`](crate::seen::OnFull::Stop).
+    /// The seen filter is at its capacity, and is to stop there: [`OnFull::Stop`](crate::seen::OnFull::Stop).
     SeenFull,
     /// Records could not be written any more.
     SinkFailed,
@@ -25,6 +25,6 @@ pub enum FinishReason {
     Stopped,
     /// The frontier's storage failed: what is found could not be kept.
     StorageFailed,
-    /// It has not ended: another process is at it, or one was killed. See [`look`](super::look).
+    /// It has not ended: another process runs it, or was killed. See [`look`](super::look).
     Unfinished,
 }

@@ -27,30 +27,30 @@ pub struct Finished {
     pub top_hosts: Vec<HostStatistics>,
     /// How many hosts have had how many requests.
     pub hosts_by_requests: HostSpread,
-    /// Requests of all runs, judged by the times at which they were sent.
+    /// Requests of all runs: how many were judged, and how many came too early.
     pub politeness: PolitenessCounts,
     /// The request of the last run that came earliest before its time.
     pub worst_violation: Option<Violation>,
     /// The gate, with its counts and its seen set.
     pub gate: Arc<Gate>,
-    /// When it began: the first of its runs, where it was resumed.
+    /// When its first run began.
     pub started: Timestamp,
     /// When it ended.
     pub ended: Timestamp,
-    /// How long it took: all runs together.
+    /// How long all its runs took together.
     pub elapsed: Duration,
     /// Runs but the first.
     pub resumes: u64,
-    /// The seeds of all runs, as [`Crawl::count_seeds`](super::Crawl::count_seeds) was told.
+    /// The seeds of all runs, by [`Crawl::count_seeds`](super::Crawl::count_seeds).
     pub seeds: SeedCounts,
-    /// What this run's checkpoints have cost; `None` where it is not kept.
+    /// What this run's checkpoints have cost; `None` where the crawl is not kept.
     pub checkpoints: Option<CheckpointCosts>,
-    /// The storage's own words, where the reason is [`FinishReason::StorageFailed`].
+    /// The storage's error, where the reason is [`FinishReason::StorageFailed`].
     pub storage_error: Option<io::Error>,
 }
 
 impl Finished {
-    /// The end of a crawl, from its frontier and its tally; whatever else is known goes into the fields.
+    /// Takes what its frontier and its tally know. The other fields are blank.
     pub fn of<J: Journal>(frontier: &Frontier<J>, tally: Tally, ended: Timestamp) -> Self {
         Self {
             reason: FinishReason::Stopped,
@@ -71,7 +71,7 @@ impl Finished {
         }
     }
 
-    /// With what the runs before this one have carried over.
+    /// Adds what the runs of the job have counted.
     pub(super) fn with(self, carried: &Carried) -> Self {
         Self {
             started: carried.started(),

@@ -1,8 +1,8 @@
-//! Locks of counters, which are right even where their holder panicked.
+//! Locks of counters, which stay right even if their holder panics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks `mutex`, whether a holder panicked or not: counters of a panicked holder are still counters.
+/// Locks `mutex`, even if a holder has panicked: the counters are right all the same.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

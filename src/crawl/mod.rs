@@ -5,16 +5,15 @@
 //! | step | where |
 //! |---|---|
 //! | [`Crawl`] starts the parts, and makes the [`Finished`] of them at the end | `run`, `resume` for a job |
-//! | one loop leases what is due and gives each lease a task | `dispatch` |
+//! | one loop leases what is due, and gives each lease a task | `dispatch` |
 //! | the task asks for the URL, within what memory and open files allow | `worker`, `http`, `bounds` |
-//! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, `html` |
-//! | links pass the gate, the lease goes back, the record goes out | `worker`, in `cross` |
+//! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html` |
+//! | links pass the gate, the lease goes back, the record goes out | `worker`, in `commit` |
 //! | numbers are counted: what one run has, and what a job carries from run to run | `numbers` |
 //! | a thread of its own writes each output | `records` |
 //! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
 //!
-//! A lease is for a page or for a robots.txt. `visit` decides by its kind what a response means; a new kind of lease is one more
-//! arm there and in `cross`.
+//! A lease is for a page or for a robots.txt. What its kind means stands in `source` alone: each kind is one file there.
 //!
 //! # The order of its writes
 //!
@@ -25,9 +24,9 @@
 //! 1. Before the gate: a place is reserved in each output's queue, and each [`Sink`] says what its file gets. A writer that is
 //!    behind holds up the page here. A panic up to here is the page's failure; its lease goes back, and it is tried again.
 //! 2. The gate admits the page's links: they are in the seen set now.
-//! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with the receipt of its record: where the
-//!    record will end in `pages.jsonl`, its length and its checksum. The record itself says where the page's bytes stand in the
-//!    other outputs. Still under that lock the record and the bytes go to their writers, so the outputs have the journal's order.
+//! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with a receipt for each output: the output's
+//!    name, where the page's bytes will end in it, their length and their checksum. Still under that lock the bytes go to the
+//!    writers, so the outputs have the journal's order.
 //! 4. The tally counts the page.
 //!
 //! Where step 2 or 3 fails, the crawl is marked as broken before anybody else may pass, and writes no further checkpoint: the
@@ -37,14 +36,14 @@
 //! the pages go on. It counts only when all that it speaks of is safe on disk: first hosts and seen set, then the journal, then
 //! each output up to the length that it names, then the summary.
 //!
-//! A **resume** reads the journal behind the last checkpoint. A page is done if its record is in `pages.jsonl` as the receipt says
-//! and its bytes are in each output as the record says. The first page that is not, and all behind it, are asked for again;
-//! what the outputs have behind the last page that is done is cut off and kept beside. So each page is in each output exactly once.
+//! A **resume** reads the journal behind the last checkpoint. A page is done if its bytes are in each output as the receipts say.
+//! The first page that is not, and all behind it, are asked for again. What the outputs have behind the last page that is done is
+//! cut off and kept beside. So each page is in each output exactly once.
 //!
 //! # Locks
 //!
-//! In this order, where one holds more than one: `crossing` (shared by pages, alone by a checkpoint), `output_ends`, the frontier.
-//! `tally` comes before `carried`; `politeness` is held alone. No lock is held while a task waits.
+//! They are taken in this order: `quiesce` (by pages together, by a checkpoint alone), `output_ends`, the frontier. `tally` comes
+//! before `carried`. `politeness` is held alone. No lock is held while a task waits.
 
 mod bounds;
 mod checkpointer;
@@ -63,6 +62,7 @@ mod resume;
 mod retry;
 mod run;
 mod shared;
+mod source;
 mod stop;
 mod visit;
 mod worker;
@@ -76,12 +76,12 @@ pub use html::{EncodingSource, Engine, Link, LinkKind, Page, Reading, RobotsTag,
 pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, is_global};
 pub use look::{Underway, has_gone_on, look};
 pub use numbers::{
-    Latencies, LinkTotals, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic,
-    Violation,
+    Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic, Violation,
 };
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
+pub(crate) use records::is_zero;
 pub use records::{
     LinkCounts, OutputPlace, PageRecord, Sink, SkippedLink, Timings, Writer, WriterThread, look_up, page_line,
 };

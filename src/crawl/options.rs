@@ -1,4 +1,4 @@
-//! What a crawl is made from.
+//! The options of a crawl.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::html::Engine;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
 
-/// What a crawl is made from; plain data, checked once in `Crawl::new`.
+/// The options of a crawl. They are checked when it is made.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CrawlOptions {
@@ -19,11 +19,11 @@ pub struct CrawlOptions {
     pub parse: ParseOptions,
     /// How its job is kept.
     pub job: JobOptions,
-    /// Fetches under way at once, below 65,536; `None` takes as many as fit the open files that the system allows, up to 2,048.
-    /// Fewer than are asked for where open files or memory do not suffice, see [`Places`](super::Places).
+    /// Fetches under way at once, below 65,536. `None` takes as many as fit the open files that the system allows, up to 2,048.
+    /// There are fewer where open files or memory do not suffice: see [`Places`](super::Places).
     pub workers: Option<usize>,
-    /// Bytes that bodies, decoded texts and links of pages in flight may take together; beyond, fetches and parses wait. A page
-    /// that needs more by itself passes alone.
+    /// Bytes that bodies, decoded texts and links of pages in flight may take together. Beyond that, fetches and parses wait. A page
+    /// that needs more by itself is processed alone.
     pub memory: u64,
     /// Page records after which the crawl ends.
     pub max_pages: Option<u64>,
@@ -52,9 +52,9 @@ impl Default for CrawlOptions {
 pub struct JobOptions {
     /// How its frontier is kept.
     pub open: OpenOptions,
-    /// Time between two checkpoints; longer where they would take more than a thirty-third of it.
+    /// Time between two checkpoints. It is longer where they would take more than a thirty-third of it.
     pub checkpoint_interval: Duration,
-    /// Bytes free on the disk below which the crawl stops.
+    /// The crawl stops when fewer bytes than this are free on the disk.
     pub min_free_disk: u64,
 }
 
@@ -64,7 +64,7 @@ impl Default for JobOptions {
     }
 }
 
-/// How a response is asked for, and what of it is taken.
+/// How a URL is asked for, and how much of the response is taken.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FetchOptions {
@@ -72,27 +72,27 @@ pub struct FetchOptions {
     pub user_agent: String,
     /// The product token that `X-Robots-Tag` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
-    /// Who runs the crawl, an address or URL: sent as `From` where it is an address, else inside the User-Agent.
+    /// Who runs the crawl. A mail address is sent as `From`, a URL inside the User-Agent.
     pub contact: Option<String>,
-    /// TCP and TLS together.
+    /// Time for TCP and TLS together.
     pub connect_timeout: Duration,
-    /// From the request sent to the response's head.
+    /// Time from the request sent to the response's head.
     pub first_byte_timeout: Duration,
-    /// Both together, of a host that has never answered: one that accepts and says nothing costs no more than this.
+    /// Time for both together, of a host that has never answered: one that accepts and says nothing costs no more.
     pub first_contact_timeout: Duration,
-    /// Between two pieces of a body.
+    /// Time between two pieces of a body.
     pub idle_timeout: Duration,
-    /// Bytes of a body a second, on the wire, on the average; a slower one is given up.
+    /// Bytes a second that a body must have on the wire, on average. A slower one is given up.
     pub min_bytes_per_second: u32,
-    /// How long a body may be slower than that.
+    /// How long a body may be slower at its beginning.
     pub rate_grace: Duration,
-    /// From start to end.
+    /// Time from start to end.
     pub total_timeout: Duration,
-    /// Bytes of a body that are taken, on the wire and decoded; the rest is cut and the record says so.
+    /// Bytes of a body that are taken, on the wire and decoded. The rest is cut, and the record says so.
     pub max_body_bytes: usize,
     /// Connect to private, loopback and link-local addresses too.
     pub allow_private_addresses: bool,
-    /// Every name resolves to this address, whatever the port: the simulated web. Implies nothing else.
+    /// Every name resolves to this address: the simulated web. The port serves for URLs that name none.
     pub resolve_all_to: Option<SocketAddr>,
 }
 
@@ -116,7 +116,7 @@ impl Default for FetchOptions {
     }
 }
 
-/// What is taken from a page.
+/// What is taken from a page's HTML.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ParseOptions {
@@ -128,7 +128,7 @@ pub struct ParseOptions {
     pub nofollow: bool,
     /// Distinct links taken from one page.
     pub max_links: usize,
-    /// Elements open at once for the tree builder; a page that nests deeper is read as a stream.
+    /// Elements open at once for the tree builder. A page that nests deeper is read as a stream.
     pub max_nesting: usize,
 }
 

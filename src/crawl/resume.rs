@@ -1,22 +1,20 @@
-//! A crawl that is kept in a job: begun, or gone on with.
+//! A crawl that is kept in a job: begun, or resumed.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
-use super::look::read_totals;
+use super::look::{read_totals, tally};
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
-use super::records::{Accord, Output, Sink, Writer, WriterThread};
+use super::records::{Output, OutputFiles, Sink, Writer, WriterThread, Written, agree};
 use super::run::Crawl;
-use crate::frontier::{Frontier, Receipt};
-use crate::job::checkpoint::CheckpointError;
-use crate::job::{FileError, Job, JobJournal, OpenError, newest_extra};
+use crate::frontier::{Frontier, Receipts};
+use crate::job::{FileError, Job, JobJournal, OpenError, PAGES, newest_extra};
 use crate::lending::Clock;
 
-/// What a crawl found in its job.
+/// What a crawl found in its job when it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resumed {
@@ -26,40 +24,39 @@ pub struct Resumed {
     pub pages: u64,
     /// URLs waiting.
     pub queued: u64,
-    /// Of these, those of hosts that could not be reached before, and are asked again.
+    /// URLs among them whose hosts could not be reached before, and are asked again.
     pub asked_again: u64,
     /// Records of the journal that were replayed behind the checkpoint.
     pub replayed: u64,
-    /// Bytes cut off the output, and kept beside: records that no outcome confirms, or half of one.
+    /// Bytes cut off the page records, and kept beside: records that the journal does not confirm, or half of one.
     pub cut: u64,
-    /// What was damaged, and how that was got over.
+    /// What was damaged, and what was done about it.
     pub damaged: Vec<String>,
 }
 
 impl Crawl<JobJournal> {
-    /// A crawl that is kept in a job: where it is there already, it goes on where it stood.
+    /// A crawl that is kept in a job. One that was begun before goes on where it stood.
     ///
-    /// With `output`, page records go to the job's own file (see [`writer`](Self::writer)), and a page is done only where its
-    /// record is found there: no page is lost and none is written twice, whenever this process is killed.
+    /// With `output`, page records go to the job's own file (see [`writer`](Self::writer)), and a page is done only if its record is
+    /// found there: no page is lost and none is written twice, whenever this process is killed.
     ///
     /// # Errors
-    /// Where an option is out of its range, or is one on which the job's files depend and another than before; where the HTTP
-    /// client cannot be made; where the job's files are damaged or do not belong together, and then nothing was changed; where the
-    /// file system refuses.
+    /// Where an option is out of its range, or one on which the job's files depend has changed; where the HTTP client cannot be made;
+    /// where the job's files are damaged or do not belong together (nothing was changed then); where the file system refuses.
     pub fn open(options: &CrawlOptions, job: &Job, output: bool) -> Result<(Self, Resumed), CrawlError> {
-        Self::open_outputs(options, job, output, Vec::new())
+        Self::open_outputs(options, job, output, &[])
     }
 
-    /// As [`open`](Self::open) with output, and each page is written to further outputs too: it is in each of them exactly once.
+    /// As [`open`](Self::open) with output, and each page is written to further outputs too. It is in each of them exactly once.
     ///
-    /// Each run of the job may name others; what one wrote stays until it is named again, and goes on from there.
+    /// Each run of a job may name other outputs. The file of one that is not named stays as it is, and goes on when it is named again.
     ///
     /// # Errors
-    /// As [`open`](Self::open); where an output's name is not that of a file, or of one of the job's own.
+    /// As [`open`](Self::open); where an output's name is not that of a file in the job's directory, or is taken.
     pub fn open_with(
         options: &CrawlOptions,
         job: &Job,
-        sinks: Vec<Arc<dyn Sink>>,
+        sinks: &[Arc<dyn Sink>],
     ) -> Result<(Self, Resumed), CrawlError> {
         Self::open_outputs(options, job, true, sinks)
     }
@@ -68,43 +65,44 @@ impl Crawl<JobJournal> {
         options: &CrawlOptions,
         job: &Job,
         output: bool,
-        sinks: Vec<Arc<dyn Sink>>,
+        sinks: &[Arc<dyn Sink>],
     ) -> Result<(Self, Resumed), CrawlError> {
         let clock = Clock::start();
         let path = job.pages_path();
-        let mut found = if output { Output::find(&path).map_err(io_error("open", &path))? } else { None };
-        let accord = Accord::of(job, output, found.as_mut())?;
-        let mut others = others(job, &sinks)?;
-        if output && found.is_none() {
-            found = Some(Output::create(&path).map_err(io_error("create", &path))?);
+        let mut pages = if output { Output::find(&path).map_err(FileError::of("open", &path))? } else { None };
+        let confirmed = agree(job, output, pages.as_mut())?;
+        let others = others(job, sinks)?;
+        if output && pages.is_none() {
+            pages = Some(Output::create(&path).map_err(FileError::of("create", &path))?);
         }
-        let mut output = found;
-        let has = |receipt: &Receipt| output.as_mut().is_none_or(|output| output.has_with(receipt, &mut others));
+        let mut files: Vec<Output> = pages.into_iter().chain(others).collect();
+        let has = |receipts: Receipts<'_>| {
+            receipts.iter().all(|(name, receipt)| {
+                // Outputs of other runs are nobody's concern in this one.
+                files.iter_mut().find(|file| file.name() == name).is_none_or(|file| file.has(&receipt))
+            })
+        };
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
         let carried = read_totals(job, &frontier.journal().opening().extra)?;
-        // Whatever kept a host from being asked may be gone.
+        // The host, or this machine, may be better off now.
         let asked_again = frontier.ask_again(clock.now()).map_err(CrawlError::Storage)?;
         let opening = frontier.journal().opening();
         let mut resumed = Resumed { queued: frontier.statistics().queued, asked_again, ..Resumed::default() };
-        if let Some(output) = &mut output {
-            if opening.output < accord.confirmed {
-                return Err(CrawlError::Record { path, offset: opening.output });
-            }
-            resumed.cut = output.cut(opening.output).map_err(io_error("cut", &path))?;
+        if output && opening.output < confirmed {
+            return Err(CrawlError::Record { path, offset: opening.output });
         }
         let mut carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
-        if let Some(output) = &mut output {
-            // What came after the checkpoint is not in its counts.
-            let tally = output.tally(opening.counted, &mut carried.outputs).map_err(io_error("read", &output.path))?;
-            carried.tally.merge(&tally);
-        }
-        for other in &mut others {
-            let end = carried.outputs.get(other.name()).copied().unwrap_or_default();
-            let found = other.length();
-            if found < end {
-                return Err(CrawlError::Output { path: other.path.clone(), found, expected: end });
+        // The checkpoint has not counted what came behind it.
+        let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
+        carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);
+        carried.outputs.insert(PAGES.to_owned(), opening.output);
+        for file in &mut files {
+            let (found, expected) = (file.length(), carried.outputs.get(file.name()).copied().unwrap_or_default());
+            if found < expected {
+                return Err(CrawlError::Output { path: file.path.clone(), found, expected });
             }
-            other.cut(end).map_err(io_error("cut", &other.path))?;
+            let cut = file.cut(expected).map_err(FileError::of("cut", &file.path))?;
+            resumed.cut += if file.name() == PAGES { cut } else { 0 };
         }
         carried.tally.unreachable = NameCounts::default();
         carried.resumes += u64::from(!opening.is_new);
@@ -115,40 +113,37 @@ impl Crawl<JobJournal> {
         resumed.damaged.extend(opening.recovery.cut.as_ref().map(|cut| {
             format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
         }));
-        let mut crawl = Self::over(frontier, clock, options, output.is_some(), Some(carried))?;
-        let crew = Arc::clone(&crawl.crew);
-        crawl.checkpointer = Some(Checkpointer::new(crew, options.job, job, output));
-        crawl.attach(sinks, others)?;
+        let mut crawl = Self::over(frontier, clock, options, output, Some(carried))?;
+        let mut outputs = OutputFiles::default();
+        for file in files {
+            let mut written = Written::default();
+            if let Some(sink) = sinks.iter().find(|sink| sink.name() == file.name()) {
+                let started = file.handle().and_then(Writer::start);
+                let (writer, thread) = started.map_err(FileError::of("write", &file.path))?;
+                written = writer.written();
+                crawl.sinks.push((Arc::clone(sink), writer));
+                crawl.sink_threads.push(thread);
+            }
+            outputs.add(file, written);
+        }
+        crawl.checkpointer = Some(Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, outputs));
         Ok((crawl, resumed))
     }
 
-    fn attach(&mut self, sinks: Vec<Arc<dyn Sink>>, files: Vec<Output>) -> Result<(), CrawlError> {
-        for (sink, file) in sinks.into_iter().zip(files) {
-            let started = file.handle().and_then(Writer::start);
-            let (writer, thread) = started.map_err(io_error("write", &file.path))?;
-            if let Some(checkpointer) = &mut self.checkpointer {
-                checkpointer.outputs.add(file, writer.written());
-            }
-            self.outputs.attach(sink, writer);
-            self.output_writers.push(thread);
-        }
-        Ok(())
-    }
-
-    /// Returns once a power cut cannot take what was seeded: a crawl without its seeds would be finished at once.
+    /// Returns once a power cut cannot take the seeds: a crawl without seeds would be finished at once.
     ///
     /// # Errors
     /// Where the file system refuses.
     pub fn sync(&self) -> Result<(), CrawlError> {
-        Ok(self.crew.frontier.with(|frontier| frontier.journal_mut().sync())?)
+        Ok(self.shared.frontier.with(|frontier| frontier.journal_mut().sync())?)
     }
 
-    /// Where its page records go: the job's own file.
+    /// The writer of its page records, to the job's own file.
     ///
     /// # Errors
     /// Where the crawl was opened without output, or the thread cannot be started.
     pub fn writer(&self) -> io::Result<(Writer, WriterThread)> {
-        let output = self.checkpointer.as_ref().and_then(Checkpointer::output);
+        let output = self.checkpointer.as_ref().and_then(|checkpointer| checkpointer.outputs.pages());
         Writer::start(output.ok_or(io::ErrorKind::Unsupported)?.handle()?)
     }
 }
@@ -162,11 +157,7 @@ impl From<OpenError> for CrawlError {
     }
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CheckpointError {
-    move |source| FileError::Io { action, path: path.to_owned(), source }.into()
-}
-
-/// The files of the outputs beside the page records. Refused is one that is shorter than the last checkpoint says.
+/// The files of the further outputs. One that is shorter than the last checkpoint says is refused.
 fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError> {
     let carried = if sinks.is_empty() || job.is_new() { None } else { newest_extra(job)? };
     let ends = read_totals(job, &carried.unwrap_or_default())?.unwrap_or_default().outputs;
@@ -177,7 +168,7 @@ fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError>
             return Err(CrawlError::OutputName { name: name.to_owned() });
         }
         let path = job.directory().join(name);
-        let file = Output::other(&path).map_err(io_error("open", &path))?;
+        let file = Output::other(&path).map_err(FileError::of("open", &path))?;
         let (found, expected) = (file.length(), ends.get(name).copied().unwrap_or_default());
         if found < expected {
             return Err(CrawlError::Output { path, found, expected });

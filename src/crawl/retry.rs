@@ -1,32 +1,28 @@
-//! Pages whose last try failed, asked for again: what `crawler retry` adds to a resume.
+//! Pages whose last try failed are asked for again: this is what `crawler retry` adds to a resume.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use ahash::{AHashMap, RandomState};
 
-use super::records::{PageRecord, record};
+use super::records::{PageRecord, open_if_there, record};
 use super::run::Crawl;
 use crate::job::JobJournal;
 
 impl Crawl<JobJournal> {
-    /// Queues each page whose last record in `pages` is a failure: no whole response, 429 or 5xx. Says how many those are.
+    /// Queues each page whose last record in `pages` is a failure: no whole response, 429 or 5xx. Says how many there are.
     ///
-    /// Where URLs are still waiting, none is queued: they may be among them. Reads the file once, and holds 16 bytes for each
-    /// failure.
+    /// While URLs are still waiting, nothing is queued: these pages may be among them. Reads the file once, and holds 16 bytes for
+    /// each failure.
     ///
     /// # Errors
     /// Where the file cannot be read, or the journal's storage fails.
     pub fn retry(&self, pages: &Path) -> io::Result<u64> {
-        let waiting = self.crew.frontier.with(|frontier| frontier.statistics());
+        let waiting = self.shared.frontier.with(|frontier| frontier.statistics());
         if waiting.queued + waiting.scheduled > 0 {
             return Ok(0);
         }
-        let file = match File::open(pages) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
-            file => file?,
-        };
+        let Some(file) = open_if_there(pages)? else { return Ok(0) };
         let mut lines = BufReader::with_capacity(1 << 20, file);
         let mut asked = 0;
         for offset in failures(&mut lines)? {
@@ -34,15 +30,15 @@ impl Crawl<JobJournal> {
             lines.seek(SeekFrom::Start(offset))?;
             lines.read_until(b'\n', &mut line)?;
             let Some(PageRecord { url, depth, .. }) = record(&line) else { continue };
-            let now = self.crew.frontier.clock().now();
-            let refused = self.crew.frontier.with(|frontier| frontier.retry(&url, depth, now))?;
+            let now = self.shared.frontier.clock().now();
+            let refused = self.shared.frontier.with(|frontier| frontier.retry(&url, depth, now))?;
             asked += u64::from(refused.is_none());
         }
         Ok(asked)
     }
 }
 
-/// Where the records begin whose pages failed, and have no later one.
+/// Where the last records of failed pages begin.
 fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
     let hasher = RandomState::new();
     let (mut failed, mut line, mut offset) = (AHashMap::new(), Vec::new(), 0);
@@ -54,7 +50,7 @@ fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
         }
         if let Some(record) = record(&line) {
             let key = hasher.hash_one(&record.key);
-            // One that was given up is asked for again by any resume.
+            // Any resume asks again for a page that was given up.
             if has_failed(&record) && !record.given_up {
                 failed.insert(key, offset);
             } else {

@@ -1,11 +1,11 @@
 //! One run of a crawl, from seeds to drained.
 
-use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once, RwLock};
+use std::{fmt, io};
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
 use super::bounds::{Budget, Memory, Places};
@@ -18,8 +18,8 @@ use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
-use super::records::{Outputs, SkipList, Writer, WriterThread};
-use super::shared::Crew;
+use super::records::{Outputs, Sink, SkipList, Writer, WriterThread};
+use super::shared::Shared;
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
@@ -28,16 +28,15 @@ use crate::gate::{Admission, Found, Gate, Refusal};
 use crate::lending::Clock;
 use crate::lending::SharedFrontier;
 
-/// One run from seeds to drained: a frontier, the tasks that fetch for it, and where their records go.
+/// One run of a crawl: a frontier, the tasks that fetch for it, and where their records go.
 ///
 /// [`new`](Self::new) makes one in memory; [`open`](Self::open) one that is kept in a job, and can be resumed.
-#[derive(Debug)]
 pub struct Crawl<J: Journal = Arena> {
-    pub(super) crew: Arc<Crew<J>>,
+    pub(super) shared: Arc<Shared<J>>,
     pub(super) checkpointer: Option<Checkpointer>,
     /// What is written of each page beside its record.
-    pub(super) outputs: Outputs,
-    pub(super) output_writers: Vec<WriterThread>,
+    pub(super) sinks: Vec<(Arc<dyn Sink>, Writer)>,
+    pub(super) sink_threads: Vec<WriterThread>,
     skipped: Option<SkipList>,
     options: CrawlOptions,
     places: Places,
@@ -45,8 +44,15 @@ pub struct Crawl<J: Journal = Arena> {
 
 /// One fetch in so many may be a first contact with its host.
 const FIRST_CONTACTS: usize = 2;
+
+impl<J: Journal> fmt::Debug for Crawl<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crawl").field("progress", &self.shared.progress()).finish_non_exhaustive()
+    }
+}
+
 impl Crawl {
-    /// A crawl in memory. Checks the options and prepares everything; nothing is sent before [`run`](Self::run).
+    /// A crawl in memory. Checks the options and prepares everything. Nothing is sent before [`run`](Self::run).
     ///
     /// # Errors
     /// Where an option is out of its range, or the HTTP client cannot be made.
@@ -60,14 +66,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         mut frontier: Frontier<J>,
         clock: Clock,
         options: &CrawlOptions,
-        receipts: bool,
+        has_receipts: bool,
         carried: Option<Carried>,
     ) -> Result<Self, CrawlError> {
         Places::check(options.workers, options.memory)?;
         let places = Places::fit(options.workers, options.memory);
         frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
-        let crew = Crew {
+        let shared = Shared {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher: Fetcher::within(&options.fetch, places)?,
             memory: Memory::new(options.memory),
@@ -78,23 +84,23 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             tally: Mutex::default(),
             output_ends: Mutex::new(carried.outputs.clone()),
             carried: Mutex::new(carried),
-            crossing: RwLock::default(),
+            quiesce: RwLock::default(),
             broken: AtomicBool::new(false),
-            receipts,
+            has_receipts,
             warned_full: Once::new(),
         };
         Ok(Self {
-            crew: Arc::new(crew),
+            shared: Arc::new(shared),
             checkpointer: None,
-            outputs: Outputs::default(),
-            output_writers: Vec::new(),
+            sinks: Vec::new(),
+            sink_threads: Vec::new(),
             skipped: None,
             options: options.clone(),
             places,
         })
     }
 
-    /// Takes a seed; where it is refused, says why.
+    /// Takes a seed, or says why it is refused.
     ///
     /// # Errors
     /// Where the journal's storage fails.
@@ -102,14 +108,13 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         match self.gate().admit(Found::seed(url)) {
             Admission::Refused(refusal) => Ok(Some(refusal)),
             Admission::Admitted(admitted) => {
-                self.crew.frontier.submit([admitted]).map_err(CrawlError::Storage)?;
+                self.shared.frontier.submit([admitted]).map_err(CrawlError::Storage)?;
                 Ok(None)
             }
         }
     }
 
-    /// Takes a seed that may have been refused in an earlier run; where it still is, or was taken then, says so. Counted is only
-    /// what is taken.
+    /// As [`seed`](Self::seed), of a seed that an earlier run may have taken or refused. A refusal is not counted again.
     ///
     /// # Errors
     /// Where the journal's storage fails.
@@ -124,13 +129,13 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         }
     }
 
-    /// Has a URL fetched that was admitted before, and dropped; where it is refused, says why.
+    /// Fetches a URL again that was admitted before and dropped, or says why it is refused.
     ///
     /// # Errors
     /// Where the journal's storage fails.
     pub fn ask_again(&self, url: &CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
         let now = self.now();
-        self.crew
+        self.shared
             .frontier
             .with(|frontier| frontier.schedule(url.wire(), now))
             .map_err(|error| CrawlError::Storage(error.into()))
@@ -138,30 +143,30 @@ impl<J: Journal + Send + 'static> Crawl<J> {
 
     /// The crawl's time.
     pub fn now(&self) -> Timestamp {
-        self.crew.frontier.clock().now()
+        self.shared.frontier.clock().now()
     }
 
     /// Tells how many seeds were taken and refused, for the report.
     pub fn count_seeds(&self, taken: u64, refused: u64) {
-        let seeds = &mut lock(&self.crew.carried).seeds;
+        let seeds = &mut lock(&self.shared.carried).seeds;
         (seeds.taken, seeds.refused) = (seeds.taken + taken, seeds.refused + refused);
     }
 
-    /// Lists each link that is refused in a file, a [`SkippedLink`](super::SkippedLink) a line; beyond 32 MiB, a sample that grows
-    /// ever rarer. What is there already stays. The thread ends with the crawl.
+    /// Lists each link that is refused in a file, one [`SkippedLink`](super::SkippedLink) a line. Beyond 32 MiB it lists a sample that
+    /// grows ever rarer. It appends to a file that is there. The thread ends with the crawl.
     ///
     /// # Errors
     /// Where the file cannot be opened, or the thread cannot be started.
     pub fn list_skipped(&mut self, path: &Path) -> io::Result<WriterThread> {
         let (list, thread) = SkipList::open(path)?;
-        self.crew.frontier.with(Frontier::keep_dropped);
+        self.shared.frontier.with(Frontier::keep_dropped);
         self.skipped = Some(list);
         Ok(thread)
     }
 
     /// The gate, with its rules, its counts and its seen set.
     pub fn gate(&self) -> &Arc<Gate> {
-        self.crew.frontier.gate()
+        self.shared.frontier.gate()
     }
 
     /// How many fetches, connections and lookups it will have at once.
@@ -171,29 +176,30 @@ impl<J: Journal + Send + 'static> Crawl<J> {
 
     /// A handle that stops this crawl.
     pub fn stop(&self) -> Stop {
-        self.crew.stop.clone()
+        self.shared.stop.clone()
     }
 
-    /// Numbers to look at while it runs, from any thread.
+    /// Gives the crawl's numbers while it runs, from any thread.
     pub fn watch(&self) -> impl Fn() -> Progress + Send + Sync + 'static {
-        let crew = Arc::clone(&self.crew);
-        move || crew.progress()
+        let shared = Arc::clone(&self.shared);
+        move || shared.progress()
     }
 
     /// Crawls until the frontier is drained, a limit is reached, or somebody stops it.
     ///
-    /// There is a report even of a crawl that failed: its reason is in [`Finished`].
+    /// A crawl that fails has its numbers too: [`Finished`] says why it ended.
     pub async fn run(mut self, pages: Writer) -> Finished {
-        let checkpointer = self.checkpointer.take().map(|checkpointer| checkpointer.start(pages.written()));
-        let (checkpointer, mut storage_error) = match checkpointer.transpose() {
-            Ok(checkpointer) => (checkpointer, None),
-            Err(error) => {
-                self.crew.break_off(FinishReason::StorageFailed);
-                (None, Some(error))
-            }
-        };
-        let (outputs, skipped) = (std::mem::take(&mut self.outputs), self.skipped.take());
-        let worker = Worker { crew: Arc::clone(&self.crew), pages, outputs, skipped };
+        let mut storage_error = None;
+        let mut failed = |error: io::Error| _ = storage_error.get_or_insert(error);
+        let checkpointer =
+            self.checkpointer.take().map(|checkpointer| checkpointer.start(&pages.written())).transpose();
+        let checkpointer = checkpointer.unwrap_or_else(|error| {
+            self.shared.abort(FinishReason::StorageFailed);
+            failed(error);
+            None
+        });
+        let outputs = Outputs { pages, sinks: std::mem::take(&mut self.sinks) };
+        let worker = Worker { shared: Arc::clone(&self.shared), outputs, skipped: self.skipped.take() };
         let deadline = self.options.max_duration.map(|longest| {
             let stop = self.stop();
             tokio::spawn(async move {
@@ -201,33 +207,26 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 stop.drain_because(FinishReason::MaxDuration);
             })
         });
-        // On a task of its own, which a thread of the runtime's pool wakes cheaply; it ends with this future.
+        // It has a task of its own, which a thread of the runtime's pool wakes cheaply. The task ends with this future.
         let mut dispatching = JoinSet::new();
         dispatching.spawn(Dispatcher::new(worker, self.places.fetches).run());
         while let Some(ended) = dispatching.join_next().await {
-            match ended {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => storage_error = storage_error.or(Some(error)),
-                Err(panic) => storage_error = storage_error.or(Some(io::Error::other(panic))),
-            }
+            ended.unwrap_or_else(|panic| Err(io::Error::other(panic))).unwrap_or_else(&mut failed);
         }
         if let Some(deadline) = deadline {
             deadline.abort();
         }
-        let ending = checkpointer.map(|checkpointer| tokio::task::spawn_blocking(|| checkpointer.end()));
         let mut checkpoints = None;
-        if let Some(ending) = ending {
-            match ending.await {
+        if let Some(checkpointer) = checkpointer {
+            match spawn_blocking(|| checkpointer.end()).await.map_err(io::Error::other) {
                 Ok(Ok(costs)) => checkpoints = Some(costs),
-                Ok(Err(error)) => storage_error = storage_error.or(Some(io::Error::other(error))),
-                Err(panic) => storage_error = storage_error.or(Some(io::Error::other(panic))),
+                Ok(Err(error)) => failed(io::Error::other(error)),
+                Err(panic) => failed(panic),
             }
         }
-        for writer in std::mem::take(&mut self.output_writers) {
-            let written = tokio::task::spawn_blocking(|| writer.join()).await;
-            if let Err(error) = written.unwrap_or_else(|panic| Err(io::Error::other(panic))) {
-                storage_error = storage_error.or(Some(error));
-            }
+        for thread in std::mem::take(&mut self.sink_threads) {
+            let written = spawn_blocking(|| thread.join()).await.unwrap_or_else(|panic| Err(io::Error::other(panic)));
+            written.map_or_else(&mut failed, drop);
         }
         self.finished(checkpoints, storage_error)
     }
@@ -235,16 +234,16 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     fn reason(&self, frontier: &FrontierStatistics) -> FinishReason {
         let is_drained = frontier.queued == 0 && frontier.scheduled == 0 && frontier.leased == 0;
         let end = if is_drained { FinishReason::Drained } else { FinishReason::MaxPages };
-        self.crew.stop.reason().unwrap_or(end)
+        self.shared.stop.reason().unwrap_or(end)
     }
 
     fn finished(&self, checkpoints: Option<CheckpointCosts>, storage_error: Option<io::Error>) -> Finished {
-        let crew = &self.crew;
-        let (carried, ended) = (crew.carried(), self.now());
-        let finished = crew.frontier.with(|frontier| Finished::of(frontier, carried.tally.clone(), ended));
+        let shared = &self.shared;
+        let (carried, ended) = (shared.carried(), self.now());
+        let finished = shared.frontier.with(|frontier| Finished::of(frontier, carried.tally.clone(), ended));
         Finished {
             reason: self.reason(&finished.frontier),
-            worst_violation: lock(&crew.politeness).worst().cloned(),
+            worst_violation: lock(&shared.politeness).worst().cloned(),
             checkpoints,
             storage_error,
             ..finished.with(&carried)

@@ -18,33 +18,32 @@ use crate::seen::OnFull;
 
 /// What all tasks of a crawl share.
 #[derive(Debug)]
-pub(super) struct Crew<J: Journal> {
+pub(super) struct Shared<J: Journal> {
     pub(super) frontier: SharedFrontier<J>,
     pub(super) fetcher: Fetcher,
-    /// What pages in flight may take.
+    /// The memory that pages in flight may take.
     pub(super) memory: Memory,
     pub(super) parse: ParseOptions,
     pub(super) pages: Budget,
     pub(super) politeness: Mutex<PolitenessWatch>,
     pub(super) stop: Stop,
     pub(super) tally: Mutex<Tally>,
-    /// From the runs before.
+    /// What the runs before counted.
     pub(super) carried: Mutex<Carried>,
-    /// Held while a page's links cross from the gate to the journal, and its numbers are counted: who holds it alone sees
-    /// all of a page or nothing.
-    pub(super) crossing: RwLock<()>,
-    /// Where the outputs beside the page records end.
+    /// Held by each page on its way from the gate to the journal and the counters. Who holds it alone sees all of a page or nothing.
+    pub(super) quiesce: RwLock<()>,
+    /// Where the outputs end.
     pub(super) output_ends: Mutex<OutputEnds>,
-    /// Something could not be kept: the seen set may hold what the journal does not, and that would be missed for ever.
+    /// Something could not be kept. The seen set may hold URLs that the journal does not have: saved now, it would lose them for ever.
     pub(super) broken: AtomicBool,
-    /// Records can be read again after a crash, so a page is done only where its record is.
-    pub(super) receipts: bool,
-    /// Said once that the filter is full.
+    /// The outputs can be read again after a crash, so a page is done only where its record is.
+    pub(super) has_receipts: bool,
+    /// Warns once that the filter is full.
     pub(super) warned_full: Once,
 }
 
-impl<J: Journal> Crew<J> {
-    /// The crawl as it stands.
+impl<J: Journal> Shared<J> {
+    /// The crawl's numbers now.
     pub(super) fn progress(&self) -> Progress {
         let frontier = self.frontier.with(|frontier| frontier.statistics());
         let (mut pages, mut errors) = (0, 0);
@@ -65,13 +64,13 @@ impl<J: Journal> Crew<J> {
         }
     }
 
-    /// Ends the crawl at once, and leaves its last checkpoint the last.
-    pub(super) fn break_off(&self, reason: FinishReason) {
+    /// Ends the crawl at once. No further checkpoint is written.
+    pub(super) fn abort(&self, reason: FinishReason) {
         self.broken.store(true, Ordering::Release);
         self.stop.now_because(reason);
     }
 
-    /// What the next run, or the report, should know of this one and those before. Nobody may be crossing.
+    /// The totals of this run and those before, for a checkpoint or the report. No page may be on its way.
     pub(super) fn carried(&self) -> Carried {
         let mut carried = lock(&self.carried).clone();
         carried.elapsed_us += u64::try_from(self.frontier.clock().elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -81,8 +80,8 @@ impl<J: Journal> Crew<J> {
         carried
     }
 
-    /// A filter beyond its capacity loses more pages than was promised: the user has said what then.
-    pub(super) fn heed_fill(&self) {
+    /// Does what the user has asked for where the filter is full: it loses more pages than was promised then.
+    pub(super) fn check_fill(&self) {
         let seen = self.frontier.gate().seen();
         if !seen.is_full() {
             return;

@@ -1,4 +1,4 @@
-//! The stop of a crawl, asked for from anywhere.
+//! How a crawl is stopped, from anywhere.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,17 +6,17 @@ use tokio::sync::watch;
 
 use super::finish::FinishReason;
 
-/// How far a crawl has been asked to stop; it only ever goes up.
+/// How far a crawl was asked to stop. It only goes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Running,
-    /// Nothing new is leased; what is in flight is finished.
+    /// Nothing new is leased. Requests in flight go on.
     Draining,
-    /// What is in flight is given up.
+    /// Requests in flight are given up.
     Stopping,
 }
 
-/// Asks a crawl to stop, from anywhere; cheap to clone.
+/// Stops a crawl, from anywhere. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Stop {
     phase: watch::Sender<Phase>,
@@ -29,12 +29,12 @@ impl Stop {
         Self { phase: watch::Sender::new(Phase::Running), reason: Arc::default() }
     }
 
-    /// Lease nothing new, finish what is in flight.
+    /// Leases nothing new, and lets requests in flight end.
     pub fn drain(&self) {
         self.drain_because(FinishReason::Stopped);
     }
 
-    /// Give up what is in flight too.
+    /// Gives up requests in flight too.
     pub fn now(&self) {
         self.now_because(FinishReason::Stopped);
     }
@@ -57,7 +57,7 @@ impl Stop {
         self.reached(Phase::Draining).await;
     }
 
-    /// Resolves once what is in flight is to be given up.
+    /// Resolves once requests in flight are to be given up.
     pub(super) async fn stopping(&self) {
         self.reached(Phase::Stopping).await;
     }
@@ -72,7 +72,7 @@ impl Stop {
     }
 
     async fn reached(&self, at: Phase) {
-        // The sender lives in `self`, so the channel cannot close meanwhile.
+        // The sender is in `self`, so the channel cannot close meanwhile.
         let _ = self.phase.subscribe().wait_for(|&phase| phase >= at).await;
     }
 }

@@ -1,24 +1,21 @@
-//! One fetch, as the frontier sees it and as its record does.
+//! What came of one lease: an outcome for the frontier, links for the gate, a record for the outputs.
 
 use std::sync::Arc;
 
 use super::bounds::Share;
-use super::html::{EncodingSource, is_html, parse};
 use super::http::{Exchange, Response};
 use super::options::ParseOptions;
 use super::records::{PageRecord, Skips, Timings, legible};
+use super::source::{Extract, ReadLinks, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::lease::{Redirect, is_redirect};
-use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Trouble};
-use crate::gate::{Found, Gate, Refusal};
+use crate::frontier::{Failure, Lease, Outcome, Trouble};
+use crate::gate::{Found, Gate};
 
-/// Larger bodies are parsed off the worker's thread: at about 40 MB/s, this many bytes take some three milliseconds.
+/// Larger bodies are parsed on another thread: at about 40 MB/s, this many bytes take some three milliseconds.
 const INLINE_BODY: usize = 128 * 1024;
 
-/// Bytes that the links of a page may take, resolved: a short link on a page with a long address is as long as that.
-const MAX_LINKS: usize = 8 << 20;
-
-/// One fetch, as the frontier sees it (how it ended, what it found) and as the output does (its record).
+/// What came of one lease: how it ended and what it found, for the frontier; its record, for the outputs.
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) outcome: Outcome,
@@ -30,28 +27,34 @@ pub(super) struct Visit {
     pub(super) exchange: Option<Box<Exchange>>,
 }
 
+/// What a response is read with.
+pub(super) struct Reader<'a> {
+    pub(super) source: &'static dyn UrlSource,
+    pub(super) lease: &'a Lease,
+    /// The lease's URL.
+    pub(super) url: &'a CanonicalUrl,
+    pub(super) base: BaseUrl,
+    pub(super) gate: &'a Arc<Gate>,
+    pub(super) options: &'a ParseOptions,
+    pub(super) share: &'a mut Share,
+}
+
 impl Visit {
-    /// No response, or none that can be used.
-    pub(super) fn failed(lease: &Lease, trouble: Trouble, gate: &Gate) -> Self {
-        let record = record_of(lease, &trouble, gate);
+    /// There is no response, or none that can be used. `key` is that of the lease's URL.
+    pub(super) fn failed(lease: &Lease, key: &str, trouble: Trouble) -> Self {
+        let record = record_of(lease, key, &trouble);
         Self { outcome: Outcome::Failed(trouble), found: Vec::new(), record, skips: Skips::default(), exchange: None }
     }
 
-    /// Nothing was asked: the host is not to be had.
-    pub(super) fn given_up(lease: &Lease, trouble: &Trouble, gate: &Gate) -> Self {
-        let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, trouble, gate) };
+    /// The URL was not asked for: its host cannot be reached.
+    pub(super) fn given_up(lease: &Lease, key: &str, trouble: &Trouble) -> Self {
+        let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, key, trouble) };
         Self { outcome: Outcome::GivenUp, found: Vec::new(), record, skips: Skips::default(), exchange: None }
     }
 
-    /// A response to a lease of either kind.
-    pub(super) async fn answered(
-        lease: &Lease,
-        mut response: Response,
-        gate: &Arc<Gate>,
-        options: &ParseOptions,
-        skips: Skips,
-        share: &mut Share,
-    ) -> Self {
+    /// There is a response.
+    pub(super) async fn answered(mut response: Response, skips: Skips, reader: Reader<'_>) -> Self {
+        let Reader { source, lease, url, .. } = reader;
         let record = PageRecord {
             status: Some(response.status),
             content_type: response.content_type.as_deref().map(legible),
@@ -64,26 +67,27 @@ impl Visit {
             },
             error: response.incomplete.as_ref().map(|error| error.failure.name().to_owned()),
             message: response.incomplete.as_ref().map(|error| error.message.clone()),
-            ..blank_record(lease, gate)
+            ..blank_record(lease, url.key())
         };
-        let (outcome, exchange) = (outcome_of(lease, &mut response), response.exchange.take());
+        let outcome = match &response.incomplete {
+            Some(error) => Outcome::Failed(Trouble::new(error.failure, &error.message)),
+            None => source.outcome(&mut response),
+        };
+        let exchange = response.exchange.take();
         let mut visit = Self { outcome, found: Vec::new(), record, skips, exchange };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
-            visit.redirect(lease, gate, location);
-        } else if lease.kind() == LeaseKind::Page && (200..300).contains(&response.status) {
-            let Ok(base) = gate.canonicalizer().base(lease.url()) else { return visit };
-            visit.read(lease, response, gate, base, options, share).await;
+            visit.redirect(&reader, location);
+        } else if let Some(read) = source.links(&response) {
+            visit.read(read, response, reader).await;
         }
         visit
     }
 
     /// A redirect is a page with one link.
-    fn redirect(&mut self, lease: &Lease, gate: &Gate, location: &str) {
-        let redirect = match Redirect::of(gate, lease, location) {
+    fn redirect(&mut self, reader: &Reader<'_>, location: &str) {
+        let Reader { lease, url, gate, base, .. } = reader;
+        let redirect = match Redirect::join(gate, lease, url, base, location) {
             Ok(redirect) => redirect,
-            Err(refusal) if lease.kind() == LeaseKind::Robots => {
-                return tracing::debug!(url = lease.url(), %refusal, "leads nowhere");
-            }
             Err(refusal) => return self.skips.add(refusal, location, lease.depth()),
         };
         let to = match &redirect {
@@ -105,161 +109,56 @@ impl Visit {
         }
     }
 
-    /// Title and links of a page.
-    async fn read(
-        &mut self,
-        lease: &Lease,
-        response: Response,
-        gate: &Arc<Gate>,
-        base: BaseUrl,
-        options: &ParseOptions,
-        share: &mut Share,
-    ) {
-        if response.raw || !is_html(response.content_type.as_deref(), &response.body) {
-            return;
-        }
-        let (gate, options) = (Arc::clone(gate), options.clone());
-        let body = response.body.len();
-        let large = body > INLINE_BODY;
-        let (skips, depth) = (std::mem::take(&mut self.skips), lease.depth().saturating_add(1));
-        let read = move || Reading::of(&response, &base, &gate, &options, (skips, depth));
-        let reading = if large {
-            let reader = share.memory().reader(body).await;
-            let read = move || {
-                // Until all else is given back.
-                let _reader = reader;
-                read()
-            };
-            tokio::task::spawn_blocking(read).await.ok()
-        } else {
-            Some(read())
+    /// Reads links and title.
+    async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
+        let Reader { lease, base, gate, options, share, .. } = reader;
+        let (body, options) = (response.body.len(), options.clone());
+        let mut extract =
+            Extract::new(Arc::clone(gate), std::mem::take(&mut self.skips), lease.depth().saturating_add(1));
+        let work = move || {
+            read(&response, base, &options, &mut extract);
+            extract
         };
-        let Some(reading) = reading else {
-            // The parser panicked; the page is recorded with what is known of it.
+        let extract = if body > INLINE_BODY {
+            let permit = share.memory().reader(body).await;
+            let work = move || {
+                // Held until all else is given back.
+                let _permit = permit;
+                work()
+            };
+            tokio::task::spawn_blocking(work).await.ok()
+        } else {
+            Some(work())
+        };
+        let Some(extract) = extract else {
+            // The parser panicked. The page is recorded with what is known of it.
             self.record.error = Some(Failure::Lost.name().to_owned());
             return;
         };
         let kept = self.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
-        share.resize((reading.bytes + kept) as u64).await;
-        self.record.encoding = Some(reading.encoding.0.to_owned());
-        self.record.encoding_source = Some(reading.encoding.1.name().to_owned());
-        self.record.title = reading.title;
-        self.skips = reading.skips;
-        self.record.links.found =
-            reading.refused.saturating_add(u32::try_from(reading.links.len()).unwrap_or(u32::MAX));
-        self.record.links.refused = reading.refused;
-        self.record.links.userinfo = reading.userinfo;
-        self.found = reading.links.into_iter().map(|url| Found::link(url, lease)).collect();
+        share.resize((extract.bytes + kept) as u64).await;
+        let (encoding, source) = extract.encoding.unzip();
+        self.record.encoding = encoding.map(str::to_owned);
+        self.record.encoding_source = source.map(|source| source.name().to_owned());
+        self.record.title = extract.title;
+        self.record.links = extract.counts;
+        self.skips = extract.skips;
+        self.found = extract.links.into_iter().map(|url| Found::link(url, lease)).collect();
     }
 }
 
-/// What is taken from a page: a synchronous step, from bytes to owned links.
-struct Reading {
-    /// What the page is in, and where that was found.
-    encoding: (&'static str, EncodingSource),
-    title: Option<String>,
-    links: Vec<CanonicalUrl>,
-    /// Bytes that the links take, at most.
-    bytes: usize,
-    /// Links that cannot or must not be followed, counted at the gate.
-    refused: u32,
-    /// Those, as far as they are listed.
-    skips: Skips,
-    /// Links with a user name or a password.
-    userinfo: u32,
-}
-
-impl Reading {
-    /// `skips`, with the depth that the page's links have.
-    fn of(
-        response: &Response,
-        base: &BaseUrl,
-        gate: &Gate,
-        options: &ParseOptions,
-        (mut skips, depth): (Skips, u32),
-    ) -> Self {
-        let page = parse(&response.body, response.content_type.as_deref(), options);
-        let base = base.clone().with_query_encoder(page.query_encoder());
-        let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or(base);
-        let page_nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
-        let mut links = Vec::with_capacity(page.links.len());
-        let dropped = [(Refusal::TooLong, page.links_too_long), (Refusal::TooManyLinks, page.links_over_limit)];
-        let (mut refused, mut userinfo) = (0, 0);
-        for (refusal, times) in dropped {
-            (0..times).for_each(|_| gate.refuse(refusal));
-            skips.add_untold(refusal, times, depth);
-            refused += times;
-        }
-        let mut bytes = 0;
-        for link in &page.links {
-            userinfo += u32::from(has_userinfo(&link.href));
-            if bytes > MAX_LINKS {
-                gate.refuse(Refusal::TooManyLinks);
-                refused += 1;
-                skips.add(Refusal::TooManyLinks, &link.href, depth);
-                continue;
-            }
-            if page_nofollow || (options.nofollow && link.nofollow) {
-                gate.refuse(Refusal::Nofollow);
-                refused += 1;
-                if skips.is_kept() {
-                    let url = gate.canonicalizer().join(&base, &link.href);
-                    skips.add(Refusal::Nofollow, url.as_ref().map_or(&link.href, CanonicalUrl::wire), depth);
-                }
-                continue;
-            }
-            match gate.join(&base, &link.href) {
-                Ok(url) => {
-                    bytes += size_of::<Found>() + 2 * url.wire().len();
-                    links.push(url);
-                }
-                Err(error) => {
-                    refused += 1;
-                    skips.add((&error).into(), &link.href, depth);
-                }
-            }
-        }
-        Self {
-            encoding: (page.encoding, page.encoding_source),
-            title: page.title,
-            links,
-            bytes,
-            refused,
-            userinfo,
-            skips,
-        }
-    }
-}
-
-fn record_of(lease: &Lease, trouble: &Trouble, gate: &Gate) -> PageRecord {
+fn record_of(lease: &Lease, key: &str, trouble: &Trouble) -> PageRecord {
     let message = Some(trouble.words.to_string()).filter(|words| !words.is_empty());
-    PageRecord { error: Some(trouble.failure.name().to_owned()), message, ..blank_record(lease, gate) }
+    PageRecord { error: Some(trouble.failure.name().to_owned()), message, ..blank_record(lease, key) }
 }
 
-fn blank_record(lease: &Lease, gate: &Gate) -> PageRecord {
-    let key = gate.canonicalizer().canonicalize(lease.url()).map(|url| url.key().to_owned());
+fn blank_record(lease: &Lease, key: &str) -> PageRecord {
     PageRecord {
         url: lease.url().to_owned(),
-        key: key.unwrap_or_default(),
+        key: key.to_owned(),
         depth: lease.depth(),
         referrer: lease.referrer().map(str::to_owned),
         attempts: lease.attempt(),
         ..PageRecord::default()
-    }
-}
-
-fn outcome_of(lease: &Lease, response: &mut Response) -> Outcome {
-    let (status, retry_after) = (response.status, response.retry_after);
-    match (&response.incomplete, lease.kind()) {
-        (Some(error), _) => Outcome::Failed(Trouble::new(error.failure, &error.message)),
-        (None, LeaseKind::Page) => Outcome::Response { status, retry_after },
-        // In a coding that is not known nobody can read rules: taken as text, they would allow everything.
-        (None, LeaseKind::Robots) if response.raw => {
-            Outcome::Failed(Trouble::new(Failure::BadResponse, "in a content coding that is not known"))
-        }
-        (None, LeaseKind::Robots) => {
-            let (body, validators) = (std::mem::take(&mut response.body), response.validators.take());
-            Outcome::Robots { status, retry_after, body, validators }
-        }
     }
 }

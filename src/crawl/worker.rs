@@ -1,4 +1,4 @@
-//! What each task of a crawl does with its lease: fetch, parse, submit, record.
+//! What each task of a crawl does with its lease: fetch, parse, commit.
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -10,69 +10,82 @@ use super::bounds::Share;
 use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
-use super::records::{Additions, Outputs, SkipList, Skips, Slot, Writer, line};
-use super::shared::Crew;
-use super::visit::Visit;
-use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, LeaseKind, Trouble};
+use super::records::{Additions, Outputs, SkipList, Skips};
+use super::shared::Shared;
+use super::source::{UrlSource, source_of};
+use super::visit::{Reader, Visit};
+use crate::address::{BaseUrl, CanonicalUrl};
+use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Receipts, Trouble};
 use crate::gate::{Admission, Admitted, Found, Refusal};
 use crate::lending::HeldLease;
 
-/// How a task ended that had a lease to see to.
+/// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     /// With a page record.
     Recorded,
-    /// For want of something of this machine's: its lease went back as it was.
+    /// This machine was short of something. The lease went back as it was.
     Released,
-    /// Without a page record: it was a robots.txt, or will be tried again.
+    /// Without a page record: the lease was for a robots.txt, or the page will be tried again.
     Unrecorded,
 }
 
-/// What each task does with its lease: fetch, parse, submit.
+/// What each task of a crawl does with its lease. All tasks share one.
 #[derive(Debug)]
 pub(super) struct Worker<J: Journal> {
-    pub(super) crew: Arc<Crew<J>>,
-    /// Where page records go.
-    pub(super) pages: Writer,
-    /// What else is written of each page.
+    pub(super) shared: Arc<Shared<J>>,
     pub(super) outputs: Outputs,
     /// Where refused links are listed, if they are.
     pub(super) skipped: Option<SkipList>,
 }
 
 impl<J: Journal> Worker<J> {
-    /// Fetches what was lent, and sees to what comes of it.
-    pub(super) async fn see_to(&self, lease: HeldLease<J>) -> io::Result<Ended> {
-        // A panic is this page's failure, not the crawl's.
-        let mut share = self.crew.memory.share();
-        let visit = AssertUnwindSafe(self.visit(&lease, &mut share)).catch_unwind().await;
-        let lost = |_| Some(Visit::failed(&lease, Failure::Lost.into(), self.crew.frontier.gate()));
-        match visit.unwrap_or_else(lost) {
-            Some(visit) => self.settle(lease, visit).await,
+    /// Fetches what was lent, and completes the lease with what comes of it.
+    pub(super) async fn process(&self, lease: HeldLease<J>) -> io::Result<Ended> {
+        let source = source_of(lease.kind());
+        // Held until its links are queued.
+        let mut share = self.shared.memory.share();
+        let page = self.shared.frontier.gate().canonicalizer().page(lease.url());
+        let key = page.as_ref().map_or_else(|_| String::new(), |(url, _)| url.key().to_owned());
+        let visit = match page {
+            // It was parsed when it was admitted, so this does not happen.
+            Err(error) => Some(Visit::failed(&lease, &key, Trouble::new(Failure::BadResponse, &error.to_string()))),
+            // A panic is this page's failure, not the crawl's.
+            Ok(page) => AssertUnwindSafe(self.visit(&lease, source, page, &mut share))
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| Some(Visit::failed(&lease, &key, Failure::Lost.into()))),
+        };
+        match visit {
+            Some(visit) => self.complete(lease, source, visit).await,
             None => Ok(Ended::Released),
         }
     }
 
-    /// What came of the request; `None` where this machine lacked what it takes to ask, which is nobody's fault but its own.
-    async fn visit(&self, lease: &Lease, share: &mut Share) -> Option<Visit> {
-        let clock = self.crew.frontier.clock();
+    /// Fetches and reads. `None` where this machine was short of something, which is no fault of the host's.
+    async fn visit(
+        &self,
+        lease: &Lease,
+        source: &'static dyn UrlSource,
+        (url, base): (CanonicalUrl, BaseUrl),
+        share: &mut Share,
+    ) -> Option<Visit> {
+        let Shared { frontier, fetcher, parse, politeness, .. } = &*self.shared;
+        let clock = frontier.clock();
         if let Some(trouble) = lease.trouble() {
-            let mut visit = Visit::given_up(lease, trouble, self.crew.frontier.gate());
+            let mut visit = Visit::given_up(lease, url.key(), trouble);
             visit.record.fetched_at = clock.now().to_string();
             return Some(visit);
         }
-        let fetched = self
-            .crew
-            .fetcher
-            .ask(Ask {
-                url: lease.url(),
-                changed: lease.validators(),
-                is_first_contact: lease.is_first_contact(),
-                only_html: lease.kind() == LeaseKind::Page,
-                keeps_exchange: lease.kind() == LeaseKind::Page && self.outputs.need_exchange(),
-                share: Some(share),
-            })
-            .await;
+        let asked = fetcher.ask(Ask {
+            url: &url,
+            changed: lease.validators(),
+            is_first_contact: lease.is_first_contact(),
+            only_html: source.wants_html(),
+            keeps_exchange: source.is_recorded() && self.outputs.need_exchange(),
+            share: Some(share),
+        });
+        let fetched = asked.await;
         if let Err(error) = &fetched
             && error.is_local
         {
@@ -82,59 +95,53 @@ impl<J: Journal> Worker<J> {
         let sent_at = fetched.as_ref().map_or_else(|error| error.sent_at, |response| Some(response.sent_at));
         let sent_at = sent_at.map(|instant| clock.timestamp(instant));
         if let Some(sent_at) = sent_at {
-            lock(&self.crew.politeness).sent(lease.origin(), sent_at, lease.delay());
+            lock(politeness).sent(lease.origin(), sent_at, lease.delay());
         }
         let mut visit = match fetched {
             Err(error) => {
                 tracing::debug!(url = lease.url(), %error, "no response");
-                Visit::failed(lease, Trouble::new(error.failure, &error.message), self.crew.frontier.gate())
+                Visit::failed(lease, url.key(), Trouble::new(error.failure, &error.message))
             }
             Ok(response) => {
-                let skips = Skips::of(self.skipped.as_ref(), lease);
-                Visit::answered(lease, response, self.crew.frontier.gate(), &self.crew.parse, skips, share).await
+                let list = self.skipped.as_ref().filter(|_| source.is_recorded());
+                let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), parse);
+                let reader = Reader { source, lease, url, base, gate, options, share };
+                Visit::answered(response, skips, reader).await
             }
         };
         visit.record.fetched_at = sent_at.unwrap_or_else(|| clock.now()).to_string();
         Some(visit)
     }
 
-    /// Links through the gate, lease back, numbers counted, record out.
-    async fn settle(&self, lease: HeldLease<J>, visit: Visit) -> io::Result<Ended> {
-        // A place in each output first: from the gate on, nothing waits.
-        let places = match lease.kind() {
-            LeaseKind::Page => {
-                let Some(places) = self.places(&visit).await else {
-                    self.crew.break_off(FinishReason::SinkFailed);
-                    return Ok(Ended::Unrecorded);
-                };
-                Some(places)
+    /// Waits for a place in each output, and commits.
+    async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, visit: Visit) -> io::Result<Ended> {
+        // The places come first: from the gate on, nothing waits.
+        let mut additions = None;
+        if source.is_recorded() {
+            additions = self.outputs.additions(&visit.record, visit.exchange.as_deref()).await;
+            if additions.is_none() {
+                self.shared.abort(FinishReason::SinkFailed);
+                return Ok(Ended::Unrecorded);
             }
-            LeaseKind::Robots => None,
-        };
-        let crossed = {
-            let _crossing = self.crew.crossing.read().unwrap_or_else(PoisonError::into_inner);
-            let crossed = self.cross(lease, visit, places);
-            if crossed.is_err() {
-                // Said before anybody else may pass.
-                self.crew.break_off(FinishReason::StorageFailed);
+        }
+        let committed = {
+            let _no_checkpoint = self.shared.quiesce.read().unwrap_or_else(PoisonError::into_inner);
+            let committed = self.commit(lease, source, visit, additions);
+            if committed.is_err() {
+                // Before another page may pass.
+                self.shared.abort(FinishReason::StorageFailed);
             }
-            crossed
+            committed
         };
-        let (ended, skips) = crossed?;
+        let (ended, skips) = committed?;
         self.list(skips).await;
         Ok(ended)
     }
 
-    /// A place among the page records, and what the other outputs get; `None` where a writer has failed.
-    async fn places(&self, visit: &Visit) -> Option<(Slot<'_>, Additions<'_>)> {
-        let slot = self.pages.reserve().await?;
-        Some((slot, self.outputs.additions(&visit.record, visit.exchange.as_deref()).await?))
-    }
-
-    /// Lists what robots.txt turned away while a lease was waited for.
+    /// Lists the URLs that robots.txt refused while the loop waited for a lease.
     pub(super) async fn list_dropped(&self) {
         let Some(list) = &self.skipped else { return };
-        let (dropped, further) = self.crew.frontier.with(Frontier::take_dropped);
+        let (dropped, further) = self.shared.frontier.with(Frontier::take_dropped);
         self.list(Skips::dropped(list, dropped, further)).await;
     }
 
@@ -142,17 +149,21 @@ impl<J: Journal> Worker<J> {
         if let Some(list) = &self.skipped
             && !list.take(skips).await
         {
-            self.crew.break_off(FinishReason::SinkFailed);
+            self.shared.abort(FinishReason::SinkFailed);
         }
     }
 
-    fn cross(
+    /// Sends links through the gate, gives the lease back, writes the records and counts: all of it or nothing. The
+    /// [module](super) says why in this order.
+    fn commit(
         &self,
         lease: HeldLease<J>,
+        source: &dyn UrlSource,
         mut visit: Visit,
-        places: Option<(Slot<'_>, Additions<'_>)>,
+        additions: Option<Additions<'_>>,
     ) -> io::Result<(Ended, Skips)> {
-        let gate = self.crew.frontier.gate();
+        let shared = &self.shared;
+        let gate = shared.frontier.gate();
         let found = std::mem::take(&mut visit.found);
         let named = |found: &Found| (found.url.wire().to_owned(), found.depth);
         let mut named = if visit.skips.is_kept() { found.iter().map(named).collect() } else { Vec::new() }.into_iter();
@@ -171,32 +182,22 @@ impl<J: Journal> Worker<J> {
                 }
             }
         }
-        // A seen set that was chosen to lose nothing must not go on as one that does.
+        // A seen set that is exact must not go on as one that is not.
         gate.seen().check().map_err(io::Error::other)?;
-        self.crew.heed_fill();
-        links.admitted = u32::try_from(admitted.len()).unwrap_or(u32::MAX);
-        let (kind, is_given_up) = (lease.kind(), lease.trouble().is_some());
-        let completion = match places {
-            None => lease.settle(admitted, visit.outcome, None, || {})?,
-            Some((slot, additions)) => {
-                // Held until the page is in the journal, so that the outputs have its order.
-                let mut ends = (!additions.is_empty()).then(|| lock(&self.crew.output_ends));
-                if let Some(ends) = &ends {
-                    visit.record.outputs = additions.places(ends);
-                }
-                let line = line(&visit.record);
-                let receipt = Arc::clone(&line);
-                let receipt = Some(&*receipt).filter(|_| self.crew.receipts);
-                lease.settle(admitted, visit.outcome, receipt, || {
-                    slot.put(line);
-                    if let Some(ends) = &mut ends {
-                        additions.put(ends);
-                    }
-                })?
+        shared.check_fill();
+        links.admitted = admitted.len() as u64;
+        let is_given_up = lease.trouble().is_some();
+        let completion = match additions {
+            None => lease.settle(admitted, visit.outcome, Receipts::default(), || {})?,
+            Some(mut additions) => {
+                let ends = Some(&shared.output_ends).filter(|_| shared.has_receipts);
+                let (receipts, mut ends) = additions.finish(&mut visit.record, ends);
+                lease.settle(admitted, visit.outcome, receipts.list(), || additions.put(ends.as_deref_mut()))?
             }
         };
-        lock(&self.crew.tally).record(kind, completion, &visit.record);
-        let is_recorded = completion == Completion::Done && kind == LeaseKind::Page && !is_given_up;
+        let is_done = completion == Completion::Done;
+        source.count(&mut lock(&shared.tally), is_done, &visit.record);
+        let is_recorded = is_done && source.is_recorded() && !is_given_up;
         Ok((if is_recorded { Ended::Recorded } else { Ended::Unrecorded }, visit.skips))
     }
 }

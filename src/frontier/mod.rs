@@ -54,7 +54,7 @@ pub mod robots;
 pub(crate) mod state;
 mod timestamp;
 
-pub use durable::{Arena, Journal, Receipt};
+pub use durable::{Arena, Journal, Receipt, Receipts, ReceiptsBuf};
 pub(crate) use durable::{
     BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Record, Recorder, RobotsRecord,
     Settled, Standing, idle_hosts, waiting,

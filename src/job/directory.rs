@@ -13,7 +13,7 @@ use crate::bytes::FileError;
 /// The journal and the checkpoints.
 const FRONTIER: &str = "frontier";
 /// The page records.
-const PAGES: &str = "pages.jsonl";
+pub(crate) const PAGES: &str = "pages.jsonl";
 /// The list of refused links, if there is one.
 const SKIPPED: &str = "skipped.jsonl";
 /// The report.

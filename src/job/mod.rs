@@ -65,6 +65,7 @@ mod trail;
 pub use crate::bytes::FileError;
 pub use checkpoint::{CheckpointCost, JobJournal, Opening};
 pub use directory::Job;
+pub(crate) use directory::PAGES;
 pub use error::JobError;
 pub use explain::{Explained, explain};
 pub use lock::Lock;

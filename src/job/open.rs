@@ -7,7 +7,7 @@ use super::journal::{Disk, Storage};
 use super::{Job, JobError, OpenOptions};
 use crate::address::FingerprintKey;
 use crate::bytes::FileError;
-use crate::frontier::{Frontier, FrontierOptions, Receipt, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Receipts, Timestamp};
 
 /// Why a frontier cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -63,9 +63,9 @@ impl Frontier<JobJournal> {
         Self::open_with(directory, options, &OpenOptions::default(), |_| true, now)
     }
 
-    /// As [`open`](Self::open), for an output in which no page may be missing and none be twice: pages are completed
-    /// [with their records](Frontier::complete_with), `has` says whether the output has what a receipt says, and the
-    /// [opening](super::Opening::output) where to cut it off.
+    /// As [`open`](Self::open), for outputs in which no page may be missing and none be twice: pages are completed
+    /// [with receipts](Frontier::complete_with), `has` says whether the outputs have what the receipts of a page say, and the
+    /// [opening](super::Opening::output) where to cut off the first of them.
     ///
     /// # Errors
     /// As `open`.
@@ -73,7 +73,7 @@ impl Frontier<JobJournal> {
         directory: &Path,
         options: &FrontierOptions,
         open: &OpenOptions,
-        has: impl FnMut(&Receipt) -> bool,
+        has: impl FnMut(Receipts<'_>) -> bool,
         now: Timestamp,
     ) -> Result<Self, OpenError> {
         let job = match Job::resume(directory) {
@@ -93,7 +93,7 @@ impl Frontier<JobJournal> {
         job: &Job,
         options: &FrontierOptions,
         open: &OpenOptions,
-        has: impl FnMut(&Receipt) -> bool,
+        has: impl FnMut(Receipts<'_>) -> bool,
         now: Timestamp,
     ) -> Result<Self, OpenError> {
         let (directory, key) = (job.frontier_directory(), job.manifest().fingerprint_key);
@@ -125,7 +125,7 @@ impl<S: Storage> Frontier<JobJournal<S>> {
         job: u64,
         options: &FrontierOptions,
         open: &OpenOptions,
-        has: impl FnMut(&Receipt) -> bool,
+        has: impl FnMut(Receipts<'_>) -> bool,
         now: Timestamp,
     ) -> Result<Self, CheckpointError> {
         let [journal, checkpoints] = storage;

@@ -26,7 +26,7 @@ impl<'a> Trail<'a> {
                 if canonicalizer.canonicalize(entry.wire).is_ok_and(|url| url.key() == self.url.key()) {
                     // A page that is given up has its record already.
                     let receipt = match record {
-                        Record::Again { settled, entry } if entry.is_parked() => settled.receipt,
+                        Record::Again { settled, entry } if entry.is_parked() => settled.receipts.first(),
                         _ => None,
                     };
                     self.remembered = Some(Remembered { receipt, ..Remembered::new(position, entry) });

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::lender::Lender;
-use crate::frontier::{Arena, Completion, Failure, FrontierError, Journal, Lease, Outcome, Reply};
+use crate::frontier::{Arena, Completion, Failure, FrontierError, Journal, Lease, Outcome, Receipts, Reply};
 use crate::gate::Admitted;
 
 /// A lease that finds its way back: dropped without completion, it counts as [`Failure::Lost`] and is tried again.
@@ -36,7 +36,7 @@ impl<J: Journal> HeldLease<J> {
     /// [`Storage`](FrontierError::Storage).
     pub fn answer(self, reply: &Reply<'_>) -> Result<Completion, FrontierError> {
         let (outcome, admitted) = reply.pass(&self.lender.gate, &self);
-        self.settle(admitted, outcome, None, || {})
+        self.settle(admitted, outcome, Receipts::default(), || {})
     }
 
     /// As [`Frontier::complete`](crate::frontier::Frontier::complete).
@@ -44,22 +44,22 @@ impl<J: Journal> HeldLease<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
     pub fn complete(self, outcome: Outcome) -> Result<Completion, FrontierError> {
-        self.settle(Vec::new(), outcome, None, || {})
+        self.settle(Vec::new(), outcome, Receipts::default(), || {})
     }
 
-    /// As [`Frontier::complete_with`](crate::frontier::Frontier::complete_with). Where the page is done, `write` appends its
-    /// record to the output under the frontier's lock, so that records are in the output in the order in which the journal has
-    /// them. It must not wait.
+    /// As [`Frontier::complete_with`](crate::frontier::Frontier::complete_with). Where the page is done, `write` appends to
+    /// the outputs what its receipts speak of. It is called under the frontier's lock, so the outputs have the journal's order. It
+    /// must not wait.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
     pub fn complete_with(
         self,
         outcome: Outcome,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
         write: impl FnOnce(),
     ) -> Result<Completion, FrontierError> {
-        self.settle(Vec::new(), outcome, record, write)
+        self.settle(Vec::new(), outcome, receipts, write)
     }
 
     /// Queues what the page brought and takes the lease back, under one lock.
@@ -67,10 +67,10 @@ impl<J: Journal> HeldLease<J> {
         mut self,
         admitted: Vec<Admitted>,
         outcome: Outcome,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
         write: impl FnOnce(),
     ) -> Result<Completion, FrontierError> {
-        self.give_back(admitted, outcome, record, write).unwrap_or(Ok(Completion::Done))
+        self.give_back(admitted, outcome, receipts, write).unwrap_or(Ok(Completion::Done))
     }
 
     /// `None` where the lease was given back before.
@@ -78,12 +78,12 @@ impl<J: Journal> HeldLease<J> {
         &mut self,
         admitted: Vec<Admitted>,
         outcome: Outcome,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
         write: impl FnOnce(),
     ) -> Option<Result<Completion, FrontierError>> {
         let lease = self.lease.take()?;
         Some(self.lender.take_back(|frontier, clock| {
-            let completed = frontier.take_back(lease, admitted, outcome, record, clock.now());
+            let completed = frontier.take_back(lease, admitted, outcome, receipts, clock.now());
             if let Ok(Completion::Done) = completed {
                 write();
             }
@@ -106,6 +106,6 @@ impl<J: Journal> Drop for HeldLease<J> {
         let dropped = std::mem::replace(&mut self.dropped, Outcome::Released);
         let outcome = if std::thread::panicking() { lost } else { dropped };
         // A failing journal is reported by the next call that can report it.
-        let _ = self.give_back(Vec::new(), outcome, None, || {});
+        let _ = self.give_back(Vec::new(), outcome, Receipts::default(), || {});
     }
 }

@@ -1,20 +1,20 @@
-//! What a crawl took of its machine.
+//! The time and memory that a crawl took.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// What a crawl took of its machine.
+/// The time and memory that a crawl took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// CPU time of the process, user and system; `null` where the system does not tell.
+    /// CPU time of the process, user and system; `null` where the system does not say.
     pub cpu_ms: Option<u64>,
-    /// Most memory resident at once; `null` where the system does not tell.
+    /// The most memory that was resident at once; `null` where the system does not say.
     pub peak_memory_bytes: Option<u64>,
 }
 
 impl Cost {
-    /// This process's, up to now, from `/proc` (Linux).
+    /// That of this process up to now, from `/proc` (Linux).
     pub fn of_this_process() -> Self {
         Self {
             cpu_ms: fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_ms(&stat)),
@@ -23,10 +23,10 @@ impl Cost {
     }
 }
 
-/// `utime` and `stime`, fields 14 and 15 of `/proc/PID/stat`, in ticks. A tick is 10 ms to user space on every
-/// architecture that Rust's standard library supports, whatever the kernel's own (`USER_HZ`, proc(5)).
+/// `utime` and `stime`, fields 14 and 15 of `/proc/PID/stat`, in ticks. User space sees ticks of 10 ms on every architecture that Rust's
+/// standard library supports, whatever the kernel's own are (`USER_HZ`, proc(5)).
 fn cpu_ms(stat: &str) -> Option<u64> {
-    // The second field is the program's name in parentheses: it may itself hold spaces and parentheses.
+    // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut ticks = after_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
     Some((ticks.next()?.ok()? + ticks.next()?.ok()?) * 10)

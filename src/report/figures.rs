@@ -1,4 +1,4 @@
-//! Numbers as people read them; ASCII only.
+//! Numbers as people read them, in ASCII.
 
 use std::time::Duration;
 
@@ -28,10 +28,10 @@ pub(crate) fn bytes(number: u64) -> String {
     scaled(number as f64, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"])
 }
 
-/// Three significant digits, in the unit that leaves one to four digits before the point.
+/// Three significant digits, in the unit that leaves one to three digits before the point.
 fn scaled(mut number: f64, step: f64, units: &[&str]) -> String {
     let mut unit = 0;
-    // 999.5 would be shown as 1000.
+    // 999.5 would be rounded to 1000.
     while number >= 999.5 && unit + 1 < units.len() {
         number /= step;
         unit += 1;
@@ -49,7 +49,7 @@ fn decimals(number: f64) -> usize {
     }
 }
 
-/// An expected number of URLs, as many digits as mean something: `0`, `4.1e-5`, `0.31`, `12.4`, `1,240`.
+/// An expected number of URLs, with as many digits as mean something: `0`, `4.1e-5`, `0.31`, `12.4`, `1,240`.
 pub(crate) fn expected(number: f64) -> String {
     match number {
         0.0 => "0".to_owned(),
@@ -64,12 +64,12 @@ pub(crate) fn chance(share: f64) -> String {
     if share == 0.0 { "0".to_owned() } else { format!("{share:.1e}") }
 }
 
-/// `12.3 %` of a whole; of nothing, `-`.
+/// `12.3 %` of a whole; `-` of nothing.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", part / whole * 100.0) } else { "-".to_owned() }
 }
 
-/// Two units: `3 d 4 h`, `2 min 14 s`; below a minute three digits of one: `1.20 s`, `340 us`.
+/// Two units: `3 d 4 h`, `2 min 14 s`. Below a minute, three digits of one unit: `1.20 s`, `340 us`.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -80,7 +80,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// The nearest count; what is no number is none.
+/// The nearest count; 0 for what is no number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

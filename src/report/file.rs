@@ -1,4 +1,4 @@
-//! A report on disk, and back.
+//! Writes a report to disk, and reads it back.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::job::{own, replace};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// It is there, and no report.
+    /// The file is no report.
     #[error("{} is not a report", path.display())]
     Damaged {
         /// The file.
@@ -20,7 +20,7 @@ pub enum ReportError {
         /// What is wrong, with line and column.
         source: serde_json::Error,
     },
-    /// There is none.
+    /// The file is not there.
     #[error("{} is not there: the crawl has not ended, or was killed", path.display())]
     Missing {
         /// Where it should be.
@@ -51,7 +51,7 @@ pub enum ReportError {
 /// # Errors
 /// Where it is missing, damaged or newer, or the file system refuses.
 pub fn read(path: &Path) -> Result<Report, ReportError> {
-    /// What all versions have in common.
+    /// The field that all versions have.
     #[derive(Deserialize)]
     struct Version {
         version: u32,
@@ -78,10 +78,10 @@ impl Report {
         write_json(self, to)
     }
 
-    /// Makes it the content of a file, whole or not at all.
+    /// Writes it to a file, whole or not at all.
     ///
     /// # Errors
-    /// Where the file system refuses; what was there before is there still.
+    /// Where the file system refuses. The file is as it was before then.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let mut json = Vec::new();
         self.write_json(&mut json)?;

@@ -1,4 +1,4 @@
-//! The report of a crawl that has ended: each number, and where it comes from.
+//! Makes the report of a crawl that has ended.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use crate::crawl::{CheckpointCosts, CrawlOptions, Finished, Latencies, NameCount
 use crate::frontier::HostStatistics;
 
 impl Report {
-    /// The report of a crawl that has ended; `simulated` is what the simulated web knows of it.
+    /// Makes the report of a crawl that has ended. `simulated` is what the simulated web knows of it.
     pub fn of(finished: &Finished, options: &CrawlOptions, cost: Cost, simulated: Option<Simulated>) -> Self {
         let Finished { tally, frontier, gate, .. } = finished;
         Self {
@@ -149,7 +149,7 @@ impl From<&Violation> for TooEarly {
     }
 }
 
-/// No name of ours or of a media type is `other`: it is free for the folded ones.
+/// Counts by name. `other`, which is no name of an error or a media type, stands for the rare ones.
 fn by_name(counts: &NameCounts) -> BTreeMap<String, u64> {
     let other = Some(("other", counts.other())).filter(|&(_, count)| count > 0);
     counts.most_first().into_iter().chain(other).map(|(name, count)| (name.to_owned(), count)).collect()
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::address::{Canonicalizer, HostKey, KeyRules};
     use crate::crawl::{FinishReason, PageRecord, PolitenessWatch, SeedCounts, Tally};
-    use crate::frontier::{Completion, Frontier, FrontierStatistics, LeaseKind, Timestamp};
+    use crate::frontier::{Frontier, FrontierStatistics, Timestamp};
 
     fn host() -> HostKey {
         let url = Canonicalizer::new(&KeyRules::default()).canonicalize("http://a.test/");
@@ -182,11 +182,11 @@ mod tests {
         page.content_type = Some("text/html".to_owned());
         for ms in 1..=100 {
             page.timings.first_byte_ms = f64::from(ms);
-            tally.record(LeaseKind::Page, Completion::Done, &page);
+            tally.record_page(true, &page);
         }
         let lost = PageRecord { error: Some("dns".to_owned()), ..PageRecord::default() };
-        tally.record(LeaseKind::Page, Completion::Done, &lost);
-        tally.record(LeaseKind::Robots, Completion::Done, &lost);
+        tally.record_page(true, &lost);
+        tally.robots.record(true, &lost);
 
         let mut politeness = PolitenessWatch::default();
         politeness.sent(host().as_str(), Timestamp::from_micros(0), Duration::ZERO);

@@ -1,11 +1,11 @@
-//! The report's format: what `report.json` holds.
+//! The fields of a report: the format of `report.json`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
-use crate::crawl::{FinishReason, SeedCounts};
+use crate::crawl::{FinishReason, SeedCounts, is_zero};
 use crate::seen::SeenStatistics;
 
 /// A crawl in numbers.
@@ -23,14 +23,14 @@ pub struct Report {
     pub started: String,
     /// When it ended, likewise.
     pub finished: String,
-    /// How long it took, all runs together, by a clock that is never set.
+    /// How long all runs took together, by a clock that is never set.
     pub elapsed_ms: u64,
-    /// Runs but the first: how often the job was gone on with.
+    /// Runs but the first: how often the job was resumed.
     #[serde(default)]
     pub resumes: u64,
-    /// What it was told, where that changes how the numbers are to be read.
+    /// The settings that change how the numbers are to be read.
     pub settings: Settings,
-    /// What the user gave to start from.
+    /// The seeds that the user gave.
     pub seeds: SeedCounts,
     /// What became of the URLs.
     pub urls: Urls,
@@ -40,21 +40,21 @@ pub struct Report {
     pub robots: Requests,
     /// The hosts.
     pub hosts: HostFigures,
-    /// Whether hosts got the rest they were due.
+    /// Whether requests came too early.
     pub politeness: PolitenessFigures,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
     /// What the last run's checkpoints have cost; `null` where the crawl was not kept.
     #[serde(default)]
     pub checkpoints: Option<CheckpointFigures>,
-    /// What the last run took of its machine.
+    /// The time and memory that the last run took.
     pub cost: Cost,
-    /// What the simulated web knows; `null` for the real one.
+    /// What the simulated web knows of the crawl; `null` for the real web.
     pub simulated: Option<Simulated>,
 }
 
 impl Report {
-    /// The format that is written here, and the latest that is read.
+    /// The format that is written, and the latest that can be read.
     pub const VERSION: u32 = 1;
 }
 
@@ -66,7 +66,7 @@ pub struct Settings {
     pub robots: bool,
     /// Private, loopback and link-local addresses were allowed.
     pub private_addresses: bool,
-    /// How far from the seeds: `page`, `prefix`, `host`, `domain` or `any`.
+    /// How far it went from the seeds: `page`, `prefix`, `host`, `domain` or `any`.
     pub scope: String,
     /// Links from a seed at most; `null` is no limit.
     pub max_depth: Option<u32>,
@@ -76,9 +76,9 @@ pub struct Settings {
     pub max_duration_ms: Option<u64>,
     /// Fetches under way at once, at most.
     pub workers: u64,
-    /// The rest between two requests to a host, where its robots.txt asks for no longer one.
+    /// The rest between two requests to a host, unless its robots.txt asks for a longer one.
     pub host_delay_ms: u64,
-    /// How the seen filter remembers: `blocked`, `exact`, and so on.
+    /// The layout of the seen filter: `blocked`, `exact`, and so on.
     pub seen_layout: String,
     /// The User-Agent header.
     pub user_agent: String,
@@ -90,49 +90,44 @@ pub struct Settings {
 pub struct CheckpointFigures {
     /// How many were written.
     pub written: u64,
-    /// Milliseconds that all of them took, beside the crawl.
+    /// Milliseconds that all of them took. The crawl went on meanwhile.
     pub total_ms: u64,
     /// Milliseconds that the last one took.
     pub last_ms: u64,
-    /// Microseconds of the longest wait of the crawl for one.
+    /// Microseconds of the longest time that the crawl waited for one.
     pub longest_pause_us: u64,
     /// Bytes of the last one, without the seen set.
     pub bytes: u64,
 }
 
-/// What became of the URLs: `found` is `admitted` and all of `refused` together.
+/// What became of the URLs. `found` is the sum of `admitted` and all of `refused`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Urls {
-    /// Found on pages, in redirects and as seeds; repeated ones each time.
+    /// Found on pages, in redirects and as seeds. A URL counts each time it is found.
     pub found: u64,
-    /// Refused, by the name of each [`Refusal`](crate::gate::Refusal).
+    /// Refused, by the name of the [`Refusal`](crate::gate::Refusal).
     pub refused: BTreeMap<String, u64>,
-    /// New and in scope; without those that their host turned away later.
+    /// New and in scope, without those that robots.txt refused later.
     pub admitted: u64,
-    /// Answered, whatever the status.
+    /// Fetched, whatever the status.
     pub fetched: u64,
-    /// Tried in vain, without a whole response.
+    /// Tried without getting a whole response.
     pub failed: u64,
-    /// Given up with their hosts, which could not be reached, by the kind of error. A resume asks for them again.
+    /// Given up because their hosts could not be reached, by the kind of error. A resume asks for them again.
     pub unreachable: BTreeMap<String, u64>,
     /// Waiting or in flight when the crawl ended.
     pub queued: u64,
-    /// Links with a user name or a password: asked without.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// Links with a user name or a password, which are not sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub userinfo: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Requests of one kind, and what came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Requests {
-    /// Requests, retries and those that reached no server among them.
+    /// Requests. Retries count, and so do requests that reached no server.
     pub requests: u64,
     /// Requests after which the URL was to be tried again.
     pub retries: u64,
@@ -140,16 +135,16 @@ pub struct Requests {
     pub redirects: u64,
     /// Bodies cut at the limit.
     pub truncated: u64,
-    /// Bodies on the wire.
+    /// Bytes of bodies on the wire.
     pub wire_bytes: u64,
-    /// Bodies decoded.
+    /// Bytes of bodies, decoded.
     pub decoded_bytes: u64,
     /// Responses by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
     /// Requests without a whole response, by the kind of error.
     pub errors: BTreeMap<String, u64>,
-    /// Responses by media type. `missing` and `invalid` are no types; `other` are the rare ones where there were more
-    /// types than are told apart, and then a count is a lower bound.
+    /// Responses by media type. `missing` and `invalid` are no types. `other` counts the rare types together where there are too many of
+    /// them; the count of a type is a lower bound then.
     pub content_types: BTreeMap<String, u64>,
     /// From the request sent to the response's head.
     pub first_byte: Percentiles,
@@ -157,7 +152,7 @@ pub struct Requests {
     pub total: Percentiles,
 }
 
-/// Times, to three significant digits; those above an hour count as an hour.
+/// Times, to three significant digits. A time of more than an hour counts as an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Percentiles {
@@ -179,19 +174,19 @@ pub struct Percentiles {
 pub struct HostFigures {
     /// Hosts known.
     pub known: u64,
-    /// Of these, in memory when the crawl ended; the others wait on disk.
+    /// Hosts in memory when the crawl ended. The others were evicted to disk.
     pub in_memory: u64,
     /// Hosts with URLs waiting when the crawl ended.
     pub active: u64,
-    /// Hosts that could not be reached, and were not asked any more.
+    /// Hosts that could not be reached, and were not asked again.
     pub unreachable: u64,
-    /// Those with the most requests, most first.
+    /// The hosts with the most requests, most first.
     pub top: Vec<HostRow>,
-    /// How many have had how many requests, fewest first.
+    /// How many hosts had how many requests, fewest first.
     pub by_requests: Vec<HostBucket>,
 }
 
-/// How many hosts have had so many requests, robots.txt included.
+/// How many hosts had a number of requests in this range. Requests for robots.txt count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HostBucket {
@@ -209,25 +204,25 @@ pub struct HostBucket {
 pub struct HostRow {
     /// Scheme, host and port: `https://example.org`.
     pub host: String,
-    /// Requests, robots.txt included.
+    /// Requests. Those for robots.txt count.
     pub requests: u64,
     /// URLs waiting when the crawl ended.
     pub queued: u64,
-    /// Failures in a row when the crawl ended.
+    /// Its failures in a row when the crawl ended.
     pub failures: u32,
     /// The rest in force when the crawl ended.
     pub delay_ms: u64,
-    /// It could not be reached, and was not asked any more.
+    /// It could not be reached, and was not asked again.
     pub unreachable: bool,
 }
 
-/// Whether hosts got the rest they were due, judged from the times at which requests were really sent.
+/// Whether requests came too early, judged from the times at which they were really sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PolitenessFigures {
-    /// Requests judged: those that were sent.
+    /// Requests that were sent and judged.
     pub requests: u64,
-    /// Requests that came too early: anything but zero is a fault of this program.
+    /// Requests that came too early. Anything but zero is a fault of this program.
     pub violations: u64,
     /// The worst of them.
     pub worst: Option<TooEarly>,
@@ -239,9 +234,9 @@ pub struct PolitenessFigures {
 pub struct TooEarly {
     /// Scheme, host and port.
     pub host: String,
-    /// The rest it got.
+    /// The rest that the host got.
     pub waited_us: u64,
-    /// The rest it was due.
+    /// The rest that it should have got.
     pub delay_us: u64,
 }
 
@@ -250,11 +245,11 @@ pub struct TooEarly {
 pub struct Simulated {
     /// Pages that can be reached from the seeds, and are allowed.
     pub reachable: u64,
-    /// Of these, fetched.
+    /// How many of these were fetched.
     pub fetched: u64,
-    /// Of these, not fetched.
+    /// How many of these were not fetched.
     pub missed: u64,
-    /// Of the missed, lost to the filter: taken for seen, or reachable only through such pages.
+    /// How many of the missed pages the filter lost: it took them for seen, or they can be reached only through such pages.
     pub missed_by_filter: u64,
     /// Pages fetched more than once.
     pub fetched_twice: u64,

@@ -1,15 +1,13 @@
-//! The crawl in numbers, for people and for programs.
+//! A crawl in numbers, for people and for programs.
 //!
-//! A [`Report`] is made once, at the end of a crawl, from the counters of all floors. [`Display`](std::fmt::Display)
-//! renders it for people; [`Report::write_json`] for programs, and so it stands in the job directory as `report.json`,
-//! from where [`read`] brings it back.
+//! A [`Report`] is made once, at the end of a crawl, from the counters of all floors. [`Display`](std::fmt::Display) shows it to people,
+//! and [`Report::write_json`] writes it for programs: that is `report.json` in the job's directory. [`read`] reads it back.
 //!
 //! # The format of `report.json`
 //!
-//! One JSON object, UTF-8. Its keys are the fields of [`Report`], documented there with their units: a key ends in `_ms`
-//! or `_us` where it is a time, in `_bytes` where it is a size, and is a count where it says nothing; in `seen` they are
-//! those of [`ShardStatistics`](crate::seen::ShardStatistics). `version` is [`Report::VERSION`]; whatever a reader of this
-//! version could not read, or would misread, makes the next one.
+//! It is one JSON object, in UTF-8. Its keys are the fields of [`Report`]. A key that ends in `_ms` or `_us` is a time, one that ends in
+//! `_bytes` is a size, any other number is a count. The keys in `seen` are those of [`ShardStatistics`](crate::seen::ShardStatistics).
+//! `version` is [`Report::VERSION`]. A change that a reader of this version could not read, or would misread, makes the next version.
 
 mod cost;
 pub(crate) mod figures;

@@ -1,13 +1,13 @@
-//! A page of text for people: headings, facts, tables.
+//! A page of text for people: headings, facts and tables.
 
 use std::iter;
 
-/// Columns of a line at most; the rest is cut.
+/// Columns of a line, at most. The rest is cut.
 const COLUMNS: usize = 100;
 /// Columns of a table's first cell, and of the name of a fact, at most.
 const NAME: usize = 40;
 
-/// A page of text: headings, facts, tables. Only printable ASCII comes out, since some names are the web's.
+/// A page of text for people. Only printable ASCII comes out, since some names are the web's.
 #[derive(Debug, Default)]
 pub(super) struct TextPage(String);
 
@@ -25,12 +25,12 @@ impl TextPage {
         self.push(&format!("  {words}"));
     }
 
-    /// A number with its name, and what more there is to say about it.
+    /// A number with its name and a note.
     pub(super) fn fact(&mut self, name: &str, number: &str, note: &str) {
         self.push(&format!("  {name:<34} {number:>11}  {note}"));
     }
 
-    /// A row a line: names to the left, numbers to the right, in columns as wide as they need to be.
+    /// One line for each row: names to the left, numbers to the right, in columns as wide as they need to be.
     pub(super) fn table<const N: usize>(&mut self, rows: &[[String; N]]) {
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
         let mut widths: [usize; N] = std::array::from_fn(width);
@@ -55,7 +55,7 @@ impl TextPage {
     }
 }
 
-/// The text, or as much of it as fits, with dots in place of the rest.
+/// As much of the text as fits, with dots for the rest.
 fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         text.to_owned()

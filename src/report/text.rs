@@ -1,4 +1,4 @@
-//! A report for people: the questions that are asked first come first. ASCII, 100 columns at most.
+//! A report for people, in ASCII, with 100 columns at most. The questions that are asked first come first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::page::TextPage;
 use crate::crawl::FinishReason;
 use crate::seen::ShardStatistics;
 
-/// Rows of statuses, errors and media types each; of the rest only the sum is shown.
+/// Rows of statuses, of errors and of media types, at most. The rest is summed up.
 const TOP: usize = 10;
 /// Shards with a row of their own.
 const SHARDS: usize = 16;
@@ -80,7 +80,7 @@ impl Report {
         }
     }
 
-    /// What could not be reached, in a line; `None` where everything could.
+    /// A line on what could not be reached; `None` if everything could.
     pub fn unreachable(&self) -> Option<String> {
         let urls: u64 = self.urls.unreachable.values().sum();
         let of =
@@ -303,7 +303,7 @@ fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 12] {
     ]
 }
 
-/// Names with their counts in both maps, most first; where there are more than [`TOP`], the last row is the rest.
+/// Names with their counts in both maps, most first. Where there are more than [`TOP`], the last row sums up the rest.
 fn top<K: Ord + ToString>(maps: [&BTreeMap<K, u64>; 2]) -> Vec<(String, [u64; 2])> {
     let mut both: BTreeMap<&K, [u64; 2]> = BTreeMap::new();
     for (side, map) in maps.into_iter().enumerate() {

@@ -43,7 +43,7 @@ pub(crate) struct Wants {
     pub(crate) error: Option<&'static str>,
     pub(crate) truncated: bool,
     /// Links on the page; `None` does not care.
-    pub(crate) found: Option<u32>,
+    pub(crate) found: Option<u64>,
     /// Requests for `/`; `None` does not care.
     pub(crate) asked: Option<u32>,
     /// Whether robots.txt was asked more than once.
@@ -99,7 +99,7 @@ impl Row {
         self
     }
 
-    pub(crate) fn found(mut self, found: u32) -> Self {
+    pub(crate) fn found(mut self, found: u64) -> Self {
         self.wants.found = Some(found);
         self
     }

@@ -1,22 +1,22 @@
-//! The memory of pages in flight: bodies that have come so far, pages that are being read, links that are not yet queued.
+//! The memory of pages in flight: their bodies so far, what parsing takes, and links that are not queued yet.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes are counted in these: most pages take one.
+/// Bytes are counted in steps of this size. Most pages take one.
 const STEP: u64 = 64 << 10;
-/// Bytes that reading a page takes for each of its body's, at most: its text where it is not UTF-8 (3), its longest token
-/// while that grows (2), its links and what tells them apart (3).
+/// Bytes that reading a page takes for each byte of its body, at most: its text where it is not UTF-8 (3), its longest token while
+/// that grows (2), its links and what tells them apart (3).
 const READING: u64 = 8;
 
-/// A budget of bytes. Who asks for more than there is waits, instead of the process growing.
+/// A budget of bytes. Whoever asks for more than there is waits, so the process does not grow.
 ///
-/// A quarter of it is for bodies, which grow piece by piece: all could wait for each other, so one at a time, for which there
-/// is no room, goes on without any. As much is for reading, which asks for all it needs at once and then only ends, so nobody
-/// waits for it who holds any. The rest is left for what is given back and not at once the system's. As many pages as there
-/// are cores are read at once.
+/// A quarter of it is for bodies. These grow piece by piece, so all of them could wait for each other: one of them at a time goes on
+/// without room. Another quarter is for reading. A page asks there for all that it needs at once, and asks for nothing more before it
+/// gives that back. The rest is for memory that was freed, and that the system has not got back yet. As many pages are read at once
+/// as there are cores.
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct Memory(Arc<Pools>);
 
@@ -31,25 +31,25 @@ struct Pools {
     readers: Arc<Semaphore>,
 }
 
-/// What one fetch has of the budget; given back when it is dropped.
+/// The part of the budget that one fetch holds. Dropped, it goes back.
 #[derive(Debug)]
 pub(in crate::crawl) struct Share {
     memory: Memory,
     held: Option<OwnedSemaphorePermit>,
-    /// It goes on without asking.
+    /// The fetch goes on without room.
     alone: Option<OwnedSemaphorePermit>,
 }
 
-/// The right to read one page, and the memory for it; given back when it is dropped.
+/// The right to read one page, and the memory for it. Dropped, it goes back.
 #[derive(Debug)]
 #[must_use = "dropped, another page is read at once"]
-pub(in crate::crawl) struct Reader {
+pub(in crate::crawl) struct ReadPermit {
     _core: OwnedSemaphorePermit,
     _memory: OwnedSemaphorePermit,
 }
 
 impl Memory {
-    /// Of so many bytes in all.
+    /// A budget of so many bytes.
     pub(in crate::crawl) fn new(bytes: u64) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let part = steps(bytes / 4).max(1);
@@ -63,25 +63,25 @@ impl Memory {
         }))
     }
 
-    /// Nothing yet.
+    /// A share that holds nothing yet.
     pub(in crate::crawl) fn share(&self) -> Share {
         Share { memory: self.clone(), held: None, alone: None }
     }
 
     /// Waits until a page with a body of so many bytes may be read.
-    pub(in crate::crawl) async fn reader(&self, body: usize) -> Reader {
+    pub(in crate::crawl) async fn reader(&self, body: usize) -> ReadPermit {
         let pools = &self.0;
-        // One that needs more than there is takes all: it is read alone.
+        // A page that needs more than there is takes all, and is read alone.
         let need = steps((body as u64).saturating_mul(READING)).clamp(1, pools.most_reading);
         let core = Arc::clone(&pools.readers).acquire_owned().await;
         let memory = Arc::clone(&pools.reading).acquire_many_owned(need).await;
         let never = "nobody closes it";
-        Reader { _core: core.expect(never), _memory: memory.expect(never) }
+        ReadPermit { _core: core.expect(never), _memory: memory.expect(never) }
     }
 }
 
 impl Share {
-    /// Holds as much as so many bytes take: gives back what is more, waits for what is missing. How long it waited.
+    /// Changes what it holds to so many bytes. Gives back the surplus, or waits for what is missing. Returns how long it waited.
     pub(in crate::crawl) async fn resize(&mut self, bytes: u64) -> Duration {
         if self.alone.is_some() {
             return Duration::ZERO;
@@ -107,7 +107,7 @@ impl Share {
         began.elapsed()
     }
 
-    /// The budget that it is of.
+    /// The whole budget.
     pub(in crate::crawl) fn memory(&self) -> &Memory {
         &self.memory
     }

@@ -1,4 +1,4 @@
-//! What a crawl may take of its machine: pages, memory, open files, disk.
+//! What a crawl may use: pages, memory, open files, disk.
 
 mod budget;
 mod disk;

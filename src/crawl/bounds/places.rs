@@ -1,27 +1,27 @@
-//! Open files: how many this process may have, and how a crawl shares them out.
+//! Open files: how many this process may have, and how a crawl uses them.
 
 use crate::gate::OptionError;
 
-/// Descriptors that are not for connections: journal, output, checkpoints, seen files, the runtime's own, the command's streams.
+/// Open files that are not for connections: journal, outputs, checkpoints, seen files, the runtime's own, the command's streams.
 const RESERVED: u64 = 64;
-/// Descriptors that are counted on where the system does not say.
+/// Open files that are assumed where the system does not say.
 #[cfg(not(unix))]
 const UNKNOWN: u64 = 1024;
-/// Fetches at once where nobody says how many: thousands of hosts that do not answer hold up nobody.
+/// Fetches at once by default: enough for thousands of hosts that do not answer.
 const FETCHES: u64 = 2048;
-/// Fetches at once that nobody may exceed.
+/// There may not be so many fetches at once.
 const MOST_FETCHES: usize = 65_536;
-/// Memory that each fetch is counted with: its task, its connection's buffers, the start of its body.
+/// Memory of each fetch: its task, its connection's buffers, the start of its body.
 const FETCH_MEMORY: u64 = 64 << 10;
-/// The least that pages in flight may take.
+/// The least memory that pages in flight may be given.
 const LEAST_MEMORY: u64 = 1 << 20;
-/// Idle connections that are kept at most: each has its buffers.
-const KEPT: u64 = 4096;
-/// Names that are looked up at once at most: each takes a thread, and a descriptor or two.
+/// Idle connections at once, at most. Each has its buffers.
+const IDLE_CONNECTIONS: u64 = 4096;
+/// Names that are looked up at once, at most. Each takes a thread, and an open file or two.
 const LOOKUPS: u64 = 256;
 
-/// How many fetches, idle connections and lookups a crawl has at once, by the open files that this process may have and the
-/// memory that the crawl may take.
+/// How many fetches, idle connections and lookups a crawl has at once. It depends on the open files that this process may have, and on
+/// the memory that the crawl may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Places {
@@ -29,16 +29,16 @@ pub struct Places {
     pub open_files: u64,
     /// Fetches under way at once.
     pub fetches: usize,
-    /// Connections kept open without use.
-    pub kept: usize,
+    /// Connections that are kept open without use.
+    pub idle_connections: usize,
     /// Names being looked up.
     pub lookups: usize,
-    /// Fetches at once that were asked for, or would be the default on a machine with open files and memory enough.
+    /// Fetches at once that the user wants, or the default on a machine with enough open files and memory.
     pub wanted: usize,
 }
 
 impl Places {
-    /// Refuses what would fetch nothing, or what no machine would bear.
+    /// Refuses options that would fetch nothing, or too much for any machine.
     pub(in crate::crawl) fn check(workers: Option<usize>, memory: u64) -> Result<(), OptionError> {
         let (option, value, reason) = match workers {
             Some(0) => ("crawl.workers", 0, "is at least 1: nothing would be fetched"),
@@ -53,7 +53,7 @@ impl Places {
         Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
     }
 
-    /// For so many fetches at once as are wanted; `None` takes as many as fit.
+    /// For as many fetches at once as are wanted; `None` takes as many as fit.
     pub(in crate::crawl) fn fit(wanted: Option<usize>, memory: u64) -> Self {
         Self::share(open_files(), wanted, memory)
     }
@@ -66,20 +66,26 @@ impl Places {
             None => (FETCHES, usable / 5 * 2),
         };
         let fetches = asked.min(most).min(by_memory).max(1);
-        // A host of two families of addresses is dialed twice at once, now and then.
-        let kept = usable.saturating_sub(fetches + fetches / 4).min(KEPT);
+        // A host with addresses of both families is sometimes dialed twice at once.
+        let idle = usable.saturating_sub(fetches + fetches / 4).min(IDLE_CONNECTIONS);
         let lookups = (usable / 16).clamp(1, LOOKUPS);
         let count = |places: u64| usize::try_from(places).unwrap_or(usize::MAX);
-        Self { open_files, fetches: count(fetches), kept: count(kept), lookups: count(lookups), wanted: count(asked) }
+        Self {
+            open_files,
+            fetches: count(fetches),
+            idle_connections: count(idle),
+            lookups: count(lookups),
+            wanted: count(asked),
+        }
     }
 
-    /// Whether there are fewer fetches at once than were wanted.
+    /// Whether there are fewer fetches at once than wanted.
     pub fn is_short(&self) -> bool {
         self.fetches < self.wanted
     }
 }
 
-/// Raises the number of open files that the system allows this process to as many as it may ask for. What the number is then.
+/// Raises the number of open files that this process may have as far as the system lets it. Returns the new number.
 pub fn raise_open_files() -> u64 {
     raise();
     open_files()
@@ -90,7 +96,7 @@ fn raise() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        // Refused by systems that have another bound than they name: then it stays as it was.
+        // Some systems refuse this, since they have another bound than they name. Then it stays as it was.
         let _refused = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
 }
@@ -120,7 +126,7 @@ mod tests {
         for open_files in [0, 16, 64, 100, 256, 1024, 4096, 20_000, 1 << 20, u64::MAX] {
             for wanted in [None, Some(1), Some(64), Some(3_000), Some(50_000)] {
                 let places = Places::share(open_files, wanted, MEMORY);
-                let taken = places.fetches + places.fetches / 4 + places.kept;
+                let taken = places.fetches + places.fetches / 4 + places.idle_connections;
                 assert!(taken as u64 <= open_files.saturating_sub(RESERVED).max(8), "{places:?}");
                 assert!(places.fetches >= 1 && places.lookups >= 1, "{places:?}");
                 assert_eq!(places.is_short(), places.fetches < wanted.unwrap_or(2048), "{places:?}");
@@ -131,11 +137,11 @@ mod tests {
     #[test]
     fn a_machine_of_today_has_room_for_thousands() {
         let places = Places::share(20_000, None, MEMORY);
-        assert_eq!((places.fetches, places.kept, places.lookups), (2048, 4096, 256));
+        assert_eq!((places.fetches, places.idle_connections, places.lookups), (2048, 4096, 256));
         let places = Places::share(1024, None, MEMORY);
-        assert_eq!((places.fetches, places.kept, places.lookups), (384, 480, 60));
+        assert_eq!((places.fetches, places.idle_connections, places.lookups), (384, 480, 60));
         let places = Places::share(256, Some(64), MEMORY);
-        assert_eq!((places.fetches, places.kept, places.lookups), (64, 112, 12));
+        assert_eq!((places.fetches, places.idle_connections, places.lookups), (64, 112, 12));
         assert_eq!(Places::share(1 << 20, Some(50_000), MEMORY).fetches, 4096, "memory is a bound too");
     }
 

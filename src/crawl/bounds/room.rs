@@ -1,14 +1,14 @@
-//! How many fetches may be under way at once: fewer for a while when the machine has run short.
+//! How many fetches may be under way at once: fewer for a while after the machine ran short.
 
 use std::time::{Duration, Instant};
 
-/// The first pause after a shortage; it doubles with each in a row.
+/// The first pause after a shortage. It doubles with each shortage in a row.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Room for fetches. A shortage of descriptors, ports or buffers takes a quarter of what is under way, and everybody pauses;
-/// each round of fetches that end well gives an eighth back.
+/// Room for fetches. After a shortage of open files, ports or buffers there may be a quarter less of them than were under way, and none
+/// begins for a while. Each round of fetches that end well gives an eighth back.
 #[derive(Debug)]
 pub(in crate::crawl) struct Room {
     most: usize,
@@ -30,13 +30,12 @@ impl Room {
         self.size
     }
 
-    /// Until when nothing new is to be begun, if that is later than now.
+    /// Until when no fetch may begin, if that is later than now.
     pub(in crate::crawl) fn paused(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| *until > now)
     }
 
-    /// A fetch ended for want of something of the machine's, with so many others still under way. Those that fail within one
-    /// pause count as one.
+    /// A fetch ended because the machine ran short, with `in_flight` others under way. All that fail within one pause count once.
     pub(in crate::crawl) fn ran_short(&mut self, in_flight: usize, now: Instant) {
         if self.paused(now).is_some() {
             return;
@@ -48,7 +47,7 @@ impl Room {
         self.pause = (self.pause * 2).min(LONGEST);
     }
 
-    /// A fetch ended as it should, whatever came of it.
+    /// A fetch ended without a shortage, whatever came of it.
     pub(in crate::crawl) fn ended_well(&mut self) {
         if self.size == self.most {
             return;

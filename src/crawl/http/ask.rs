@@ -1,33 +1,34 @@
-//! What a fetch is asked for.
+//! One URL to fetch, and how.
 
 use std::time::Duration;
 
+use crate::address::CanonicalUrl;
 use crate::crawl::bounds::Share;
 use crate::frontier::Validators;
 
-/// One URL to get, and how.
+/// One URL to fetch, and how.
 #[derive(Debug)]
 pub(in crate::crawl) struct Ask<'a> {
-    pub(in crate::crawl) url: &'a str,
-    /// It is known, and wanted only if it has changed.
+    pub(in crate::crawl) url: &'a CanonicalUrl,
+    /// What is known of it: it is wanted only if it has changed.
     pub(in crate::crawl) changed: Option<&'a Validators>,
-    /// Nobody knows yet whether its host ever answers: shorter clocks hold.
+    /// Its host has never answered: shorter deadlines hold.
     pub(in crate::crawl) is_first_contact: bool,
-    /// Of a body that nobody will read, because it is no HTML or not the page that was asked for, the start is enough.
+    /// The start is enough of a body that nobody will read: one that is no HTML, or not the page that was asked for.
     pub(in crate::crawl) only_html: bool,
-    /// The response is wanted as it came, too.
+    /// The response is also wanted as it came.
     pub(in crate::crawl) keeps_exchange: bool,
-    /// Where room for the body is taken; without one, there is always enough.
+    /// Where room for the body is taken. Without it there is always enough.
     pub(in crate::crawl) share: Option<&'a mut Share>,
 }
 
 impl<'a> Ask<'a> {
-    /// For the whole of it, whatever it is.
-    pub(in crate::crawl) fn whole(url: &'a str) -> Self {
+    /// Asks for the whole body, whatever it is.
+    pub(in crate::crawl) fn whole(url: &'a CanonicalUrl) -> Self {
         Self { url, changed: None, is_first_contact: false, only_html: false, keeps_exchange: false, share: None }
     }
 
-    /// Takes as much memory as so many bytes of a body need, or gives back what is more; how long it waited.
+    /// Takes memory for so many bytes of a body, or gives back the surplus. Returns how long it waited.
     pub(in crate::crawl) async fn make_room(&mut self, bytes: usize) -> Duration {
         match &mut self.share {
             Some(share) => share.resize(bytes as u64).await,

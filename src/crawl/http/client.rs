@@ -1,4 +1,4 @@
-//! The HTTP client: hyper's, with names, connections and TLS of ours, so that nothing hangs on what the process has installed.
+//! The HTTP client: hyper's, with our own names, connections and TLS. It depends on nothing that the process has installed.
 
 use std::error::Error;
 use std::fmt;
@@ -24,22 +24,22 @@ use tokio::sync::Notify;
 use tokio::task::coop;
 use tower_service::Service;
 
-use super::connections::KEPT_FOR;
+use super::connections::IDLE_TIMEOUT;
 use super::dial::Watch;
 use super::resolve::{ResolveError, Resolver};
 use super::tls;
 use crate::crawl::FetchOptions;
 
-/// Headers in a response.
+/// Headers of a response, at most.
 const MAX_HEADERS: usize = 256;
-/// Bytes of a response's head.
+/// Bytes of a response's head, at most.
 const MAX_HEAD: usize = 128 * 1024;
-/// Interim responses before the final one.
+/// Interim responses before the final one, at most.
 const MAX_INTERIM: u32 = 10;
 
 /// Sends requests and keeps connections. Cheap to clone; clones share the connections and the name cache.
 ///
-/// It speaks HTTP/1.1: where a host is asked for one thing at a time, HTTP/2 gains nothing, and its frames could flood.
+/// It speaks HTTP/1.1. HTTP/2 gains nothing where a host is asked one thing at a time, and its frames could flood.
 #[derive(Clone)]
 pub(super) struct Client {
     http: legacy::Client<Watch<Connector>, Empty<Bytes>>,
@@ -53,7 +53,7 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// With so many names looked up at once.
+    /// At most `lookups` names are looked up at once.
     ///
     /// # Errors
     /// Where TLS cannot be set up.
@@ -62,7 +62,7 @@ impl Client {
         let mut http = HttpConnector::new_with_resolver(names.clone());
         http.enforce_http(false);
         http.set_nodelay(true);
-        // Shared out among a name's addresses; the whole is the connector's to bound.
+        // It is divided among a name's addresses. The connector bounds the whole.
         http.set_connect_timeout(Some(options.connect_timeout));
         let https = HttpsConnector::from((http, tls::config()?));
         let connector = Watch::over(Connector { https, limit: options.connect_timeout });
@@ -71,8 +71,8 @@ impl Client {
             .pool_timer(TokioTimer::new())
             // Politeness asks one thing at a time of a host.
             .pool_max_idle_per_host(1)
-            .pool_idle_timeout(KEPT_FOR)
-            // Servers that browsers bear with. Not HTTP/0.9: any line a port says would be a page.
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            // Browsers accept such servers. HTTP/0.9 is not accepted: any line that a port sends would be a page.
             .http1_allow_obsolete_multiline_headers_in_responses(true)
             .http1_allow_spaces_after_header_name_in_responses(true)
             .http1_ignore_invalid_headers_in_responses(true)
@@ -82,14 +82,14 @@ impl Client {
         Ok(Self { http, names })
     }
 
-    /// Waits until it is known what a name resolves to, or that it does not: the next request for it will not wait for that.
-    pub(super) async fn expect(&self, host: &str, is_first_contact: bool) {
+    /// Waits until the name was looked up. The next request to it does not wait for that any more.
+    pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if let Names::System(resolver) = &self.names {
-            resolver.expect(host, is_first_contact).await;
+            resolver.look_up_ahead(host, is_first_contact).await;
         }
     }
 
-    /// Sends a request without a body, and waits for the response's head. Dropped before, it drops the connection.
+    /// Sends a request without a body, and waits for the response's head. If the future is dropped, so is the connection.
     pub(super) async fn get(&self, url: Uri, headers: HeaderMap) -> Result<Head, NoHead> {
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = url;
@@ -102,7 +102,7 @@ impl Client {
             () = interim.beyond.notified() => return Err(NoHead::Interim),
             head = self.http.request(request) => head?,
         };
-        // The last of them may have come together with the head.
+        // The last one may have come together with the head.
         if interim.is_beyond() { Err(NoHead::Interim) } else { Ok(Head(head)) }
     }
 }
@@ -116,7 +116,7 @@ struct Interim {
 
 impl Interim {
     fn count(&self) {
-        // Each is work done for this connection: whoever would drop it gets a turn before more is read.
+        // Each counts as work for this task. Whoever would drop the connection gets a turn before more is read.
         if let Poll::Ready(work) = coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
             work.made_progress();
         }
@@ -133,10 +133,10 @@ impl Interim {
 /// Why no head came.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoHead {
-    /// No connection, or none that lasted, or none that speaks HTTP.
+    /// There was no connection, or it broke, or it does not speak HTTP.
     #[error(transparent)]
     Client(#[from] legacy::Error),
-    /// The server goes on and on about what it will answer.
+    /// The server sends interim responses without end.
     #[error("more than {MAX_INTERIM} interim responses")]
     Interim,
 }
@@ -154,7 +154,7 @@ impl Head {
         self.0.headers()
     }
 
-    /// The status line and the headers as HTTP/1.1 has them, with the empty line behind them.
+    /// The status line and the headers as HTTP/1.1 writes them, with the empty line behind them.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let status = self.0.status();
         let reason = match self.0.extensions().get::<ReasonPhrase>() {
@@ -173,7 +173,7 @@ impl Head {
         bytes
     }
 
-    /// Who sent it.
+    /// The address that sent it.
     pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
         self.0.extensions().get().map(HttpInfo::remote_addr)
     }
@@ -181,7 +181,7 @@ impl Head {
     /// The next piece of the body; `None` behind the last.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
         while let Some(frame) = self.0.body_mut().frame().await {
-            // What is no data is a trailer, of which nothing is wanted.
+            // A frame without data is a trailer. Nobody reads those.
             if let Ok(piece) = frame?.into_data() {
                 return Ok(Some(piece));
             }
@@ -190,7 +190,7 @@ impl Head {
     }
 }
 
-/// Connects, TLS included, within a time.
+/// Connects within a time. TLS counts.
 #[derive(Clone, Debug)]
 struct Connector {
     https: HttpsConnector<HttpConnector<Names>>,
@@ -219,12 +219,12 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Names to addresses, as the client asks for them.
+/// Resolves names for the client.
 #[derive(Clone, Debug)]
 enum Names {
-    /// By the system, guarded.
+    /// By the system. Private addresses are refused.
     System(Arc<Resolver>),
-    /// All to one address, whose port serves where the URL names none: the user asked for it, so it is not guarded.
+    /// All to one address, whose port serves where the URL names none. The user asked for it, so no address is refused.
     Fixed(SocketAddr),
 }
 

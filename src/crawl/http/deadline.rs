@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The longest clock, so that any option can be added to any time.
+/// The longest limit, so that any option can be added to any time.
 pub(super) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A limit on how long something may take.
@@ -19,7 +19,7 @@ impl Deadline {
         self.from + self.length.min(LONGEST)
     }
 
-    /// The one of both that runs out first.
+    /// The one that runs out first.
     pub(super) fn sooner(self, other: Self) -> Self {
         if other.until() < self.until() { other } else { self }
     }

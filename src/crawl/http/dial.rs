@@ -1,4 +1,4 @@
-//! What the connector did for one request: whether it connected, and when the request was sent.
+//! Tells for each request whether a connection was made for it, and when it was sent.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -19,17 +19,17 @@ pub(super) struct Dial {
     asked: Instant,
     begun: OnceLock<()>,
     connected: OnceLock<Instant>,
-    /// What closes the connection that is made for it.
+    /// Closes the connection that is made for the request.
     recall: Option<Arc<Recall>>,
 }
 
 impl Dial {
-    /// For a request that is asked for now. A connection that is made for it can be closed by `recall`.
+    /// For a request that begins now. `recall` can close a connection that is made for it.
     pub(super) fn new(recall: Option<Arc<Recall>>) -> Arc<Self> {
         Arc::new(Self { asked: Instant::now(), begun: OnceLock::new(), connected: OnceLock::new(), recall })
     }
 
-    /// When the request was sent: at once on a connection that stood already, else when the new one did; `None` until then.
+    /// When the request was sent: at once on a connection that was kept, else when the new one was made. `None` until then.
     pub(super) fn sent_at(&self) -> Option<Instant> {
         if self.is_reused() { Some(self.asked) } else { self.connected.get().copied() }
     }
@@ -40,7 +40,7 @@ impl Dial {
     }
 }
 
-/// Lets a request's future tell `dial` of its connecting. The client connects within the task that asks.
+/// Runs a request so that the connector finds `dial`. The client connects within the task that asks.
 pub(super) fn watched<F: Future>(dial: &Arc<Dial>, request: F) -> impl Future<Output = F::Output> + use<F> {
     DIAL.scope(Arc::clone(dial), request)
 }

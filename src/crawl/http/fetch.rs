@@ -1,4 +1,4 @@
-//! Fetches one URL: the head, then the body within its caps, by the clocks of [`FetchOptions`].
+//! Fetches one URL: the head, then the body, within the limits of [`FetchOptions`].
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::ask::Ask;
 use super::client::{Client, Head};
-use super::connections::Keeper;
+use super::connections::Connections;
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::dial::{self, Dial};
@@ -27,28 +27,28 @@ use crate::crawl::bounds::Places;
 use crate::crawl::html::{RobotsTag, SNIFFED, is_html};
 use crate::frontier::{Failure, Validators};
 
-/// Bytes that are taken of a body whose status says that it is no page, so that its connection may be kept.
+/// Bytes that are taken of the body of a redirect or an error, so that its connection may be kept.
 const MAX_ASIDE: usize = 64 * 1024;
-/// How long such a body is waited for.
+/// How long such a body may take.
 const ASIDE_TIME: Duration = Duration::from_secs(1);
-/// Bytes of a validator that are sent back.
+/// Bytes of a validator that is sent back, at most.
 const MAX_VALIDATOR: usize = 256;
-/// Pieces of a body from which on their size counts.
+/// From so many pieces of a body on, their size counts.
 const MANY_PIECES: u64 = 16 * 1024;
-/// Bytes that many pieces have each, on the average: each costs as much as a kilobyte.
+/// Bytes that each of many pieces must have on average: a piece costs as much as a kilobyte.
 const MIN_PIECE: u64 = 32;
 
-/// The HTTP client: one GET at a time for a URL, no redirects followed, no cookies, no proxies (those of the environment
-/// neither), every limit of [`FetchOptions`] held. Cheap to clone; clones share connections and the name cache.
+/// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects, and knows neither cookies nor proxies, not
+/// even those of the environment. Cheap to clone; clones share connections and the name cache.
 ///
-/// Its cryptography is its own: whatever provider the process has installed for rustls, or none, is left as it is.
+/// It brings its own cryptography, and leaves alone whatever provider the process has installed for rustls.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Client,
     /// Sent with each request.
     headers: HeaderMap,
     canonicalizer: Canonicalizer,
-    keeper: Arc<Keeper>,
+    connections: Arc<Connections>,
     options: Arc<FetchOptions>,
 }
 
@@ -70,7 +70,7 @@ pub enum FetcherError {
 }
 
 impl Fetcher {
-    /// Prepares connections by these options.
+    /// Prepares the client.
     ///
     /// # Errors
     /// Where `user_agent` or `contact` cannot stand in a header, or the client cannot be set up.
@@ -78,47 +78,50 @@ impl Fetcher {
         Self::within(options, Places::fit(None, u64::MAX))
     }
 
-    /// With as many connections kept and names looked up at once as there are places for.
+    /// As [`new`](Self::new), with as many idle connections and lookups as there are places for.
     pub(in crate::crawl) fn within(options: &FetchOptions, places: Places) -> Result<Self, FetcherError> {
         let headers = request_headers(options)?;
         let client = Client::new(options, places.lookups).map_err(FetcherError::Setup)?;
         Ok(Self {
             client,
             headers,
-            // The length of URLs is the frontier's to bound.
+            // The gate bounds the length of URLs.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
-            keeper: Arc::new(Keeper::new(places.kept)),
+            connections: Arc::new(Connections::new(places.idle_connections)),
             options: Arc::new(options.clone()),
         })
     }
 
-    /// Gets one URL. Takes at most the total clock; holds the body and little else.
+    /// Fetches one URL, within the total timeout. Holds the body and little else.
     ///
     /// # Errors
-    /// Where there is no response, or one that is not HTTP. Once there is a head, what came of the body is kept:
+    /// Where there is no response, or one that is not HTTP. Once there is a head, what came of the body is kept: see
     /// [`Response::incomplete`].
     pub async fn fetch(&self, url: &str) -> Result<Response, FetchError> {
-        self.ask(Ask::whole(url)).await
+        let url = self.canonicalizer.canonicalize(url);
+        let url = url.map_err(|error| FetchError::new(Failure::BadResponse, error.to_string()))?;
+        self.ask(Ask::whole(&url)).await
     }
 
-    /// As [`fetch`](Self::fetch), by what is asked for.
+    /// As [`fetch`](Self::fetch), with a say in how.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
-        let url = self.check(ask.url)?;
-        // Before any clock runs: who waits for a turn to look a name up has no fault of the host's.
-        self.client.expect(url.host(), ask.is_first_contact).await;
+        let url = ask.url;
+        self.check(url)?;
+        // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
+        self.client.look_up_ahead(url.host(), ask.is_first_contact).await;
         let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
-        // Held until the body is read: until then, the connection is in use.
-        let kept = self.keeper.place(url.origin());
-        let recall = || kept.as_ref().map(|kept| Arc::clone(&kept.recall));
+        // Held until the body is read: the connection is in use until then.
+        let permit = self.connections.permit(url.origin());
+        let recall = || permit.as_ref().map(|permit| Arc::clone(&permit.recall));
         let mut dial = Dial::new(recall());
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
-        let mut head = self.head(&url, ask.changed, kept.is_some(), &dial, contact).await;
+        let mut head = self.head(url, ask.changed, permit.is_some(), &dial, contact).await;
         if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Incomplete) {
-            // The server closed a kept connection just as it was used again: RFC 9110 section 9.2.2 lets the request be
-            // repeated, and it is, once.
+            // The server closed a kept connection just as it was used again. RFC 9110 section 9.2.2 allows to repeat the
+            // request, and it is repeated once.
             dial = Dial::new(recall());
-            head = self.head(&url, ask.changed, kept.is_some(), &dial, contact).await;
+            head = self.head(url, ask.changed, permit.is_some(), &dial, contact).await;
         }
         let sent_at = dial.sent_at();
         let head = head.map_err(|error| FetchError { sent_at, ..error })?;
@@ -160,7 +163,7 @@ impl Fetcher {
                 let clock = || connecting.ran_out();
                 return result.map_err(|error| FetchError::without_head(error, dial.sent_at(), clock));
             }
-            // The clock runs from when the request was sent; connecting has its own, which the client keeps.
+            // The deadline runs from when the request was sent. The client bounds connecting.
             clock.from = dial.sent_at().unwrap_or_else(Instant::now);
             if clock.sooner(total).until() <= first.until() {
                 let failure = if dial.sent_at().is_some() { Failure::Timeout } else { Failure::Connect };
@@ -169,10 +172,8 @@ impl Fetcher {
         }
     }
 
-    /// Refuses what must not be asked at all: for a name, the resolver does it, on the addresses that are dialed.
-    fn check(&self, url: &str) -> Result<CanonicalUrl, FetchError> {
-        let url = self.canonicalizer.canonicalize(url);
-        let url = url.map_err(|error| FetchError::new(Failure::BadResponse, error.to_string()))?;
+    /// Refuses ports and addresses that must not be asked. The addresses of a name are checked when they are dialed.
+    fn check(&self, url: &CanonicalUrl) -> Result<(), FetchError> {
         let port = url.host_key().port();
         if is_bad_port(port) {
             return Err(FetchError::new(Failure::Port, format!("port {port} belongs to another protocol")));
@@ -182,7 +183,7 @@ impl Fetcher {
             Some(address) if !self.options.allow_private_addresses && !is_global(address) => {
                 Err(FetchError::new(Failure::Address, format!("{address} is not public")))
             }
-            _ => Ok(url),
+            _ => Ok(()),
         }
     }
 
@@ -191,7 +192,7 @@ impl Fetcher {
         let bad =
             |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
         match status {
-            // Others of its kind are no answer, and are passed over before this; a switch was not asked for.
+            // The client passes over other interim responses. Nobody asked for a switch.
             ..200 => return bad("a switch of protocols that nobody asked for"),
             304 if !is_conditional => return bad("304 to a request without conditions"),
             _ => {}
@@ -228,8 +229,8 @@ impl Fetcher {
         })
     }
 
-    /// Reads until the end, a cap, a clock or an error; the connection is dropped unless it was the end. Of a response that
-    /// is no page, a redirect or an error, a little is taken, and how it ends does not matter.
+    /// Reads until the end, a limit or an error. The connection is dropped unless it was the end. A little is taken of a redirect or an
+    /// error, and it does not matter how that ends.
     async fn read_body(
         &self,
         head: Head,
@@ -238,11 +239,11 @@ impl Fetcher {
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
         let max_bytes = self.options.max_body_bytes;
-        if (200..300).contains(&response.status) {
+        if response.is_success() {
             return self.read_page(head, response, total, max_bytes, ask).await;
         }
         let aside = Deadline { name: "aside", length: ASIDE_TIME, from: Instant::now() };
-        // What came of it is all there is to say of it.
+        // Whatever came is enough.
         let _ = self.read_page(head, response, aside.sooner(total), max_bytes.min(MAX_ASIDE), ask).await;
         response.truncated = false;
         Ok(())
@@ -278,7 +279,7 @@ impl Fetcher {
             };
             let mut pushed = Ok(());
             for part in decoder.parts(&piece) {
-                // Who waits for room has no fault of the host's: its clocks stand still.
+                // To wait for room is no fault of the host's, so the deadlines move.
                 let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len() + part.len());
                 let waited = ask.make_room(decoder.held() + decoder.growth(part) + wire).await;
                 (begun, total.from) = (begun + waited, total.from + waited);
@@ -289,7 +290,7 @@ impl Fetcher {
                 pushed = decoder.push(part, response.wire_bytes);
                 if !is_decided && decoder.bytes().len() >= SNIFFED {
                     is_decided = true;
-                    let is_page = (200..300).contains(&response.status) && !decoder.is_raw();
+                    let is_page = response.is_success() && !decoder.is_raw();
                     if !is_page || !is_html(response.content_type.as_deref(), decoder.bytes()) {
                         decoder.only_count(SNIFFED);
                     }
@@ -321,8 +322,8 @@ impl Fetcher {
         result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }
 
-    /// The clock that runs out first while the next piece of a body is awaited: the idle one, or the least rate's, by which
-    /// the bytes so far may have taken only so long.
+    /// The deadline for the next piece of a body: that of the idle timeout, or that of the least rate, by which the bytes so far may have
+    /// taken only so long.
     fn body_clock(&self, wire_bytes: u64, begun: Instant) -> Deadline {
         let options = &self.options;
         let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
@@ -337,7 +338,7 @@ impl Deadline {
     }
 }
 
-/// By which the response can be asked for again; texts that are longer than they need to be are passed over.
+/// The validators of a response. Texts that are too long are passed over.
 fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
     let text = |name: &HeaderName| {
         let text = headers.get(name).and_then(|value| value.to_str().ok());
@@ -351,14 +352,14 @@ fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
     headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
 }
 
-/// The codings of a header, in the order they were applied. One that is no text is one that is not known, and not none.
+/// The codings of a header, in the order in which they were applied. One that is no text counts as unknown.
 fn codings<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("no text"));
     values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
-/// The codings that the body has on the way beside being chunked, in the order they were applied (RFC 9112 section 6.1); the
-/// client undoes the last one where that is "chunked".
+/// The transfer codings of a body, in the order in which they were applied (RFC 9112 section 6.1), without a last "chunked", which the
+/// client undoes.
 fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
     codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));

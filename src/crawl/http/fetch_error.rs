@@ -17,13 +17,14 @@ use crate::frontier::Failure;
 #[error("{message}")]
 #[non_exhaustive]
 pub struct FetchError {
-    /// The kind, for the frontier and the record.
+    /// What kind of failure it is, for the frontier and the record.
     pub failure: Failure,
-    /// What happened: which clock, which address, the innermost cause's own words. At most 1 kB, control characters escaped.
+    /// What happened: which clock ran out, which address was refused, or the innermost cause's own words. At most 1 kB, with control
+    /// characters escaped.
     pub message: String,
     /// When the request was sent; `None` where nothing was.
     pub sent_at: Option<Instant>,
-    /// The machine itself was short of descriptors, buffers, ports or memory: the host is not to blame, and nothing was asked.
+    /// This machine was short of open files, buffers, ports or memory. The host is not to blame, and nothing was sent.
     pub is_local: bool,
     pub(super) source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -38,7 +39,7 @@ impl FetchError {
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
 
-    /// Of a request without a head; `connect_clock` is the error of the one clock that the client keeps.
+    /// For a request that got no head. `connect_clock` makes the error for a connection that took too long.
     pub(super) fn without_head(error: NoHead, sent_at: Option<Instant>, connect_clock: impl FnOnce() -> Self) -> Self {
         let resolve = causes(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
         let hyper = causes(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
@@ -57,14 +58,14 @@ impl FetchError {
                 return Self { failure: Failure::Connect, ..connect_clock() };
             }
             None if has(io::ErrorKind::TimedOut) => Failure::Timeout,
-            // Of connecting, only the TLS handshake reads.
+            // While connecting, only the TLS handshake reads.
             None if is_connect && has(io::ErrorKind::UnexpectedEof) => Failure::Tls,
             None if hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
             None if sent_at.is_some() && !is_connect => Failure::Incomplete,
             None => Failure::Connect,
         };
         let is_local = matches!(resolve, Some(ResolveError::Local(_)));
-        // The client's own words for it name no cause; the system's do.
+        // The system's words name a cause. The client's do not.
         let is_named = causes(&error).any(<dyn Error>::is::<io::Error>);
         let mut without_head = Self::caused(failure, error);
         without_head.is_local |= is_local;

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address belongs to the public internet: by IANA's special-purpose registries (RFC 6890 and its updates) it is
-/// not private, shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that
-/// carries an IPv4 address (mapped, 6to4, NAT64) is judged by that; Teredo and the deprecated forms are refused.
+/// Whether an address belongs to the public internet. By IANA's special-purpose registries (RFC 6890 and its updates) it is not private,
+/// shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that carries an IPv4 address
+/// (mapped, 6to4, NAT64) is judged by that. Teredo and the deprecated forms are refused.
 pub fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
@@ -47,8 +47,8 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// Whether a port belongs to another protocol, whose server could take an HTTP request for commands: the Fetch standard's
-/// list of bad ports.
+/// Whether a port belongs to another protocol, by the Fetch standard's list of bad ports. Its server could take an HTTP request for
+/// commands.
 pub(super) fn is_bad_port(port: u16) -> bool {
     BAD_PORTS.binary_search(&port).is_ok()
 }

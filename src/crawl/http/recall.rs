@@ -1,4 +1,4 @@
-//! A connection that can be closed from outside, while nobody uses it.
+//! A connection that can be closed from outside while nobody uses it.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use futures_util::task::AtomicWaker;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 
-/// Closes a connection, or says that it is to be closed.
+/// Closes a connection from outside.
 #[derive(Debug, Default)]
 pub(super) struct Recall {
     is_closed: AtomicBool,
@@ -18,7 +18,7 @@ pub(super) struct Recall {
 }
 
 impl Recall {
-    /// Whoever waits to read from the connection finds its end, and drops it.
+    /// Whoever reads from the connection finds its end, and drops it.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.reader.wake();
@@ -28,7 +28,7 @@ impl Recall {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Whether it is closed; if not, the task is woken once it is.
+    /// Whether it is closed. If not, the task is woken when it is.
     fn poll_closed(&self, context: &Context<'_>) -> bool {
         self.reader.register(context.waker());
         self.is_closed()

@@ -1,4 +1,4 @@
-//! Names to addresses.
+//! Resolves names to addresses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -11,23 +11,23 @@ use tokio::sync::{OnceCell, Semaphore};
 use super::guard::is_global;
 use super::shortage::{is_shortage, shortage};
 
-/// How long addresses are kept. The system's resolver does not tell a record's own time to live.
+/// How long addresses are kept. The system's resolver does not tell a record's time to live.
 const TTL: Duration = Duration::from_secs(300);
 /// How long a failure is kept.
 const NEGATIVE_TTL: Duration = Duration::from_secs(30);
 /// The longest wait for the system's resolver.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Addresses kept of one name.
+/// Addresses of one name, at most.
 const MAX_ADDRESSES: usize = 16;
-/// Names kept.
+/// Names that are kept, at most.
 const MAX_NAMES: usize = 16_384;
 
-/// Names to addresses that may be dialed, by the system's resolver behind a bounded cache. Equal names that are asked for
-/// at once are looked up once.
+/// Resolves names to addresses that may be dialed, by the system's resolver, behind a bounded cache. A name that is asked for twice at
+/// once is looked up once.
 #[derive(Debug)]
 pub(super) struct Resolver {
     allow_private: bool,
-    /// Turns to look a name up. Those of hosts that nobody knows have their own: thousands that hang hold up no other.
+    /// Turns to look a name up. Hosts that never answered have turns of their own: thousands that hang hold up no other.
     strangers: Arc<Semaphore>,
     acquaintances: Arc<Semaphore>,
     names: Mutex<AHashMap<Box<str>, Arc<OnceCell<Answer>>>>,
@@ -42,16 +42,16 @@ struct Answer {
 /// Why a name has no address to dial.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ResolveError {
-    /// The resolver knows no address; its own words.
+    /// The resolver found no address, in its own words.
     #[error("name does not resolve: {0}")]
     Failed(Arc<str>),
-    /// The machine could not ask: it is short of something, in the system's words.
+    /// This machine was short of something, in the system's words.
     #[error("name cannot be asked for: {0}")]
     Local(Arc<str>),
-    /// There is no such name, or it has no address: the resolver's own words.
+    /// The name does not exist or has no address, in the resolver's own words.
     #[error("name does not exist: {0}")]
     NoSuchName(Arc<str>),
-    /// All its addresses are refused; one of them.
+    /// All its addresses are refused. This is one of them.
     #[error("name resolves to {0}, which is not public")]
     Private(IpAddr),
     /// No answer within five seconds.
@@ -60,21 +60,21 @@ pub(super) enum ResolveError {
 }
 
 impl Resolver {
-    /// With so many names looked up at once.
+    /// At most `lookups` names are looked up at once.
     pub(super) fn new(allow_private: bool, lookups: usize) -> Self {
         let turns = |turns: usize| Arc::new(Semaphore::new(turns.max(1)));
         let strangers = turns(lookups - lookups / 4);
         Self { allow_private, strangers, acquaintances: turns(lookups / 4), names: Mutex::default() }
     }
 
-    /// Looks a name up ahead of its use, when its turn comes; an address is none.
-    pub(super) async fn expect(&self, host: &str, is_first_contact: bool) {
+    /// Looks a name up ahead of its use, when its turn comes. An address needs no lookup.
+    pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if host.trim_matches(['[', ']']).parse::<IpAddr>().is_err() {
             self.answer(host, if is_first_contact { &self.strangers } else { &self.acquaintances }).await;
         }
     }
 
-    /// The addresses of `name`, at most 16, port 0; unless private ones are allowed, only global ones.
+    /// The addresses of `name`, at most 16, with port 0. Only global ones, unless private ones are allowed.
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let answer = self.answer(name, &self.acquaintances).await;
         let addresses = answer.get().map_or(Err(ResolveError::TimedOut), |answer| answer.addresses.clone())?;
@@ -87,9 +87,9 @@ impl Resolver {
         cell
     }
 
-    /// The place of `name`'s answer, there already or still to come.
+    /// The cell of `name`'s answer, which is there or will be.
     fn cell(&self, name: &str) -> Arc<OnceCell<Answer>> {
-        // A panic under the lock leaves at worst a name without its cell: the map is whole.
+        // A panic under the lock leaves the map whole: at worst a name is without its cell.
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let current = |cell: &OnceCell<Answer>| cell.get().is_none_or(|answer| now < answer.until);
@@ -98,7 +98,7 @@ impl Resolver {
         }
         if names.len() >= MAX_NAMES {
             names.retain(|_, cell| current(cell));
-            // Everything is fresh: forget it all rather than sweep again for each further name.
+            // Nearly all are current. To forget them all costs less than a sweep for each further name.
             if names.len() > MAX_NAMES / 2 {
                 names.clear();
             }
@@ -112,7 +112,7 @@ impl Resolver {
         let turn = Arc::clone(turns).acquire_owned().await;
         let asked = name.to_owned();
         let looking = tokio::task::spawn_blocking(move || {
-            // The system's resolver cannot be called back: the turn is over when it returns, whoever still waits.
+            // The system's resolver cannot be interrupted. The turn is over when it returns.
             let _turn = turn;
             (asked.as_str(), 0).to_socket_addrs()
         });
@@ -124,7 +124,7 @@ impl Resolver {
         };
         let ttl = match addresses {
             Ok(_) => TTL,
-            // The next who asks may find the machine better off.
+            // The machine may be better off at the next request.
             Err(ResolveError::Local(_)) => Duration::ZERO,
             Err(_) => NEGATIVE_TTL,
         };
@@ -149,7 +149,7 @@ impl Resolver {
     }
 }
 
-/// Whose fault it is that a name was not resolved.
+/// Tells this machine's shortage, a name that does not exist, and a resolver that failed apart.
 fn failed(error: &io::Error) -> ResolveError {
     if is_shortage(error) {
         return ResolveError::Local(error.to_string().into());
@@ -161,8 +161,8 @@ fn failed(error: &io::Error) -> ResolveError {
     }
 }
 
-/// Whether the system's resolver says that a name does not exist, and not that it could not find out. It has a number for that
-/// (`EAI_NONAME`, `EAI_NODATA`), of which the standard library keeps the words alone: glibc's, musl's, and those of BSD and macOS.
+/// Whether the system's resolver says that a name does not exist, and not that it could not find out. It has numbers for that
+/// (`EAI_NONAME`, `EAI_NODATA`), but the standard library keeps only their words: those of glibc, musl, BSD and macOS.
 fn is_firm(words: &str) -> bool {
     const FIRM: [&str; 5] = [
         "Name or service not known",

@@ -1,7 +1,7 @@
-//! What came back for one URL, and how its headers' texts are read.
+//! A response, and how the texts of its headers are read.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
 use jiff::fmt::strtime;
@@ -12,38 +12,35 @@ use super::fetch_error::FetchError;
 use crate::crawl::html::RobotsTag;
 use crate::frontier::Validators;
 
-/// What came back for one URL, whatever its status.
-#[derive(Debug)]
+/// A response, whatever its status.
 #[non_exhaustive]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The Content-Type header: UTF-8, or else Latin-1.
     pub content_type: Option<String>,
-    /// The Location header as it was written, not yet resolved; bytes beyond ASCII escaped, as browsers do.
+    /// The Location header as it was written, not resolved yet. Bytes beyond ASCII are escaped, as browsers do.
     pub location: Option<String>,
-    /// Retry-After, as a rest from now; zero for a date that has passed. Not clamped.
+    /// Retry-After, as a rest from now; zero for a date that has passed. It has no limit.
     pub retry_after: Option<Duration>,
-    /// What all X-Robots-Tag headers ask of this agent.
+    /// What the X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
-    /// By which it can be asked for again, on the condition that it has changed.
+    /// With these it can be asked for again on condition that it has changed.
     pub validators: Option<Box<Validators>>,
-    /// The body, its codings undone, up to the cap. With another status than 2xx it is no page: no more than 64 KiB or a
-    /// second of it is taken.
+    /// The body with its codings undone, up to the limit. With another status than 2xx no more than 64 KiB or a second of it is taken.
     pub body: Vec<u8>,
-    /// Bytes of the body, its content codings undone, up to the cap. A crawl keeps no more than the start of what it will not
-    /// read: then [`body`](Self::body) has fewer.
+    /// Bytes of the body with its codings undone, up to the limit. A crawl keeps only the start of a body that it will not read:
+    /// [`body`](Self::body) has fewer then.
     pub body_bytes: u64,
-    /// The body is in a content coding that is not known, and not to be parsed.
+    /// The body is in an unknown content coding, and cannot be parsed.
     pub raw: bool,
-    /// Bytes of the body on the wire, before its codings were undone.
+    /// Bytes of the body on the wire.
     pub wire_bytes: u64,
-    /// The body was longer than the cap, or a decompression bomb; the rest was not taken.
+    /// The body was longer than the limit, or a decompression bomb. The rest was not taken.
     pub truncated: bool,
-    /// Why the body ended before its end; what had come is kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the
-    /// connection closed. [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out.
-    /// [`BadResponse`](crate::frontier::Failure::BadResponse): not the coding that the header names, or one that is not known
-    /// on the way, or crumbs. `None` of a body that is no page.
+    /// Why the body broke off. What had come is kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection closed.
+    /// [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it is
+    /// not in the coding that the header names, or in an unknown transfer coding, or came in crumbs. `None` for another status than 2xx.
     pub incomplete: Option<FetchError>,
     /// When the request was sent.
     pub sent_at: Instant,
@@ -51,8 +48,24 @@ pub struct Response {
     pub first_byte: Duration,
     /// From the request sent to the end of the body.
     pub total: Duration,
-    /// The response as it came, where that was asked for.
+    /// The response as it came, if that was asked for.
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,
+}
+
+impl Response {
+    /// Whether its status is one of success.
+    pub(in crate::crawl) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, content_type, body_bytes, incomplete, .. } = self;
+        let mut shown = f.debug_struct("Response");
+        shown.field("status", status).field("content_type", content_type).field("body_bytes", body_bytes);
+        shown.field("incomplete", incomplete).finish_non_exhaustive()
+    }
 }
 
 /// A header's value as text: UTF-8, or else Latin-1 (RFC 9110 section 5.5), in which each byte is a character.
@@ -63,7 +76,7 @@ pub(super) fn header_text(value: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A Location's text: the bytes that the server named are asked for, in whatever encoding they are.
+/// A Location's text. Bytes beyond ASCII are escaped, so the very bytes that the server named are asked for.
 pub(super) fn location_text(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value {
@@ -76,12 +89,12 @@ pub(super) fn location_text(value: &[u8]) -> String {
     text
 }
 
-/// The forms of an HTTP-date (RFC 9110 section 5.6.7), the one in use and two obsolete ones, without their weekday, which may be
-/// wrong and says nothing more; their time zone is made a number first.
+/// The forms of an HTTP-date (RFC 9110 section 5.6.7): the one in use, and the obsolete ones. The weekday is cut off before, since it may
+/// be wrong and says nothing more. The time zone is a number.
 const DATE_FORMATS: [&str; 4] =
     ["%d %b %Y %H:%M:%S %z", "%d-%b-%y %H:%M:%S %z", "%d-%b-%Y %H:%M:%S %z", "%b %e %H:%M:%S %Y %z"];
 
-/// Retry-After (RFC 9110 section 10.2.3), seconds or a date, as a rest from `now`; `None` where it is neither.
+/// Retry-After (RFC 9110 section 10.2.3), which is seconds or a date, as a rest from `now`; `None` where it is neither.
 pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {

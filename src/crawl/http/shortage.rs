@@ -1,4 +1,4 @@
-//! Tells the machine's own shortages from a host's failures.
+//! Tells this machine's shortages from a host's failures.
 
 use std::error::Error;
 use std::io;
@@ -8,10 +8,10 @@ use rustix::io::Errno;
 
 use super::causes::causes;
 
-/// What the system says where it has no more descriptors, buffers, ports or memory to give.
+/// The system's errors where it has no more open files, buffers, ports or memory.
 const SHORTAGES: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::ADDRNOTAVAIL, Errno::NOMEM];
 
-/// Whether an error, or one of its causes, is the machine's own shortage: no host is to blame for it.
+/// Whether an error or one of its causes is a shortage of this machine. No host is to blame for that.
 pub(super) fn is_shortage(error: &(dyn Error + 'static)) -> bool {
     causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).any(is_short)
 }
@@ -20,8 +20,7 @@ fn is_short(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| SHORTAGES.contains(&errno))
 }
 
-/// The shortage that holds now, if one does. A name that is not resolved may hide it: the system's resolver tells of a
-/// missing descriptor as of a missing answer.
+/// The shortage of this moment, if there is one. The system's resolver reports a missing descriptor as it does a missing answer.
 pub(super) fn shortage() -> Option<io::Error> {
     UdpSocket::bind(("127.0.0.1", 0)).err().filter(is_short)
 }

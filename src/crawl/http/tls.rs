@@ -8,9 +8,8 @@ use rustls::RootCertStore;
 use rustls::crypto::ring;
 use rustls_platform_verifier::Verifier;
 
-/// TLS 1.2 and 1.3 with the system's certificates, for HTTP/1.1. The cryptography is named
-/// here, so nothing is installed for the whole process. Without any certificate in the system each handshake fails,
-/// and http works.
+/// TLS 1.2 and 1.3 with the system's certificates, for HTTP/1.1. The cryptography is chosen here, so nothing is installed for the whole
+/// process. On a system without certificates each handshake fails, and http works.
 pub(super) fn config() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
@@ -25,7 +24,7 @@ pub(super) fn config() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
     Ok(config)
 }
 
-/// Whether this link of an error's chain is about TLS.
+/// Whether an error is one of TLS.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     error.is::<rustls::Error>()
 }

@@ -1,6 +1,5 @@
-//! What a crawl carries over from one run of its job to the next.
+//! What one run of a job hands to the next.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -9,41 +8,42 @@ use serde::{Deserialize, Serialize};
 use super::politeness_watch::PolitenessCounts;
 use super::seed_counts::SeedCounts;
 use super::tally::Tally;
+use crate::crawl::records::OutputEnds;
 use crate::frontier::Timestamp;
 
-/// What a crawl carries over from one run of its job to the next, beside the frontier: kept in each checkpoint.
+/// What one run of a job hands to the next, beside the frontier. It is in each checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::crawl) struct Carried {
     /// When the first run began, in microseconds since the Unix epoch.
     pub(in crate::crawl) started_us: u64,
-    /// All runs so far, in microseconds.
+    /// How long all runs took, in microseconds.
     pub(in crate::crawl) elapsed_us: u64,
     /// Runs but the first.
     pub(in crate::crawl) resumes: u64,
     pub(in crate::crawl) seeds: SeedCounts,
     pub(in crate::crawl) tally: Tally,
     pub(in crate::crawl) politeness: PolitenessCounts,
-    /// Where the outputs beside the page records end, by their names.
-    pub(in crate::crawl) outputs: BTreeMap<String, u64>,
+    /// Where the outputs end, by their names.
+    pub(in crate::crawl) outputs: OutputEnds,
 }
 
 impl Carried {
-    /// Of a run that begins a job.
+    /// For the first run of a job.
     pub(in crate::crawl) fn begin(now: Timestamp) -> Self {
         Self { started_us: now.as_micros(), ..Self::default() }
     }
 
-    /// For a checkpoint.
+    /// As a checkpoint keeps it.
     pub(in crate::crawl) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data")
     }
 
-    /// From what a checkpoint has kept; `None` where that is nothing: no crawl has written it. What another version counted, and this
-    /// one does not, is passed over; what only this one counts begins at 0.
+    /// Reads what a checkpoint has kept; `None` where that is nothing, since no crawl has written it. Counters that this version does
+    /// not have are passed over. Those that the bytes do not have begin at 0.
     ///
     /// # Errors
-    /// Where it cannot be read: it is never taken for a new beginning.
+    /// Where the bytes cannot be read. They are never taken for a new beginning.
     pub(in crate::crawl) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         if bytes.is_empty() { Ok(None) } else { Ok(serde_json::from_slice(bytes).map(Some)?) }
     }
@@ -66,7 +66,6 @@ impl Carried {
 mod tests {
     use super::*;
     use crate::crawl::{LinkCounts, PageRecord, Timings};
-    use crate::frontier::{Completion, LeaseKind};
 
     #[test]
     fn a_tally_survives_with_its_histograms() {
@@ -81,7 +80,7 @@ mod tests {
                 links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0, userinfo: 1 },
                 ..PageRecord::default()
             };
-            carried.tally.record(LeaseKind::Page, Completion::Done, &record);
+            carried.tally.record_page(true, &record);
         }
         carried.seeds = SeedCounts { taken: 3, refused: 4 };
         let read = Carried::read(&carried.to_bytes()).unwrap().unwrap();
@@ -95,7 +94,7 @@ mod tests {
         }
     }
 
-    /// What the version before wrote is read once counters were added to any of its parts. Whoever adds one takes none away here.
+    /// What an earlier version wrote is read after counters were added. Whoever adds one takes none away here.
     #[test]
     fn what_counts_less_is_read() {
         let before = r#"{

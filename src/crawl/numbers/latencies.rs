@@ -1,13 +1,14 @@
 //! How long things took.
 
+use std::fmt;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// How long things took, as a histogram: any quantile to three significant digits, in memory that grows with the longest
-/// time and not with their number (16 KiB for milliseconds, 180 KiB at [`Latencies::LONGEST`]).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// How long things took, as a histogram: any quantile to three significant digits. Its memory grows with the longest time and not
+/// with their number: 16 KiB for milliseconds, 180 KiB at [`Latencies::LONGEST`].
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latencies(Histogram<u64>);
 
@@ -15,16 +16,16 @@ impl Latencies {
     /// Longer times are counted as this one.
     pub const LONGEST: Duration = Duration::from_secs(3600);
 
-    /// Counts one; finer than a microsecond is lost.
+    /// Counts one, to the microsecond.
     pub fn record(&mut self, latency: Duration) {
         let micros = latency.min(Self::LONGEST).as_micros();
         // An auto-resizing histogram refuses only what `usize` cannot index: 22,528 slots hold an hour.
         let _never_refused = self.0.record(u64::try_from(micros).unwrap_or(u64::MAX));
     }
 
-    /// Counts all that another has counted.
+    /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
-        // As above: what fitted one fits the other.
+        // Never refused: what fitted one fits the other.
         let _never_refused = self.0.add(&other.0);
     }
 
@@ -33,25 +34,36 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The time that this share of all (0 to 1) did not exceed; zero where none was counted.
+    /// The time that this share of all (0 to 1) did not exceed; zero if nothing was counted.
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_micros(self.0.value_at_quantile(share))
     }
 
-    /// The longest; zero where none was counted.
+    /// The longest; zero if nothing was counted.
     pub fn longest(&self) -> Duration {
         Duration::from_micros(self.0.max())
     }
 }
 
+impl fmt::Debug for Latencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (half, longest) = (self.quantile(0.5), self.longest());
+        f.debug_struct("Latencies")
+            .field("count", &self.count())
+            .field("p50", &half)
+            .field("longest", &longest)
+            .finish()
+    }
+}
+
 impl Default for Latencies {
     fn default() -> Self {
-        // Refused only for more than five digits.
+        // Only more than five digits are refused.
         Self(Histogram::new(3).expect("three digits are few"))
     }
 }
 
-/// By microseconds and how many there were: what is kept in a checkpoint.
+/// Microseconds, and how often they were counted: this is what a checkpoint keeps.
 impl From<Latencies> for Vec<(u64, u64)> {
     fn from(latencies: Latencies) -> Self {
         let recorded = latencies.0.iter_recorded();
@@ -64,7 +76,7 @@ impl From<Vec<(u64, u64)>> for Latencies {
         let mut latencies = Self::default();
         let longest = u64::try_from(Self::LONGEST.as_micros()).unwrap_or(u64::MAX);
         for (micros, count) in counts {
-            // As above.
+            // Never refused, as in `record`.
             let _never_refused = latencies.0.record_n(micros.min(longest), count);
         }
         latencies

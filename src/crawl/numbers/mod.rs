@@ -1,4 +1,4 @@
-//! A crawl in numbers: counted while it runs, carried from run to run.
+//! A crawl's counters, and how one run of a job hands them to the next.
 
 mod carried;
 mod latencies;
@@ -14,4 +14,4 @@ pub use name_counts::NameCounts;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};
 pub use progress::Progress;
 pub use seed_counts::SeedCounts;
-pub use tally::{LinkTotals, Tally, Traffic};
+pub use tally::{Tally, Traffic};

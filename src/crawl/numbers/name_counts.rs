@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts by names that the web chooses: at most [`NameCounts::MOST`] names, the rare ones together as `other`.
+/// Counts by names that the web chooses. It keeps at most [`NameCounts::MOST`] names, and counts the rare ones together as `other`.
 ///
-/// When one name more arrives, the rarer half is folded into `other`. A folded name that comes back starts from zero, so
-/// a name's count is a lower bound where `other` is not zero; the sum is always exact.
+/// When one name more arrives, the rarer half is folded into `other`. A folded name that comes back starts from zero. So a name's
+/// count is a lower bound where `other` is not zero. The sum is always exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NameCounts {
@@ -16,7 +16,7 @@ pub struct NameCounts {
 }
 
 impl NameCounts {
-    /// Distinct names at most; with names of up to 128 bytes, 40 KiB.
+    /// Distinct names, at most. With names of up to 128 bytes they take 40 KiB.
     pub const MOST: usize = 256;
 
     /// Counts `count` more for `name`.
@@ -31,7 +31,7 @@ impl NameCounts {
         self.named.insert(name.into(), count);
     }
 
-    /// Counts all that another has counted.
+    /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
         self.other += other.other;
         for (name, &count) in &other.named {

@@ -1,5 +1,6 @@
 //! Judges a crawl's politeness from the times at which its requests were sent.
 
+use std::fmt;
 use std::time::Duration;
 
 use ahash::AHashMap;
@@ -8,34 +9,33 @@ use serde::{Deserialize, Serialize};
 use crate::address::HostKey;
 use crate::frontier::Timestamp;
 
-/// An independent judge of politeness: it sees only when requests were really sent, and knows nothing of the agenda that
-/// decided it.
+/// An independent judge of politeness. It sees only when requests were really sent, and knows nothing of the agenda.
 ///
-/// It remembers the last send to each of the hosts asked most recently: at least the last
-/// [`REMEMBERED`](Self::REMEMBERED)` / 2` of them, at most `REMEMBERED`, which is 20 MiB with the longest names. So a
-/// violation escapes it only where 32,768 other hosts were asked within one delay.
-#[derive(Debug, Default)]
+/// It remembers when each of the hosts asked last was asked: at least the last [`REMEMBERED`](Self::REMEMBERED)` / 2` hosts, and at
+/// most `REMEMBERED`, which take 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
+/// one delay.
+#[derive(Default)]
 pub struct PolitenessWatch {
     /// Hosts asked since the last turn.
     recent: AHashMap<HostKey, Timestamp>,
-    /// Hosts asked in the turn before, and not since: forgotten at the next.
+    /// Hosts asked in the turn before, and not since. The next turn forgets them.
     older: AHashMap<HostKey, Timestamp>,
     counts: PolitenessCounts,
     worst: Option<Violation>,
 }
 
-/// Requests that were judged by the times at which they were sent.
+/// How many requests were judged, and how many came too early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PolitenessCounts {
     /// Requests judged.
     pub requests: u64,
-    /// Requests that came too early; anything but zero is a fault of this program.
+    /// Requests that came too early. Anything but zero is a fault of this program.
     pub violations: u64,
 }
 
 impl PolitenessCounts {
-    /// Counts all that another has counted.
+    /// Adds what another has counted.
     pub fn merge(&mut self, other: Self) {
         self.requests += other.requests;
         self.violations += other.violations;
@@ -47,17 +47,17 @@ impl PolitenessCounts {
 pub struct Violation {
     /// Scheme, host and port.
     pub host: HostKey,
-    /// Since the last send to it.
+    /// Time since the last request to it.
     pub waited: Duration,
-    /// The rest in force.
+    /// The time that should have passed.
     pub delay: Duration,
 }
 
 impl PolitenessWatch {
-    /// Hosts whose last send is remembered, at most.
+    /// Hosts that are remembered, at most.
     pub const REMEMBERED: usize = 65_536;
 
-    /// Judges a request: sent to the host of this [origin](HostKey::as_str) at `at`, when its requests were to be `delay` apart. O(1).
+    /// Judges a request that was sent at `at` to the host of this [origin](HostKey::as_str). Its requests must be `delay` apart. O(1).
     pub fn sent(&mut self, host: &str, at: Timestamp, delay: Duration) {
         self.counts.requests += 1;
         let last = if let Some(last) = self.recent.get_mut(host) {
@@ -86,9 +86,16 @@ impl PolitenessWatch {
         self.counts
     }
 
-    /// The one that came earliest before its time.
+    /// The request that came earliest before its time.
     pub fn worst(&self) -> Option<&Violation> {
         self.worst.as_ref()
+    }
+}
+
+impl fmt::Debug for PolitenessWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { counts, worst, .. } = self;
+        f.debug_struct("PolitenessWatch").field("counts", counts).field("worst", worst).finish_non_exhaustive()
     }
 }
 

@@ -1,15 +1,15 @@
-//! A crawl in numbers that change while it runs.
+//! A crawl's numbers while it runs.
 
 use std::time::Duration;
 
-/// A crawl in numbers that change: what a progress bar shows.
+/// A crawl's numbers while it runs, for a progress bar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Page records so far.
     pub pages: u64,
     /// URLs waiting.
     pub queued: u64,
-    /// URLs waiting for a time: their next try, or the next visit.
+    /// URLs waiting for a time: that of their next try, or of their next visit.
     pub scheduled: u64,
     /// URLs of hosts that could not be reached.
     pub unreachable: u64,
@@ -17,13 +17,13 @@ pub struct Progress {
     pub in_flight: u64,
     /// Hosts with URLs queued.
     pub hosts: u64,
-    /// Of these, those that fail and are tried again.
+    /// How many of these hosts fail and are tried again.
     pub failing: u64,
     /// Records without a whole response.
     pub errors: u64,
     /// Links seen before.
     pub duplicates: u64,
-    /// Since the crawl was made.
+    /// Time since the crawl was made.
     pub elapsed: Duration,
 }
 

@@ -8,12 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::latencies::Latencies;
 use super::name_counts::NameCounts;
-use crate::crawl::records::PageRecord;
-use crate::frontier::{Completion, LeaseKind};
+use crate::crawl::records::{LinkCounts, PageRecord};
 
-/// A crawl's counters. Whoever fetches owns one; they are merged at the end, so nothing is shared while it counts.
-///
-/// A hundred KiB or two, whatever the web answers: everything keyed by what it sends is bounded.
+/// A crawl's counters. They take a hundred KiB or two, whatever the web answers: all that is keyed by what it sends is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -24,13 +21,13 @@ pub struct Tally {
     pub robots: Traffic,
     /// URLs whose page came, whatever its status: records without an error.
     pub fetched: u64,
-    /// URLs tried in vain, without a whole response: records with an error.
+    /// URLs tried without getting a whole response: records with an error.
     pub failed: u64,
-    /// URLs given up with their hosts, by [`Failure::name`](crate::frontier::Failure::name): records with an error and without
-    /// a response. Those that were asked for again since are not among them.
+    /// URLs given up with their hosts, by [`Failure::name`](crate::frontier::Failure::name): records with an error and without a
+    /// response. URLs that were asked for again since do not count.
     pub unreachable: NameCounts,
     /// What became of the links on all pages.
-    pub links: LinkTotals,
+    pub links: LinkCounts,
 }
 
 /// Requests of one kind, and what came back.
@@ -38,7 +35,7 @@ pub struct Tally {
 #[serde(default)]
 #[non_exhaustive]
 pub struct Traffic {
-    /// Requests, retries and those that reached no server among them.
+    /// Requests. Retries count, and so do requests that reached no server.
     pub requests: u64,
     /// Requests that will be tried again.
     pub retries: u64,
@@ -62,68 +59,37 @@ pub struct Traffic {
     pub total: Latencies,
 }
 
-/// [`LinkCounts`](crate::crawl::LinkCounts), summed over pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct LinkTotals {
-    /// On the pages, each spelling once a page.
-    pub found: u64,
-    /// New, in scope: queued.
-    pub admitted: u64,
-    /// Seen before.
-    pub seen: u64,
-    /// Refused for other reasons.
-    pub refused: u64,
-    /// Of all these, with a user name or a password, which are never sent.
-    pub userinfo: u64,
-}
-
 impl Tally {
-    /// Counts one request by its record, be it written to the output or not; or a URL that was given up without a request.
-    pub fn record(&mut self, kind: LeaseKind, completion: Completion, record: &PageRecord) {
+    /// Counts one request for a page, or a URL that was given up without a request, by its record. The page is done, or will be tried
+    /// again and its record is not written.
+    pub fn record_page(&mut self, is_done: bool, record: &PageRecord) {
         if record.given_up {
             self.unreachable.add(record.error.as_deref().unwrap_or_default(), 1);
             return;
         }
-        let done = completion == Completion::Done;
-        match kind {
-            LeaseKind::Robots => self.robots.record(done, record),
-            LeaseKind::Page => {
-                self.pages.record(done, record);
-                self.links.found += u64::from(record.links.found);
-                self.links.admitted += u64::from(record.links.admitted);
-                self.links.seen += u64::from(record.links.seen);
-                self.links.refused += u64::from(record.links.refused);
-                self.links.userinfo += u64::from(record.links.userinfo);
-                match record.error {
-                    None if done => self.fetched += 1,
-                    Some(_) if done => self.failed += 1,
-                    _ => {}
-                }
-            }
+        self.pages.record(is_done, record);
+        self.links.merge(record.links);
+        if is_done {
+            *(if record.error.is_none() { &mut self.fetched } else { &mut self.failed }) += 1;
         }
     }
 
-    /// Counts all that another has counted.
+    /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
         self.unreachable.merge(&other.unreachable);
         self.pages.merge(&other.pages);
         self.robots.merge(&other.robots);
         self.fetched += other.fetched;
         self.failed += other.failed;
-        self.links.found += other.links.found;
-        self.links.admitted += other.links.admitted;
-        self.links.seen += other.links.seen;
-        self.links.refused += other.links.refused;
-        self.links.userinfo += other.links.userinfo;
+        self.links.merge(other.links);
     }
 }
 
 impl Traffic {
-    fn record(&mut self, done: bool, record: &PageRecord) {
+    /// Counts one request by its record.
+    pub fn record(&mut self, is_done: bool, record: &PageRecord) {
         self.requests += 1;
-        self.retries += u64::from(!done);
+        self.retries += u64::from(!is_done);
         self.redirects += u64::from(record.redirect.is_some());
         self.truncated += u64::from(record.truncated);
         self.wire_bytes += record.wire_bytes;
@@ -176,7 +142,7 @@ fn media_type(header: Option<&str>) -> Cow<'_, str> {
     }
 }
 
-/// A record's milliseconds; what is no time is none.
+/// Milliseconds of a record as a time; zero where they are no time.
 fn from_ms(ms: f64) -> Duration {
     Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default()
 }
@@ -184,8 +150,7 @@ fn from_ms(ms: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::{LinkCounts, Timings};
-    use crate::frontier::Timestamp;
+    use crate::crawl::Timings;
 
     fn page(status: u16, content_type: &str) -> PageRecord {
         PageRecord {
@@ -206,13 +171,12 @@ mod tests {
     #[test]
     fn each_request_is_counted_once_and_where_it_belongs() {
         let mut tally = Tally::default();
-        let again = Completion::Retry(Timestamp::from_micros(1));
-        tally.record(LeaseKind::Robots, Completion::Done, &page(404, "text/plain"));
-        tally.record(LeaseKind::Page, Completion::Done, &page(200, "Text/HTML; charset=utf-8"));
-        tally.record(LeaseKind::Page, again, &timeout());
-        tally.record(LeaseKind::Page, Completion::Done, &timeout());
+        tally.robots.record(true, &page(404, "text/plain"));
+        tally.record_page(true, &page(200, "Text/HTML; charset=utf-8"));
+        tally.record_page(false, &timeout());
+        tally.record_page(true, &timeout());
         let moved = PageRecord { redirect: Some("https://example.org/".to_owned()), ..page(301, "text/html") };
-        tally.record(LeaseKind::Page, Completion::Done, &moved);
+        tally.record_page(true, &moved);
 
         assert_eq!((tally.robots.requests, tally.pages.requests), (1, 4));
         assert_eq!((tally.fetched, tally.failed), (2, 1));
@@ -222,14 +186,14 @@ mod tests {
         assert_eq!(tally.pages.content_types.most_first(), [("text/html", 2)]);
         assert_eq!((tally.pages.wire_bytes, tally.pages.decoded_bytes), (600, 2000));
         assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (2, 2));
-        assert_eq!(tally.links, LinkTotals { found: 14, admitted: 4, seen: 8, refused: 2, userinfo: 6 });
+        assert_eq!(tally.links, LinkCounts { found: 14, admitted: 4, seen: 8, refused: 2, userinfo: 6 });
     }
 
     #[test]
     fn a_page_that_will_be_asked_again_is_not_fetched_yet() {
         let mut tally = Tally::default();
         let busy = PageRecord { content_type: None, links: LinkCounts::default(), ..page(503, "") };
-        tally.record(LeaseKind::Page, Completion::Retry(Timestamp::from_micros(1)), &busy);
+        tally.record_page(false, &busy);
         assert_eq!((tally.fetched, tally.failed, tally.pages.retries), (0, 0, 1));
         assert_eq!(tally.pages.content_types.most_first(), [("missing", 1)]);
     }
@@ -238,7 +202,7 @@ mod tests {
     fn a_body_that_broke_off_has_a_status_and_an_error() {
         let mut tally = Tally::default();
         let broken = PageRecord { error: Some("incomplete".to_owned()), truncated: true, ..page(200, "text/html") };
-        tally.record(LeaseKind::Page, Completion::Done, &broken);
+        tally.record_page(true, &broken);
         assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (1, 0));
         assert_eq!((tally.fetched, tally.failed, tally.pages.truncated), (0, 1, 1));
         assert_eq!(tally.pages.statuses, BTreeMap::from([(200, 1)]));
@@ -251,9 +215,9 @@ mod tests {
             let mut record =
                 if i % 5 == 0 { timeout() } else { page(200 + i % 7, ["a/b", "c/d", "e/f"][usize::from(i % 3)]) };
             record.timings.total_ms = f64::from(i) * 3.7;
-            let kind = if i % 11 == 0 { LeaseKind::Robots } else { LeaseKind::Page };
-            if i % 2 == 0 { &mut left } else { &mut right }.record(kind, Completion::Done, &record);
-            both.record(kind, Completion::Done, &record);
+            for tally in [if i % 2 == 0 { &mut left } else { &mut right }, &mut both] {
+                if i % 11 == 0 { tally.robots.record(true, &record) } else { tally.record_page(true, &record) }
+            }
         }
         left.merge(&right);
         assert_eq!(left, both);

@@ -1,4 +1,4 @@
-//! Whether a job's output and its journal belong together: asked before anything is made, cut or written.
+//! Checks that a job's page records and its journal belong together, before anything is made, cut or written.
 
 use super::output::Output;
 use crate::crawl::CrawlError;
@@ -8,51 +8,43 @@ use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::{Disk, FileJournal, Needs, look_closely};
 use crate::job::{Job, JobError};
 
-/// What is known of a job's output before its journal is replayed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::crawl) struct Accord {
-    /// Bytes of the output that a checkpoint confirms.
-    pub(in crate::crawl) confirmed: u64,
-}
-
-impl Accord {
-    /// Of a job's files as they are. `output` is `None` where the file is not there, and of no interest unless records go to it.
-    ///
-    /// What is not confirmed may be cut off, and is fetched again. What is may not: so an output is refused that is shorter, and
-    /// one whose journal is gone, or damaged and not bounded by a checkpoint.
-    pub(in crate::crawl) fn of(job: &Job, is_kept: bool, output: Option<&mut Output>) -> Result<Self, CrawlError> {
-        if job.is_new() {
-            return Ok(Self::default());
-        }
-        let directory = job.frontier_directory();
-        let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), job.manifest().id)?;
-        let confirmed = checkpoints.output();
-        let found = output.as_ref().map_or(0, |output| output.length());
-        if checkpoints.is_empty() && !checkpoints.has_journal()? {
-            return Err(if is_kept && found > 0 {
-                CrawlError::Unknown { path: job.pages_path(), found, journal: directory }
-            } else {
-                JobError::NoJournal { path: directory }.into()
-            });
-        }
-        let expected = confirmed.unwrap_or(0);
-        if is_kept {
-            match output {
-                _ if found < expected => return Err(CrawlError::Output { path: job.pages_path(), found, expected }),
-                None => never_written(job)?,
-                Some(output) if confirmed.is_none() => agree(job, output)?,
-                Some(_) => {}
-            }
-        }
-        Ok(Self { confirmed: expected })
+/// Checks a job's files as they are: the bytes of the page records that a checkpoint confirms. `output` is their file, if it is
+/// there; it matters only where records go to it.
+///
+/// What is not confirmed may be cut off, and is fetched again. What is confirmed may not. So an output is refused that is shorter,
+/// and one whose journal is gone, or is damaged and not bounded by a checkpoint.
+pub(in crate::crawl) fn agree(job: &Job, is_kept: bool, output: Option<&mut Output>) -> Result<u64, CrawlError> {
+    if job.is_new() {
+        return Ok(0);
     }
+    let directory = job.frontier_directory();
+    let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), job.manifest().id)?;
+    let confirmed = checkpoints.output();
+    let found = output.as_ref().map_or(0, |output| output.length());
+    if checkpoints.is_empty() && !checkpoints.has_journal()? {
+        return Err(if is_kept && found > 0 {
+            CrawlError::Unknown { path: job.pages_path(), found, journal: directory }
+        } else {
+            JobError::NoJournal { path: directory }.into()
+        });
+    }
+    let expected = confirmed.unwrap_or(0);
+    if is_kept {
+        match output {
+            _ if found < expected => return Err(CrawlError::Output { path: job.pages_path(), found, expected }),
+            None => check_never_written(job)?,
+            Some(output) if confirmed.is_none() => check_records(job, output)?,
+            Some(_) => {}
+        }
+    }
+    Ok(expected)
 }
 
-/// Refuses an output that is not there, of a job that wrote to it.
-fn never_written(job: &Job) -> Result<(), CrawlError> {
+/// Refuses a job whose output is not there though it wrote to it.
+fn check_never_written(job: &Job) -> Result<(), CrawlError> {
     let mut expected = 0;
     let disk = Disk::for_reading(&job.frontier_directory());
-    // Nothing is needed but what is there: whatever is missing or damaged is told when it is opened.
+    // Whatever is missing or damaged is told when it is opened.
     let needs = Needs::from_on(Position::from_u64(u64::MAX));
     let looked = FileJournal::look(disk, job.manifest().id, &needs, Position::default(), |_, record| {
         if let Some(Said::Written(receipt)) = Said::by(&record) {
@@ -63,14 +55,14 @@ fn never_written(job: &Job) -> Result<(), CrawlError> {
     if expected > 0 { Err(CrawlError::Output { path: job.pages_path(), found: 0, expected }) } else { Ok(()) }
 }
 
-/// Refuses journal or output where a record is not what was written, and later ones are: that is no end that was never written.
-fn agree(job: &Job, output: &mut Output) -> Result<(), CrawlError> {
+/// Refuses journal or output where a record is not what was written, and later ones are. A crash takes only the end.
+fn check_records(job: &Job, output: &mut Output) -> Result<(), CrawlError> {
     let (mut missing, mut damaged): (Option<Receipt>, Option<Receipt>) = (None, None);
     let mut disk = Disk::for_reading(&job.frontier_directory());
     let mut said = |said| match said {
         Said::Written(receipt) if !output.has(&receipt) => missing = missing.or(Some(receipt)),
         Said::Written(_) => damaged = damaged.or(missing),
-        // What was cut off then is no loss now.
+        // What was cut off when the job was opened is no loss now.
         Said::Left(left) => missing = missing.filter(|receipt| receipt.end <= left),
     };
     let looked = look_closely(&mut disk, job.manifest().id, |_, record| {
@@ -88,18 +80,18 @@ fn agree(job: &Job, output: &mut Output) -> Result<(), CrawlError> {
     }
 }
 
-/// What a journal says of the output.
+/// What a record of the journal says of the output.
 enum Said {
-    /// A record was written.
+    /// A page record was written.
     Written(Receipt),
-    /// So much was left when it was opened.
+    /// So much was left when the job was opened.
     Left(u64),
 }
 
 impl Said {
     fn by(record: &Record<'_>) -> Option<Self> {
         match record {
-            Record::Settled(settled) | Record::Again { settled, .. } => settled.receipt.map(Self::Written),
+            Record::Settled(settled) | Record::Again { settled, .. } => settled.receipts.first().map(Self::Written),
             Record::Resumed { output } => Some(Self::Left(*output)),
             _ => None,
         }

@@ -1,11 +1,11 @@
-//! Texts from the web as they may stand in a record: whoever reads that, on a terminal or not, is neither commanded nor deceived.
+//! Texts from the web, made safe for records: they cannot command a terminal, or deceive who reads them.
 
-/// Bytes of such a text.
+/// Bytes of such a text, at most.
 const MAX_BYTES: usize = 1024;
-/// What stands for the rest of a longer one.
+/// Stands for the rest of a longer text.
 const CUT: char = '…';
 
-/// The text with what [is no text](is_unsafe) escaped as `\u{…}`, cut at 1,024 bytes.
+/// The text with its [unsafe](is_unsafe) characters escaped as `\u{…}`, cut at 1,024 bytes.
 pub(crate) fn legible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(MAX_BYTES));
     let mut whole = 0;
@@ -27,8 +27,8 @@ pub(crate) fn legible(text: &str) -> String {
     shown
 }
 
-/// What could command a terminal or change the order of what is read: control characters (C0, DEL, C1), line and paragraph
-/// separators, and marks that turn the writing direction.
+/// Whether a character could command a terminal, or change the order in which a text is read: control characters (C0, DEL, C1),
+/// line and paragraph separators, and marks that turn the writing direction.
 pub(crate) fn is_unsafe(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')

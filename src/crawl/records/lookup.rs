@@ -8,16 +8,13 @@ use super::page_record::{PageRecord, record};
 use crate::frontier::{Explanation, Fetched, History, Receipt};
 use crate::seen::Sighting;
 
-/// Looks up the page records of explained URLs in a job's output: where the journal says that they are, or, where the journal's
-/// oldest part is gone, in all of it, once. No file has no record.
+/// Adds their page records to explained URLs. A record is looked up where the journal says that it is. Where the journal's oldest
+/// part is gone, the whole file is read once. A file that is not there has no records.
 ///
 /// # Errors
 /// Where the file cannot be read.
 pub fn look_up(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> {
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        file => file?,
-    };
+    let Some(mut file) = open_if_there(path)? else { return Ok(()) };
     for explanation in &mut *explanations {
         if let History::Admitted(remembered) = &explanation.history
             && let Some(receipt) = remembered.receipt
@@ -48,7 +45,15 @@ pub fn look_up(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> 
     Ok(())
 }
 
-/// A record where its receipt says that it is, if it is.
+/// Opens a file to read it; `None` where it is not there.
+pub(in crate::crawl) fn open_if_there(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        file => file.map(Some),
+    }
+}
+
+/// The record that a receipt describes, if it is there.
 fn at(file: &mut File, receipt: Receipt) -> io::Result<Option<PageRecord>> {
     let Some(start) = receipt.end.checked_sub(receipt.length.into()) else { return Ok(None) };
     file.seek(SeekFrom::Start(start))?;
@@ -57,7 +62,7 @@ fn at(file: &mut File, receipt: Receipt) -> io::Result<Option<PageRecord>> {
     Ok(if Receipt::checksum(&line) == receipt.checksum { record(&line) } else { None })
 }
 
-/// A key as it stands in its record's line. Of what JSON escapes, a URL may hold a backslash only.
+/// A key as it stands in the line of its record. A backslash is all that a URL may hold and JSON escapes.
 fn needle(key: &str) -> String {
     format!("\"{}\"", key.replace('\\', r"\\"))
 }

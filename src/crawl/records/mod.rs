@@ -1,4 +1,4 @@
-//! What a crawl writes: page records and lists of refused links, and how they are read back.
+//! What a crawl writes, and how it is read back: page records, further outputs, and the list of refused links.
 
 mod agree;
 mod legible;
@@ -11,17 +11,21 @@ mod sink;
 mod skipped;
 mod writer;
 
-pub(super) use agree::Accord;
+pub(super) use agree::agree;
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
 pub use lookup::look_up;
+pub(super) use lookup::open_if_there;
 pub(super) use output::Output;
 pub(super) use output_files::OutputFiles;
 pub(super) use outputs::{Additions, OutputEnds, Outputs};
+pub(crate) use page_record::is_zero;
+#[cfg(test)]
+pub(super) use page_record::line;
+pub(super) use page_record::record;
 pub use page_record::{LinkCounts, OutputPlace, PageRecord, Timings, page_line};
-pub(super) use page_record::{line, record};
 pub use sink::Sink;
 pub use skipped::SkippedLink;
 pub(super) use skipped::{SkipList, Skips};
-pub(super) use writer::{Slot, Written};
+pub(super) use writer::Written;
 pub use writer::{Writer, WriterThread};

@@ -1,18 +1,14 @@
-//! The file of page records of a job that goes on: what is in it, what is cut off it, whether it is still ours.
+//! The file of a job's output: what is in it, what is cut off it, whether it is still ours.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::outputs::OutputEnds;
-use super::page_record::record;
-use crate::crawl::numbers::Tally;
-use crate::frontier::{Completion, LeaseKind, Receipt};
+use crate::frontier::Receipt;
 use crate::job::own::{self, Inode, Named};
 
-/// The file of page records of a job that goes on.
+/// The file of a job's output. A run appends to it, behind what the runs before have written.
 #[derive(Debug)]
 pub(in crate::crawl) struct Output {
     pub(in crate::crawl) path: PathBuf,
@@ -20,11 +16,11 @@ pub(in crate::crawl) struct Output {
     inode: Inode,
     length: u64,
     buffer: Vec<u8>,
-    /// It is one of lines, each of which ends as one.
+    /// It has lines, so each piece of it ends one.
     is_lines: bool,
 }
 
-/// Who else had his hands on a file.
+/// Another program has changed a file.
 const OTHERS: &str = "another program has cut it or written to it while the crawl did";
 
 impl Output {
@@ -47,7 +43,7 @@ impl Output {
         Ok(Self { path: path.to_owned(), file, inode, length, buffer: Vec::new(), is_lines: true })
     }
 
-    /// The file of an output beside the page records: made, where it is not there.
+    /// Opens the file of a further output, or makes it.
     pub(in crate::crawl) fn other(path: &Path) -> io::Result<Self> {
         Ok(Self { is_lines: false, ..Self::of(path, own::open_or_create(path)?)? })
     }
@@ -57,52 +53,27 @@ impl Output {
         self.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 
-    /// Bytes in the file when it was opened, or cut.
+    /// Bytes of the file when it was opened, or when it was cut.
     pub(in crate::crawl) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Whether there is what a receipt says.
+    /// Whether the bytes are there that a receipt describes.
     pub(in crate::crawl) fn has(&mut self, receipt: &Receipt) -> bool {
-        self.written(receipt).is_some()
+        let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length);
+        let written = start.and_then(|start| self.read(start, receipt.length as usize));
+        written.is_some_and(|written| Receipt::checksum(written) == receipt.checksum)
     }
 
-    /// Whether a record is there as its receipt says, and in each of the others what it says of them. Outputs that are not among
-    /// the others are nobody's concern in this run.
-    pub(in crate::crawl) fn has_with(&mut self, receipt: &Receipt, others: &mut [Self]) -> bool {
-        let Some(line) = self.written(receipt) else { return false };
-        let places = if others.is_empty() { BTreeMap::new() } else { record(line).unwrap_or_default().outputs };
-        others.iter_mut().all(|other| places.get(other.name()).is_none_or(|place| other.has(&place.receipt())))
-    }
-
-    /// What a receipt speaks of, if it is there.
-    fn written(&mut self, receipt: &Receipt) -> Option<&[u8]> {
-        let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length)?;
-        self.read(start, receipt.length as usize).filter(|bytes| Receipt::checksum(bytes) == receipt.checksum)
-    }
-
-    /// Counts the records from an offset on, and notes where the other outputs end by them.
-    pub(in crate::crawl) fn tally(&mut self, from: u64, ends: &mut OutputEnds) -> io::Result<Tally> {
-        let mut tally = Tally::default();
-        self.file.seek(SeekFrom::Start(from))?;
-        for line in BufReader::new(&self.file).split(b'\n') {
-            if let Some(record) = record(&line?) {
-                tally.record(LeaseKind::Page, Completion::Done, &record);
-                ends.extend(record.outputs.into_iter().map(|(name, place)| (name, place.receipt().end)));
-            }
-        }
-        Ok(tally)
-    }
-
-    /// Cuts off what is not confirmed, and keeps it beside, as `NAME.cut`, behind what was cut off before; how many bytes that
-    /// was.
+    /// Cuts the file to its confirmed length. What is cut off goes to `NAME.cut`, behind what was cut off before. Returns how many
+    /// bytes that is.
     pub(in crate::crawl) fn cut(&mut self, length: u64) -> io::Result<u64> {
         let cut = self.length - length;
         if cut > 0 {
             let mut kept = own::open_or_create(&beside(&self.path, "cut"))?;
             self.file.seek(SeekFrom::Start(length))?;
             io::copy(&mut (&self.file).take(cut), &mut kept)?;
-            // Half a record ends its line, so that the next one begins its own.
+            // Half a record gets a line end, so that the next one begins a line.
             if self.is_lines && !self.ends_line(self.length) {
                 kept.write_all(b"\n")?;
             }
@@ -114,7 +85,7 @@ impl Output {
         Ok(cut)
     }
 
-    /// Says what is wrong with the file while records are written to it, of which so many bytes are there.
+    /// Says what is wrong with the file, of which `written` bytes were written so far.
     pub(in crate::crawl) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
         let named = self.inode.at(&self.path)?;
         let is_ours = self.file.metadata()?.len() >= written && (!self.is_lines || self.ends_line(written));
@@ -125,13 +96,13 @@ impl Output {
         })
     }
 
-    /// Whether the name leads nowhere, or to another file: what was written is whole then.
+    /// Whether the name leads nowhere or to another file. What was written is whole then.
     pub(in crate::crawl) fn is_elsewhere(&mut self) -> io::Result<bool> {
         Ok(self.inode.at(&self.path)? != Named::This)
     }
 
-    /// Writes the records, which are in a file without a name now, to one with theirs; where that is taken, beside, as
-    /// `NAME.saved`. Where they went.
+    /// Writes the contents of a file that has lost its name to a file with that name, or to `NAME.saved` where the name is taken.
+    /// Returns where they went.
     pub(in crate::crawl) fn save(&mut self) -> io::Result<PathBuf> {
         let mut path = self.path.clone();
         let mut file = own::create(&path);
@@ -149,7 +120,7 @@ impl Output {
         Ok(path)
     }
 
-    /// Whether a record ends there, or none is before it.
+    /// Whether a line ends there. The file's beginning counts as one.
     fn ends_line(&mut self, end: u64) -> bool {
         let Some(last) = end.checked_sub(1) else { return true };
         self.read(last, 1).is_some_and(|last| last == b"\n")

@@ -1,4 +1,4 @@
-//! One line of the output: what became of one URL.
+//! One line of `pages.jsonl`: what became of one URL.
 
 use std::collections::BTreeMap;
 
@@ -32,13 +32,13 @@ pub struct PageRecord {
     pub wire_bytes: u64,
     /// The body was longer than the limit, and cut.
     pub truncated: bool,
-    /// How long it took.
+    /// How long the fetch took.
     pub timings: Timings,
-    /// What the page is in, by the Encoding standard: `UTF-8`, `windows-1252`. `null` where no page was parsed.
+    /// The page's encoding, by its name in the Encoding standard: `UTF-8`, `windows-1252`. `null` where no page was parsed.
     pub encoding: Option<String>,
-    /// Where that was found: `bom`, `header`, `meta`, `xml_declaration`, or `detection` from the bytes themselves.
+    /// Where the encoding was found: `bom`, `header`, `meta`, `xml_declaration`, or `detection` from the bytes themselves.
     pub encoding_source: Option<String>,
-    /// The page's title: white space folded, control characters off, cut at 512 bytes.
+    /// The page's title, with white space folded, without control characters, cut at 512 bytes.
     pub title: Option<String>,
     /// What became of its links.
     pub links: LinkCounts,
@@ -48,40 +48,40 @@ pub struct PageRecord {
     pub fetched_at: String,
     /// Why there is no whole response, by [`Failure::name`](crate::frontier::Failure::name).
     pub error: Option<String>,
-    /// The failure's own words, at most 200 bytes: which clock, which address, what the system said.
+    /// The error in words, at most 200 bytes: which clock ran out, which address was refused, what the system said.
     pub message: Option<String>,
-    /// It was not asked for: its host had failed too often. A resume asks for it again, and it has another record then.
+    /// It was not asked for, because its host had failed too often. A resume asks for it again, and it gets another record.
     pub given_up: bool,
-    /// Where its bytes stand in the job's other outputs, by their names. Left out where there are none.
+    /// Where its bytes are in the job's other outputs, by their names. Left out where there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, OutputPlace>,
 }
 
-/// Where a page's bytes stand in an output.
+/// Where a page's bytes are in an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPlace {
     /// Where they begin.
     pub offset: u64,
     /// How many they are.
     pub length: u32,
-    /// As of a [`Receipt`].
+    /// As in a [`Receipt`].
     pub checksum: u32,
 }
 
 impl OutputPlace {
-    /// Of these bytes, written at `offset`.
+    /// Of these bytes, which are written at `offset`.
     pub(in crate::crawl) fn of(offset: u64, bytes: &[u8]) -> Self {
         let Receipt { length, checksum, .. } = Receipt::of(bytes, offset);
         Self { offset, length, checksum }
     }
 
-    /// The same, as a receipt has it.
+    /// The same as a receipt.
     pub(in crate::crawl) fn receipt(self) -> Receipt {
         Receipt { end: self.offset + u64::from(self.length), length: self.length, checksum: self.checksum }
     }
 }
 
-/// A record as it stands in the output.
+/// The line of a record.
 pub(in crate::crawl) fn line(record: &PageRecord) -> Line {
     let mut line = serde_json::to_vec(record).expect("a record is plain data");
     line.push(b'\n');
@@ -90,17 +90,19 @@ pub(in crate::crawl) fn line(record: &PageRecord) -> Line {
 
 /// The record of a line.
 pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
-    // Whatever else a record may lack that another version wrote, it has its URL.
+    // Another version may have left out any field but the URL.
     serde_json::from_slice(line).ok().filter(|record: &PageRecord| !record.url.is_empty())
 }
 
-/// What a [repair](crate::job::repair::look) has to know of a line of `pages.jsonl`; `None` where it is no page record.
+/// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` where it is no page record.
 pub fn page_line(line: &[u8]) -> Option<PageLine> {
-    let PageRecord { url, depth, referrer, links, .. } = record(line)?;
-    Some(PageLine { url, depth, is_seed: referrer.is_none(), admitted: links.admitted })
+    let PageRecord { url, depth, referrer, links, outputs, .. } = record(line)?;
+    let admitted = u32::try_from(links.admitted).unwrap_or(u32::MAX);
+    let outputs = outputs.into_iter().map(|(name, place)| (name, place.receipt())).collect();
+    Some(PageLine { url, depth, is_seed: referrer.is_none(), admitted, outputs })
 }
 
-/// Milliseconds of one fetch.
+/// How long one fetch took, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Timings {
@@ -110,24 +112,35 @@ pub struct Timings {
     pub total_ms: f64,
 }
 
-/// What became of a page's links.
+/// What became of a page's links, or of those of many pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkCounts {
     /// On the page, each spelling once.
-    pub found: u32,
+    pub found: u64,
     /// New, in scope: queued.
-    pub admitted: u32,
+    pub admitted: u64,
     /// Seen before.
-    pub seen: u32,
+    pub seen: u64,
     /// Refused for other reasons.
-    pub refused: u32,
-    /// Of all these, with a user name or a password, which are never sent. Left out of a record where there are none.
-    #[serde(skip_serializing_if = "is_none")]
-    pub userinfo: u32,
+    pub refused: u64,
+    /// How many of all these had a user name or a password, which are never sent. Left out of a record where there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub userinfo: u64,
+}
+
+impl LinkCounts {
+    /// Adds what another has counted.
+    pub fn merge(&mut self, other: Self) {
+        self.found += other.found;
+        self.admitted += other.admitted;
+        self.seen += other.seen;
+        self.refused += other.refused;
+        self.userinfo += other.userinfo;
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_none(count: &u32) -> bool {
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }

@@ -1,5 +1,6 @@
-//! The list of links that were refused, beside the page records: each with its reason and where it stood. It is for people to
-//! read, not for the crawl: a page that is fetched again after a crash is listed again.
+//! The list of refused links, each with its reason and its page. It is for people to read, and no [`Sink`](super::Sink): most links are
+//! refused at the gate, when nothing may wait any more, and some belong to no page; so a page that is fetched again after a crash is
+//! listed again.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,29 +18,29 @@ use crate::frontier::{Dropped, Lease};
 use crate::gate::Refusal;
 use crate::job::own;
 
-/// Bytes that are listed at one rate. All links in the first, one in eight in the second, one in 64 in the third: so the list
-/// of a trillion links has less than 300 MiB.
+/// Bytes of the list with one rate: all links in the first part, one in eight in the second, one in 64 in the third. So the list of
+/// a trillion links has less than 300 MiB.
 const PART: u64 = 32 << 20;
-/// How much rarer links are listed in each further part, as a power of two.
+/// By how much the rate falls with each part, as a power of two.
 const RARER: u32 = 3;
-/// Bytes of a line that was not written to its end, at most: two texts of 1 kB, each escaped twice.
+/// Bytes of half a line, at most: two texts of 1 kB, each escaped twice.
 const MAX_LINE: u64 = 64 * 1024;
 
 /// One line of `skipped.jsonl`: a link that was found and refused. Every key is present in every line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedLink {
-    /// The wire URL, or the text of what is none; cut at 1,024 bytes. `null` where there were too many, or too long ones, to
+    /// The wire URL, or the link's text where it is no URL; cut at 1,024 bytes. `null` for links that were too many or too long to
     /// keep their texts.
     pub url: Option<String>,
     /// Why, by [`Refusal::name`].
     pub reason: String,
     /// The wire URL of the page that it was found on, cut at 1,024 bytes; `null` for a seed.
     pub referrer: Option<String>,
-    /// Links from a seed that it would have had.
+    /// Links from a seed that it would have been.
     pub depth: u32,
-    /// Links of that page that this line stands for; 1 where there is a URL.
+    /// Links of that page that this line counts; 1 where there is a URL.
     pub links: u32,
-    /// One in so many was listed at that time, drawn at random.
+    /// The rate: one link in so many was listed then, drawn at random.
     pub of: u64,
 }
 
@@ -50,10 +51,10 @@ pub(in crate::crawl) struct SkipList {
     drawn: Arc<Drawn>,
 }
 
-/// What decides whether a link is listed.
+/// Decides by lot whether a link is listed.
 #[derive(Debug)]
 struct Drawn {
-    /// Bytes in the file, and on their way to it.
+    /// Bytes in the file, and on the way to it.
     bytes: AtomicU64,
     /// Links so far.
     links: AtomicU64,
@@ -61,7 +62,7 @@ struct Drawn {
 }
 
 impl SkipList {
-    /// Appends to the file at `path`, or makes it. Half a line at its end, which a crash left, is cut off.
+    /// Opens the file at `path` to append to it, or makes it. Cuts off half a line at its end, which a crash left.
     pub(in crate::crawl) fn open(path: &Path) -> io::Result<(Self, WriterThread)> {
         let mut file = own::open_or_create(path)?;
         let length = file.metadata()?.len();
@@ -74,7 +75,7 @@ impl SkipList {
         Ok((Self { lines, drawn: Arc::new(drawn) }, thread))
     }
 
-    /// Lists what a page has skipped; `false` where the writer has failed, and the crawl should end.
+    /// Lists the links that a page has skipped. Returns `false` if the writer has failed: the crawl should end.
     pub(in crate::crawl) async fn take(&self, skips: Skips) -> bool {
         for skipped in skips.links {
             let Some(slot) = self.lines.reserve().await else { return false };
@@ -85,7 +86,7 @@ impl SkipList {
 }
 
 impl Drawn {
-    /// One in how many is listed now, where the next one is.
+    /// The rate now, if the next link is to be listed.
     fn draw(&self) -> Option<u64> {
         let rate = rate(self.bytes.load(Ordering::Relaxed));
         let number = self.links.fetch_add(1, Ordering::Relaxed);
@@ -93,7 +94,7 @@ impl Drawn {
     }
 }
 
-/// One in how many is listed where the file has so many bytes.
+/// One link in so many is listed where the file has so many bytes.
 fn rate(bytes: u64) -> u64 {
     let parts = u32::try_from(bytes / PART).unwrap_or(u32::MAX);
     1 << parts.saturating_mul(RARER).min(60)
@@ -115,7 +116,7 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
     Ok(end.map_or(start, |end| start + end as u64 + 1))
 }
 
-/// What one page has skipped, as far as it is listed.
+/// The links that one page has skipped, as far as they are listed.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Skips {
     drawn: Option<Arc<Drawn>>,
@@ -124,13 +125,13 @@ pub(in crate::crawl) struct Skips {
 }
 
 impl Skips {
-    /// For the page that `lease` fetched; nothing is kept without a list.
+    /// For the page that `lease` fetched. Without a list nothing is kept.
     pub(in crate::crawl) fn of(list: Option<&SkipList>, lease: &Lease) -> Self {
         let Some(list) = list else { return Self::default() };
         Self { drawn: Some(Arc::clone(&list.drawn)), referrer: Some(legible(lease.url())), links: Vec::new() }
     }
 
-    /// Of URLs that robots.txt turned away when their turn came, and `further` ones.
+    /// URLs that robots.txt refused when their turn came, and `further` ones without their texts.
     pub(in crate::crawl) fn dropped(list: &SkipList, dropped: Vec<Dropped>, further: u32) -> Self {
         let mut skips = Self { drawn: Some(Arc::clone(&list.drawn)), ..Self::default() };
         for Dropped { url, referrer, depth, .. } in dropped {
@@ -147,13 +148,16 @@ impl Skips {
         self.drawn.is_some()
     }
 
-    /// A link that was refused; none that was only seen before.
+    /// Adds a link that was refused, unless it was only seen before.
     pub(in crate::crawl) fn add(&mut self, refusal: Refusal, text: &str, depth: u32) {
+        if !self.is_kept() {
+            return;
+        }
         let clean = without_userinfo(text);
         self.put(refusal, Some(clean.as_deref().unwrap_or(text)), depth, 1);
     }
 
-    /// Links whose texts nobody has.
+    /// Adds links without their texts.
     pub(in crate::crawl) fn add_untold(&mut self, refusal: Refusal, links: u32, depth: u32) {
         if links > 0 {
             self.put(refusal, None, depth, links);

@@ -6,34 +6,33 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
 
-/// Records on their way to the writer at once; beyond it, workers wait (back-pressure, never loss).
+/// Records on the way to the writer at once. Beyond that workers wait, and nothing is lost.
 const IN_FLIGHT: usize = 1024;
-/// Bytes after which a writer that is never done with what there is flushes and tells.
+/// Bytes after which a busy writer flushes, and tells how far it is.
 const TELL: u64 = 1 << 20;
 
-/// Where an output goes: page records, one JSON object a line, in the order in which fetches ended, or what a
-/// [`Sink`](super::Sink) adds for each of them. A thread of its own writes, so that a slow disk or pipe never holds up the
-/// crawl's timers.
+/// Writes an output on a thread of its own, so that a slow disk or pipe never holds up the crawl's timers. An output is the page
+/// records, one JSON object a line in the order in which pages are done, or what a [`Sink`](super::Sink) adds for each page.
 #[derive(Clone, Debug)]
 pub struct Writer {
     lines: mpsc::Sender<Line>,
     written: Written,
 }
 
-/// The writing side: ends when the last [`Writer`] is dropped.
+/// The thread of a [`Writer`]. It ends when the last clone of that is dropped.
 #[derive(Debug)]
 pub struct WriterThread {
     thread: JoinHandle<io::Result<u64>>,
 }
 
-/// A place among the records on their way: who has it need not wait any more.
+/// A place among the records on the way to the writer. Whoever has one need not wait.
 #[derive(Debug)]
 pub(in crate::crawl) struct Slot<'a>(mpsc::Permit<'a, Line>);
 
-/// What is appended for one page: its record with a line end, or what a sink adds.
+/// What one page appends: its record with a line end, or what a sink adds.
 pub(in crate::crawl) type Line = Arc<[u8]>;
 
-/// How many bytes the writer has handed on, for who must not go ahead of it.
+/// How many bytes the writer has written, for whoever must wait for it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::crawl) struct Written(Arc<(Mutex<Handed>, Condvar)>);
 
@@ -57,8 +56,8 @@ impl Writer {
         Ok((Self { lines, written }, WriterThread { thread }))
     }
 
-    /// Takes a place for one record; waits while the writer is behind. `None` where the writer has failed: the crawl should
-    /// end, [`WriterThread::join`] says why.
+    /// Takes a place for one record. Waits while the writer is behind. `None` if the writer has failed: the crawl should end, and
+    /// [`WriterThread::join`] says why.
     pub(in crate::crawl) async fn reserve(&self) -> Option<Slot<'_>> {
         self.lines.reserve().await.ok().map(Slot)
     }
@@ -69,14 +68,14 @@ impl Writer {
 }
 
 impl Slot<'_> {
-    /// Sends it on its way.
+    /// Sends a record to the writer.
     pub(in crate::crawl) fn put(self, line: Line) {
         self.0.send(line);
     }
 }
 
 impl WriterThread {
-    /// Waits for the last record to be written and flushed; how many there were. Blocks.
+    /// Waits until the last record is written and flushed. Returns how many there were. Blocks.
     ///
     /// # Errors
     /// Where a write failed; records after it are not written.
@@ -86,7 +85,7 @@ impl WriterThread {
 }
 
 impl Written {
-    /// Waits until so many bytes are handed on; `false` where they never will be.
+    /// Waits until so many bytes are written. Returns `false` if they never will be.
     pub(in crate::crawl) fn wait_for(&self, bytes: u64) -> bool {
         let (handed, changed) = &*self.0;
         let handed = handed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +93,7 @@ impl Written {
         waited.unwrap_or_else(PoisonError::into_inner).bytes >= bytes
     }
 
-    /// How many they are now.
+    /// How many there are now.
     pub(in crate::crawl) fn bytes(&self) -> u64 {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
@@ -106,7 +105,7 @@ impl Written {
     }
 }
 
-/// The writer's side of [`Written`]: however it ends, nobody waits for it any more.
+/// The writer's side of [`Written`]. However the writer ends, nobody waits for it any more.
 struct Telling {
     written: Written,
     bytes: u64,
@@ -132,7 +131,7 @@ fn write_all(mut incoming: mpsc::Receiver<Line>, to: impl Write, mut told: Telli
         to.write_all(&line)?;
         records += 1;
         bytes += line.len() as u64;
-        // Whoever follows the output sees a quiet crawl's records at once, a busy one's by the buffer.
+        // A quiet crawl's records are in the file at once, those of a busy one a buffer at a time.
         if incoming.is_empty() || bytes - told.bytes >= TELL {
             to.flush()?;
             told.tell(bytes);

@@ -15,7 +15,7 @@ pub(crate) struct Counts {
     pub completed: u64,
     /// Leases that were tried again.
     pub retries: u64,
-    /// Bytes of the output.
+    /// Bytes of the first output.
     pub output: u64,
     /// Leases that were out.
     pub leased: u64,

@@ -1,7 +1,7 @@
 //! What a frontier writes down, and what it is made from again.
 //!
 //! A [`Record`] goes to the [`Journal`] before the state changes by it. An *image* is one host as bytes, as checkpoints have it;
-//! [`Counts`] are the sums of one moment. A [`Receipt`] ties a page that is done to its record in the output.
+//! [`Counts`] are the sums of one moment. [`Receipts`] tie a page that is done to its bytes in each output.
 
 mod arena;
 mod counts;
@@ -10,6 +10,7 @@ mod entry_bytes;
 pub(crate) mod image;
 mod journal;
 mod receipt;
+mod receipts;
 mod record;
 mod standing;
 
@@ -20,5 +21,6 @@ pub(crate) use image::{BadSlice, IdleHost, idle_hosts, waiting};
 pub use journal::Journal;
 pub(crate) use journal::{Recorder, read_wire};
 pub use receipt::Receipt;
+pub use receipts::{Receipts, ReceiptsBuf};
 pub(crate) use record::{DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};
 pub(crate) use standing::{Ill, Standing};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Entry, Receipt, Standing};
+use super::{Entry, Receipts, Standing};
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
 use crate::gate::Position;
@@ -35,7 +35,7 @@ pub(crate) enum Record<'a> {
     Host(HostRecord<'a>),
     /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
     Resumed {
-        /// Bytes that were left of the output.
+        /// Bytes that were left of the first output.
         output: u64,
     },
 }
@@ -75,8 +75,8 @@ pub(crate) struct Settled<'a> {
     pub attempts: u8,
     /// The page leaves the queue. Else it is queued again, at the head.
     pub done: bool,
-    /// Where its record is in the output; `None` where there is none, or none that could be read again.
-    pub receipt: Option<Receipt>,
+    /// Where its bytes are in the outputs; none where it has none, or none that could be read again.
+    pub receipts: Receipts<'a>,
 }
 
 /// What was learned of a host, and where that left it.

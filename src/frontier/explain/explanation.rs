@@ -138,7 +138,7 @@ pub struct Remembered {
     pub referrer_url: Option<String>,
     /// Tries used up.
     pub attempts: u8,
-    /// Where its record is in the output, if it has one.
+    /// Where its record is in the first output, if it has one.
     pub receipt: Option<Receipt>,
     /// Where it is.
     pub place: Place,
@@ -201,7 +201,7 @@ impl Remembered {
     /// A lease of it came back.
     pub(crate) fn settle(&mut self, settled: &Settled<'_>) {
         self.attempts = settled.attempts;
-        self.receipt = settled.receipt;
+        self.receipt = settled.receipts.first();
         self.place = if settled.done { Place::Done } else { Place::Dropped };
     }
 

@@ -45,13 +45,11 @@ impl Outcome {
     /// A whole response: to a page, or to a robots.txt, as the lease asked for. For a robots.txt the body is copied, up to
     /// [`robots::MAX_BYTES`] and a line.
     pub fn response(lease: &Lease, status: u16, body: &[u8]) -> Self {
-        match lease.kind() {
-            LeaseKind::Page => Self::Response { status, retry_after: None },
-            LeaseKind::Robots => {
-                let body = body[..body.len().min(robots::MAX_BYTES + 1)].to_vec();
-                Self::Robots { status, retry_after: None, body, validators: None }
-            }
+        if lease.kind() != LeaseKind::Robots {
+            return Self::Response { status, retry_after: None };
         }
+        let body = body[..body.len().min(robots::MAX_BYTES + 1)].to_vec();
+        Self::Robots { status, retry_after: None, body, validators: None }
     }
 
     /// The same response with its Retry-After, as a rest from now.

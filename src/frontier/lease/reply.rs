@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Href, Lease, LeaseKind, Outcome, Validators};
-use crate::address::BaseUrl;
+use crate::address::{BaseUrl, CanonicalUrl};
 use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
 
 /// What a server replied to the request for a lease, and what the page says of its links: all that
@@ -126,15 +126,28 @@ pub(crate) enum Redirect {
 impl Redirect {
     /// A Location that is no URL is counted as refused at a page; at a robots.txt nothing is counted, for nothing was found.
     pub(crate) fn of(gate: &Gate, lease: &Lease, location: &str) -> Result<Self, Refusal> {
-        let base = base(gate, lease)?;
+        let (url, base) = gate.canonicalizer().page(lease.url()).map_err(|error| Refusal::from(&error))?;
+        Self::join(gate, lease, &url, &base, location)
+    }
+
+    /// As [`of`](Self::of), of a lease whose URL was parsed before.
+    pub(crate) fn join(
+        gate: &Gate,
+        lease: &Lease,
+        url: &CanonicalUrl,
+        base: &BaseUrl,
+        location: &str,
+    ) -> Result<Self, Refusal> {
         if lease.kind() == LeaseKind::Robots {
-            let to = gate.canonicalizer().join(&base, location).map_err(|error| Refusal::from(&error))?;
+            let to = gate.canonicalizer().join(base, location).map_err(|error| Refusal::from(&error))?;
             return Ok(Self::Same(to.wire().to_owned()));
         }
-        let to = gate.join(&base, location).map_err(|error| Refusal::from(&error))?;
-        let page = gate.canonicalizer().canonicalize(lease.url());
-        let is_same = page.is_ok_and(|page| page.key() == to.key());
-        Ok(if is_same { Self::Same(to.wire().to_owned()) } else { Self::Other(Found::redirect(to, lease)) })
+        let to = gate.join(base, location).map_err(|error| Refusal::from(&error))?;
+        Ok(if url.key() == to.key() {
+            Self::Same(to.wire().to_owned())
+        } else {
+            Self::Other(Found::redirect(to, lease))
+        })
     }
 }
 
@@ -145,9 +158,9 @@ pub(crate) fn links<'a>(
     base_href: Option<&str>,
     hrefs: impl Iterator<Item = Href<'a>>,
 ) -> Vec<Found> {
-    let Ok(base) = base(gate, lease) else { return Vec::new() };
+    let Ok((_, base)) = gate.canonicalizer().page(lease.url()) else { return Vec::new() };
     let base = base_href.and_then(|href| base.rebase(href)).unwrap_or(base);
-    let hrefs = hrefs.filter(|_| lease.kind() == LeaseKind::Page);
+    let hrefs = hrefs.filter(|_| lease.kind() != LeaseKind::Robots);
     let found = hrefs.filter_map(|href| {
         if href.nofollow {
             gate.refuse(Refusal::Nofollow);
@@ -171,9 +184,4 @@ pub(crate) fn admitted(gate: &Gate, found: Vec<Found>) -> Vec<Admitted> {
 /// Whether a Location header says where to go on with this status.
 pub(crate) const fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
-}
-
-/// What the links of a page are resolved against, but for its `<base href>`.
-fn base(gate: &Gate, lease: &Lease) -> Result<BaseUrl, Refusal> {
-    gate.canonicalizer().base(lease.url()).map_err(|error| Refusal::from(&error))
 }

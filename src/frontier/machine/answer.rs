@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Frontier, FrontierError};
-use crate::frontier::durable::Journal;
+use crate::frontier::durable::{Journal, Receipts};
 use crate::frontier::lease::reply::{self, Redirect};
 use crate::frontier::{Completion, Href, Lease, Outcome, Reply, Timestamp};
 use crate::gate::{Admission, Admitted, Found, Refusal};
@@ -33,7 +33,7 @@ impl<J: Journal> Frontier<J> {
     pub fn answer(&mut self, lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
         let (outcome, admitted) = reply.pass(self.gate(), &lease);
-        self.take_back(lease, admitted, outcome, None, now)
+        self.take_back(lease, admitted, outcome, Receipts::default(), now)
     }
 
     /// Queues the links of the page that `lease` fetched, as they are written, resolved against its URL; says how many were
@@ -75,11 +75,11 @@ impl<J: Journal> Frontier<J> {
         lease: Lease,
         admitted: Vec<Admitted>,
         outcome: Outcome,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
         match admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now)) {
-            Ok(()) => self.complete_with(lease, outcome, record, now),
+            Ok(()) => self.complete_with(lease, outcome, receipts, now),
             Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error.into())),
         }
     }

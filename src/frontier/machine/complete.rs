@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Frontier, FrontierError};
-use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Record, Settled};
+use crate::frontier::durable::{Entry, HostRecord, Journal, Receipts, Record, Settled};
 use crate::frontier::hosts::{Conduct, HostId, HostState};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble};
@@ -32,12 +32,12 @@ impl<J: Journal> Frontier<J> {
     /// Where the journal's storage fails: nothing has changed but that the lease is back, as if it had been released.
     /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it: nothing has changed.
     pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> Result<Completion, FrontierError> {
-        self.complete_with(lease, outcome, None, now)
+        self.complete_with(lease, outcome, Receipts::default(), now)
     }
 
-    /// As [`complete`](Self::complete), of a page with a record: where it is [done](Completion::Done), its record must be
-    /// appended to the output now, before that of any other page. After a crash, the page counts as done only if the output
-    /// has it.
+    /// As [`complete`](Self::complete), of a page that is written to outputs: where it is [done](Completion::Done), what its receipts
+    /// speak of must be appended now, before that of any other page. After a crash, the page counts as done only if the outputs
+    /// have it.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -46,7 +46,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         lease: Lease,
         outcome: Outcome,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
@@ -54,7 +54,7 @@ impl<J: Journal> Frontier<J> {
         self.lent.pages -= u64::from(lease.position.is_some());
         self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
         let completion = match lease.position {
-            Some(position) => self.complete_page(&lease, position, outcome, record, now),
+            Some(position) => self.complete_page(&lease, position, outcome, receipts, now),
             None => self.complete_robots(&lease, outcome, now),
         };
         self.place(lease.host, now);
@@ -81,7 +81,7 @@ impl<J: Journal> Frontier<J> {
         lease: &Lease,
         position: Position,
         outcome: Outcome,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
         // Of no use where it is tried again: then its next lease is asked.
@@ -92,7 +92,7 @@ impl<J: Journal> Frontier<J> {
             // Nothing was asked, whatever came of that.
             return match outcome {
                 Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => Ok(None),
-                _ => self.settle(lease, position, &conduct, After::Parked, record),
+                _ => self.settle(lease, position, &conduct, After::Parked, receipts),
             };
         }
         let setback = match outcome {
@@ -100,7 +100,7 @@ impl<J: Journal> Frontier<J> {
             Outcome::Moved { to } => {
                 conduct.answer(302, None);
                 conduct.due = now + delay;
-                return self.follow(lease, position, &conduct, &to, again, record);
+                return self.follow(lease, position, &conduct, &to, again, receipts);
             }
             Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
@@ -110,7 +110,7 @@ impl<J: Journal> Frontier<J> {
         let done = again.map_or(After::Done, After::Again);
         let Some(setback) = setback else {
             conduct.due = now + delay;
-            return self.settle(lease, position, &conduct, done, record);
+            return self.settle(lease, position, &conduct, done, receipts);
         };
         let rest = conduct.set_back(&setback, lease.attempt == 1, delay, &self.politeness, now);
         let is_last = setback.trouble.failure.is_final() || lease.attempt >= self.politeness.attempts;
@@ -125,7 +125,7 @@ impl<J: Journal> Frontier<J> {
             Blame::Load => After::Later(now + rest),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
         };
-        self.settle(lease, position, &conduct, after, record)
+        self.settle(lease, position, &conduct, after, receipts)
     }
 
     /// The page leaves the queue, or waits for its next try.
@@ -135,14 +135,14 @@ impl<J: Journal> Frontier<J> {
         position: Position,
         conduct: &Conduct,
         after: After,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
         let done = after.is_done();
         let before = lease.attempt - 1 - lease.earlier;
         let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
-        let receipt = record.filter(|_| done).map(|record| Receipt::of(record, self.state.count().output));
+        let receipts = if done { receipts } else { Receipts::default() };
         let host = conduct.standing(lease.origin());
-        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipt };
+        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts };
         match self.entry_after(lease, after)? {
             None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
             Some(entry) => {
@@ -198,7 +198,7 @@ impl<J: Journal> Frontier<J> {
         conduct: &Conduct,
         to: &str,
         again: Option<Timestamp>,
-        record: Option<&[u8]>,
+        receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
         let refusal = match self.gate().canonicalizer().canonicalize(to) {
             Err(error) => Some(Refusal::from(&error)),
@@ -209,7 +209,7 @@ impl<J: Journal> Frontier<J> {
         };
         if let Some(refusal) = refusal {
             self.gate().refuse(refusal);
-            return self.settle(lease, from, conduct, again.map_or(After::Done, After::Again), record);
+            return self.settle(lease, from, conduct, again.map_or(After::Done, After::Again), receipts);
         }
         let referrer = self.journal.read(from)?.referrer;
         self.note_host(lease.host, conduct, true)?;

@@ -10,6 +10,6 @@ pub(crate) struct Count {
     /// Leases that came to nothing.
     pub(crate) retries: u64,
     pub(crate) retired_hosts: u64,
-    /// Bytes of the output: of all receipts.
+    /// Bytes of the first output, by the last receipt.
     pub(crate) output: u64,
 }

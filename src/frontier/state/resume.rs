@@ -7,7 +7,7 @@ use super::pieces::Pieces;
 use super::{Change, Fresh, State};
 use crate::address::{CanonicalUrl, Canonicalizer, HostKey};
 use crate::frontier::durable::{
-    BadSlice, Counts, Entry, HostRecord, Journal, Receipt, Record, Settled, idle_hosts, image,
+    BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId};
@@ -19,7 +19,7 @@ use crate::seen::SeenSet;
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
 ///
 /// Each record changes the state as it did when it was written, but for the parts that have it from the checkpoint. And a
-/// page counts as done only if the output has its record.
+/// page counts as done only if the outputs have what it wrote.
 #[derive(Debug)]
 pub(crate) struct Resume {
     state: State,
@@ -97,8 +97,8 @@ impl Resume {
         Ok(())
     }
 
-    /// Takes the next record of the journal. `has` says whether the output has what a receipt says; where it has not, the
-    /// page stays queued. `evicted` gives the newest image of an evicted host, as [`Journal::host`] does.
+    /// Takes the next record of the journal. `has` says whether the outputs have what the receipts of a page say;
+    /// where they have not, the page stays queued. `evicted` gives the newest image of an evicted host, as [`Journal::host`] does.
     ///
     /// # Errors
     /// Those of `evicted`.
@@ -106,7 +106,7 @@ impl Resume {
         &mut self,
         at: Position,
         record: &Record<'_>,
-        has: impl FnOnce(&Receipt) -> bool,
+        has: impl FnOnce(Receipts<'_>) -> bool,
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
         self.records += 1;
@@ -147,7 +147,7 @@ impl Resume {
         self.records
     }
 
-    /// Bytes of the output that are confirmed.
+    /// Bytes of the first output that are confirmed.
     pub(crate) fn output(&self) -> u64 {
         self.state.count().output
     }
@@ -251,10 +251,10 @@ impl Resume {
         record: &Record<'_>,
         settled: &Settled<'_>,
         again: Option<&Entry<'_>>,
-        has: impl FnOnce(&Receipt) -> bool,
+        has: impl FnOnce(Receipts<'_>) -> bool,
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
-        let Settled { position, priority, attempts, done, receipt, .. } = *settled;
+        let Settled { position, priority, attempts, done, receipts, .. } = *settled;
         let host = self.host(settled.host.key, evicted)?;
         self.lost.queue(position, &mut self.state);
         let url = again.and_then(|entry| self.canonicalizer.canonicalize(entry.wire).ok());
@@ -262,7 +262,7 @@ impl Resume {
             (Some(entry), Some(url)) => self.schedules(at, url, entry),
             _ => (None, self.pieces.fresh(at)),
         };
-        let is_there = !fresh.counts || receipt.as_ref().is_none_or(has);
+        let is_there = !fresh.counts || receipts.is_empty() || has(receipts);
         let new_to = host.filter(|&host| !self.pieces.has_host(host, at));
         let is_queued = |host: HostId| {
             let first = self.state.back().first_of(&self.state.host(host).queue, priority);
@@ -275,14 +275,14 @@ impl Resume {
             // It was taken for done before, and its record was found then; or its record is lost. The host was asked all the same.
             if is_queued(host) {
                 self.state.set_aside(host, priority);
-                self.lost.add(host, queued, receipt.map_or(0, |receipt| receipt.end));
+                self.lost.add(host, queued, receipts.first().map_or(0, |receipt| receipt.end));
             }
             let was_asked = !again.is_some_and(Entry::is_parked);
             let of = HostRecord { host: settled.host, robots: None, was_asked, is_retry: false };
             self.apply(at, &Record::Host(of), Some(host), None, fresh);
             return Ok(());
         }
-        if let (Some(host), Some(receipt), true) = (new_to, receipt, fresh.counts) {
+        if let (Some(host), Some(receipt), true) = (new_to, receipts.first(), fresh.counts) {
             let waits = again.and_then(|entry| Some((entry.not_before?, entry.is_parked())));
             let again = waits.map(|(time, is_parked)| Again { at: time, position: at, is_parked });
             self.lost.add_done(Done { end: receipt.end, host, queued, again });

@@ -52,12 +52,6 @@ impl<J: Journal> Frontier<J> {
         self.state.save(slice, to)
     }
 
-    /// Bytes of the output: of all records that pages were completed with.
-    #[cfg(feature = "crawl")]
-    pub(crate) fn output(&self) -> u64 {
-        self.state.count().output
-    }
-
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.
     pub(crate) fn counts(&self, position: Position) -> Counts {
         let (gate, count) = (self.gate(), self.state.count());

@@ -117,11 +117,11 @@ impl State {
 
     /// `again` is the entry by which the page waits, where it does.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
-        let Settled { position, priority, attempts, done, receipt, .. } = *settled;
+        let Settled { position, priority, attempts, done, receipts, .. } = *settled;
         if change.fresh.counts {
             self.count.completed += u64::from(done);
             self.count.retries += u64::from(!done);
-            self.count.output = receipt.map_or(self.count.output, |receipt| receipt.end);
+            self.count.output = receipts.first().map_or(self.count.output, |receipt| receipt.end);
         }
         if let Some(entry) = again {
             self.remember(entry, change);

@@ -8,14 +8,14 @@ use super::names::{FILES, name};
 use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints, JobJournal, Opening};
-use crate::frontier::{Frontier, FrontierOptions, Receipt, Record, Resume, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Receipts, Record, Resume, Timestamp};
 use crate::gate::Position;
 use crate::job::OpenOptions;
 use crate::job::journal::{FileJournal, Needs, Recovery, Storage, is_begun};
 use crate::seen::SeenSet;
 
 /// Restores a frontier from the newest whole checkpoint and the journal behind it. Without either, makes a new one. `has` says
-/// whether the output holds the record that a receipt describes.
+/// whether the outputs hold what a page's receipts describe.
 ///
 /// Then a record goes to the journal: that it was opened, and how much of the output counts.
 ///
@@ -27,7 +27,7 @@ pub(in crate::job) fn restore<S: Storage>(
     mut checkpoints: Checkpoints<S>,
     options: &FrontierOptions,
     open: &OpenOptions,
-    mut has: impl FnMut(&Receipt) -> bool,
+    mut has: impl FnMut(Receipts<'_>) -> bool,
     now: Timestamp,
 ) -> Result<Frontier<JobJournal<S>>, CheckpointError> {
     let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
@@ -40,9 +40,9 @@ pub(in crate::job) fn restore<S: Storage>(
         if let Record::Resumed { output } = record {
             missing = missing.filter(|end| *end <= output);
         }
-        let has = |receipt: &Receipt| {
-            if missing.is_none() && !has(receipt) {
-                missing = Some(receipt.end);
+        let has = |receipts: Receipts<'_>| {
+            if missing.is_none() && !has(receipts) {
+                missing = receipts.first().map(|receipt| receipt.end);
             }
             missing.is_none()
         };
@@ -192,7 +192,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok((replay, summary))
     }
 
-    /// Bytes of the output that the newest readable summary says were safe on disk; `None` where there is none.
+    /// Bytes of the first output that the newest readable summary says were safe on disk; `None` where there is none.
     pub(crate) fn output(&mut self) -> Option<u64> {
         let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
         numbers.into_iter().find_map(|number| Some(self.summary(number).ok()?.counts.output))

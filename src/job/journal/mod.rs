@@ -38,7 +38,7 @@
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
-//!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there is a receipt
+//!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there are receipts
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
@@ -46,8 +46,8 @@
 //!          19  failures  u16, of the host in a row
 //!          21  illness   only where it is ill: u8, bit 0 it is retired, bit 1 it said itself when to ask again; u8, the last
 //!                        failure's code; u16, pages in a row that broke; u8, length of the failure's words; these
-//!              receipt   only where there is one: the end of the page's record in the output, u64; its length, u32;
-//!                        its checksum, u32
+//!              receipts  only where there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
+//!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
 //!              host      the rest, UTF-8: scheme, name, port
 //!
 //! kind 3, something was learned of a host:
@@ -66,7 +66,7 @@
 //!              rest      where robots.txt is, or its rules
 //!
 //! kind 4, the journal was opened again:
-//!           0  output    u64, bytes that were left of the output
+//!           0  output    u64, bytes that were left of the first output
 //!
 //! kind 5, the time of a URL had come, and it was queued:
 //!           0  priority  u8

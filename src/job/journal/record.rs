@@ -3,12 +3,12 @@
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::frontier::{DisallowedRecord, DueRecord, Entry, Receipt, Record, Settled};
+use crate::frontier::{DisallowedRecord, DueRecord, Entry, Receipts, Record, Settled};
 use crate::gate::Position;
 
 /// Flags of a lease that came back.
 const IS_DONE: u8 = 1 << 2;
-const HAS_RECEIPT: u8 = 1 << 3;
+const HAS_RECEIPTS: u8 = 1 << 3;
 /// Bytes of the length of a record that stands within another one.
 const LENGTH: usize = 2;
 
@@ -87,33 +87,31 @@ fn read_disallowed<'a>(fields: &mut Fields<'a>) -> Result<DisallowedRecord<'a>, 
 }
 
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
-    let Settled { host, position, priority, attempts, done, receipt } = settled;
-    let flags = flags_of(host) | flag(*done, IS_DONE) | flag(receipt.is_some(), HAS_RECEIPT);
+    let Settled { host, position, priority, attempts, done, receipts } = settled;
+    let flags = flags_of(host) | flag(*done, IS_DONE) | flag(!receipts.is_empty(), HAS_RECEIPTS);
     to.extend([flags, *priority, *attempts]);
     to.extend(position.to_u64().to_le_bytes());
     write_clock(host, to);
-    if let Some(Receipt { end, length, checksum }) = receipt {
-        to.extend(end.to_le_bytes());
+    if !receipts.is_empty() {
+        // Few outputs with short names.
+        let length = u16::try_from(receipts.to_bytes().len()).unwrap_or(u16::MAX);
         to.extend(length.to_le_bytes());
-        to.extend(checksum.to_le_bytes());
+        to.extend_from_slice(receipts.to_bytes());
     }
     to.extend_from_slice(host.key.as_bytes());
 }
 
 fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str> {
     let (flags, priority, attempts) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPT) != 0 {
+    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPTS) != 0 {
         return Err("unknown flags");
     }
     let position = Position::from_u64(fields.u64()?);
     let mut host = read_clock(flags, fields)?;
-    let receipt = if flags & HAS_RECEIPT == 0 {
-        None
-    } else {
-        Some(Receipt { end: fields.u64()?, length: fields.u32()?, checksum: fields.u32()? })
-    };
+    let length = if flags & HAS_RECEIPTS == 0 { 0 } else { fields.u16()? };
+    let receipts = Receipts::read(fields.part(length.into())?.bytes())?;
     host.key = fields.rest()?;
-    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipt })
+    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts })
 }
 
 fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, at: Position, to: &mut Vec<u8>) {
@@ -162,8 +160,11 @@ mod tests {
             has_answered: true,
             ill: None,
         };
-        let receipt = Receipt { end: 1 << 40, length: 500, checksum: 0xdead_beef };
-        let settled = Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipt: Some(receipt) };
+        let receipts = Receipts::read(
+            b"\x01p\0\0\0\0\0\x01\0\0\xf4\x01\0\0\xef\xbe\xad\xde\x03raw\x07\0\0\0\0\0\0\0\x07\0\0\0\x09\0\0\0",
+        );
+        let receipts = receipts.unwrap();
+        let settled = Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipts };
         let ill = Ill { failure: Failure::Dns, words: "no answer", broken: 3, is_patient: false, is_retired: true };
         let retired = Standing { has_answered: false, ill: Some(ill), ..host };
         let stale_at = Timestamp::from_micros(99);
@@ -187,7 +188,7 @@ mod tests {
             Record::Admitted(Entry { replaces: Some(HERE), ..entry }),
             Record::Admitted(Entry { referrer: None, via: Via::Seed, ..entry }),
             Record::Settled(settled),
-            Record::Settled(Settled { host: retired, done: false, receipt: None, ..settled }),
+            Record::Settled(Settled { host: retired, done: false, receipts: Receipts::default(), ..settled }),
             Record::Resumed { output: 12 },
         ];
         records.extend(hosts);
@@ -217,7 +218,7 @@ mod tests {
             Ok(_) => "none",
         };
         assert_eq!(reason(9, &[]), "kind");
-        for (at, fields) in [(0, 21), (3, 21 + 16), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 45 + 22)] {
+        for (at, fields) in [(0, 21), (3, 21 + 40), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 69 + 22)] {
             let mut payload = Vec::new();
             write(&records()[at], HERE, &mut payload);
             let kind = kind(&records()[at]);

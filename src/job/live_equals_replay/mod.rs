@@ -16,7 +16,8 @@ use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
 use crate::frontier::state::State;
 use crate::frontier::{
-    DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipt, Record, Resume, Settled, Standing, Timestamp,
+    DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipts, ReceiptsBuf, Record, Resume, Settled,
+    Standing, Timestamp,
 };
 use crate::gate::{Position, Via};
 use crate::seen::{Layout, SeenSet};
@@ -220,7 +221,7 @@ fn resume(
     checkpoint.images.values().for_each(|image| resume.load_evicted(image).unwrap());
     resume.load_counts(&checkpoint.counts);
     let journal = journal(copy.path(), segment, checkpoint.from, |position, record| {
-        let has = |receipt: &crate::frontier::Receipt| receipt.end <= output.len() as u64;
+        let has = |receipts: Receipts<'_>| receipts.iter().all(|(_, receipt)| receipt.end <= output.len() as u64);
         let evicted = |key: &str| Ok(checkpoint.images.get(key).cloned());
         resume.record(position, &record, has, evicted).unwrap();
     });
@@ -246,11 +247,13 @@ fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
     };
     let key = "https://h0.example";
     let host = Standing { key, due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
-    let receipt = Some(Receipt { end: 10, length: 10, checksum: 0 });
+    let mut receipts = ReceiptsBuf::default();
+    receipts.add("pages", &[0; 10], 0);
+    let receipts = receipts.list();
     let records = [
         Record::Admitted(entry("https://h0.example/a")),
         Record::Admitted(entry("https://h0.example/c")),
-        Record::Settled(Settled { host, position: a, priority: 0, attempts: 1, done: true, receipt }),
+        Record::Settled(Settled { host, position: a, priority: 0, attempts: 1, done: true, receipts }),
         Record::Resumed { output: 0 },
         Record::Disallowed(DisallowedRecord { host: key, priority: 0, urls: 1 }),
     ];

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use crate::address::FingerprintKey;
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Record, Recorder, Settled,
-    Slice, Timestamp, Trouble, idle_hosts,
+    Counts, Entry, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, ReceiptsBuf, Record, Recorder,
+    Settled, Slice, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::{Position, ScopeKind};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
@@ -273,7 +273,9 @@ impl Puppet {
         };
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
-        let completion = self.frontier.complete_with(lease, outcome, Some(record.as_bytes()), self.now).unwrap();
+        let mut receipts = ReceiptsBuf::default();
+        receipts.add("pages", record.as_bytes(), self.output.len() as u64);
+        let completion = self.frontier.complete_with(lease, outcome, receipts.list(), self.now).unwrap();
         if is_page && completion == crate::frontier::Completion::Done {
             self.output.extend_from_slice(record.as_bytes());
         }

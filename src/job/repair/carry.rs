@@ -10,12 +10,12 @@ use super::findings::Findings;
 use super::lines::{PageLine, PageLines};
 use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, Receipt, Record, Settled, Standing, Timestamp};
+use crate::frontier::{Entry, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
 use crate::gate::{Position, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
 use crate::job::replace::place;
-use crate::job::{Job, own};
+use crate::job::{Job, PAGES, own};
 
 /// Where the old files are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,11 +93,13 @@ impl Findings {
             if let Some(output) = &mut output {
                 output.write_all(bytes)?;
             }
-            let receipt = Receipt::of(bytes, written);
-            written = receipt.end;
             if let Some(line) = read(bytes) {
-                self.done(journal, placed, entry(&line), Some(receipt)).map_err(io::Error::from)?;
+                let mut receipts = ReceiptsBuf::default();
+                receipts.add(PAGES, bytes, written);
+                line.outputs.iter().for_each(|(output, receipt)| receipts.push(output, *receipt));
+                self.done(journal, placed, entry(&line), receipts.list()).map_err(io::Error::from)?;
             }
+            written += bytes.len() as u64;
             Ok(())
         })?;
         match output {
@@ -132,7 +134,7 @@ impl Findings {
             let entry = Entry { referrer, replaces: None, ..found };
             match state {
                 PageState::Silent if !placed.contains_key(&fingerprint) => {
-                    self.done(journal, placed, Entry { not_before: None, ..entry }, None)?;
+                    self.done(journal, placed, Entry { not_before: None, ..entry }, Receipts::default())?;
                 }
                 // The page was given up. The next run asks for it again.
                 PageState::Waits if entry.not_before == Some(Entry::NEVER) => {
@@ -157,14 +159,14 @@ impl Findings {
         journal: &mut FileJournal,
         placed: &mut Placed,
         entry: Entry<'_>,
-        receipt: Option<Receipt>,
+        receipts: Receipts<'_>,
     ) -> Result<(), CheckpointError> {
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let position = journal.record(&Record::Admitted(entry))?;
         placed.insert(fingerprint(&self.canonicalizer, entry.wire).unwrap_or_default(), position);
         let host =
             Standing { key: url.origin(), due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
-        let settled = Settled { host, position, priority: entry.priority, attempts: 1, done: true, receipt };
+        let settled = Settled { host, position, priority: entry.priority, attempts: 1, done: true, receipts };
         journal.record(&Record::Settled(settled))?;
         Ok(())
     }

@@ -18,6 +18,8 @@ pub struct PageLine {
     pub is_seed: bool,
     /// How many of its links were admitted, since they were new.
     pub admitted: u32,
+    /// Where its bytes stand in other outputs, by their names.
+    pub outputs: Vec<(String, Receipt)>,
 }
 
 /// The file of page records.

@@ -158,7 +158,7 @@ impl Surveying<'_> {
             return;
         }
         let admitted = self.links.remove(&page).unwrap_or(0);
-        let Some(receipt) = settled.receipt else { return self.settle(page, PageState::Silent) };
+        let Some(receipt) = settled.receipts.first() else { return self.settle(page, PageState::Silent) };
         self.survey.has_receipts = true;
         let record = self.output.as_mut().and_then(|output| output.record(&receipt));
         let has_links = |record| at >= self.near || (self.read)(record).is_some_and(|line| line.admitted <= admitted);

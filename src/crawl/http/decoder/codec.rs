@@ -1,4 +1,4 @@
-//! The content codings that are undone, each by the crate that knows it.
+//! The content codings that can be undone, each by its crate.
 
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState, HeapAlloc, HuffmanCode};
 use flate2::{Decompress, FlushDecompress, Status};
@@ -46,7 +46,7 @@ impl Codec {
         }
     }
 
-    /// Bytes of output that it may look back at.
+    /// Bytes of output that it keeps to look back at.
     pub(super) fn window(&self) -> usize {
         match self {
             Self::Brotli(_) => 16 << 20,
@@ -55,7 +55,7 @@ impl Codec {
         }
     }
 
-    /// Whether a byte behind a whole member begins another one (RFC 1952 section 2.2, RFC 8878 section 3); else it is litter.
+    /// Whether a byte behind a whole member begins another one (RFC 1952 section 2.2, RFC 8878 section 3). Otherwise it is litter.
     pub(super) fn may_follow(&self, first: u8) -> bool {
         match self {
             Self::Brotli(_) | Self::Deflate(_) => false,
@@ -64,18 +64,18 @@ impl Codec {
         }
     }
 
-    /// Makes ready for a member that begins with this byte.
+    /// Prepares for a member that begins with this byte.
     pub(super) fn begin(&mut self, first: u8) {
         match self {
-            // By RFC 9110 "deflate" is zlib, by some servers deflate alone. A zlib header starts with method 8 and a
-            // window of at most 32 KiB; alone, the same bits would be a stored block with nonzero padding.
+            // RFC 9110 means zlib by "deflate", and some servers mean deflate without a header. A zlib header starts with method
+            // 8 and a window of at most 32 KiB. Without a header these bits would be a stored block with nonzero padding.
             Self::Deflate(inflate) => inflate.reset(first & 0x8f == 0x08),
             Self::Gzip(inflate) if inflate.total_in() > 0 => *inflate = Decompress::new_gzip(ZLIB_WINDOW_BITS),
             Self::Brotli(_) | Self::Gzip(_) | Self::Zstd(_) => {}
         }
     }
 
-    /// `Some(true)` at a member's end, `None` where the input is not of this coding.
+    /// Decodes. `Some(true)` at a member's end, `None` where the input is not in this coding.
     pub(super) fn run(
         &mut self,
         input: &[u8],

@@ -1,4 +1,4 @@
-//! A body's content codings, undone piece by piece within bounds.
+//! Undoes a body's content codings piece by piece, within bounds.
 
 mod codec;
 mod stage;
@@ -8,28 +8,28 @@ pub(super) use stage::DecodeError;
 use codec::Codec;
 use stage::Stage;
 
-/// Codings in a row that are undone (RFC 9110 section 8.4 sets no bound).
+/// Codings in a row that are undone, at most (RFC 9110 section 8.4 sets no bound).
 const MAX_CODINGS: usize = 3;
-/// Output from which on the ratio counts.
+/// Bytes of output from which on the ratio counts.
 const RATIO_FROM: u64 = 1 << 20;
-/// Bytes on the wire between two looks at how much room there is.
+/// Bytes on the wire between two requests for room.
 const PART: usize = 1024;
-/// Decoded bytes to one on the wire that only a bomb needs: deflate reaches 1,032.
+/// Decoded bytes for one on the wire. Only a bomb needs more: deflate reaches 1,032.
 const MAX_RATIO: u64 = 1_000;
 
-/// Undoes a body's content codings piece by piece, at any moment within its caps: whatever the input, it holds the output,
-/// 32 KiB for each coding, and the codec's window.
+/// Undoes a body's content codings piece by piece. Whatever the input, it holds the output up to its limit, and for each coding 32 KiB
+/// and the codec's window.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    /// In the order they are undone: the last one applied first.
+    /// In the order in which they are undone: the last one applied comes first.
     stages: Vec<Stage>,
     output: Output,
     raw: bool,
 }
 
 impl Decoder {
-    /// For the values of all Content-Encoding headers in order; takes up to `max_bytes` of output. A coding that is not
-    /// known, or one too many, leaves the body as it is.
+    /// For the values of all Content-Encoding headers, in order. Takes up to `max_bytes` of output. An unknown coding, or one too many,
+    /// leaves the body as it is.
     pub(super) fn new<'a>(content_encodings: impl Iterator<Item = &'a str>, max_bytes: usize) -> Self {
         let names = content_encodings.flat_map(|value| value.split(',')).map(str::trim);
         let mut stages = Some(Vec::new());
@@ -45,22 +45,22 @@ impl Decoder {
         Self { stages, output: Output { bytes: Vec::new(), taken: 0, max_bytes, is_kept: true }, raw }
     }
 
-    /// Whether the body stays as it came, in a coding that is not known.
+    /// Whether the body stays as it came, because its coding is unknown.
     pub(super) fn is_raw(&self) -> bool {
         self.raw
     }
 
-    /// Decodes a piece; `wire_bytes` have come in all, this piece among them.
+    /// Decodes a piece. `wire_bytes` have come so far, with this piece.
     pub(super) fn push(&mut self, piece: &[u8], wire_bytes: u64) -> Result<(), DecodeError> {
         self.output.push(&mut self.stages, piece, wire_bytes)
     }
 
-    /// Whether every coding has come to its end, or not begun.
+    /// Whether every coding has come to its end, or has not begun.
     pub(super) fn is_whole(&self) -> bool {
         self.stages.iter().all(Stage::is_whole)
     }
 
-    /// What is kept of what was decoded so far.
+    /// The part that is kept of what was decoded so far.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.output.bytes
     }
@@ -70,31 +70,31 @@ impl Decoder {
         self.output.taken
     }
 
-    /// Bytes of memory that it holds, at most: what is kept, and each codec's window.
+    /// Bytes of memory that it holds, at most: the output that is kept, and each codec's window.
     pub(super) fn held(&self) -> usize {
         let produced = |stage: &Stage| usize::try_from(stage.produced).unwrap_or(usize::MAX);
         let windows = self.stages.iter().map(|stage| stage.codec.window().min(produced(stage)));
         self.output.bytes.len() + windows.sum::<usize>()
     }
 
-    /// A piece in parts of which each grows to [`growth`](Self::growth) at most.
+    /// Divides a piece into parts. Each grows to [`growth`](Self::growth) at most.
     pub(super) fn parts<'a>(&self, piece: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let part = if self.stages.is_empty() { piece.len() } else { PART };
         piece.chunks(part.max(1))
     }
 
-    /// Bytes that it may hold more of when it has taken a part.
+    /// How many bytes more it may hold after it has taken a part.
     pub(super) fn growth(&self, part: &[u8]) -> usize {
         if self.stages.is_empty() {
             return if self.output.is_kept { part.len() } else { 0 };
         }
         let rest = self.output.max_bytes - self.output.taken;
-        // What repeats without end is as long as it likes, but for deflate.
+        // Other codings than deflate repeat without end.
         let is_bounded = self.stages.iter().all(|stage| matches!(stage.codec, Codec::Deflate(_) | Codec::Gzip(_)));
         if is_bounded && self.stages.len() == 1 { rest.min(PART * 1_032) } else { rest }
     }
 
-    /// Keeps no more than so many bytes from here on, and counts the others.
+    /// From here on keeps no more than so many bytes, and counts the others.
     pub(super) fn only_count(&mut self, kept: usize) {
         self.output.is_kept = false;
         self.output.bytes.truncate(kept);
@@ -117,7 +117,7 @@ struct Output {
 }
 
 impl Output {
-    /// Through the stages in turn, a step of output at a time; recursion is as deep as there are stages.
+    /// Sends a piece through the stages in turn, one step of output at a time. The recursion is as deep as there are stages.
     fn push(&mut self, stages: &mut [Stage], mut piece: &[u8], wire_bytes: u64) -> Result<(), DecodeError> {
         let Some((stage, rest)) = stages.split_first_mut() else { return self.take(piece) };
         loop {
@@ -126,7 +126,7 @@ impl Output {
             stage.produced += step.written as u64;
             self.push(rest, &stage.buffer[..step.written], wire_bytes)?;
             step.result?;
-            // Between two codings a bomb costs what it costs behind the last, so each is held to the caps.
+            // A bomb between two codings costs as much as one behind the last, so each stage is held to the limits.
             let ratio = wire_bytes.saturating_mul(MAX_RATIO).max(RATIO_FROM);
             if stage.produced > ratio.min(self.max_bytes as u64) {
                 return Err(DecodeError::TooLong);

@@ -112,14 +112,18 @@ fn what_is_scheduled_again_is_written_as_ever() {
     let due = Timestamp::from_micros(9);
     let host = Standing { key: "https://example.org", due, failures: 3, has_answered: true, ill: None };
     let (position, priority, attempts) = (Position::from_u64(0x20), 2, 1);
-    let receipt = Some(Receipt { end: 500, length: 7, checksum: 8 });
-    let settled = Settled { host, position, priority, attempts, done: true, receipt };
+    let mut receipts = ReceiptsBuf::default();
+    receipts.push("pages", Receipt { end: 500, length: 7, checksum: 8 });
+    receipts.push("raw", Receipt { end: 12, length: 5, checksum: 6 });
+    let receipts = receipts.list();
+    let settled = Settled { host, position, priority, attempts, done: true, receipts };
     let at = journal.append_again(&settled, page.entry()).unwrap();
     journal.flush(NOW).unwrap();
     assert_eq!(Owned::from(journal.read(at).unwrap()), page);
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
-    let frame = b"\x57\0\0\x07\x38\0\
-        \x0d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0https://example.org\
+    let frame = b"\x73\0\0\x07\x54\0\
+        \x0d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\
+        \x2a\0\x05pages\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0\x03raw\x0c\0\0\0\0\0\0\0\x05\0\0\0\x06\0\0\0https://example.org\
         \x10\x02\x01\x03\x84\x86\x88\x08\x14https://example.org/";
     assert_eq!(written[36..], *frame);
     let mut found = Vec::new();

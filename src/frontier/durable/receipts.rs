@@ -1,0 +1,86 @@
+//! What a page wrote to each output, as the journal knows it.
+
+use std::fmt;
+
+use super::Receipt;
+use crate::bytes::Fields;
+
+/// What a page wrote to the outputs: a [`Receipt`] for each, under the output's name. Each page names the same output first: the
+/// order of its records is the order in which pages were done.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Receipts<'a>(&'a [u8]);
+
+/// A list of receipts that is being made.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiptsBuf(Vec<u8>);
+
+impl ReceiptsBuf {
+    /// Adds what was, or will be, written to an output behind `before` bytes.
+    ///
+    /// # Panics
+    /// Where the name has more than 255 bytes, as no file's has.
+    pub fn add(&mut self, output: &str, written: &[u8], before: u64) {
+        self.push(output, Receipt::of(written, before));
+    }
+
+    /// Adds a receipt.
+    pub(crate) fn push(&mut self, output: &str, receipt: Receipt) {
+        let Receipt { end, length, checksum } = receipt;
+        self.0.push(u8::try_from(output.len()).expect("a file's name"));
+        self.0.extend(output.bytes());
+        self.0.extend(end.to_le_bytes());
+        self.0.extend([length, checksum].into_iter().flat_map(u32::to_le_bytes));
+    }
+
+    /// The list.
+    pub fn list(&self) -> Receipts<'_> {
+        Receipts(&self.0)
+    }
+}
+
+impl<'a> Receipts<'a> {
+    /// As they stand in the journal.
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, &'static str> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            take(&mut rest)?;
+        }
+        Ok(Self(bytes))
+    }
+
+    /// As [`read`](Self::read) reads them.
+    pub(crate) fn to_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Whether nothing was written, or nothing that could be read again.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each with its output's name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, Receipt)> + use<'a> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || take(&mut rest).ok())
+    }
+
+    /// That of the first output.
+    pub(crate) fn first(&self) -> Option<Receipt> {
+        self.iter().next().map(|(_, receipt)| receipt)
+    }
+}
+
+fn take<'a>(rest: &mut &'a [u8]) -> Result<(&'a str, Receipt), &'static str> {
+    let mut fields = Fields::of(rest);
+    let length = fields.u8()?;
+    let output = fields.text(length.into())?;
+    let receipt = Receipt { end: fields.u64()?, length: fields.u32()?, checksum: fields.u32()? };
+    *rest = fields.bytes();
+    Ok((output, receipt))
+}
+
+impl fmt::Debug for Receipts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
