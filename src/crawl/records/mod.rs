@@ -1,6 +1,6 @@
 //! What a crawl writes, and how it is read back: page records, further outputs, and the list of refused links.
 
-mod agree;
+mod agreement;
 mod legible;
 mod lookup;
 mod output;
@@ -11,7 +11,7 @@ mod sink;
 mod skipped;
 mod writer;
 
-pub(super) use agree::agree;
+pub(super) use agreement::agree;
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
 pub use lookup::look_up;
