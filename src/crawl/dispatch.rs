@@ -93,33 +93,24 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         }
     }
 
+    /// A task has ended.
     fn note(&mut self, ended: Result<io::Result<Ended>, JoinError>) {
         let pages = &self.worker.shared.pages;
+        if matches!(ended, Ok(Ok(Ended::Recorded))) {
+            pages.spend();
+        } else {
+            pages.give_back();
+        }
         match ended {
-            Ok(Ok(Ended::Recorded)) => {
-                pages.spend();
-                self.room.ended_well();
-            }
-            Ok(Ok(Ended::Unrecorded)) => {
-                pages.give_back();
-                self.room.ended_well();
-            }
-            Ok(Ok(Ended::Released)) => {
-                pages.give_back();
-                self.room.ran_short(self.tasks.len(), Instant::now());
-            }
+            Ok(Ok(Ended::Recorded | Ended::Unrecorded)) => self.room.ended_well(),
+            Ok(Ok(Ended::Released)) => self.room.ran_short(self.tasks.len(), Instant::now()),
             Ok(Err(error)) => {
-                pages.give_back();
                 self.worker.shared.abort(FinishReason::StorageFailed);
                 self.failed.get_or_insert(error);
             }
-            Err(error) => {
-                pages.give_back();
-                if error.is_panic() {
-                    // Its lease went back when it unwound. The others go on.
-                    tracing::error!(%error, "a task ended");
-                }
-            }
+            // Its lease went back when it unwound. The others go on.
+            Err(error) if error.is_panic() => tracing::error!(%error, "a task ended"),
+            Err(_) => {}
         }
     }
 }

@@ -71,7 +71,7 @@ impl Visit {
         };
         let outcome = match &response.incomplete {
             Some(error) => Outcome::Failed(Trouble::new(error.failure, &error.message)),
-            None => source.outcome(&mut response),
+            None => source.outcome(&response),
         };
         let exchange = response.exchange.take();
         let mut visit = Self { outcome, found: Vec::new(), record, skips, exchange };
@@ -111,7 +111,7 @@ impl Visit {
 
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
-        let Reader { lease, base, gate, options, share, .. } = reader;
+        let Reader { source, lease, base, gate, options, share, .. } = reader;
         let (body, options) = (response.body.len(), options.clone());
         let mut extract =
             Extract::new(Arc::clone(gate), std::mem::take(&mut self.skips), lease.depth().saturating_add(1));
@@ -137,13 +137,13 @@ impl Visit {
         };
         let kept = self.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
         share.resize((extract.bytes + kept) as u64).await;
-        let (encoding, source) = extract.encoding.unzip();
+        let (encoding, from) = extract.encoding.unzip();
         self.record.encoding = encoding.map(str::to_owned);
-        self.record.encoding_source = source.map(|source| source.name().to_owned());
+        self.record.encoding_source = from.map(|from| from.name().to_owned());
         self.record.title = extract.title;
         self.record.links = extract.counts;
         self.skips = extract.skips;
-        self.found = extract.links.into_iter().map(|url| Found::link(url, lease)).collect();
+        self.found = extract.links.into_iter().map(|url| source.found(url, lease)).collect();
     }
 }
 

@@ -81,8 +81,8 @@ impl OutputPlace {
     }
 }
 
-/// The line of a record.
-pub(in crate::crawl) fn line(record: &PageRecord) -> Line {
+/// The line of a page record, or of another one.
+pub(in crate::crawl) fn line(record: &impl Serialize) -> Line {
     let mut line = serde_json::to_vec(record).expect("a record is plain data");
     line.push(b'\n');
     line.into()

@@ -12,7 +12,8 @@ use ahash::RandomState;
 use serde::{Deserialize, Serialize};
 
 use super::legible::legible;
-use super::writer::{Line, Writer, WriterThread};
+use super::page_record::line;
+use super::writer::{Writer, WriterThread};
 use crate::address::without_userinfo;
 use crate::frontier::{Dropped, Lease};
 use crate::gate::Refusal;
@@ -98,12 +99,6 @@ impl Drawn {
 fn rate(bytes: u64) -> u64 {
     let parts = u32::try_from(bytes / PART).unwrap_or(u32::MAX);
     1 << parts.saturating_mul(RARER).min(60)
-}
-
-fn line(skipped: &SkippedLink) -> Line {
-    let mut line = serde_json::to_vec(skipped).expect("plain data");
-    line.push(b'\n');
-    line.into()
 }
 
 /// Where the last whole line ends.

@@ -22,7 +22,7 @@ impl UrlSource for PageSource {
         true
     }
 
-    fn outcome(&self, response: &mut Response) -> Outcome {
+    fn outcome(&self, response: &Response) -> Outcome {
         Outcome::Response { status: response.status, retry_after: response.retry_after }
     }
 

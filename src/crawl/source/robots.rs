@@ -4,6 +4,7 @@ use super::{ReadLinks, UrlSource};
 use crate::crawl::http::Response;
 use crate::crawl::numbers::Tally;
 use crate::crawl::records::PageRecord;
+use crate::frontier::robots::MAX_BYTES;
 use crate::frontier::{Failure, Outcome, Trouble};
 
 /// A host's robots.txt.
@@ -18,14 +19,14 @@ impl UrlSource for RobotsSource {
         false
     }
 
-    fn outcome(&self, response: &mut Response) -> Outcome {
+    fn outcome(&self, response: &Response) -> Outcome {
         // Nobody can read rules in a coding that is not known. Taken as text, they would allow everything.
         if response.raw {
             return Outcome::Failed(Trouble::new(Failure::BadResponse, "in a content coding that is not known"));
         }
         let (status, retry_after) = (response.status, response.retry_after);
-        let (body, validators) = (std::mem::take(&mut response.body), response.validators.take());
-        Outcome::Robots { status, retry_after, body, validators }
+        let body = response.body[..response.body.len().min(MAX_BYTES + 1)].to_vec();
+        Outcome::Robots { status, retry_after, body, validators: response.validators.clone() }
     }
 
     fn links(&self, _: &Response) -> Option<ReadLinks> {
