@@ -12,7 +12,7 @@ use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 use crate::crawl::{CrawlError, FinishReason, has_gone_on, look_up};
 use crate::frontier::{Explanation, History, Place, RobotsAnswer, Verdict};
-use crate::gate::{Refusal, Ruled, Via};
+use crate::gate::{Refusal, Ruled};
 use crate::job::{Explained, Job, explain as explain_from};
 use crate::lending::Clock;
 use crate::report::{self, Settings};
@@ -154,11 +154,6 @@ fn robots(answer: &RobotsAnswer) -> Value {
 
 fn journal(history: &History) -> Value {
     let History::Admitted(remembered) = history else { return Value::Null };
-    let via = match remembered.via {
-        Via::Seed => "seed",
-        Via::Link => "link",
-        Via::Redirect => "redirect",
-    };
     let (place, ahead) = match remembered.place {
         Place::Done => ("done", None),
         Place::Dropped => ("dropped", None),
@@ -170,7 +165,7 @@ fn journal(history: &History) -> Value {
         "position": remembered.position.to_u64(),
         "url": remembered.wire,
         "depth": remembered.depth,
-        "via": via,
+        "via": remembered.via.name(),
         "referrer": remembered.referrer_url,
         "not_before": remembered.not_before.map(|at| at.to_string()),
         "attempts": remembered.attempts,

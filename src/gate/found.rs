@@ -16,6 +16,15 @@ pub enum Via {
 }
 
 impl Via {
+    /// Its name, in lower case.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Seed => "seed",
+            Self::Link => "link",
+            Self::Redirect => "redirect",
+        }
+    }
+
     /// Whether a URL found so, this deep, is what the user asked for, and widens the scope: a seed, or where a seed
     /// redirects to, as `http://example.org/` does to `https://www.example.org/`. Redirects add no depth and links do, so
     /// at depth 0 there is nothing else.

@@ -277,12 +277,7 @@ impl fmt::Display for HostAccount {
 
 impl fmt::Display for Remembered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let via = match self.via {
-            Via::Seed => "a seed",
-            Via::Link => "a link",
-            Via::Redirect => "a redirect",
-        };
-        write!(f, "admitted at {}: {via}, depth {}", self.position.to_u64(), self.depth)?;
+        write!(f, "admitted at {}: a {}, depth {}", self.position.to_u64(), self.via.name(), self.depth)?;
         self.referrer_url.iter().try_for_each(|referrer| write!(f, ", found on {referrer}"))?;
         match self.place {
             Place::Done => write!(f, "; done, tried {}", times(self.attempts.into())),
