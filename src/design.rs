@@ -100,6 +100,22 @@
 //! host's key, also after a restart. An address is learned only when a host is first asked: until then a host is its
 //! own group, also after a restart, and to remember it over one would take a field in the host's record as well.
 //!
+//! # Another source of URLs: sitemaps
+//!
+//! What can be leased is a page or a robots.txt. A sitemap would be a third kind, and the queue would not know of it: it is a URL that
+//! passes the gate and waits for its host like any other. These files change:
+//!
+//! | file | change |
+//! |---|---|
+//! | `crawl/source/sitemap.rs` | new: a sitemap's addresses are its links |
+//! | `crawl/source/mod.rs` | a line: leases of this kind are of that source |
+//! | `crawl/source/robots.rs` | the `Sitemap` lines of a robots.txt are its links |
+//! | `gate/found.rs` | a URL can be found as a sitemap |
+//! | `frontier/durable/entry_bytes.rs` | that has a number in the journal |
+//! | `frontier/lease/lease.rs`, `frontier/machine/lend.rs` | a URL that was found so is lent as one of that kind |
+//!
+//! An option and a counter of its own come on top, as for anything new. It was tried: with these changes the crate compiles.
+//!
 //! # Partitions
 //!
 //! A gate, a frontier and a journal own a share of the hosts, and hold no global state. Today a process has one. Between several the

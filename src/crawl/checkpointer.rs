@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -66,7 +67,8 @@ impl CheckpointCosts {
 /// A checkpointer at work.
 #[derive(Debug)]
 pub(super) struct CheckpointerThread {
-    ended: Arc<(Mutex<bool>, Condvar)>,
+    /// Dropped, it ends the thread.
+    end: mpsc::Sender<()>,
     thread: JoinHandle<Result<CheckpointCosts, CheckpointError>>,
 }
 
@@ -110,30 +112,20 @@ impl Checkpointer {
     /// Starts the thread. `written` is how far the writer of the page records has come.
     pub(super) fn start(mut self, written: &Written) -> io::Result<CheckpointerThread> {
         self.outputs.follow_pages(written);
-        let ended = Arc::new((Mutex::new(false), Condvar::new()));
-        let told = Arc::clone(&ended);
+        let (end, ended) = mpsc::channel();
         let work = move || {
             let shared = Arc::clone(&self.shared);
-            let ended = self.work(&told);
-            if ended.is_err() {
-                shared.abort(FinishReason::StorageFailed);
-            }
-            ended
+            self.work(&ended).inspect_err(|_| shared.abort(FinishReason::StorageFailed))
         };
         let thread = std::thread::Builder::new().name("checkpointer".to_owned()).spawn(work)?;
-        Ok(CheckpointerThread { ended, thread })
+        Ok(CheckpointerThread { end, thread })
     }
 
-    fn work(mut self, ended: &(Mutex<bool>, Condvar)) -> Result<CheckpointCosts, CheckpointError> {
+    fn work(mut self, ended: &mpsc::Receiver<()>) -> Result<CheckpointCosts, CheckpointError> {
         // Options and seeds are kept before the first request.
         self.checkpoint()?;
         let mut last = Instant::now();
-        loop {
-            let flag = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let wait = ended.1.wait_timeout_while(flag, TICK, |ended| !*ended);
-            if *wait.unwrap_or_else(PoisonError::into_inner).0 {
-                break;
-            }
+        while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             let now = self.shared.frontier.clock().now();
             let flushed = self.shared.frontier.with(|frontier| frontier.flush(now));
             flushed.map_err(FileError::of("write", &self.directory))?;
@@ -188,8 +180,7 @@ impl Checkpointer {
 impl CheckpointerThread {
     /// Has it write the last checkpoint, and waits for that. Blocks.
     pub(super) fn end(self) -> Result<CheckpointCosts, CheckpointError> {
-        *self.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ended.1.notify_all();
+        drop(self.end);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }

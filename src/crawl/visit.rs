@@ -43,13 +43,17 @@ impl Visit {
     /// There is no response, or none that can be used. `key` is that of the lease's URL.
     pub(super) fn failed(lease: &Lease, key: &str, trouble: Trouble) -> Self {
         let record = record_of(lease, key, &trouble);
-        Self { outcome: Outcome::Failed(trouble), found: Vec::new(), record, skips: Skips::default(), exchange: None }
+        Self::without_response(Outcome::Failed(trouble), record)
     }
 
     /// The URL was not asked for: its host cannot be reached.
     pub(super) fn given_up(lease: &Lease, key: &str, trouble: &Trouble) -> Self {
         let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, key, trouble) };
-        Self { outcome: Outcome::GivenUp, found: Vec::new(), record, skips: Skips::default(), exchange: None }
+        Self::without_response(Outcome::GivenUp, record)
+    }
+
+    fn without_response(outcome: Outcome, record: PageRecord) -> Self {
+        Self { outcome, found: Vec::new(), record, skips: Skips::default(), exchange: None }
     }
 
     /// There is a response.

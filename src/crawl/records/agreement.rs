@@ -47,9 +47,7 @@ fn check_never_written(job: &Job) -> Result<(), CrawlError> {
     // Whatever is missing or damaged is told when it is opened.
     let needs = Needs::from_on(Position::from_u64(u64::MAX));
     let looked = FileJournal::look(disk, job.manifest().id, &needs, Position::default(), |_, record| {
-        if let Some(Said::Written(receipt)) = Said::by(&record) {
-            expected = expected.max(receipt.end);
-        }
+        expected = expected.max(written_by(&record).map_or(0, |receipt| receipt.end));
     });
     drop(looked);
     if expected > 0 { Err(CrawlError::Output { path: job.pages_path(), found: 0, expected }) } else { Ok(()) }
@@ -59,41 +57,24 @@ fn check_never_written(job: &Job) -> Result<(), CrawlError> {
 fn check_records(job: &Job, output: &mut Output) -> Result<(), CrawlError> {
     let (mut missing, mut damaged): (Option<Receipt>, Option<Receipt>) = (None, None);
     let mut disk = Disk::for_reading(&job.frontier_directory());
-    let mut said = |said| match said {
-        Said::Written(receipt) if !output.has(&receipt) => missing = missing.or(Some(receipt)),
-        Said::Written(_) => damaged = damaged.or(missing),
+    let looked = look_closely(&mut disk, job.manifest().id, |_, record| match (&record, written_by(&record)) {
+        (_, Some(receipt)) if !output.has(&receipt) => missing = missing.or(Some(receipt)),
+        (_, Some(_)) => damaged = damaged.or(missing),
         // What was cut off when the job was opened is no loss now.
-        Said::Left(left) => missing = missing.filter(|receipt| receipt.end <= left),
-    };
-    let looked = look_closely(&mut disk, job.manifest().id, |_, record| {
-        if let Some(this) = Said::by(&record) {
-            said(this);
-        }
+        (Record::Resumed { output }, None) => missing = missing.filter(|receipt| receipt.end <= *output),
+        _ => {}
     });
     looked.map_err(CheckpointError::from)?;
-    match damaged {
-        None => Ok(()),
-        Some(receipt) => {
-            let offset = receipt.end.saturating_sub(receipt.length.into());
-            Err(CrawlError::Record { path: job.pages_path(), offset })
-        }
-    }
+    damaged.map_or(Ok(()), |receipt| {
+        let offset = receipt.end.saturating_sub(receipt.length.into());
+        Err(CrawlError::Record { path: job.pages_path(), offset })
+    })
 }
 
-/// What a record of the journal says of the output.
-enum Said {
-    /// A page record was written.
-    Written(Receipt),
-    /// So much was left when the job was opened.
-    Left(u64),
-}
-
-impl Said {
-    fn by(record: &Record<'_>) -> Option<Self> {
-        match record {
-            Record::Settled(settled) | Record::Again { settled, .. } => settled.receipts.first().map(Self::Written),
-            Record::Resumed { output } => Some(Self::Left(*output)),
-            _ => None,
-        }
+/// The receipt of the page record that was written with this record of the journal.
+fn written_by(record: &Record<'_>) -> Option<Receipt> {
+    match record {
+        Record::Settled(settled) | Record::Again { settled, .. } => settled.receipts.first(),
+        _ => None,
     }
 }

@@ -6,6 +6,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
 
+use crate::crawl::lock::lock;
+
 /// Records on the way to the writer at once. Beyond that workers wait, and nothing is lost.
 const IN_FLIGHT: usize = 1024;
 /// Bytes after which a busy writer flushes, and tells how far it is.
@@ -50,8 +52,8 @@ impl Writer {
     pub fn start(to: impl Write + Send + 'static) -> io::Result<(Self, WriterThread)> {
         let (lines, incoming) = mpsc::channel(IN_FLIGHT);
         let written = Written::default();
-        let told = Telling { written: written.clone(), bytes: 0 };
-        let work = move || write_all(incoming, to, told);
+        let telling = Telling(written.clone());
+        let work = move || write_all(incoming, to, &telling);
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(work)?;
         Ok((Self { lines, written }, WriterThread { thread }))
     }
@@ -88,56 +90,46 @@ impl Written {
     /// Waits until so many bytes are written. Returns `false` if they never will be.
     pub(in crate::crawl) fn wait_for(&self, bytes: u64) -> bool {
         let (handed, changed) = &*self.0;
-        let handed = handed.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = changed.wait_while(handed, |handed| handed.bytes < bytes && !handed.ended);
+        let waited = changed.wait_while(lock(handed), |handed| handed.bytes < bytes && !handed.ended);
         waited.unwrap_or_else(PoisonError::into_inner).bytes >= bytes
     }
 
     /// How many there are now.
     pub(in crate::crawl) fn bytes(&self) -> u64 {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).bytes
+        lock(&self.0.0).bytes
     }
 
-    fn tell(&self, bytes: u64, ended: bool) {
+    fn tell(&self, change: impl FnOnce(&mut Handed)) {
         let (handed, changed) = &*self.0;
-        *handed.lock().unwrap_or_else(PoisonError::into_inner) = Handed { bytes, ended };
+        change(&mut lock(handed));
         changed.notify_all();
     }
 }
 
 /// The writer's side of [`Written`]. However the writer ends, nobody waits for it any more.
-struct Telling {
-    written: Written,
-    bytes: u64,
-}
-
-impl Telling {
-    fn tell(&mut self, bytes: u64) {
-        self.bytes = bytes;
-        self.written.tell(bytes, false);
-    }
-}
+struct Telling(Written);
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        self.written.tell(self.bytes, true);
+        self.0.tell(|handed| handed.ended = true);
     }
 }
 
-fn write_all(mut incoming: mpsc::Receiver<Line>, to: impl Write, mut told: Telling) -> io::Result<u64> {
+fn write_all(mut incoming: mpsc::Receiver<Line>, to: impl Write, telling: &Telling) -> io::Result<u64> {
     let mut to = BufWriter::with_capacity(64 * 1024, to);
-    let (mut records, mut bytes) = (0, 0);
+    let (mut records, mut bytes, mut told) = (0, 0, 0);
     while let Some(line) = incoming.blocking_recv() {
         to.write_all(&line)?;
         records += 1;
         bytes += line.len() as u64;
         // A quiet crawl's records are in the file at once, those of a busy one a buffer at a time.
-        if incoming.is_empty() || bytes - told.bytes >= TELL {
+        if incoming.is_empty() || bytes - told >= TELL {
             to.flush()?;
-            told.tell(bytes);
+            telling.0.tell(|handed| handed.bytes = bytes);
+            told = bytes;
         }
     }
     to.flush()?;
-    told.tell(bytes);
+    telling.0.tell(|handed| handed.bytes = bytes);
     Ok(records)
 }
