@@ -79,6 +79,7 @@ impl Host {
     }
 
     /// From here on it stands so.
+    #[inline]
     pub(crate) fn stands(&mut self, standing: &Standing<'_>) {
         let Standing { due, failures, has_answered, ill, .. } = *standing;
         (self.due, self.failures, self.has_answered) = (due, failures, has_answered);

@@ -58,7 +58,7 @@ impl<J: Journal> Frontier<J> {
             None => self.complete_robots(&lease, outcome, now),
         };
         self.place(lease.host, now);
-        Ok(completion?.unwrap_or(Completion::Retry(self.state.host(lease.host).due)))
+        Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
     }
 
     /// Whether this frontier has lent it, and not got it back.

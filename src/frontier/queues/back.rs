@@ -57,6 +57,7 @@ impl Back {
     }
 
     /// Takes away what goes next.
+    #[inline]
     pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Queued> {
         let first = queue.first()?;
         if !queue.best.advance(&mut self.chunks)
@@ -79,6 +80,7 @@ impl Back {
     }
 
     /// Takes away the first URL of a priority. O(1) where that is the best of its host.
+    #[inline]
     pub(crate) fn pop_of(&mut self, queue: &mut Queue, priority: u8) -> Option<Queued> {
         if queue.len == 0 {
             return None;
@@ -86,6 +88,11 @@ impl Back {
         if queue.best.priority == priority {
             return self.pop(queue);
         }
+        self.pop_worse(queue, priority)
+    }
+
+    /// Takes away the first URL of a priority that is not the best.
+    fn pop_worse(&mut self, queue: &mut Queue, priority: u8) -> Option<Queued> {
         let (mut before, mut id) = (NONE, queue.best.next);
         while id != NONE && self.levels[id].priority < priority {
             (before, id) = (id, self.levels[id].next);

@@ -66,6 +66,7 @@ impl Level {
     }
 
     /// Goes on to the next URL; `false` where there is none.
+    #[inline]
     pub(crate) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
         if self.is_one() {
             return false;
