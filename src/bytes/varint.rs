@@ -48,7 +48,13 @@ pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Takes a number off the front of the bytes.
+#[inline]
 pub(crate) fn number(bytes: &mut &[u8]) -> Option<u64> {
+    // Most are small.
+    if let [low @ ..=0x7f, rest @ ..] = *bytes {
+        *bytes = rest;
+        return Some(u64::from(*low));
+    }
     decode(|| bytes.split_off_first().copied())
 }
 
