@@ -47,19 +47,24 @@ pub(super) struct Coding<'a> {
     encoding: &'static Encoding,
     source: EncodingSource,
     certain: bool,
+    /// The body as text, where it was looked through already and is UTF-8.
+    utf8: Option<&'a str>,
 }
 
 impl<'a> Coding<'a> {
     /// In the order of the HTML standard: byte order mark, header, declarations in the first bytes, and the bytes themselves.
     pub(super) fn find(body: &'a [u8], content_type: Option<&str>) -> Self {
-        let (encoding, source) = find(body, content_type);
+        let ((encoding, utf8), source) = match declared(body, content_type) {
+            Some((encoding, source)) => ((encoding, None), source),
+            None => (detect(body), EncodingSource::Detection),
+        };
         let certain = matches!(source, EncodingSource::Bom | EncodingSource::Header);
-        Self { body, encoding, source, certain }
+        Self { body, encoding, source, certain, utf8 }
     }
 
     /// The body as text, where it is UTF-8 the same bytes; what is invalid becomes U+FFFD.
     pub(super) fn text(&self) -> Cow<'a, str> {
-        self.encoding.decode_with_bom_removal(self.body).0
+        self.utf8.map_or_else(|| self.encoding.decode_with_bom_removal(self.body).0, Cow::Borrowed)
     }
 
     /// By the Encoding standard: `UTF-8`, `windows-1252`.
@@ -82,22 +87,23 @@ impl<'a> Coding<'a> {
         let is_same = declared == self.encoding
             || declared.is_ascii_compatible() && self.encoding.is_ascii_compatible() && self.body.is_ascii();
         (self.encoding, self.source) = (declared, EncodingSource::Meta);
+        self.utf8 = self.utf8.filter(|_| is_same);
         !is_same
     }
 }
 
-fn find(body: &[u8], content_type: Option<&str>) -> (&'static Encoding, EncodingSource) {
+/// What byte order mark, header or first bytes say.
+fn declared(body: &[u8], content_type: Option<&str>) -> Option<(&'static Encoding, EncodingSource)> {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
-        return (encoding, EncodingSource::Bom);
+        return Some((encoding, EncodingSource::Bom));
     }
     if let Some(encoding) = content_type.and_then(charset).and_then(|label| Encoding::for_label(label.as_bytes())) {
-        return (encoding, EncodingSource::Header);
+        return Some((encoding, EncodingSource::Header));
     }
-    match prescan(body, for_meta) {
-        Some((encoding, Declaration::Meta)) => (encoding, EncodingSource::Meta),
-        Some((encoding, Declaration::XmlDeclaration)) => (encoding, EncodingSource::XmlDeclaration),
-        None => (detect(body), EncodingSource::Detection),
-    }
+    prescan(body, for_meta).map(|(encoding, declaration)| match declaration {
+        Declaration::Meta => (encoding, EncodingSource::Meta),
+        Declaration::XmlDeclaration => (encoding, EncodingSource::XmlDeclaration),
+    })
 }
 
 /// The encoding of a label in a page. It was read as ASCII, so it cannot be in UTF-16.
@@ -126,19 +132,20 @@ fn charset(content_type: &str) -> Option<&str> {
     }
 }
 
-fn detect(body: &[u8]) -> &'static Encoding {
+/// What the bytes look like; their text too, where they are UTF-8.
+fn detect(body: &[u8]) -> (&'static Encoding, Option<&str>) {
     match *body {
-        [b'<', 0, first, 0, ..] if first != 0 => return UTF_16LE,
-        [0, b'<', 0, first, ..] if first != 0 => return UTF_16BE,
+        [b'<', 0, first, 0, ..] if first != 0 => return (UTF_16LE, None),
+        [0, b'<', 0, first, ..] if first != 0 => return (UTF_16BE, None),
         _ => {}
     }
-    if std::str::from_utf8(body).is_ok() {
-        return UTF_8;
+    if let Ok(text) = std::str::from_utf8(body) {
+        return (UTF_8, Some(text));
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     let head = &body[..body.len().min(DETECT)];
     detector.feed(head, head.len() == body.len());
-    detector.guess(None, Utf8Detection::Allow)
+    (detector.guess(None, Utf8Detection::Allow), None)
 }
 
 /// How queries are written on a page in this encoding; `None` where that is UTF-8, as it is for UTF-16 (Encoding standard,
