@@ -11,6 +11,8 @@ use std::{env, fs};
 
 use crawler::crawl::{Engine, Page, ParseOptions, Reading, is_html, parse};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 fn read(html: &[u8], engine: Engine) -> Page {
     let mut options = ParseOptions::default();
@@ -408,6 +410,18 @@ proptest! {
         let (stream, tree) = (read(html.as_bytes(), Engine::Stream), read(html.as_bytes(), Engine::Dom));
         prop_assert_eq!(told(&stream), told(&tree), "{:?}", html);
     }
+}
+
+/// Or the tree builder would be compared with itself.
+#[test]
+fn most_generated_pages_need_no_tree_builder() {
+    let mut runner = TestRunner::deterministic();
+    let asked = (0..2_000).filter(|_| {
+        let html = pages().new_tree(&mut runner).unwrap().current();
+        read(html.as_bytes(), Engine::Stream).reading == Reading::Document
+    });
+    let asked = asked.count();
+    assert!((50..1_000).contains(&asked), "{asked} of 2,000");
 }
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {

@@ -59,7 +59,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/sets.rs"]),
-    ("memchr", &["src/crawl/html/stream/"]),
+    ("memchr", &["src/crawl/html/harvest.rs", "src/crawl/html/stream/"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("psl", &["src/gate/scope.rs"]),
     // Built in one, asked in the other.

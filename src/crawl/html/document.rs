@@ -11,7 +11,7 @@ use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{Attribute, ExpandedName, QualName, TokenizerResult, local_name, ns};
 
 use super::engine::End;
-use super::harvest::{Element, Harvest};
+use super::harvest::{Element, ElementKind, Harvest};
 
 /// Bytes that are read between two looks at the limits.
 const PIECE: usize = 4 * 1024;
@@ -205,8 +205,8 @@ impl TreeSink for Reaper<'_, '_> {
         self.made.set(self.made.get() + 1);
         let mut harvest = self.harvest.borrow_mut();
         let is_title = name.local == local_name!("title") && name.ns == ns!(html);
-        if !is_title {
-            harvest.add_element(&element(&name.local, &attributes));
+        if let Some(kind) = kind(&name) {
+            harvest.add_element(&element(kind, &attributes));
         }
         let node = Rc::new((name, flags.mathml_annotation_xml_integration_point));
         if is_title && !harvest.has_title() {
@@ -267,8 +267,20 @@ impl TreeSink for Reaper<'_, '_> {
     fn reparent_children(&self, _: &Node, _: &Node) {}
 }
 
-fn element<'e>(name: &'e str, attributes: &'e [Attribute]) -> Element<'e> {
-    let mut element = Element { name, ..Element::default() };
+fn kind(name: &QualName) -> Option<ElementKind> {
+    Some(match name.local {
+        local_name!("a") | local_name!("area") => ElementKind::Anchor,
+        local_name!("base") => ElementKind::Base,
+        local_name!("frame") | local_name!("iframe") => ElementKind::Frame,
+        local_name!("link") => ElementKind::Link,
+        local_name!("meta") => ElementKind::Meta,
+        _ => return None,
+    })
+}
+
+fn element(kind: ElementKind, attributes: &[Attribute]) -> Element<'_> {
+    let mut element =
+        Element { kind, content: None, href: None, http_equiv: None, meta_name: None, rel: None, src: None };
     for attribute in attributes {
         let place = match attribute.name.local {
             local_name!("content") => &mut element.content,

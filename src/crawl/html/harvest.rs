@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use ahash::{AHashMap, RandomState};
+use memchr::memchr;
 
 use super::charset::EncodingSource;
 use super::page::{Link, LinkKind, Page, Reading};
@@ -12,6 +13,8 @@ use crate::crawl::records::is_unsafe;
 
 /// Bytes of an href that are looked at: no URL is longer.
 const MAX_HREF: usize = 64 * 1024;
+/// Links of a page that has many: room for them is made at once.
+const MANY_LINKS: usize = 100;
 /// Bytes of a title that are kept.
 const MAX_TITLE: usize = 512;
 
@@ -48,20 +51,20 @@ impl<'a> Harvest<'a> {
     /// One element that is not a title.
     pub(super) fn add_element(&mut self, element: &Element<'_>) {
         let nofollow = element.has_rel(&["nofollow"]);
-        match element.name {
-            "a" | "area" => self.add_link(element.href, LinkKind::Anchor, nofollow),
-            "base" if self.base_href.is_none() => {
+        match element.kind {
+            ElementKind::Anchor => self.add_link(element.href, LinkKind::Anchor, nofollow),
+            ElementKind::Base if self.base_href.is_none() => {
                 let href = element.href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
                 self.base_href = href.map(str::to_owned);
             }
-            "frame" | "iframe" => self.add_link(element.src, LinkKind::Frame, false),
-            "link"
+            ElementKind::Frame => self.add_link(element.src, LinkKind::Frame, false),
+            ElementKind::Link
                 if element.has_rel(&["alternate", "canonical", "next", "prev"])
                     && !element.has_rel(&["stylesheet"]) =>
             {
                 self.add_link(element.href, LinkKind::Relation, nofollow);
             }
-            "meta" => {
+            ElementKind::Meta => {
                 let content = element.content.unwrap_or_default();
                 if element.http_equiv.is_some_and(|pragma| pragma.eq_ignore_ascii_case("refresh")) {
                     self.add_link(refresh(content), LinkKind::Refresh, false);
@@ -70,7 +73,7 @@ impl<'a> Harvest<'a> {
                     self.robots.add_meta(name, content, &self.options.agent);
                 }
             }
-            _ => {}
+            ElementKind::Base | ElementKind::Link => {}
         }
     }
 
@@ -105,6 +108,9 @@ impl<'a> Harvest<'a> {
             return;
         }
         let next = self.links.len();
+        if next == 0 {
+            self.places.reserve(MANY_LINKS);
+        }
         match self.places.entry(self.hasher.hash_one(href)) {
             Entry::Occupied(place) => {
                 if let Some(link) = self.links.get_mut(*place.get()) {
@@ -137,10 +143,22 @@ impl<'a> Harvest<'a> {
     }
 }
 
+/// Elements that say something here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElementKind {
+    /// `<a>` or `<area>`.
+    Anchor,
+    Base,
+    /// `<frame>` or `<iframe>`.
+    Frame,
+    Link,
+    Meta,
+}
+
 /// An element, with the attributes that matter here.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Element<'e> {
-    pub(super) name: &'e str,
+    pub(super) kind: ElementKind,
     pub(super) content: Option<&'e str>,
     pub(super) href: Option<&'e str>,
     pub(super) http_equiv: Option<&'e str>,
@@ -162,7 +180,7 @@ impl Element<'_> {
 /// which is never sent: a page links many of its own or another's parts, and they are one URL.
 fn spelling(href: &str) -> &str {
     let href = href.trim_ascii();
-    match href.find('#') {
+    match memchr(b'#', href.as_bytes()) {
         // White space before the fragment belongs to the path, and would not if it stood at the end.
         Some(at) if !href[..at].ends_with(|letter: char| letter <= ' ') => &href[..at],
         _ => href,

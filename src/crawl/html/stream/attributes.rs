@@ -21,7 +21,7 @@ pub(super) enum AttributeName {
     Type,
 }
 
-const KEYS: usize = 10;
+const NAMES: usize = 10;
 
 impl AttributeName {
     fn of(name: &[u8]) -> Option<Self> {
@@ -40,51 +40,55 @@ impl AttributeName {
             10 => &[("http-equiv", Self::HttpEquiv)],
             _ => return None,
         };
-        known.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())).map(|(_, key)| *key)
+        known.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())).map(|(_, name)| *name)
     }
 }
 
 /// The attributes of the last tag that was read. Its memory is used again for the next.
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
-    places: [Option<Range<usize>>; KEYS],
+    places: [Option<Range<usize>>; NAMES],
     /// Values that are others than their letters.
-    decoded: [String; KEYS],
-    is_decoded: [bool; KEYS],
+    decoded: [String; NAMES],
+    is_decoded: [bool; NAMES],
 }
 
 impl Attributes {
     /// Reads a tag from behind its name, and tells where it ends and whether in `/>`.
     pub(super) fn read(&mut self, text: &str, mut at: usize) -> Option<(usize, bool)> {
-        self.places = [const { None }; KEYS];
-        self.is_decoded = [false; KEYS];
+        self.places = [const { None }; NAMES];
         let bytes = text.as_bytes();
-        let end = loop {
+        loop {
             match next_part(bytes, at)? {
                 (Part::Attribute(name, value), behind) => {
                     at = behind;
-                    if let Some(key) = AttributeName::of(&bytes[name]) {
-                        self.places[key as usize].get_or_insert(value);
+                    if let Some(name) = AttributeName::of(&bytes[name]) {
+                        self.take(name, text, value);
                     }
                 }
-                (Part::End { self_closing }, behind) => break (behind, self_closing),
+                (Part::End { self_closing }, behind) => return Some((behind, self_closing)),
             }
-        };
-        for key in 0..KEYS {
-            let Some(raw) = self.places[key].clone().map(|place| &text[place]).filter(|raw| is_coded(raw)) else {
-                continue;
-            };
-            self.decoded[key].clear();
-            decode(raw, Context::Attribute, &mut self.decoded[key]);
-            self.is_decoded[key] = true;
         }
-        Some(end)
+    }
+
+    fn take(&mut self, name: AttributeName, text: &str, value: Range<usize>) {
+        let name = name as usize;
+        if self.places[name].is_some() {
+            return;
+        }
+        let raw = &text[value.clone()];
+        self.is_decoded[name] = is_coded(raw);
+        if self.is_decoded[name] {
+            self.decoded[name].clear();
+            decode(raw, Context::Attribute, &mut self.decoded[name]);
+        }
+        self.places[name] = Some(value);
     }
 
     /// The value of an attribute, of the text that it was read in.
-    pub(super) fn get<'a>(&'a self, key: AttributeName, text: &'a str) -> Option<&'a str> {
-        let key = key as usize;
-        let place = self.places[key].clone()?;
-        Some(if self.is_decoded[key] { &self.decoded[key] } else { &text[place] })
+    pub(super) fn get<'a>(&'a self, name: AttributeName, text: &'a str) -> Option<&'a str> {
+        let name = name as usize;
+        let place = self.places[name].clone()?;
+        Some(if self.is_decoded[name] { &self.decoded[name] } else { &text[place] })
     }
 }

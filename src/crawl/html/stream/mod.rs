@@ -39,7 +39,7 @@ use self::outline::Outline;
 use self::references::{Context, decode};
 use super::document::boundary;
 use super::engine::End;
-use super::harvest::{Element, Harvest};
+use super::harvest::{Element, ElementKind, Harvest};
 use super::prescan::in_content;
 
 /// Letters of a title that are looked at.
@@ -303,19 +303,17 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
 
     /// Takes what an element says; its attributes have been read.
     fn add(&mut self, name: Name) {
-        let name = match name {
-            Name::A => "a",
-            Name::AREA => "area",
-            Name::BASE => "base",
-            Name::FRAME => "frame",
-            Name::IFRAME => "iframe",
-            Name::LINK => "link",
-            Name::META => "meta",
+        let kind = match name {
+            Name::A | Name::AREA => ElementKind::Anchor,
+            Name::BASE => ElementKind::Base,
+            Name::FRAME | Name::IFRAME => ElementKind::Frame,
+            Name::LINK => ElementKind::Link,
+            Name::META => ElementKind::Meta,
             _ => return,
         };
         let get = |key| self.attributes.get(key, self.text);
         self.harvest.add_element(&Element {
-            name,
+            kind,
             content: get(AttributeName::Content),
             href: get(AttributeName::Href),
             http_equiv: get(AttributeName::HttpEquiv),

@@ -49,6 +49,10 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
 /// Where a tag ends, whatever its attributes, and whether in `/>`.
 #[inline]
 pub(super) fn skip(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
+    // Most tags have nothing behind their name.
+    if *bytes.get(at)? == b'>' {
+        return Some((at + 1, false));
+    }
     loop {
         match next_part(bytes, at)? {
             (Part::Attribute(..), behind) => at = behind,
