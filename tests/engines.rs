@@ -333,6 +333,7 @@ const PIECES: &[&str] = &[
     " x='",
     " x=\"y\"",
     "<script>",
+    "<script><!--<script>",
     "</script>",
     "<script",
     "</script",
