@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use crawler::frontier::robots::Robots;
+use crawler::frontier::Robots;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// As large sites write them: sections, numbered pages, file types; one rule in ten with wildcards.

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use client::Response;
-use crawler::frontier::{Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Reply, Timestamp};
+use crawler::frontier::{Failure, Frontier, FrontierOptions, Href, LeaseKind, Next, Outcome, Reply, Timestamp};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map(PathBuf::from);
@@ -42,8 +42,10 @@ fn crawl(web: SocketAddr, directory: &Path, pages: usize) -> Result<Vec<String>,
                 }
                 match client::get(web, lease.url()) {
                     Ok(Response { status, location, body }) => {
-                        let reply = Reply::new(status).location(location.as_deref()).body(body.as_bytes());
-                        frontier.answer(lease, &reply.links(web::hrefs(&body)), now())?
+                        let mut reply = Reply::new(status);
+                        (reply.location, reply.body) = (location.as_deref(), body.as_bytes());
+                        reply.links = web::hrefs(&body).map(Href::from).collect();
+                        frontier.answer(lease, &reply, now())?
                     }
                     Err(_) => frontier.complete(lease, Outcome::Failed(Failure::Connect.into()), now())?,
                 };

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crawler::frontier::{Failure, Frontier, FrontierError, FrontierOptions, Outcome, Reply, Trouble};
+use crawler::frontier::{Failure, Frontier, FrontierError, FrontierOptions, Href, Outcome, Reply, Trouble};
 use crawler::job::JobJournal;
 use crawler::lending::{Clock, SharedFrontier};
 use reqwest::Client;
@@ -54,8 +54,10 @@ async fn work(frontier: Shared, client: Client) -> Result<(), FrontierError> {
         }
         match fetch(&client, lease.url()).await {
             Ok((status, location, body)) => {
-                let reply = Reply::new(status).location(location.as_deref()).body(body.as_bytes());
-                lease.answer(&reply.links(web::hrefs(&body)))?
+                let mut reply = Reply::new(status);
+                (reply.location, reply.body) = (location.as_deref(), body.as_bytes());
+                reply.links = web::hrefs(&body).map(Href::from).collect();
+                lease.answer(&reply)?
             }
             Err(error) if error.is_timeout() => lease.complete(Outcome::Failed(Failure::Timeout.into()))?,
             Err(error) => lease.complete(Outcome::Failed(Trouble::new(Failure::Connect, &error.to_string())))?,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::frontier::{Arena, Entry, Recorder, Timestamp};
+use crate::frontier::{Arena, Entry, Journal, Timestamp};
 use crate::gate::{Position, Via};
 use crate::job::journal::{Disk, FileJournal, JournalOptions};
 

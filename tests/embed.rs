@@ -31,6 +31,24 @@ fn lease(frontier: &mut Frontier<impl Journal>, now: &mut Timestamp) -> Option<L
     }
 }
 
+fn first<'a>(text: &'a str, metadata: &'a str) -> Href<'a> {
+    let mut href = Href::from(text).metadata(metadata).unwrap();
+    href.priority = Some(0);
+    href
+}
+
+fn linking<'a>(status: u16, links: &[&'a str]) -> Reply<'a> {
+    let mut reply = Reply::new(status);
+    reply.links = links.iter().copied().map(Href::from).collect();
+    reply
+}
+
+fn moved(status: u16, location: &str) -> Reply<'_> {
+    let mut reply = Reply::new(status);
+    reply.location = Some(location);
+    reply
+}
+
 /// Everything that is queued, in its order, each page empty.
 fn drain(frontier: &mut Frontier<impl Journal>) -> Vec<(String, Vec<u8>)> {
     let (mut now, mut pages) = (START, Vec::new());
@@ -51,8 +69,10 @@ fn a_reply_leads_to_the_links_of_its_page() {
     let mut now = START;
     frontier.seed("https://a.example/dir/", now).unwrap();
     let page = lease(&mut frontier, &mut now).unwrap();
-    let links = [Href::new("x"), Href::new("y").nofollow(true), Href::new("http://["), Href::new("x#again")];
-    let reply = Reply::new(200).base_href("/base/").links(links);
+    let mut reply = Reply::new(200);
+    reply.base_href = Some("/base/");
+    reply.links = ["x", "y", "http://[", "x#again"].map(Href::from).into();
+    reply.links[1].nofollow = true;
     assert_eq!(frontier.answer(page, &reply, now).unwrap(), Completion::Done);
     let refusals = frontier.gate().refusals();
     assert_eq!([Refusal::Nofollow, Refusal::Malformed, Refusal::Seen].map(|why| refusals.of(why)), [1, 1, 1]);
@@ -68,7 +88,9 @@ fn what_is_not_to_be_followed_is_counted_and_an_error_page_has_no_links() {
         let mut now = START;
         frontier.seed("https://a.example/", now).unwrap();
         let page = lease(&mut frontier, &mut now).unwrap();
-        frontier.answer(page, &Reply::new(status).nofollow(nofollow).links(["/x", "/y"]), now).unwrap();
+        let mut reply = linking(status, &["/x", "/y"]);
+        reply.nofollow = nofollow;
+        frontier.answer(page, &reply, now).unwrap();
         assert_eq!(frontier.gate().refusals().of(Refusal::Nofollow), refused, "{status}");
         assert_eq!(frontier.gate().found(), 1 + refused);
         assert!(lease(&mut frontier, &mut now).is_none(), "{status}");
@@ -79,19 +101,22 @@ fn what_is_not_to_be_followed_is_counted_and_an_error_page_has_no_links() {
 fn a_redirect_is_followed_by_the_frontier() {
     let mut frontier = Frontier::new(&options()).unwrap();
     let mut now = START;
-    frontier.seed(Href::new("https://a.example/").metadata("mine").unwrap().priority(9), now).unwrap();
+    let mut seed = Href::from("https://a.example/").metadata("mine").unwrap();
+    seed.priority = Some(9);
+    frontier.seed(seed, now).unwrap();
     // To its own key: the same page, at once. A status that is none does not lead anywhere.
     let page = lease(&mut frontier, &mut now).unwrap();
-    let reply = Reply::new(301).location("/?utm_source=x").links(["/not-a-link"]);
+    let mut reply = moved(301, "/?utm_source=x");
+    reply.links.push("/not-a-link".into());
     assert!(matches!(frontier.answer(page, &reply, now).unwrap(), Completion::Retry(_)));
     let page = lease(&mut frontier, &mut now).unwrap();
     assert_eq!((page.url(), page.metadata()), ("https://a.example/?utm_source=x", &b"mine"[..]));
     // To another page: that is found, and this one is done.
-    let reply = Reply::new(302).location("https://b.example/");
+    let reply = moved(302, "https://b.example/");
     assert_eq!(frontier.answer(page, &reply, now).unwrap(), Completion::Done);
     let page = lease(&mut frontier, &mut now).unwrap();
     assert_eq!((page.url(), page.metadata(), page.redirects()), ("https://b.example/", &b"mine"[..], 2));
-    assert_eq!(frontier.answer(page, &Reply::new(200).location("/x"), now).unwrap(), Completion::Done);
+    assert_eq!(frontier.answer(page, &moved(200, "/x"), now).unwrap(), Completion::Done);
     assert!(lease(&mut frontier, &mut now).is_none());
 }
 
@@ -103,13 +128,16 @@ fn a_robots_txt_is_read_wherever_it_is_and_asked_for_again_when_its_host_says_so
     let mut now = START;
     frontier.seed("https://a.example/no", now).unwrap();
     let robots = lease(&mut frontier, &mut now).unwrap();
-    let busy = Reply::new(503).retry_after(Duration::from_secs(77)).links(["/not-a-page"]);
+    let mut busy = linking(503, &["/not-a-page"]);
+    busy.retry_after = Some(Duration::from_secs(77));
     assert_eq!(frontier.answer(robots, &busy, now).unwrap(), Completion::Retry(START + Duration::from_secs(77)));
     let robots = lease(&mut frontier, &mut now).unwrap();
-    frontier.answer(robots, &Reply::new(301).location("https://b.example/robots.txt"), now).unwrap();
+    frontier.answer(robots, &moved(301, "https://b.example/robots.txt"), now).unwrap();
     let robots = lease(&mut frontier, &mut now).unwrap();
     assert_eq!((robots.url(), robots.kind()), ("https://b.example/robots.txt", LeaseKind::Robots));
-    frontier.answer(robots, &Reply::new(200).body(b"User-agent: *\nDisallow: /no"), now).unwrap();
+    let mut reply = Reply::new(200);
+    reply.body = b"User-agent: *\nDisallow: /no";
+    frontier.answer(robots, &reply, now).unwrap();
     assert!(lease(&mut frontier, &mut now).is_none());
     assert_eq!((frontier.gate().refusals().of(Refusal::Robots), frontier.gate().found()), (1, 1));
 }
@@ -124,7 +152,6 @@ fn a_text_that_is_no_url_is_the_same_error_in_every_call() {
         let errors = [
             frontier.seed(text, START).unwrap_err(),
             frontier.schedule(text, START).unwrap_err(),
-            frontier.retry(text, 3, START).unwrap_err(),
             frontier.forget(text).unwrap_err(),
         ];
         for other in errors {
@@ -144,9 +171,12 @@ fn a_priority_of_ones_own_goes_before_depth() {
     let mut now = START;
     frontier.seed("https://a.example/", now).unwrap();
     let page = lease(&mut frontier, &mut now).unwrap();
-    let links = [Href::new("/last").priority(255), Href::new("/second"), Href::new("/first").priority(0)];
-    frontier.answer(page, &Reply::new(200).links(links), now).unwrap();
-    frontier.seed(Href::new("https://a.example/third").priority(7), now).unwrap();
+    let mut reply = linking(200, &["/last", "/second", "/first"]);
+    (reply.links[0].priority, reply.links[2].priority) = (Some(255), Some(0));
+    frontier.answer(page, &reply, now).unwrap();
+    let mut third = Href::from("https://a.example/third");
+    third.priority = Some(7);
+    frontier.seed(third, now).unwrap();
     let order = ["/first", "/second", "/third", "/last"].map(|path| format!("https://a.example{path}"));
     assert_eq!(urls(&mut frontier), order);
 }
@@ -155,9 +185,9 @@ fn a_priority_of_ones_own_goes_before_depth() {
 fn metadata_is_bounded() {
     let most = vec![0xff; Found::METADATA];
     let mut frontier = Frontier::new(&options()).unwrap();
-    frontier.seed(Href::new("https://a.example/").metadata(&most).unwrap(), START).unwrap();
+    frontier.seed(Href::from("https://a.example/").metadata(&most).unwrap(), START).unwrap();
     assert_eq!(drain(&mut frontier), [("https://a.example/".to_owned(), most)]);
-    let error = Href::new("/").metadata(&vec![0; Found::METADATA + 1]).unwrap_err();
+    let error = Href::from("/").metadata(&vec![0; Found::METADATA + 1]).unwrap_err();
     assert_eq!(error.to_string(), "4097 bytes of metadata: at most 4096 travel with a URL");
 }
 
@@ -174,9 +204,9 @@ fn metadata_comes_back_whatever_happens_to_its_url() {
         let pages = ["plain", "retried", "moved", "again", "scheduled", "down", "lent"];
         let text = |page: &str| format!("https://{page}.example/");
         for page in pages.into_iter().filter(|page| *page != "scheduled") {
-            frontier.seed(Href::new(&text(page)).metadata(page).unwrap().priority(0), now).unwrap();
+            frontier.seed(first(&text(page), page), now).unwrap();
         }
-        frontier.schedule(Href::new(&text("scheduled")).metadata("scheduled").unwrap().priority(0), now).unwrap();
+        frontier.schedule(first(&text("scheduled"), "scheduled"), now).unwrap();
         let mut held = Vec::new();
         let mut last = BTreeMap::new();
         // Each once, and some of them come back.
@@ -186,7 +216,7 @@ fn metadata_comes_back_whatever_happens_to_its_url() {
             assert_eq!(lease.url(), text(&page));
             let reply = match &*page {
                 "retried" => Reply::new(500),
-                "moved" => Reply::new(301).location("/?utm_source=x"),
+                "moved" => moved(301, "/?utm_source=x"),
                 "down" => {
                     frontier.complete(lease, Outcome::Failed(Failure::Connect.into()), now).unwrap();
                     continue;
@@ -199,7 +229,7 @@ fn metadata_comes_back_whatever_happens_to_its_url() {
                     frontier.schedule_again(&lease, now + Duration::from_secs(3600)).unwrap();
                     Reply::new(200)
                 }
-                _ => Reply::new(200).links(["/child"]),
+                _ => linking(200, &["/child"]),
             };
             frontier.answer(lease, &reply, now).unwrap();
         }

@@ -678,15 +678,17 @@ impl Both {
             Next::Busy => Answer::Busy,
             Next::Drained => Answer::Drained,
             Next::GiveUp(lease) => {
-                assert!(self.leases.iter().all(|other| other.host_key() != lease.host_key()), "one lease a host");
+                assert!(self.leases.iter().all(|other| other.origin() != lease.origin()), "one lease a host");
                 let (url, failure) = (lease.url().to_owned(), lease.trouble().unwrap().failure);
                 self.leases.push(lease);
                 Answer::GiveUp { url, failure }
             }
             Next::Fetch(lease) => {
-                assert!(self.leases.iter().all(|other| other.host_key() != lease.host_key()), "one lease a host");
+                assert!(self.leases.iter().all(|other| other.origin() != lease.origin()), "one lease a host");
                 let (url, attempt) = (lease.url().to_owned(), lease.attempt());
-                let answer = Answer::Fetch { url, attempt, redirects: lease.redirects(), delay: lease.delay() };
+                let hosts = self.frontier.top_hosts(usize::MAX);
+                let delay = hosts.iter().find(|row| row.host.as_str() == lease.origin()).expect("it is known").delay;
+                let answer = Answer::Fetch { url, attempt, redirects: lease.redirects(), delay };
                 self.leases.push(lease);
                 answer
             }
@@ -697,7 +699,7 @@ impl Both {
 
     fn complete(&mut self, lease: usize, end: End) {
         let lease = self.leases.swap_remove(lease);
-        let host: usize = lease.host_key().as_str()["http://h".len()..][..1].parse().unwrap();
+        let host: usize = lease.origin()["http://h".len()..][..1].parse().unwrap();
         let outcome = match end {
             End::Released => Outcome::Released,
             End::GivenUp => Outcome::GivenUp,
@@ -709,8 +711,14 @@ impl Both {
                 Outcome::Moved { to: format!("{name}robots.txt?{}", hops + 1) }
             }
             End::Status { status, retry_after, crawl_delay } => {
-                let outcome = Outcome::response(&lease, status, if crawl_delay { STRICT_AND_SLOW } else { STRICT });
-                retry_after.map_or(outcome.clone(), |rest| outcome.retry_after(Duration::from_secs(rest)))
+                let robots = if crawl_delay { STRICT_AND_SLOW } else { STRICT };
+                let mut outcome = Outcome::response(&lease, status, robots);
+                if let Outcome::Response { retry_after: told, .. } | Outcome::Robots { retry_after: told, .. } =
+                    &mut outcome
+                {
+                    *told = retry_after.map(Duration::from_secs);
+                }
+                outcome
             }
         };
         let completion = self.frontier.complete(lease, outcome, self.now).unwrap();

@@ -46,8 +46,8 @@ struct Web {
 impl Web {
     fn ask(&mut self, lease: &Lease, now: Timestamp) {
         *self.fetched.entry(lease.url().to_owned()).or_default() += 1;
-        if let Some(before) = self.asked.insert(lease.host_key().to_string(), now) {
-            assert!(before + Duration::from_secs(1) <= now, "{} is asked at {now:?} and {before:?}", lease.host_key());
+        if let Some(before) = self.asked.insert(lease.origin().to_string(), now) {
+            assert!(before + Duration::from_secs(1) <= now, "{} is asked at {now:?} and {before:?}", lease.origin());
         }
     }
 }

@@ -84,8 +84,10 @@ async fn a_shared_job_goes_on_with_the_links_that_its_replies_led_to() {
     let frontier = open();
     assert_eq!(frontier.seed("http://a.test/").unwrap(), None);
     let lease = frontier.lease().await.unwrap().unwrap();
-    let links = [Href::new("/b").metadata("mine").unwrap(), Href::new("/c").nofollow(true)];
-    assert_eq!(lease.answer(&Reply::new(200).links(links)).unwrap(), Completion::Done);
+    let mut reply = Reply::new(200);
+    reply.links = vec![Href::from("/b").metadata("mine").unwrap(), Href::from("/c")];
+    reply.links[1].nofollow = true;
+    assert_eq!(lease.answer(&reply).unwrap(), Completion::Done);
     frontier.checkpoint().unwrap();
     drop(frontier);
     let frontier = open();

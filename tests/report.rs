@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crawler::crawl::{CrawlOptions, Finished, PageRecord, PolitenessWatch, Tally};
-use crawler::frontier::{Completion, Frontier, LeaseKind, Next, Reply, Timestamp};
+use crawler::frontier::{Completion, Frontier, Href, LeaseKind, Next, Reply, Timestamp};
 use crawler::report::{Cost, Report, ReportError, read};
 
 fn golden(name: &str) -> PathBuf {
@@ -49,10 +49,13 @@ fn crawled(requests: usize) -> Report {
             }
             _ => break,
         };
-        politeness.sent(lease.origin(), now, lease.delay());
+        let delay = frontier.top_hosts(1)[0].delay;
+        politeness.sent(lease.origin(), now, delay);
         let kind = lease.kind();
         let record = PageRecord { status: Some(200), wire_bytes: 10, ..PageRecord::default() };
-        let reply = Reply::new(200).body(b"User-agent: *\nDisallow: /private/").links(LINKS.split(' '));
+        let mut reply = Reply::new(200);
+        reply.body = b"User-agent: *\nDisallow: /private/";
+        reply.links = LINKS.split(' ').map(Href::from).collect();
         let completion = frontier.answer(lease, &reply, now).expect("memory");
         let is_done = completion == Completion::Done;
         match kind {

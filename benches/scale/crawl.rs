@@ -272,7 +272,7 @@ impl Crawl {
         let resuming = Span::begin();
         let frontier = self::frontier(&directory, &options, &open, now);
         let took = resuming.end();
-        let opening = frontier.journal().opening();
+        let opening = frontier.opening();
         assert_eq!(opening.checkpoint, Some(u64::from(costs.written)));
         let records = opening.recovery.records;
         let after = frontier.statistics();

@@ -7,9 +7,10 @@ use std::path::Path;
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::output::{Safe, print};
+use super::robots::rule_line;
 use super::settings::AllSettings;
 use crate::address::{Canonicalizer, KeyRules, canonicalize_lines};
-use crate::frontier::robots::{self, Robots};
+use crate::frontier::Robots;
 
 /// `crawler canonicalize`: key, tab, wire URL; or `error`, tab, reason.
 pub(super) fn canonicalize(settings: &AllSettings, base: Option<&str>) -> Result<(), CommandError> {
@@ -23,7 +24,7 @@ pub(super) fn canonicalize(settings: &AllSettings, base: Option<&str>) -> Result
 /// `crawler robots`: `allowed` or `disallowed`, tab, the rule that decided; or `error`, tab, reason.
 pub(super) fn robots(file: &Path, agent: &str) -> Result<(), CommandError> {
     let mut body = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(robots::MAX_BYTES as u64).read_to_end(&mut body));
+    let read = File::open(file).and_then(|file| file.take(Robots::MAX_BYTES as u64).read_to_end(&mut body));
     read.map_err(CommandError::cannot(Exit::Failed, "read", file))?;
     let robots = Robots::parse(&body, agent);
     let canonicalizer = Canonicalizer::new(&KeyRules::default());
@@ -32,7 +33,7 @@ pub(super) fn robots(file: &Path, agent: &str) -> Result<(), CommandError> {
         let mut line = Vec::new();
         while next_line(&mut input, &mut line)? {
             let answer = match std::str::from_utf8(&line) {
-                Ok(text) => robots::rule_line(&robots, &canonicalizer, text),
+                Ok(text) => rule_line(&robots, &canonicalizer, text),
                 Err(_) => "error\tnot UTF-8".to_owned(),
             };
             writeln!(out, "{}", Safe(&answer))?;

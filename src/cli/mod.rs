@@ -17,6 +17,7 @@ mod output;
 mod progress;
 mod quantity;
 mod repair;
+mod robots;
 mod seeds;
 mod seen;
 mod setting;

@@ -127,7 +127,7 @@ impl Checkpointer {
         let mut last = Instant::now();
         while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             let now = self.shared.frontier.clock().now();
-            let flushed = self.shared.frontier.with(|frontier| frontier.flush(now));
+            let flushed = self.shared.frontier.with(|frontier| frontier.flush(now)).map_err(io::Error::from);
             flushed.map_err(FileError::of("write", &self.directory))?;
             self.check_disk()?;
             self.check_files()?;

@@ -1,13 +1,14 @@
 //! A crawl that has ended, in all its numbers.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::checkpointer::CheckpointCosts;
 use super::finish::FinishReason;
 use super::numbers::{Carried, PolitenessCounts, SeedCounts, Tally, Violation};
-use crate::frontier::{Frontier, FrontierStatistics, HostSpread, HostStatistics, Journal, Timestamp};
+use crate::frontier::{Frontier, FrontierStatistics, HostStatistics, Journal, Timestamp};
 use crate::gate::Gate;
 
 /// Hosts in [`Finished::top_hosts`].
@@ -26,7 +27,7 @@ pub struct Finished {
     /// The hosts with the most requests.
     pub top_hosts: Vec<HostStatistics>,
     /// How many hosts have had how many requests.
-    pub hosts_by_requests: HostSpread,
+    pub hosts_by_requests: Vec<(RangeInclusive<u64>, u64)>,
     /// Requests of all runs: how many were judged, and how many came too early.
     pub politeness: PolitenessCounts,
     /// The request of the last run that came earliest before its time.

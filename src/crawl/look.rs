@@ -62,7 +62,7 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let latest =
         |of: &str| latest(&directory, of).map_err(FileError::of("read", &directory)).map_err(CheckpointError::from);
     let ended = latest("")?.unwrap_or(now);
-    let opening = frontier.journal().opening();
+    let opening = frontier.opening();
     let mut carried = read_totals(job, &opening.extra)?.unwrap_or_else(|| Carried::begin(ended));
     let since = latest("checkpoint-")?.map_or(Duration::ZERO, |checkpoint| ended.since(checkpoint));
     let path = job.pages_path();

@@ -83,10 +83,10 @@ impl Crawl<JobJournal> {
             })
         };
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
-        let carried = read_totals(job, &frontier.journal().opening().extra)?;
+        let carried = read_totals(job, &frontier.opening().extra)?;
         // The host, or this machine, may be better off now.
-        let asked_again = frontier.ask_again(clock.now()).map_err(CrawlError::Storage)?;
-        let opening = frontier.journal().opening();
+        let asked_again = frontier.ask_again(clock.now()).map_err(|error| CrawlError::Storage(error.into()))?;
+        let opening = frontier.opening();
         let mut resumed = Resumed { queued: frontier.statistics().queued, asked_again, ..Resumed::default() };
         if output && opening.output < confirmed {
             return Err(CrawlError::Record { path, offset: opening.output });

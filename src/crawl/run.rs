@@ -108,7 +108,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         match self.gate().admit(Found::seed(url)) {
             Admission::Refused(refusal) => Ok(Some(refusal)),
             Admission::Admitted(admitted) => {
-                self.shared.frontier.submit([admitted]).map_err(CrawlError::Storage)?;
+                self.shared.frontier.submit([admitted]).map_err(|error| CrawlError::Storage(error.into()))?;
                 Ok(None)
             }
         }

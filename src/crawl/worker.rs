@@ -80,7 +80,7 @@ impl<J: Journal> Worker<J> {
         let asked = fetcher.ask(Ask {
             url: &url,
             changed: lease.validators(),
-            is_first_contact: lease.is_first_contact(),
+            is_first_contact: lease.is_first_contact,
             only_html: source.wants_html(),
             keeps_exchange: source.is_recorded() && self.outputs.need_exchange(),
             share: Some(share),

@@ -41,7 +41,7 @@
 //! # Rooms
 //!
 //! `machine` decides what to do now. `lease` is what it hands out, and what comes back. `hosts` is what is known of each host,
-//! `queues` the four queues, `state` the state and its way back, `durable` what goes to the journal and to checkpoints, [`robots`]
+//! `queues` the four queues, `state` the state and its way back, `durable` what goes to the journal and to checkpoints, `robots`
 //! the rules of robots.txt, `explain` the answers to "why was this URL not fetched?".
 
 pub(crate) mod durable;
@@ -50,18 +50,24 @@ mod hosts;
 pub(crate) mod lease;
 mod machine;
 mod queues;
-pub mod robots;
+mod robots;
 pub(crate) mod state;
 mod timestamp;
 
 pub use durable::{Arena, Journal, Receipt, Receipts, ReceiptsBuf};
 pub(crate) use durable::{
-    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Record, Recorder, RobotsRecord,
-    Settled, Standing, idle_hosts, waiting,
+    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Record, RobotsRecord, Settled,
+    Standing, idle_hosts, waiting,
 };
-pub use explain::{Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, Verdict};
-pub use hosts::{HostSpread, HostStatistics, Politeness};
+pub use explain::{Explanation, Fetched, Verdict};
+pub(crate) use explain::{History, Remembered};
+#[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
+pub(crate) use explain::{Place, RobotsAnswer};
+pub use hosts::{HostStatistics, Politeness};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Trouble, Validators};
-pub use machine::{Dropped, Frontier, FrontierError, FrontierOptions, FrontierStatistics};
+#[cfg(feature = "crawl")]
+pub(crate) use machine::Dropped;
+pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
+pub use robots::{Robots, Ruling};
 pub(crate) use state::{Resume, Slice};
 pub use timestamp::Timestamp;

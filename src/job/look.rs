@@ -11,9 +11,9 @@ use crate::frontier::{Frontier, FrontierOptions, Record, Resume, Timestamp};
 use crate::gate::Position;
 
 /// Restores the frontier of a job from its newest checkpoint and the journal behind it, to look at. The job may be finished, stopped,
-/// killed, or held by another process; then its last flush is what counts. The journal's [opening](JobJournal::opening) says what
-/// was found. No lock is taken, and nothing can be written, so a read-only directory will do. With the verified layout, fingerprints
-/// go through the directory for temporary files.
+/// killed, or held by another process; then its last flush is what counts. Its [opening](Frontier::opening) says what was found. No
+/// lock is taken, and nothing can be written, so a read-only directory will do. With the verified layout, fingerprints go through the
+/// directory for temporary files.
 ///
 /// # Errors
 /// Where a file is another job's or of a later format, the journal is damaged before its end, or an option is another than that

@@ -31,7 +31,7 @@ impl Frontier<JobJournal> {
     /// journal.
     ///
     /// The job decides the fingerprint key and the seen set's directory: leave them out of the options.
-    /// [`opening`](JobJournal::opening) says what was found. URLs that were given up with their host wait for
+    /// [`opening`](Self::opening) says what was found. URLs that were given up with their host wait for
     /// [`ask_again`](Self::ask_again).
     ///
     /// ```
@@ -49,7 +49,7 @@ impl Frontier<JobJournal> {
     /// drop(frontier);
     ///
     /// let mut frontier = Frontier::open(directory, &options, now)?;
-    /// assert_eq!(frontier.journal().opening().checkpoint, Some(1));
+    /// assert_eq!(frontier.opening().checkpoint, Some(1));
     /// let Next::Wait(later) = frontier.next(now)? else { panic!("the host rests for a second") };
     /// let Next::Fetch(lease) = frontier.next(later)? else { panic!("the page is queued") };
     /// assert_eq!(lease.url(), "https://example.org/");

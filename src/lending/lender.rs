@@ -1,6 +1,5 @@
 //! The frontier behind its lock, and those who wait for it.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -29,7 +28,7 @@ impl<J: Journal> Lender<J> {
     }
 
     /// The next lease, as soon as there is one; `None` once the frontier is drained.
-    pub(super) async fn lease(&self) -> io::Result<Option<Lease>> {
+    pub(super) async fn lease(&self) -> Result<Option<Lease>, FrontierError> {
         let _first_in_line = self.line.lock().await;
         loop {
             let changed = self.changed.notified();
@@ -54,7 +53,7 @@ impl<J: Journal> Lender<J> {
         self.change(|frontier, clock| {
             let completed = complete(frontier, clock);
             let flushed = frontier.flush(clock.now());
-            completed.and_then(|completion| Ok(flushed.map(|()| completion)?))
+            completed.and_then(|completion| flushed.map(|()| completion))
         })
     }
 

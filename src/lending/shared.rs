@@ -1,6 +1,5 @@
 //! One frontier for many tasks.
 
-use std::io;
 use std::sync::Arc;
 
 use super::lender::Lender;
@@ -48,8 +47,8 @@ impl<J: Journal> SharedFrontier<J> {
     /// Cancel safe: a future dropped while it waits has leased nothing.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
-    pub async fn lease(&self) -> io::Result<Option<HeldLease<J>>> {
+    /// [`Storage`](FrontierError::Storage).
+    pub async fn lease(&self) -> Result<Option<HeldLease<J>>, FrontierError> {
         let lease = self.lender.lease().await?;
         Ok(lease.map(|lease| HeldLease::new(lease, Arc::clone(&self.lender))))
     }
@@ -65,8 +64,8 @@ impl<J: Journal> SharedFrontier<J> {
     /// Queues admitted URLs.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
-    pub fn submit(&self, admitted: impl IntoIterator<Item = Admitted>) -> io::Result<()> {
+    /// [`Storage`](FrontierError::Storage).
+    pub fn submit(&self, admitted: impl IntoIterator<Item = Admitted>) -> Result<(), FrontierError> {
         self.lender.change(|frontier, clock| {
             let now = clock.now();
             admitted.into_iter().try_for_each(|admitted| frontier.submit(admitted, now))
@@ -76,24 +75,28 @@ impl<J: Journal> SharedFrontier<J> {
     /// As [`Frontier::links`].
     ///
     /// # Errors
-    /// Where the journal's storage fails.
-    pub fn links<'a, T: Into<Href<'a>>>(&self, lease: &Lease, hrefs: impl IntoIterator<Item = T>) -> io::Result<usize> {
+    /// [`Storage`](FrontierError::Storage).
+    pub fn links<'a, T: Into<Href<'a>>>(
+        &self,
+        lease: &Lease,
+        hrefs: impl IntoIterator<Item = T>,
+    ) -> Result<usize, FrontierError> {
         self.lender.change(|frontier, clock| frontier.links(lease, hrefs, clock.now()))
     }
 
     /// As [`Frontier::redirect`].
     ///
     /// # Errors
-    /// Where the journal's storage fails.
-    pub fn redirect(&self, lease: &Lease, status: u16, location: &str) -> io::Result<Outcome> {
+    /// [`Storage`](FrontierError::Storage).
+    pub fn redirect(&self, lease: &Lease, status: u16, location: &str) -> Result<Outcome, FrontierError> {
         self.lender.change(|frontier, clock| frontier.redirect(lease, status, location, clock.now()))
     }
 
     /// As [`Frontier::flush`]. A lease that is completed flushes too.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
-    pub fn flush(&self) -> io::Result<()> {
+    /// [`Storage`](FrontierError::Storage).
+    pub fn flush(&self) -> Result<(), FrontierError> {
         self.lender.change(|frontier, clock| frontier.flush(clock.now()))
     }
 

@@ -44,7 +44,7 @@ impl Report {
                 active: frontier.active_hosts,
                 unreachable: frontier.retired_hosts,
                 top: finished.top_hosts.iter().map(HostRow::from).collect(),
-                by_requests: finished.hosts_by_requests.buckets().map(HostBucket::from).collect(),
+                by_requests: finished.hosts_by_requests.iter().cloned().map(HostBucket::from).collect(),
             },
             politeness: PolitenessFigures {
                 requests: finished.politeness.requests,

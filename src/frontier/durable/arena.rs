@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use super::{Entry, Recorder};
+use super::{Entry, Journal};
 use crate::bytes::Fields;
 use crate::gate::Position;
 
@@ -18,8 +18,8 @@ pub struct Arena {
     memory: usize,
 }
 
-#[expect(private_interfaces, reason = "nobody outside can name this trait")]
-impl Recorder for Arena {
+#[expect(private_interfaces, reason = "as the trait has it")]
+impl Journal for Arena {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         let needed = entry.longest();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;

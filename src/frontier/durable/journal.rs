@@ -9,25 +9,22 @@ use crate::gate::Position;
 /// The append-only record of a crawl: queues hold positions in it, never texts.
 ///
 /// A frontier lives [in memory](crate::frontier::Frontier::new), over an [`Arena`](super::Arena), or [in a
-/// job](crate::frontier::Frontier::open). This trait is for bounds alone: no other crate can implement it, since a frontier relies
-/// on more than a signature can say.
-pub trait Journal: Recorder {}
-
-impl<R: Recorder> Journal for R {}
-
-/// What a frontier asks of its [`Journal`]. Public only as far as a bound must be: nobody outside can name it.
-#[expect(private_interfaces, reason = "nobody outside can name this trait")]
-pub trait Recorder {
+/// job](crate::frontier::Frontier::open). This trait is for bounds alone: no other crate can implement it, since what its methods
+/// take cannot be named there, and a frontier relies on more than a signature can say.
+#[expect(private_interfaces, reason = "so nobody outside can implement it")]
+pub trait Journal {
     /// Appends an admission and says where it stands.
     ///
     /// # Errors
     /// Where the storage fails; nothing was appended then.
+    #[doc(hidden)]
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position>;
 
     /// The entry at a position that [`append`](Self::append) gave.
     ///
     /// # Errors
     /// Where the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
+    #[doc(hidden)]
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
 
     /// Appends that a page's lease came back and that the page was scheduled again, and says where that entry stands. A journal
@@ -35,6 +32,7 @@ pub trait Recorder {
     ///
     /// # Errors
     /// Where the storage fails; nothing was appended then.
+    #[doc(hidden)]
     fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
         let _ = settled;
         self.append(entry)
@@ -44,6 +42,7 @@ pub trait Recorder {
     ///
     /// # Errors
     /// Where the storage fails; nothing was appended then.
+    #[doc(hidden)]
     fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
         let _ = record;
         Ok(None)
@@ -53,6 +52,7 @@ pub trait Recorder {
     ///
     /// # Errors
     /// Where the storage fails.
+    #[doc(hidden)]
     fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
         let _ = position;
         Ok(None)
@@ -63,6 +63,7 @@ pub trait Recorder {
     ///
     /// # Errors
     /// Where the storage fails.
+    #[doc(hidden)]
     fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
         let _ = key;
         Ok(None)
@@ -72,17 +73,20 @@ pub trait Recorder {
     ///
     /// # Errors
     /// Where the storage fails; what was appended is still there, and is handed over by the next call that succeeds.
+    #[doc(hidden)]
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {
         let _ = now;
         Ok(())
     }
 
     /// The entry at this position will be read soon: a hint, to fetch it ahead where that takes time.
+    #[doc(hidden)]
     fn expect(&mut self, position: Position) {
         let _ = position;
     }
 
     /// Bytes of memory held.
+    #[doc(hidden)]
     fn memory(&self) -> usize;
 }
 

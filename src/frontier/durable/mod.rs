@@ -19,7 +19,7 @@ pub(crate) use counts::Counts;
 pub(crate) use entry::Entry;
 pub(crate) use image::{BadSlice, IdleHost, idle_hosts, waiting};
 pub use journal::Journal;
-pub(crate) use journal::{Recorder, read_wire};
+pub(crate) use journal::read_wire;
 pub use receipt::Receipt;
 pub use receipts::{Receipts, ReceiptsBuf};
 pub(crate) use record::{DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};

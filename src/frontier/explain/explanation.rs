@@ -13,8 +13,8 @@ use crate::seen::Sighting;
 /// All that is known of one URL: why it was not fetched, if it was not. Displayed as the [verdict](Self::verdict), a line,
 /// and what stands behind it, indented.
 ///
-/// [`Frontier::explain`](crate::frontier::Frontier::explain) makes it of a frontier in use, which knows neither
-/// [history](Self::history) nor [record](Self::page); [`job::explain`](crate::job::explain) of a job's files.
+/// [`Frontier::explain`](crate::frontier::Frontier::explain) makes it of a frontier in use, which knows neither the URL's history
+/// nor its [record](Self::page); [`job::explain`](crate::job::explain) of a job's files.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -39,19 +39,18 @@ pub struct Explanation {
     /// The chance that it takes a new URL for seen, estimated from its fill; `None` for the layouts that never do.
     pub false_positive_rate: Option<f64>,
     /// What the host's robots.txt says.
-    pub robots: RobotsAnswer,
+    pub(crate) robots: RobotsAnswer,
     /// How its host stands; `None` where nothing of that host was ever admitted.
-    pub host: Option<HostAccount>,
+    pub(crate) host: Option<HostAccount>,
     /// What the journal says.
-    pub history: History,
+    pub(crate) history: History,
     /// Its page record, where one was found.
     pub page: Option<Fetched>,
 }
 
 /// What a host's robots.txt says to a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RobotsAnswer {
+pub(crate) enum RobotsAnswer {
     /// The crawl does not honor robots.txt.
     Ignored,
     /// It is elsewhere, and not fetched yet.
@@ -79,8 +78,7 @@ pub enum RobotsAnswer {
 
 /// How a host stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HostAccount {
+pub(crate) struct HostAccount {
     /// Scheme, host and port.
     pub key: String,
     /// Not asked before.
@@ -103,8 +101,7 @@ pub struct HostAccount {
 
 /// What the journal says of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum History {
+pub(crate) enum History {
     /// It was admitted.
     Admitted(Remembered),
     /// It has no admission of this URL.
@@ -118,8 +115,7 @@ pub enum History {
 
 /// An admission, and what followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Remembered {
+pub(crate) struct Remembered {
     /// Where the journal has it.
     pub position: Position,
     /// What is requested.
@@ -146,8 +142,7 @@ pub struct Remembered {
 
 /// Where an admitted URL is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Place {
+pub(crate) enum Place {
     /// Its last try came back.
     Done,
     /// Not queued any more, and never fetched: robots.txt disallowed it when its turn came.

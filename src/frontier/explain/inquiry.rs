@@ -8,7 +8,7 @@ use crate::frontier::durable::{Entry, Journal, image, read_wire};
 use crate::frontier::hosts::{Host, HostState, Politeness, RobotsFile};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
-use crate::frontier::{Frontier, Timestamp};
+use crate::frontier::{Frontier, FrontierError, Timestamp};
 use crate::gate::{Found, Via};
 use crate::seen::Sighting;
 
@@ -32,10 +32,10 @@ impl<J: Journal> Frontier<J> {
     /// ```
     ///
     /// # Errors
-    /// Where robots rules are to be read from the journal, and its storage fails.
-    pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<Explanation> {
+    /// [`Storage`](FrontierError::Storage), where robots rules are to be read from it.
+    pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
         let Self { state, politeness, .. } = self;
-        Inquiry { state, politeness }.explain(&mut self.journal, url, History::Unasked, now)
+        Ok(Inquiry { state, politeness }.explain(&mut self.journal, url, History::Unasked, now)?)
     }
 }
 

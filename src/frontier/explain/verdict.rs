@@ -82,7 +82,8 @@ impl Explanation {
 impl Verdict {
     /// The verdict's name for programs: `fetched`, `no_record`, `not_found`, `refused`, `scheduled`, `seen`,
     /// `unreachable`, `waiting`.
-    pub const fn name(&self) -> &'static str {
+    #[cfg(feature = "cli")]
+    pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Fetched(_) => "fetched",
             Self::NoRecord { .. } => "no_record",

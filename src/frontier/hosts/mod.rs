@@ -28,6 +28,6 @@ pub use politeness::Politeness;
 pub(crate) use robots_file::{Detour, RobotsFile, Rules};
 pub(crate) use rules_cache::RulesCache;
 pub(crate) use seat::{HostState, Seat};
-pub use spread::HostSpread;
+pub(crate) use spread::HostSpread;
 pub(crate) use struggle::{Patience, Struggle};
 pub(crate) use table::{Hosts, Seats};

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 ///
 /// What is kept of an evicted host that is not among the top ones. Exact, in 520 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostSpread([u64; BUCKETS]);
+pub(crate) struct HostSpread([u64; BUCKETS]);
 
 /// One for each bit length of a count.
 const BUCKETS: usize = u64::BITS as usize + 1;
@@ -19,7 +19,7 @@ impl Default for HostSpread {
 
 impl HostSpread {
     /// The buckets that have hosts, each with its least and its most requests, and how many they are; fewest requests first.
-    pub fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let filled = (0..).zip(self.0).filter(|&(_, hosts)| hosts > 0);
         filled.map(|(bits, hosts)| {
             let most = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);

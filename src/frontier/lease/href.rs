@@ -2,14 +2,15 @@
 
 use crate::gate::MetadataError;
 
-/// A URL as it is written, on a page or in a list of seeds, and what its finder says of it. A text alone is one:
-/// `"/a".into()`.
+/// A URL as it is written, on a page or in a list of seeds, and what its finder says of it. A text alone is one: `"/a".into()`.
 ///
 /// ```
 /// use crawler::frontier::{Frontier, FrontierOptions, Href, LeaseKind, Next, Outcome, Timestamp};
 ///
 /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
-/// frontier.seed(Href::new("https://example.org/books").metadata("shelf=7")?.priority(3), now)?;
+/// let mut books = Href::from("https://example.org/books").metadata("shelf=7")?;
+/// books.priority = Some(3);
+/// frontier.seed(books, now)?;
 /// let Next::Fetch(robots) = frontier.next(now)? else { panic!("its host's robots.txt comes first") };
 /// let outcome = Outcome::response(&robots, 404, b"");
 /// frontier.complete(robots, outcome, now)?;
@@ -18,34 +19,19 @@ use crate::gate::MetadataError;
 /// assert_eq!(lease.metadata(), b"shelf=7");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Href<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) nofollow: bool,
-    pub(crate) priority: Option<u8>,
+    /// As it is written.
+    pub text: &'a str,
+    /// It is not to be followed, and is counted as refused.
+    pub nofollow: bool,
+    /// Its front queue: 0 goes first. Where nobody says, it is the depth, at most 255.
+    pub priority: Option<u8>,
     pub(crate) metadata: &'a [u8],
 }
 
 impl<'a> Href<'a> {
-    /// A text alone.
-    pub const fn new(text: &'a str) -> Self {
-        Self { text, nofollow: false, priority: None, metadata: &[] }
-    }
-
-    /// Whether it is not to be followed: it is counted as refused then.
-    #[must_use]
-    pub const fn nofollow(mut self, nofollow: bool) -> Self {
-        self.nofollow = nofollow;
-        self
-    }
-
-    /// Its front queue: 0 goes first. Where nobody says, it is the depth.
-    #[must_use]
-    pub const fn priority(mut self, priority: u8) -> Self {
-        self.priority = Some(priority);
-        self
-    }
-
     /// Bytes of your own that travel with the URL and come back in [its lease](super::Lease::metadata), at each try, after each
     /// restart, and where another spelling of it is asked for. Links on its page do not inherit them. A URL that was seen
     /// before keeps those that it had.
@@ -60,12 +46,12 @@ impl<'a> Href<'a> {
 
 impl<'a> From<&'a str> for Href<'a> {
     fn from(text: &'a str) -> Self {
-        Self::new(text)
+        Self { text, ..Self::default() }
     }
 }
 
 impl<'a> From<&'a String> for Href<'a> {
     fn from(text: &'a String) -> Self {
-        Self::new(text)
+        Self::from(text.as_str())
     }
 }

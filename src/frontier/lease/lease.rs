@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Href, Trouble, Validators};
-use crate::address::{CanonicalUrl, HostKey};
+use crate::address::CanonicalUrl;
 use crate::frontier::hosts::HostId;
 use crate::gate::{Found, Position, Via};
 
@@ -88,18 +88,13 @@ impl Lease {
         self.kind
     }
 
-    /// Scheme, host and port, as a [`HostKey`] writes them.
+    /// Scheme, host and port: the text of its [`HostKey`](crate::address::HostKey).
     pub fn origin(&self) -> &str {
         self.texts.origin()
     }
 
-    /// Scheme, host and port. Allocates; [`origin`](Self::origin) does not.
-    pub fn host_key(&self) -> HostKey {
-        HostKey::of_origin(self.origin())
-    }
-
     /// Where its admission stands in the journal; `None` for a robots.txt, which nobody admitted.
-    pub fn position(&self) -> Option<Position> {
+    pub(crate) fn position(&self) -> Option<Position> {
         self.position
     }
 
@@ -114,7 +109,7 @@ impl Lease {
     }
 
     /// How it was found.
-    pub fn via(&self) -> Via {
+    pub(crate) fn via(&self) -> Via {
         self.via
     }
 
@@ -126,11 +121,6 @@ impl Lease {
     /// 1 for the first try; of a robots.txt, the host's failures in a row and one.
     pub fn attempt(&self) -> u8 {
         self.attempt
-    }
-
-    /// Its host has never answered.
-    pub fn is_first_contact(&self) -> bool {
-        self.is_first_contact
     }
 
     /// Why it is given up; of a lease from [`Next::GiveUp`](super::Next::GiveUp) alone.
@@ -149,7 +139,8 @@ impl Lease {
     }
 
     /// The rest that its host is given between requests.
-    pub fn delay(&self) -> Duration {
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
+    pub(crate) fn delay(&self) -> Duration {
         self.delay
     }
 }
@@ -162,7 +153,7 @@ impl Found {
     }
 
     /// Where the response to `lease` points.
-    pub fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
+    pub(crate) fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
         let redirects = lease.redirects().saturating_add(1);
         let (depth, referrer) = (lease.depth(), lease.position());
         // What was asked of the one is asked of the other.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Lease, LeaseKind, Trouble, Validators};
-use crate::frontier::{Timestamp, robots};
+use crate::frontier::{Robots, Timestamp};
 
 /// How a lease ended, as far as the frontier must know.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub enum Outcome {
         status: u16,
         /// Its Retry-After, as a rest from now.
         retry_after: Option<Duration>,
-        /// The body, cut at [`robots::MAX_BYTES`] or later; none of a 304.
+        /// The body, cut at [`Robots::MAX_BYTES`] or later; none of a 304.
         body: Vec<u8>,
         /// By which it can be asked for again, if it has changed.
         validators: Option<Box<Validators>>,
@@ -43,18 +43,18 @@ pub enum Outcome {
 
 impl Outcome {
     /// A whole response: to a page, or to a robots.txt, as the lease asked for. For a robots.txt the body is copied, up to
-    /// [`robots::MAX_BYTES`] and a line.
+    /// [`Robots::MAX_BYTES`] and a line.
     pub fn response(lease: &Lease, status: u16, body: &[u8]) -> Self {
         if lease.kind() != LeaseKind::Robots {
             return Self::Response { status, retry_after: None };
         }
-        let body = body[..body.len().min(robots::MAX_BYTES + 1)].to_vec();
+        let body = body[..body.len().min(Robots::MAX_BYTES + 1)].to_vec();
         Self::Robots { status, retry_after: None, body, validators: None }
     }
 
     /// The same response with its Retry-After, as a rest from now.
     #[must_use]
-    pub fn retry_after(mut self, rest: Duration) -> Self {
+    pub(crate) fn retry_after(mut self, rest: Duration) -> Self {
         if let Self::Response { retry_after, .. } | Self::Robots { retry_after, .. } = &mut self {
             *retry_after = Some(rest);
         }

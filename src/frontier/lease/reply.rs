@@ -9,22 +9,38 @@ use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
 /// What a server replied to the request for a lease, and what the page says of its links: all that
 /// [`Frontier::answer`](crate::frontier::Frontier::answer) needs.
 ///
-/// It is filled in with what is at hand, whatever the lease was for: of a robots.txt the links are passed over, of a page the
-/// body.
+/// Fill in what is at hand, whatever the lease was for: the links of a robots.txt are passed over, and so is the body of a page.
+///
+/// ```
+/// use crawler::frontier::{Href, Reply};
+///
+/// let mut reply = Reply::new(200);
+/// reply.base_href = Some("/books/");
+/// reply.links = ["fiction", "poems"].map(Href::from).into();
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reply<'a> {
-    status: u16,
-    location: Option<&'a str>,
-    retry_after: Option<Duration>,
-    body: &'a [u8],
-    validators: Option<Validators>,
-    base_href: Option<&'a str>,
-    nofollow: bool,
-    links: Vec<Href<'a>>,
+    /// The HTTP status.
+    pub status: u16,
+    /// The Location header. It counts where the status is that of a redirect.
+    pub location: Option<&'a str>,
+    /// The Retry-After header, as a rest from now.
+    pub retry_after: Option<Duration>,
+    /// The body. Only that of a robots.txt is read.
+    pub body: &'a [u8],
+    /// The headers by which a robots.txt can be asked for again on the condition that it has changed.
+    pub validators: Option<Validators>,
+    /// The page's `<base href>`, against which its links are resolved.
+    pub base_href: Option<&'a str>,
+    /// The page says that none of its links is to be followed. Each is then counted as refused.
+    pub nofollow: bool,
+    /// The page's links, as they are written. They count where the status is one of success.
+    pub links: Vec<Href<'a>>,
 }
 
-impl<'a> Reply<'a> {
-    /// A whole reply with this HTTP status.
+impl Reply<'_> {
+    /// A whole reply with this HTTP status, and nothing else.
     pub const fn new(status: u16) -> Self {
         Self {
             status,
@@ -36,50 +52,6 @@ impl<'a> Reply<'a> {
             nofollow: false,
             links: Vec::new(),
         }
-    }
-
-    /// The Location header. It counts where the status is that of a redirect.
-    #[must_use]
-    pub fn location(self, location: impl Into<Option<&'a str>>) -> Self {
-        Self { location: location.into(), ..self }
-    }
-
-    /// The Retry-After header, as a rest from now.
-    #[must_use]
-    pub fn retry_after(self, rest: impl Into<Option<Duration>>) -> Self {
-        Self { retry_after: rest.into(), ..self }
-    }
-
-    /// The body, of which a robots.txt is read.
-    #[must_use]
-    pub const fn body(mut self, body: &'a [u8]) -> Self {
-        self.body = body;
-        self
-    }
-
-    /// By which a robots.txt can be asked for again, if it has changed.
-    #[must_use]
-    pub fn validators(self, validators: Validators) -> Self {
-        Self { validators: Some(validators), ..self }
-    }
-
-    /// The page's `<base href>`, against which its links are resolved.
-    #[must_use]
-    pub fn base_href(self, href: impl Into<Option<&'a str>>) -> Self {
-        Self { base_href: href.into(), ..self }
-    }
-
-    /// Whether the page says that none of its links is to be followed. They are counted as refused then.
-    #[must_use]
-    pub const fn nofollow(mut self, nofollow: bool) -> Self {
-        self.nofollow = nofollow;
-        self
-    }
-
-    /// The page's links, as they are written. They count where the status is one of success.
-    #[must_use]
-    pub fn links<T: Into<Href<'a>>>(self, links: impl IntoIterator<Item = T>) -> Self {
-        Self { links: links.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// Sends what it leads to through the gate; says what to complete the lease with, and what to submit before.
@@ -97,7 +69,7 @@ impl<'a> Reply<'a> {
         }
         let is_success = (200..300).contains(&self.status);
         let hrefs = self.links.iter().filter(|_| is_success);
-        let hrefs = hrefs.map(|href| href.nofollow(href.nofollow || self.nofollow));
+        let hrefs = hrefs.map(|href| Href { nofollow: href.nofollow || self.nofollow, ..*href });
         (plain, admitted(gate, links(gate, lease, self.base_href, hrefs)))
     }
 

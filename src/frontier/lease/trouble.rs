@@ -8,13 +8,13 @@ use std::fmt;
 pub struct Trouble {
     /// The kind.
     pub failure: Failure,
-    /// At most [`Trouble::WORDS`] bytes; may be empty.
+    /// At most 200 bytes; may be empty.
     pub words: Box<str>,
 }
 
 impl Trouble {
     /// Bytes of words that are kept.
-    pub const WORDS: usize = 200;
+    pub(crate) const WORDS: usize = 200;
 
     /// Words that are too long are cut.
     pub fn new(failure: Failure, words: &str) -> Self {
@@ -67,7 +67,7 @@ pub enum Failure {
 
 impl Failure {
     /// The failure's name in records and reports.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Address => "private_address",
             Self::BadResponse => "bad_response",
@@ -118,7 +118,7 @@ impl Failure {
     }
 
     /// Each of them.
-    pub const ALL: [Self; 12] = [
+    const ALL: [Self; 12] = [
         Self::Address,
         Self::BadResponse,
         Self::Connect,
@@ -132,6 +132,13 @@ impl Failure {
         Self::Timeout,
         Self::Tls,
     ];
+}
+
+/// Its name in records and reports: `no_such_host`.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// Whom a try that came to nothing speaks against.

@@ -1,7 +1,5 @@
 //! The frontier in a loop of one's own: text in, URLs queued. A crawl with many workers asks the [`Gate`](crate::gate::Gate) itself.
 
-use std::io;
-
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::{Journal, Receipts};
 use crate::frontier::lease::reply::{self, Redirect};
@@ -16,7 +14,7 @@ impl<J: Journal> Frontier<J> {
     pub fn seed<'a>(&mut self, href: impl Into<Href<'a>>, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         let href = href.into();
         let url = self.gate().canonicalizer().canonicalize(href.text)?;
-        Ok(self.admit(Found::seed(url).said(&href), now)?)
+        self.admit(Found::seed(url).said(&href), now)
     }
 
     /// Takes a lease back with what the server replied, and queues what that leads to: the links of a page, or where it
@@ -40,13 +38,13 @@ impl<J: Journal> Frontier<J> {
     /// new. [`answer`](Self::answer) does so too, and minds the page's `<base href>` and nofollow.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// [`Storage`](FrontierError::Storage).
     pub fn links<'a, T: Into<Href<'a>>>(
         &mut self,
         lease: &Lease,
         hrefs: impl IntoIterator<Item = T>,
         now: Timestamp,
-    ) -> io::Result<usize> {
+    ) -> Result<usize, FrontierError> {
         let found = reply::links(self.gate(), lease, None, hrefs.into_iter().map(Into::into));
         let admitted = reply::admitted(self.gate(), found);
         let queued = admitted.len();
@@ -58,8 +56,14 @@ impl<J: Journal> Frontier<J> {
     /// queued.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
-    pub fn redirect(&mut self, lease: &Lease, status: u16, location: &str, now: Timestamp) -> io::Result<Outcome> {
+    /// [`Storage`](FrontierError::Storage).
+    pub fn redirect(
+        &mut self,
+        lease: &Lease,
+        status: u16,
+        location: &str,
+        now: Timestamp,
+    ) -> Result<Outcome, FrontierError> {
         let plain = Outcome::response(lease, status, &[]);
         match Redirect::of(self.gate(), lease, location) {
             Ok(Redirect::Same(to)) => Ok(Outcome::Moved { to }),
@@ -80,11 +84,11 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Completion, FrontierError> {
         match admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now)) {
             Ok(()) => self.complete_with(lease, outcome, receipts, now),
-            Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error.into())),
+            Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error)),
         }
     }
 
-    fn admit(&mut self, found: Found, now: Timestamp) -> io::Result<Option<Refusal>> {
+    fn admit(&mut self, found: Found, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         match self.gate().admit(found) {
             Admission::Admitted(admitted) => self.submit(admitted, now).map(|()| None),
             Admission::Refused(refusal) => Ok(Some(refusal)),

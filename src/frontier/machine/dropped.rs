@@ -1,16 +1,17 @@
 //! Queued URLs that robots.txt turned away when their turn came, kept for whoever lists them.
 
-use super::{Dropped, Frontier};
+use super::Frontier;
+use super::drops::Dropped;
 use crate::frontier::durable::Journal;
 
 impl<J: Journal> Frontier<J> {
     /// From here on, URLs that robots.txt turns away when their turn comes are kept for [`take_dropped`](Self::take_dropped).
-    pub fn keep_dropped(&mut self) {
+    pub(crate) fn keep_dropped(&mut self) {
         self.drops.is_kept = true;
     }
 
     /// The URLs that robots.txt turned away since this was last asked, at most 4,096, and how many there were beyond.
-    pub fn take_dropped(&mut self) -> (Vec<Dropped>, u32) {
+    pub(crate) fn take_dropped(&mut self) -> (Vec<Dropped>, u32) {
         (std::mem::take(&mut self.drops.kept), std::mem::take(&mut self.drops.further))
     }
 }

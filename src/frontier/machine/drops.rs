@@ -1,4 +1,4 @@
-//! Queued URLs that robots.txt turned away.
+//! Queued URLs that robots.txt turned away when their turn came, kept for whoever lists them.
 
 use std::io;
 
@@ -10,8 +10,7 @@ const MOST: usize = 4096;
 
 /// A URL that was admitted, and that its host's robots.txt disallows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// The wire URL.
     pub url: String,
     /// The wire URL of the page that it was found on.

@@ -5,7 +5,7 @@ use std::io;
 use crate::address::AddressError;
 use crate::seen::SeenError;
 
-/// Why a call of a frontier fails. Calls that nothing but their storage can fail give its [`io::Error`] as it is.
+/// Why a call of a frontier fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrontierError {

@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-use super::FrontierOptions;
 use super::drops::Drops;
+use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, HostState, Patience, Politeness, Struggle};
@@ -24,7 +24,7 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 ///
 /// ```
 /// use std::collections::HashMap;
-/// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Reply, Timestamp};
+/// use crawler::frontier::{Frontier, FrontierOptions, Href, Next, Outcome, Reply, Timestamp};
 ///
 /// // Any client that follows no redirects, and any parser; here a web of two pages and no robots.txt.
 /// let web = HashMap::from([("https://example.org/", "/a /b"), ("https://example.org/a", "/ /a#top")]);
@@ -35,7 +35,8 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 ///     match frontier.next(now)? {
 ///         Next::Fetch(lease) => {
 ///             let (status, body) = web.get(lease.url()).map_or((404, ""), |body| (200, *body));
-///             let reply = Reply::new(status).body(body.as_bytes()).links(body.split_whitespace());
+///             let mut reply = Reply::new(status);
+///             (reply.body, reply.links) = (body.as_bytes(), body.split_whitespace().map(Href::from).collect());
 ///             frontier.answer(lease, &reply, now)?;
 ///         }
 ///         Next::GiveUp(lease) => _ = frontier.complete(lease, Outcome::GivenUp, now)?,
@@ -127,12 +128,13 @@ impl<J: Journal> Frontier<J> {
 
     /// Lends out so many hosts at once, at most, that never answered, and one at least; the others wait. So hosts that never do
     /// answer hold up those alone which nobody knows either.
-    pub fn limit_first_contacts(&mut self, most: usize) {
+    #[cfg(any(feature = "crawl", test))]
+    pub(crate) fn limit_first_contacts(&mut self, most: usize) {
         self.first_contacts = most.max(1) as u64;
     }
 
     /// The journal.
-    pub fn journal(&self) -> &J {
+    pub(crate) fn journal(&self) -> &J {
         &self.journal
     }
 
@@ -145,8 +147,8 @@ impl<J: Journal> Frontier<J> {
     /// comes.
     ///
     /// # Errors
-    /// Where the journal's storage fails; the URL is lost then.
-    pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> io::Result<()> {
+    /// [`Storage`](FrontierError::Storage); the URL is lost then: the seen set has it, and no queue.
+    pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
         let Admitted { found, priority, .. } = admitted;
         let host = self.host_of(&found.url, now)?;
         let entry = Entry {
@@ -169,8 +171,8 @@ impl<J: Journal> Frontier<J> {
     /// What to do now. O(log hosts), amortized: each host that has become due moves to the front once.
     ///
     /// # Errors
-    /// Where the journal's storage fails; nothing is lost then.
-    pub fn next(&mut self, now: Timestamp) -> io::Result<Next> {
+    /// [`Storage`](FrontierError::Storage); nothing is lost then, and the call can be tried again.
+    pub fn next(&mut self, now: Timestamp) -> Result<Next, FrontierError> {
         self.wake(now);
         self.release(now)?;
         self.let_go();
@@ -195,7 +197,7 @@ impl<J: Journal> Frontier<J> {
                 Ok(None) => self.place(host, now),
                 Err(error) => {
                     self.place(host, now);
-                    return Err(error);
+                    return Err(error.into());
                 }
             }
         }
@@ -210,9 +212,9 @@ impl<J: Journal> Frontier<J> {
     /// The end of a batch: what was submitted is with the journal's storage when this returns.
     ///
     /// # Errors
-    /// Where the journal's storage fails; nothing is lost then, and it can be tried again.
-    pub fn flush(&mut self, now: Timestamp) -> io::Result<()> {
-        self.journal.flush(now)
+    /// [`Storage`](FrontierError::Storage); nothing is lost then, and the call can be tried again.
+    pub fn flush(&mut self, now: Timestamp) -> Result<(), FrontierError> {
+        Ok(self.journal.flush(now)?)
     }
 
     /// The one way in which what is known changes: the journal has the record, then the state. Says where the journal has it.

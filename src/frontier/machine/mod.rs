@@ -19,6 +19,7 @@
 
 mod answer;
 mod complete;
+#[cfg(feature = "crawl")]
 mod dropped;
 mod drops;
 mod error;
@@ -34,7 +35,8 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-pub use drops::Dropped;
+#[cfg(feature = "crawl")]
+pub(crate) use drops::Dropped;
 pub use error::FrontierError;
 pub use machine::Frontier;
 pub use options::FrontierOptions;

@@ -7,7 +7,7 @@
 
 use std::io;
 
-use super::Frontier;
+use super::{Frontier, FrontierError};
 use crate::frontier::Timestamp;
 use crate::frontier::durable::{DueRecord, Journal, Record};
 use crate::frontier::hosts::{Conduct, HostId, HostState, Patience, Prospect};
@@ -19,8 +19,8 @@ impl<J: Journal> Frontier<J> {
     /// A crawl that goes on begins with it: whatever kept a host from being asked may be gone.
     ///
     /// # Errors
-    /// Where the journal's storage fails; those that are not queued yet wait for the next call.
-    pub fn ask_again(&mut self, now: Timestamp) -> io::Result<u64> {
+    /// [`Storage`](FrontierError::Storage); those that are not queued yet wait for the next call.
+    pub fn ask_again(&mut self, now: Timestamp) -> Result<u64, FrontierError> {
         for host in self.state.hosts().ids() {
             self.forgive(host, now)?;
         }

@@ -6,7 +6,7 @@ use super::{Frontier, FrontierError};
 use crate::address::Canonicalizer;
 use crate::frontier::durable::{DueRecord, Entry, Journal, Record};
 use crate::frontier::{Href, Lease, Timestamp};
-use crate::gate::{Found, Position, Refusal, Via};
+use crate::gate::{Found, Position, Refusal};
 use crate::seen::Removal;
 
 /// URLs whose time has come are moved to their hosts' queues, this many a call at most: a day that begins with a million of
@@ -65,9 +65,10 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
-    pub fn retry(&mut self, text: &str, depth: u32, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+    #[cfg(feature = "crawl")]
+    pub(crate) fn retry(&mut self, text: &str, depth: u32, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         let url = self.gate().canonicalizer().canonicalize(text)?;
-        let via = if depth == 0 { Via::Seed } else { Via::Link };
+        let via = if depth == 0 { crate::gate::Via::Seed } else { crate::gate::Via::Link };
         Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)?)
     }
 

@@ -1,10 +1,11 @@
 //! The frontier in numbers.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use super::Frontier;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{Host, HostSpread, HostStatistics};
+use crate::frontier::hosts::{Host, HostStatistics};
 
 /// The frontier in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,10 +91,11 @@ impl<J: Journal> Frontier<J> {
         top
     }
 
-    /// How many hosts have had how many requests, those that left memory among them. O(hosts in memory).
-    pub fn hosts_by_requests(&self) -> HostSpread {
+    /// How many hosts have had how many requests, evicted ones too: the least and the most requests of each bucket that has hosts,
+    /// and how many they are; fewest requests first. The buckets are 0, 1, 2 to 3, 4 to 7 and so on. O(hosts in memory).
+    pub fn hosts_by_requests(&self) -> Vec<(RangeInclusive<u64>, u64)> {
         let mut spread = self.state.evicted().spread().clone();
         self.state.hosts().iter().for_each(|host| spread.add(host.requests.into()));
-        spread
+        spread.buckets().collect()
     }
 }

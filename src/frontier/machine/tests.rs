@@ -1,4 +1,4 @@
-//! Hosts that are evicted and come back: a crawl cannot tell whether any were.
+//! Hosts that are evicted and come back, so that a crawl cannot tell whether any were; and hosts that nobody knows yet.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::address::FingerprintKey;
 use crate::frontier::{
-    Arena, Entry, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Record, Recorder, RobotsRecord,
+    Arena, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, RobotsRecord,
     Slice, Timestamp, idle_hosts,
 };
 use crate::gate::{Position, ScopeKind};
@@ -32,7 +32,7 @@ struct Memory {
     buffer: Vec<u8>,
 }
 
-impl Recorder for Memory {
+impl Journal for Memory {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         self.arena.append(entry)
     }
@@ -328,4 +328,40 @@ fn what_cannot_be_read_is_told_and_changes_nothing() {
     }
     crawl.seed(0, 9);
     assert_eq!((crawl.frontier.statistics().hosts, crawl.frontier.statistics().queued), (1, 1));
+}
+
+#[test]
+fn hosts_that_never_answered_wait_for_one_another() {
+    let mut options = options();
+    options.politeness.robots = false;
+    let secs = |seconds: u64| Timestamp::from_micros(seconds * 1_000_000);
+    let lease = |frontier: &mut Frontier, now| match frontier.next(now).unwrap() {
+        Next::Fetch(lease) => lease,
+        other => panic!("{other:?}"),
+    };
+    let mut frontier = Frontier::new(&options).unwrap();
+    frontier.limit_first_contacts(2);
+    for host in ["a", "b", "c", "d"] {
+        frontier.seed(&format!("https://{host}.example/"), secs(0)).unwrap();
+    }
+    let (a, b) = (lease(&mut frontier, secs(0)), lease(&mut frontier, secs(0)));
+    assert!(a.is_first_contact && matches!(frontier.next(secs(0)).unwrap(), Next::Busy));
+    frontier.links(&a, ["/1"], secs(0)).unwrap();
+    let outcome = Outcome::response(&a, 200, b"");
+    frontier.complete(a, outcome, secs(0)).unwrap();
+    let c = lease(&mut frontier, secs(0));
+    assert_eq!(c.url(), "https://c.example/");
+    // One that has answered needs no place among them.
+    let known = lease(&mut frontier, secs(1));
+    assert_eq!((known.url(), known.is_first_contact), ("https://a.example/1", false));
+    assert!(matches!(frontier.next(secs(1)).unwrap(), Next::Busy));
+    frontier.complete(b, Outcome::Failed(Failure::Timeout.into()), secs(1)).unwrap();
+    assert_eq!(lease(&mut frontier, secs(1)).url(), "https://d.example/");
+}
+
+#[cfg(feature = "crawl")]
+#[test]
+fn what_is_no_url_cannot_be_retried() {
+    let error = Frontier::new(&options()).unwrap().retry("no url", 3, Timestamp::default()).unwrap_err();
+    assert!(matches!(error, crate::frontier::FrontierError::Address(_)), "{error}");
 }

@@ -1,9 +1,9 @@
 //! Bounds on the work that a robots.txt can make.
 
 /// Bytes of a robots.txt that are read (RFC 9309 section 2.5); the rest is ignored, with the line that is cut.
-pub const MAX_BYTES: usize = 500 * 1024;
+pub(super) const MAX_BYTES: usize = 500 * 1024;
 /// Sitemap lines that are taken from one file.
-pub const MAX_SITEMAPS: usize = 1000;
+pub(super) const MAX_SITEMAPS: usize = 1000;
 /// Bytes in a Sitemap line's address; a longer one is ignored.
 pub(crate) const MAX_SITEMAP_BYTES: usize = 8192;
 /// Steps spent on one ruling, a step being about one octet compared. Only a file made for it comes near: it is then
@@ -20,7 +20,7 @@ impl OutOfSteps {
     }
 }
 
-/// A file of at most [`MAX_BYTES`](super::MAX_BYTES) has fewer rules, and less than ten times as much text.
+/// A file of at most [`MAX_BYTES`] has fewer rules, and less than ten times as much text.
 pub(super) fn number(count: usize) -> u32 {
     u32::try_from(count).expect("a robots.txt is cut long before 4 GiB")
 }

@@ -282,4 +282,19 @@ mod tests {
         let (allowed, steps) = hostile(&rules, &backwards);
         assert!(!allowed && (MAX_STEPS..MAX_STEPS + 10_000).contains(&steps), "{steps} steps");
     }
+
+    #[test]
+    fn memory_is_bounded_by_the_file() {
+        let lines = |line: fn(u32) -> String| (0..100_000).map(line).collect::<Vec<_>>().concat();
+        let short = lines(|n| format!("allow:/{n:x}\n"));
+        let wild = lines(|n| format!("allow:*{n:x}*a\n"));
+        let escaped = format!("allow:/{}\n", "ü".repeat(5000)).repeat(60);
+        let sitemaps = "sitemap:a\n".repeat(60_000);
+        let one = Robots::parse(b"user-agent:*\nallow:/a", "crawler").memory();
+        assert!((150..400).contains(&one), "{one} bytes for one rule");
+        for lines in [short, wild, escaped, sitemaps] {
+            let memory = Robots::parse(format!("user-agent:*\n{lines}").as_bytes(), "crawler").memory();
+            assert!((20_000..3 << 20).contains(&memory), "{memory} bytes for {:?}", &lines[..20]);
+        }
+    }
 }

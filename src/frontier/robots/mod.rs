@@ -1,26 +1,8 @@
 //! robots.txt by RFC 9309: parsed once for one product token, matched in time that does not grow with its rules.
 //!
-//! Any bytes are a robots.txt; what is not a rule is passed over. Where the RFC leaves room, or files in the wild do not
-//! follow it:
-//!
-//! | in the file | here |
-//! |---|---|
-//! | `User-agent: MyBot/1.0` | names `mybot`: the product token ends where its letters, digits, `-` and `_` end |
-//! | `User-agent: One, Two` | names both; words behind a blank name nobody |
-//! | several groups for one agent | are one group (section 2.2.1); `*` serves only where no group names the agent |
-//! | `Sitemap`, `Crawl-delay` and unknown lines | neither end a group nor begin one (section 2.2.4) |
-//! | rules before the first `User-agent` | ignored |
-//! | `disallow /x` without a colon | a rule, where the line has exactly two words |
-//! | `useragent`, `user agent`, `dissallow`, `dissalow`, `disalow`, `diasllow`, `disallaw`, `site-map` | as meant |
-//! | a rule that begins with neither `/` nor `*` | matches nothing (section 2.2, `path-pattern`) |
-//! | `Allow: /a/index.html` | says nothing about `/a/` |
-//! | several `Crawl-delay` in a group | the first that is a number; a unit behind it is ignored |
-//! | UTF-16 with a byte order mark | decoded; anything else is bytes |
-//! | CR, LF, CR LF | each ends a line; NUL and `#` end what counts of it |
-//!
-//! Paths are compared in the normal form of `normal.rs`, so `/%7ejoe` equals `/~joe` and `/a%2Fb` differs from `/a/b`.
+//! `file` takes the bytes apart into lines, `parse` finds the group that counts, `normal` gives paths the one form in which they are
+//! compared, and `index` and `wild` find the rule that decides. `bound` has the limits on what a hostile file can cost.
 
-mod answer;
 mod bound;
 mod file;
 mod index;
@@ -31,14 +13,34 @@ mod wild;
 
 use std::time::Duration;
 
-pub use answer::rule_line;
-pub use bound::{MAX_BYTES, MAX_SITEMAPS};
 use index::Index;
 pub use ruling::Ruling;
 
-/// The rules of one robots.txt for one product token.
+/// The rules of one robots.txt for one product token (RFC 9309).
+///
+/// Any bytes are a robots.txt; what is not a rule is passed over. Where the RFC leaves room, or files in the wild do not
+/// follow it:
+///
+/// | in the file | here |
+/// |---|---|
+/// | `User-agent: MyBot/1.0` | names `mybot`: the product token ends where its letters, digits, `-` and `_` end |
+/// | `User-agent: One, Two` | names both; words behind a blank name nobody |
+/// | several groups for one agent | are one group (section 2.2.1); `*` serves only where no group names the agent |
+/// | `Sitemap`, `Crawl-delay` and unknown lines | neither end a group nor begin one (section 2.2.4) |
+/// | rules before the first `User-agent` | ignored |
+/// | `disallow /x` without a colon | a rule, where the line has exactly two words |
+/// | `useragent`, `user agent`, `dissallow`, `dissalow`, `disalow`, `diasllow`, `disallaw`, `site-map` | as meant |
+/// | a rule that begins with neither `/` nor `*` | matches nothing (section 2.2, `path-pattern`) |
+/// | `Allow: /a/index.html` | says nothing about `/a/` |
+/// | several `Crawl-delay` in a group | the first that is a number; a unit behind it is ignored |
+/// | UTF-16 with a byte order mark | decoded; anything else is bytes |
+/// | CR, LF, CR LF | each ends a line; NUL and `#` end what counts of it |
+///
+/// Paths are compared in a normal form (section 2.2.2), so `/%7ejoe` equals `/~joe` and `/a%2Fb` differs from `/a/b`.
 ///
 /// Holds about 40 bytes a rule beside the rule's own text, and at most 3 MiB, for a file made for it.
+///
+/// The default allows everything: there is no robots.txt, or the answer was a 4xx.
 #[derive(Clone, Debug, Default)]
 pub struct Robots {
     index: Index,
@@ -52,10 +54,8 @@ pub(super) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
 }
 
 impl Robots {
-    /// Everything is allowed: no robots.txt, or a 4xx.
-    pub fn allow_all() -> Self {
-        Self::default()
-    }
+    /// Bytes of a body that are read (section 2.5); the rest is ignored, with the line that is cut.
+    pub const MAX_BYTES: usize = bound::MAX_BYTES;
 
     /// Parses a body for a product token (`crawler`; a version behind a slash is cut off). Any bytes are a robots.txt.
     ///
@@ -77,13 +77,13 @@ impl Robots {
         self.crawl_delay
     }
 
-    /// The file's Sitemap lines, whatever the group: as written, at most [`MAX_SITEMAPS`].
+    /// The file's Sitemap lines, whatever the group: as written, at most 1,000.
     pub fn sitemaps(&self) -> &[String] {
         &self.sitemaps
     }
 
     /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let sitemaps = self.sitemaps.iter().map(String::capacity).sum::<usize>();
         size_of::<Self>() + self.index.memory() + self.sitemaps.capacity() * size_of::<String>() + sitemaps
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::evicted::EvictedHosts;
 use super::{Checkpoints, Opening};
-use crate::frontier::{Entry, Record, Recorder, Settled, Timestamp};
+use crate::frontier::{Entry, Frontier, Journal, Record, Settled, Timestamp};
 use crate::gate::Position;
 use crate::job::journal::{Disk, FileJournal, Storage};
 use crate::job::{Lock, OpenOptions};
@@ -41,7 +41,7 @@ impl<S: Storage> JobJournal<S> {
     }
 
     /// What was found when the frontier was opened.
-    pub fn opening(&self) -> &Opening {
+    pub(crate) fn opening(&self) -> &Opening {
         &self.opening
     }
 
@@ -50,7 +50,7 @@ impl<S: Storage> JobJournal<S> {
     }
 
     /// Where the next record will stand.
-    pub fn end(&self) -> Position {
+    pub(crate) fn end(&self) -> Position {
         self.file.end()
     }
 
@@ -64,8 +64,15 @@ impl<S: Storage> JobJournal<S> {
     }
 }
 
-#[expect(private_interfaces, reason = "nobody outside can name this trait")]
-impl<S: Storage> Recorder for JobJournal<S> {
+impl<S: Storage> Frontier<JobJournal<S>> {
+    /// What was found when the frontier was opened.
+    pub fn opening(&self) -> &Opening {
+        self.journal().opening()
+    }
+}
+
+#[expect(private_interfaces, reason = "as the trait has it")]
+impl<S: Storage> Journal for JobJournal<S> {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         // The gate has remembered the URL, and would refuse it when it is found again.
         self.file.append(entry).inspect_err(|_| self.has_lost = true)

@@ -10,7 +10,7 @@ use super::segment::{HEADER, Segment};
 use super::window::Window;
 use super::{Disk, JournalError, Needs, Storage};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, HostRecord, Record, Recorder, RobotsRecord, Settled, Timestamp};
+use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Settled, Timestamp};
 use crate::gate::Position;
 
 /// When this many bytes are pending, they are written without a flush.
@@ -276,7 +276,7 @@ impl<S: Storage> FileJournal<S> {
     }
 }
 
-impl<S: Storage> Recorder for FileJournal<S> {
+impl<S: Storage> Journal for FileJournal<S> {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         Ok(self.record(&Record::Admitted(entry))?)
     }

@@ -78,13 +78,13 @@ fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> BTreeMap<String, Vec<(Str
             Next::Fetch(lease) => {
                 let outcome = Outcome::response(&lease, 404, b"");
                 if lease.kind() == LeaseKind::Page {
-                    let of_host = asked.entry(lease.host_key().to_string()).or_default();
+                    let of_host = asked.entry(lease.origin().to_string()).or_default();
                     of_host.push((lease.url().to_owned(), lease.attempt()));
                 }
                 frontier.complete(lease, outcome, now).unwrap();
             }
             Next::GiveUp(lease) => {
-                let of_host = asked.entry(lease.host_key().to_string()).or_default();
+                let of_host = asked.entry(lease.origin().to_string()).or_default();
                 of_host.push((format!("{} {:?}", lease.url(), lease.trouble()), lease.attempt()));
                 frontier.complete(lease, Outcome::GivenUp, now).unwrap();
             }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::address::FingerprintKey;
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, ReceiptsBuf, Record, Recorder,
+    Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, ReceiptsBuf, Record,
     Settled, Slice, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::{Position, ScopeKind};
@@ -29,7 +29,7 @@ pub(super) struct WithEvicted {
     pub(super) images: Images,
 }
 
-impl Recorder for WithEvicted {
+impl Journal for WithEvicted {
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         self.journal.append(entry)
     }
