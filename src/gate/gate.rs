@@ -32,7 +32,8 @@ impl fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// A seen set that was there before brings its own key.
+    /// Checks the options. A seen set from a checkpoint brings its own fingerprint key: the key of the options would make every URL
+    /// new.
     pub(crate) fn new(options: GateOptions<'_>, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         let seen = match seen {
@@ -60,7 +61,8 @@ impl Gate {
         self.key
     }
 
-    /// Makes a URL of a link's text. A text that is none is counted as refused.
+    /// Makes a URL of a link's text, resolved against its page. A text that is no URL is counted as refused: it was found, and
+    /// whoever reads the report should see how many there were.
     ///
     /// # Errors
     /// Why it is none.
@@ -88,8 +90,8 @@ impl Gate {
         self.judge(&self.scope.roots(), found).map(drop)
     }
 
-    /// The verdicts on a page's links, in their order. Taken together, the seen set's locks are taken once a shard, and not at all for links that this thread
-    /// brought lately.
+    /// The verdicts on a page's links, in their order. Each shard's lock is taken once for all of them, and not at all for links that
+    /// this thread brought lately: the links of one site repeat from page to page.
     ///
     /// # Panics
     /// Where the seen set does not answer each question.
@@ -113,28 +115,28 @@ impl Gate {
         found.into_iter().zip(verdicts).map(conclude).collect()
     }
 
-    /// Counts a URL that was refused before the gate: by its page's nofollow, say.
+    /// Counts a URL that was refused before it came to the gate, for instance by its page's nofollow.
     pub fn refuse(&self, refusal: Refusal) {
         self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts URLs as refused that were counted as admitted: their host's robots.txt disallows them.
+    /// Moves URLs from admitted to refused: their host's robots.txt, read since, disallows them.
     pub(crate) fn withdraw(&self, refusal: Refusal, urls: u64) {
         self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// Counts URLs as admitted no more.
+    /// Takes URLs from those admitted: pages that were scheduled again, by records that are lost.
     pub(crate) fn retract(&self, urls: u64) {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// What the seeds opened so far.
+    /// What the seeds opened so far, for a checkpoint.
     pub(crate) fn roots(&self) -> Vec<String> {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
 
-    /// Goes on from the counts of an earlier run, and what the seeds had opened by then.
+    /// Goes on from the counts of an earlier run, and from what the seeds had opened by then. Nobody else has the gate yet.
     pub(crate) fn restore(&mut self, admitted: u64, refused: &[(Refusal, u64)], roots: &[String]) {
         *self.admitted.get_mut() = admitted;
         for &(refusal, count) in refused {
@@ -143,8 +145,8 @@ impl Gate {
         self.scope.open(roots);
     }
 
-    /// Admits a URL without the seen test: one that the journal has, or that is asked for again. It is inserted into the seen set
-    /// and counted where these say so.
+    /// Admits a URL without the seen test: the journal has it, or it is asked for again. `insert` and `count` say whether the seen
+    /// set and the counts are to have it: those of a checkpoint may have it already.
     pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
         if via.widens_scope(depth) {
             self.scope.widen_by(url);
@@ -175,25 +177,26 @@ impl Gate {
         self.admitted.load(Ordering::Relaxed)
     }
 
-    /// Scope, then traps.
+    /// Scope, then traps: the rules that remember nothing. They give the fingerprint, so that each key is hashed once.
     fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
         Ok(found.url.fingerprint(self.key))
     }
 
-    /// What scope and traps say of a URL, and by which rules. Changes nothing: the scope is not widened either.
+    /// What scope and traps say of a URL, and by which rules. Nothing changes by it: even a seed opens nothing.
     pub(crate) fn explain(&self, found: &Found) -> (Ruled, Ruled) {
         let (scope, trap) = (self.scope.judge(&self.scope.roots(), found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
         (scope, Ruled { refusal: trap.err(), rule: self.traps.rule(trap) })
     }
 
-    /// Links from a seed at most.
+    /// How many links from a seed a page may be.
     pub(crate) fn max_depth(&self) -> Option<u32> {
         self.scope.max_depth()
     }
 
+    /// The verdict on a URL that the rules let pass, by what the seen set said of it.
     fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {
         if sighting == Sighting::Seen {
             return self.turn_away(Refusal::Seen);
@@ -203,6 +206,7 @@ impl Gate {
         Admission::Admitted(Admitted { found, fingerprint, priority })
     }
 
+    /// Counts a refusal, and makes it the verdict.
     fn turn_away(&self, refusal: Refusal) -> Admission {
         self.refuse(refusal);
         Admission::Refused(refusal)

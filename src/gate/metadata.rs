@@ -1,6 +1,6 @@
 //! The bound on what travels with a URL.
 
-/// Bytes that may travel with a URL.
+/// Bytes that may travel with a URL. They are written to the journal, and read again with each lease of it.
 pub(super) const MOST: usize = 4096;
 
 /// More metadata than may travel with a URL.

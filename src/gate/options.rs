@@ -53,15 +53,16 @@ impl fmt::Display for ScopeKind {
     }
 }
 
-/// The rules on what belongs to this crawl. Where a seed redirects to belongs to it as if it were a seed.
+/// The rules on what belongs to this crawl. A URL that a seed redirects to belongs to it as if it were a seed. The order in which
+/// the rules are asked stands in the [module](super).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ScopeOptions {
     /// How far from the seeds.
     pub kind: ScopeKind,
-    /// Regular expressions on the key; where there are any, one must match. Seeds are exempt.
+    /// Regular expressions on the key. Where there are any, one of them must match; a seed need not.
     pub include: Vec<String>,
-    /// Regular expressions on the key; none may match, of seeds neither.
+    /// Regular expressions on the key. None of them may match, not even for a seed.
     pub exclude: Vec<String>,
     /// Links from a seed at most; `None` is no limit.
     pub max_depth: Option<u32>,

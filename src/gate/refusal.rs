@@ -4,13 +4,16 @@ use std::fmt;
 
 use crate::address::AddressError;
 
-/// Why a URL was found and not fetched.
+/// Why a URL was found and not fetched. A URL has one reason: the first rule that refused it.
+///
+/// The [gate](crate::gate::Gate) refuses by scope, traps and the seen set. Texts that are no URLs are refused before it, by
+/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots`, when the URL's turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
     /// `--exclude` matches.
     Excluded,
-    /// Not a URL.
+    /// A text that is no URL.
     Malformed,
     /// The page or the link says nofollow.
     Nofollow,
@@ -20,17 +23,17 @@ pub enum Refusal {
     OutOfScope,
     /// More path segments than a real site has.
     PathTooDeep,
-    /// One segment stands in the path again and again.
+    /// One segment stands in the path again and again: a link that is relative to its own page by mistake.
     RepeatedSegments,
     /// robots.txt disallows it.
     Robots,
-    /// Seen before.
+    /// Seen before, or taken for seen by a filter, at its rate of false positives.
     Seen,
     /// More links from a seed than allowed.
     TooDeep,
     /// More bytes than allowed.
     TooLong,
-    /// More links on its page than are taken.
+    /// Its page has more links than are taken from one page.
     TooManyLinks,
     /// More redirects in a row than allowed.
     TooManyRedirects,
@@ -39,7 +42,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Each reason, in the order of the report.
+    /// Each reason, in the order of the report. A count stands at its reason's place here.
     pub const ALL: [Self; 14] = [
         Self::Excluded,
         Self::Malformed,
@@ -94,11 +97,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// How many URLs were refused for each reason.
+/// How many URLs were refused for each reason: the counts of one moment, each read by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusalCounts([u64; Refusal::ALL.len()]);
 
 impl RefusalCounts {
+    /// Reads each count.
     pub(crate) fn new(count: impl Fn(Refusal) -> u64) -> Self {
         Self(Refusal::ALL.map(count))
     }

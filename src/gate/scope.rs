@@ -21,10 +21,11 @@ pub(crate) struct Scope {
     max_depth: Option<u32>,
 }
 
-/// Texts that the seeds opened.
+/// What the seeds opened, as texts: hosts, registrable domains, or `host:port/directory/`.
 pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
+    /// Compiles the patterns once.
     pub(crate) fn new(options: &ScopeOptions) -> Result<Self, OptionError> {
         Ok(Self {
             kind: options.kind,
@@ -35,13 +36,17 @@ impl Scope {
         })
     }
 
-    /// What the seeds opened so far, held still for a batch.
+    /// What the seeds opened so far. The lock is held for a batch of links, so that none of them is judged by other rules than the
+    /// others; a seed that comes meanwhile waits.
     pub(crate) fn roots(&self) -> RwLockReadGuard<'_, Roots> {
-        // A set of texts is whole after a panic, too.
+        // A panic cannot leave a set of texts half changed.
         self.roots.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the seeds among these, and where seeds redirect to, open their surroundings. An excluded one opens nothing.
+    /// Opens the surroundings of each seed among these, and of each URL that a seed redirects to. An excluded one opens nothing.
+    ///
+    /// The write lock is taken only where something new is opened. Links on pages never do that, so workers meet at this lock only
+    /// to read.
     pub(crate) fn widen(&self, found: &[Found]) {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
@@ -51,27 +56,29 @@ impl Scope {
             let roots = self.roots();
             new.retain(|root| !roots.contains(root));
         }
-        // Of a million seeds on a thousand hosts, a thousand wait here.
+        // A million seeds on a thousand hosts take the write lock a thousand times.
         if !new.is_empty() {
             self.roots.write().unwrap_or_else(PoisonError::into_inner).extend(new);
         }
     }
 
-    /// Lets a seed that was admitted before open its surroundings.
+    /// Opens the surroundings of a seed that was admitted before: a journal is read again. What is excluded now was not then.
     pub(crate) fn widen_by(&self, seed: &CanonicalUrl) {
         if let Some(root) = self.opens(seed).filter(|root| !self.roots().contains(*root)) {
             self.roots.write().unwrap_or_else(PoisonError::into_inner).insert(root.into());
         }
     }
 
-    /// Opens what seeds opened before.
+    /// Opens what seeds had opened when a checkpoint was written.
     pub(crate) fn open(&mut self, roots: &[String]) {
         let opened = self.roots.get_mut().unwrap_or_else(PoisonError::into_inner);
         opened.extend(roots.iter().map(|root| Box::from(root.as_str())));
     }
 
-    /// Whether this URL belongs to the crawl; if not, why. Seeds do, wherever they are and whatever is included; what is
-    /// excluded never does: lists of seeds are made by programs, exclusions by people.
+    /// Whether this URL belongs to the crawl; if not, why. The first rule that refuses gives the reason.
+    ///
+    /// A seed belongs to it wherever it is, and whatever is included. An excluded URL never does, even as a seed: lists of seeds are
+    /// made by programs, exclusions by people. The patterns see the key, so one pattern does for all spellings.
     pub(crate) fn judge(&self, roots: &Roots, found: &Found) -> Result<(), Refusal> {
         let is_asked_for = found.via.widens_scope(found.depth);
         if !is_asked_for && !self.is_inside(roots, &found.url) {
@@ -89,7 +96,8 @@ impl Scope {
         Ok(())
     }
 
-    /// The rule behind a verdict of [`judge`](Self::judge), by the option that it comes from.
+    /// The rule behind a verdict of [`judge`](Self::judge), as the option that it comes from and its value. For
+    /// [`explain`](crate::frontier::Frontier::explain): it matches the patterns once more, to name the first one that does.
     pub(crate) fn rule(&self, found: &Found, verdict: Result<(), Refusal>) -> String {
         let key = found.url.key();
         match verdict {
@@ -108,12 +116,12 @@ impl Scope {
         }
     }
 
-    /// Links from a seed at most.
+    /// How many links from a seed a page may be; `None` for any number.
     pub(crate) fn max_depth(&self) -> Option<u32> {
         self.max_depth
     }
 
-    /// What a seed opens.
+    /// The text that a seed puts among the roots; `None` for the kinds that need none.
     fn opens<'a>(&self, seed: &'a CanonicalUrl) -> Option<&'a str> {
         match self.kind {
             ScopeKind::Any | ScopeKind::Page => None,
@@ -123,6 +131,8 @@ impl Scope {
         }
     }
 
+    /// Whether the seeds opened the surroundings of a URL: a lookup in a hash table, or for directories one for each part of
+    /// the path.
     fn is_inside(&self, roots: &Roots, url: &CanonicalUrl) -> bool {
         match self.kind {
             ScopeKind::Any => true,
@@ -140,7 +150,8 @@ fn domain(host: &str) -> &str {
     if is_address { host } else { psl::domain_str(host).unwrap_or(host) }
 }
 
-/// `host:port/`, `host:port/a/`, `host:port/a/b/` of the key `https://host:port/a/b/c?d`.
+/// The directories of a URL, the outermost first: `host:port/`, `host:port/a/`, `host:port/a/b/` of the key
+/// `https://host:port/a/b/c?d`. The scheme is left out: a site that moves to https stays one.
 fn directories(url: &CanonicalUrl) -> impl Iterator<Item = &str> {
     let key = url.key();
     let start = key.find("://").map_or(0, |at| at + 3);

@@ -2,17 +2,19 @@
 
 use super::{Found, Refusal, Via};
 
-/// Bounds that only a site without end reaches.
+/// Bounds that only a site without end reaches: a calendar, a session in the path, a link that is relative by mistake.
+///
+/// They are told by the URL alone, and before the seen test: a trap leaves no mark in the filter.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrapLimits {
-    /// Bytes in a URL.
+    /// Most bytes in a URL.
     pub url_bytes: usize,
-    /// Segments in a path.
+    /// Most segments in a path.
     pub path_segments: usize,
-    /// Times that one segment may stand in a path.
+    /// How often one segment may stand in a path.
     pub segment_repeats: usize,
-    /// Redirects in a row.
+    /// Most redirects in a row.
     pub redirects: u8,
 }
 
@@ -23,7 +25,7 @@ impl Default for TrapLimits {
 }
 
 impl TrapLimits {
-    /// Why this URL looks like one of endlessly many. A seed's path is the user's own choice.
+    /// Why this URL looks like one of endlessly many. The path of a seed is not judged: it is the user's own choice.
     pub(crate) fn judge(&self, found: &Found) -> Result<(), Refusal> {
         if found.url.wire().len() > self.url_bytes {
             return Err(Refusal::TooLong);
@@ -34,7 +36,7 @@ impl TrapLimits {
         if found.via == Via::Seed { Ok(()) } else { self.judge_path(found.url.path_and_query()) }
     }
 
-    /// The rule behind a verdict of [`judge`](Self::judge), by the option that it comes from; `None` where there is none.
+    /// The rule behind a refusal of [`judge`](Self::judge), as the option that it comes from and its value.
     pub(crate) fn rule(&self, verdict: Result<(), Refusal>) -> Option<String> {
         match verdict.err()? {
             Refusal::TooManyRedirects => Some(format!("traps.redirects = {}", self.redirects)),
@@ -44,6 +46,7 @@ impl TrapLimits {
         }
     }
 
+    /// The two bounds on a path. Empty segments count for nothing: `//` is `/` to most servers.
     fn judge_path(&self, path_and_query: &str) -> Result<(), Refusal> {
         let path = path_and_query.split('?').next().unwrap_or_default();
         let segments = || path.split('/').filter(|segment| !segment.is_empty());

@@ -23,7 +23,7 @@ pub struct Tally {
     pub fetched: u64,
     /// URLs tried without getting a whole response: records with an error.
     pub failed: u64,
-    /// URLs given up with their hosts, by [`Failure::name`](crate::frontier::Failure::name): records with an error and without a
+    /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
     /// response. URLs that were asked for again since do not count.
     pub unreachable: NameCounts,
     /// What became of the links on all pages.
@@ -49,7 +49,7 @@ pub struct Traffic {
     pub decoded_bytes: u64,
     /// Responses by HTTP status: three digits, so a thousand at most.
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests without a whole response, by [`Failure::name`](crate::frontier::Failure::name).
+    /// Requests without a whole response, by the name of the [`Failure`](crate::frontier::Failure).
     pub errors: NameCounts,
     /// Responses by media type, lower-case and without parameters; `missing` and `invalid` are no types.
     pub content_types: NameCounts,

@@ -46,7 +46,7 @@ pub struct PageRecord {
     pub attempts: u8,
     /// RFC 3339, UTC, milliseconds.
     pub fetched_at: String,
-    /// Why there is no whole response, by [`Failure::name`](crate::frontier::Failure::name).
+    /// Why there is no whole response, by the name of the [`Failure`](crate::frontier::Failure).
     pub error: Option<String>,
     /// The error in words, at most 200 bytes: which clock ran out, which address was refused, what the system said.
     pub message: Option<String>,

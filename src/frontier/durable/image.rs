@@ -26,15 +26,17 @@ use crate::frontier::queues::{Back, MARK, Queue, Queued, schedule};
 use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
 
+/// The flags of a host; above [`ROBOTS`], what is known of its robots.txt.
 const HAS_ANSWERED: u64 = 1;
 const IS_RETIRED: u64 = 2;
 const IS_USED: u64 = 4;
 const IS_PATIENT: u64 = 8;
 const ROBOTS: u32 = 4;
 
-/// Appends a host and its queue.
+/// Appends a host and its queue. Equal hosts have equal bytes: an eviction compares them, to see whether anything has happened to
+/// the host since.
 pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
-    // Of one that is elsewhere, what was known before: it is asked for from the first hop on, next time.
+    // Of a robots.txt that is elsewhere, what was known before is kept: next time it is asked for from the first hop on.
     let file = match &host.robots {
         RobotsFile::Moved(_) => host.robots.known().unwrap_or(&host.robots),
         file => file,
@@ -120,7 +122,8 @@ enum End {
     Tail,
 }
 
-/// Takes a host off the front of the bytes, and shows how its queue is made.
+/// Takes a host off the front of the bytes, and shows how its queue is made: each level's first URL is put to the head, since only
+/// that can have tries that are used up, and the others behind it.
 fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
     let key = HostKey::of_origin(text(bytes)?);
     let flags = number(bytes)?;
@@ -185,7 +188,7 @@ pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<Host> {
     host.filter(is_sound).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, BadSlice))
 }
 
-/// Takes a host off the front of the bytes, and says whether it is idle, with nothing queued or lent.
+/// Takes a host off the front of the bytes without building its queue, and says whether it is idle: nothing is queued or lent.
 pub(crate) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
     let begin = *bytes;
     let mut is_idle = true;
@@ -194,11 +197,13 @@ pub(crate) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
     Some((IdleHost { key: text(&mut &*image)?, due, image }, is_idle))
 }
 
+/// Appends a text behind its length.
 fn put_text(to: &mut Vec<u8>, text: &str) {
     put(to, text.len() as u64);
     to.extend_from_slice(text.as_bytes());
 }
 
+/// Appends the first URL of a level as it is; the others follow as steps.
 fn put_queued(to: &mut Vec<u8>, Queued { position, priority, attempts }: Queued) {
     put(to, position.to_u64());
     to.extend([priority, attempts]);
@@ -208,11 +213,13 @@ fn byte(bytes: &mut &[u8]) -> Option<u8> {
     bytes.split_off_first().copied()
 }
 
+/// Takes a text; `None` where it is cut short or no UTF-8.
 fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     let length = usize::try_from(number(bytes)?).ok()?;
     str::from_utf8(bytes.split_off(..length)?).ok()
 }
 
+/// Takes the first URL of a level.
 fn queued(bytes: &mut &[u8]) -> Option<Queued> {
     Some(Queued { position: Position::from_u64(number(bytes)?), priority: byte(bytes)?, attempts: byte(bytes)? })
 }

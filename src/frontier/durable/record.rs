@@ -84,7 +84,7 @@ pub(crate) struct Settled<'a> {
 pub(crate) struct HostRecord<'a> {
     /// The host, afterwards.
     pub host: Standing<'a>,
-    /// Of its robots.txt; `None` where nothing was.
+    /// What was learned of its robots.txt; `None` where nothing was.
     pub robots: Option<RobotsRecord<'a>>,
     /// It was asked; else the frontier came to this by itself.
     pub was_asked: bool,

@@ -39,14 +39,15 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// A question to what is known, and by which options it is answered.
+/// A question to what is known. It borrows the state alone, so that a resume can ask it before there is a frontier.
 pub(crate) struct Inquiry<'a> {
     pub(crate) state: &'a State,
     pub(crate) politeness: &'a Politeness,
 }
 
 impl Inquiry<'_> {
-    /// As [`Frontier::explain`]; `history` is what `journal` says of the URL, and where it is queued, its place is found.
+    /// As [`Frontier::explain`]. `history` is what `journal` says of the URL; where the URL is queued, scheduled or parked, that is found
+    /// in the state and put in. An evicted host is read from the journal, and stays evicted.
     pub(crate) fn explain(
         &self,
         journal: &mut impl Journal,
@@ -63,7 +64,7 @@ impl Inquiry<'_> {
             evicted = image.map(|image| image::load_evicted(image, url.origin())).transpose()?;
             evicted.as_ref()
         };
-        // As a seed's link, where nobody knows better.
+        // A URL that was never admitted is judged as a link on a seed.
         let mut found = Found { depth: 1, via: Via::Link, ..Found::seed(url.clone()) };
         if let History::Admitted(remembered) = &mut history {
             let Remembered { depth, via, redirects, referrer, .. } = *remembered;
@@ -100,12 +101,13 @@ impl Inquiry<'_> {
         })
     }
 
-    /// URLs of its host that go before this one, if it is queued.
+    /// How many URLs of its host go before this one, if it is queued. O(URLs queued of the host).
     fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
         let mut queued = self.state.back().levels(&host.queue).flat_map(|level| self.state.back().positions(level));
         queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
     }
 
+    /// What the host's robots.txt says of a path. Rules that are not in memory are read from the journal, and not kept.
     fn robots(
         &self,
         journal: &mut impl Journal,
@@ -137,6 +139,7 @@ impl Inquiry<'_> {
         Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stale_at })
     }
 
+    /// How the host stands.
     fn account(&self, host: &Host) -> HostAccount {
         HostAccount {
             key: host.key.to_string(),

@@ -8,6 +8,9 @@ use crate::gate::Refusal;
 use crate::seen::Sighting;
 
 /// Why a URL was not fetched, or that it was. Displayed in plain words, on a line.
+///
+/// What happened comes before what would happen: a URL that was admitted is never called refused by the scope or the traps of today.
+/// Of a URL that was not, the first rule of the gate that refuses it is told.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -96,6 +99,7 @@ impl Verdict {
         }
     }
 
+    /// The verdict that follows from all that is known.
     pub(crate) fn of(of: &Explanation) -> Self {
         match (&of.history, &of.page) {
             // A record that it has is of a time when it was given up.
@@ -106,6 +110,7 @@ impl Verdict {
         }
     }
 
+    /// The verdict on a URL that the journal has: done, waiting, or kept back by its host or robots.txt.
     fn of_admitted(of: &Explanation, remembered: &Remembered) -> Self {
         let attempts = remembered.attempts;
         if remembered.place == Place::Done {
@@ -135,6 +140,7 @@ impl Verdict {
         }
     }
 
+    /// The verdict on a URL that was never admitted, as far as the journal says: refused, never found, or seen by mistake.
     fn of_others(of: &Explanation) -> Self {
         let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
         if let Some((refusal, rule)) = ruled {
@@ -152,12 +158,13 @@ impl Verdict {
     }
 }
 
-/// That its host is not to be had, by the host or by what became of the URL.
+/// That its host is not to be had: the host is retired, or the URL was given up with it.
 fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
     let HostAccount { key, failures, trouble, .. } = of.host.as_ref().filter(|host| host.is_retired || is_given_up)?;
     Some(Verdict::Unreachable { host: key.clone(), failures: *failures, trouble: trouble.clone() })
 }
 
+/// That robots.txt disallows it, and by which line.
 fn disallowed(of: &Explanation) -> Option<Verdict> {
     match &of.robots {
         RobotsAnswer::Ruled { allowed: false, rule, .. } => {

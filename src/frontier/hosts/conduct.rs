@@ -21,7 +21,7 @@ pub(crate) struct Conduct {
 }
 
 impl Conduct {
-    /// As it is now.
+    /// The host's conduct as it is now, to be changed and then written down.
     pub(crate) fn of(host: &Host) -> Self {
         let Host { due, failures, has_answered, ill, .. } = host;
         Self { due: *due, failures: *failures, has_answered: *has_answered, ill: ill.as_deref().cloned() }
@@ -34,7 +34,8 @@ impl Conduct {
         Standing { key, due: *due, failures: *failures, has_answered: *has_answered, ill }
     }
 
-    /// The host speaks: that is a failure only where it says "not now".
+    /// The host answers. That is a failure only where the status says "not now", or that something is broken; any other answer
+    /// makes up for all failures before it.
     pub(crate) fn answer(&mut self, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
         self.has_answered = true;
         let Some(blame) = Blame::of_status(status) else {
@@ -49,8 +50,15 @@ impl Conduct {
         (self.failures, self.ill) = (0, None);
     }
 
-    /// Counts a failure against the host, and lets it rest or retires it; says how long it rests. `delay` is its rest after a
-    /// response. The tries of one page are one page that breaks, so only the first counts.
+    /// Counts a failure against the host, lets it rest or retires it, and says how long it rests. `delay` is its rest after a
+    /// response.
+    ///
+    /// - The fetcher's own failure counts for nothing.
+    /// - A failure of the host, or a sign of too much load, counts, and the rest doubles with each in a row.
+    /// - A broken page counts with every fourth of them. All tries of one page are one page that breaks, so only the first try counts.
+    ///
+    /// A rest that the host asked for holds instead, up to `politeness.max_retry_after`. Some failures end a host at once: the next
+    /// request could not go better under the options of this run.
     pub(crate) fn set_back(
         &mut self,
         setback: &Setback,

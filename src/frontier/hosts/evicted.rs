@@ -18,7 +18,7 @@ const TOP: usize = 100;
 pub(crate) struct Evicted {
     /// How many they are.
     hosts: u64,
-    /// Those with the most requests when they were evicted, most first. When a host was left out of this list, a hundred others
+    /// The hosts with the most requests when they were evicted, most first. When a host was left out of this list, a hundred others
     /// had more requests. These have as many now, or more, and are still in the list or in memory. So the first hundred
     /// of the list and of the memory together are the first hundred of all.
     top: Vec<HostStatistics>,
@@ -52,7 +52,7 @@ impl Evicted {
         self.hosts
     }
 
-    /// Those with the most requests, at most a hundred.
+    /// The evicted hosts with the most requests, at most a hundred.
     pub(crate) fn top(&self) -> &[HostStatistics] {
         &self.top
     }

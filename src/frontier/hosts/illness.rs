@@ -17,7 +17,7 @@ pub(crate) struct Illness {
 }
 
 impl Illness {
-    /// As the journal has it.
+    /// The form in which the journal has it.
     pub(crate) fn ill(&self) -> Ill<'_> {
         let Self { trouble, broken, is_patient, is_retired } = self;
         let (failure, words) = (trouble.failure, &*trouble.words);

@@ -34,9 +34,9 @@ pub(crate) struct Rules {
     pub(crate) kept_at: Option<Position>,
     /// How long they hold where no newer ones are to be had (RFC 9309 section 2.3.1.4).
     pub(crate) good_until: Timestamp,
-    /// By which they are asked for again, if they have changed.
+    /// The headers by which they are asked for again on the condition that they have changed.
     pub(crate) validators: Option<Box<Validators>>,
-    /// `None` where they are to be read from there first.
+    /// `None` where they are to be read from the journal first.
     pub(crate) parsed: Option<Box<Robots>>,
     /// A page was lent by them since the clock's hand last passed.
     pub(crate) has_lent: bool,
@@ -60,7 +60,8 @@ impl RobotsFile {
         }
     }
 
-    /// May this path and query be fetched? What is not known yet, or not read yet, decides nothing here.
+    /// Whether this path and query may be fetched. Rules that are not known or not read yet decide nothing here: a lease waits for
+    /// them before it asks.
     pub(crate) fn allows(&self, path_and_query: &str) -> bool {
         let parsed = self.rules().and_then(|rules| rules.parsed.as_deref());
         parsed.is_none_or(|robots| robots.ruling(path_and_query).allowed)
@@ -71,7 +72,7 @@ impl RobotsFile {
         self.rules().filter(|rules| rules.parsed.is_none()).and_then(|rules| rules.kept_at)
     }
 
-    /// What is known holds on.
+    /// What is known holds on, and is new again: the next page is lent by it, however old it is by then.
     pub(crate) fn renew(&mut self, stale: Timestamp, good: Timestamp) {
         if let Self::Known { stale_at, is_used, rules } = self {
             (*stale_at, *is_used) = (stale, false);
@@ -97,7 +98,7 @@ impl RobotsFile {
         parsed.map_or(0, Robots::memory)
     }
 
-    /// Whether its rules may stay for another round of the clock, and that they have had this one.
+    /// Whether its rules may stay for another round of the clock: a page was lent by them in this one. Takes that note away.
     pub(crate) fn take_turn(&mut self) -> bool {
         self.rules_mut().is_some_and(|rules| rules.parsed.is_some() && std::mem::take(&mut rules.has_lent))
     }
@@ -122,7 +123,7 @@ impl RobotsFile {
         }
     }
 
-    /// What is known, but for the way to what is not.
+    /// What is known now, or was before the file turned out to be elsewhere.
     pub(crate) fn known(&self) -> Option<&Self> {
         match self {
             Self::Known { .. } => Some(self),
@@ -131,7 +132,7 @@ impl RobotsFile {
         }
     }
 
-    /// Those in force.
+    /// The rules in force, those from before a redirect among them.
     pub(crate) fn rules(&self) -> Option<&Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref(),
@@ -140,7 +141,7 @@ impl RobotsFile {
         }
     }
 
-    /// As [`known`](Self::known).
+    /// [`known`](Self::known), by value.
     pub(crate) fn into_known(self) -> Option<Self> {
         match self {
             Self::Known { .. } => Some(self),

@@ -10,7 +10,7 @@ pub(crate) struct Seat {
     /// Its neighbors in a front queue.
     pub(crate) link: ListLink,
     pub(crate) state: HostState,
-    /// As what it is counted among the hosts with URLs queued.
+    /// What it is counted as among the hosts with URLs queued.
     pub(crate) counted: Prospect,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum HostState {
     Snoozed,
     /// In the front queue of this priority.
     Due(u8),
-    /// As if due, with this priority: it has never answered, and as many of its kind are lent out as may be.
+    /// Due with this priority, and held back: it has never answered, and as many such hosts are lent out as may be.
     Held(u8),
     /// The first URL of this priority is lent out. It stays in its queue until it comes back.
     Leased(u8),

@@ -26,7 +26,8 @@ pub(crate) struct Hosts {
     given: u32,
 }
 
-/// As many as there are workers, and some. A power of two.
+/// Places for hosts that were looked for lately: more than there are workers. A power of two, since the lower bits of a hash choose
+/// the place.
 const RECENT: usize = 4096;
 /// Hosts in one segment.
 const SEGMENT: usize = 4096;
@@ -52,7 +53,8 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// The host with this key. It is noted as one that was looked for lately.
+    /// The host with this key. It is noted as one that was looked for lately: of the links on a page four in five lead to its own
+    /// host, which is found without a look into the table.
     pub(crate) fn look_up(&mut self, origin: &str) -> Option<HostId> {
         let hash = self.hasher.hash_one(origin);
         let recent = self.recent[recent_place(hash)];
@@ -109,10 +111,12 @@ impl Hosts {
         host
     }
 
+    /// The host with this key, by the hash of that.
     fn find_by(&self, hash: u64, origin: &str) -> Option<HostId> {
         self.ids.find(hash, |&id| self[id].key.as_str() == origin).copied()
     }
 
+    /// Gives a host the next number, in a new segment where the last is full.
     fn append(&mut self, host: Host) -> HostId {
         let id = HostId::new(self.given);
         assert!(id != HostId::NONE, "fewer than 2^32 hosts");
@@ -145,6 +149,7 @@ impl Hosts {
         (0..self.given).map(HostId::new)
     }
 
+    /// The hosts, in the order of their numbers, holes left out.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Host> {
         self.all.iter().flatten().filter(|host| !host.is_hole())
     }
@@ -198,6 +203,7 @@ impl IndexMut<HostId> for Hosts {
     }
 }
 
+/// A host by number. Free of `self`, so that the table of numbers can be changed while hosts are read.
 fn host_at(all: &[Vec<Host>], id: HostId) -> &Host {
     &all[id.index() / SEGMENT][id.index() % SEGMENT]
 }

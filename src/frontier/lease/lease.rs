@@ -18,6 +18,9 @@ pub enum LeaseKind {
 }
 
 /// One URL lent to one fetcher until it is completed. Its host is asked nothing else meanwhile.
+///
+/// It moves into the call that completes it, so nobody can complete it twice, and only the frontier that lent it takes it back. A
+/// lease is not written down: one that is lost with its process is queued again at the next opening.
 #[derive(Debug)]
 #[must_use = "a lease not completed holds its host back for ever"]
 pub struct Lease {
@@ -33,7 +36,7 @@ pub struct Lease {
     pub(crate) redirects: u8,
     pub(crate) attempt: u8,
     pub(crate) delay: Duration,
-    /// Of `attempt`, those that stand in its entry.
+    /// The tries that stand in its entry: they are counted in `attempt` too.
     pub(crate) earlier: u8,
     pub(crate) is_first_contact: bool,
     pub(crate) trouble: Option<Box<Trouble>>,
@@ -93,7 +96,7 @@ impl Lease {
         self.texts.origin()
     }
 
-    /// Where its admission stands in the journal; `None` for a robots.txt, which nobody admitted.
+    /// The position of its admission in the journal; `None` for a robots.txt, which nobody admitted.
     pub(crate) fn position(&self) -> Option<Position> {
         self.position
     }
@@ -118,17 +121,17 @@ impl Lease {
         self.redirects
     }
 
-    /// 1 for the first try; of a robots.txt, the host's failures in a row and one.
+    /// The number of this try, from 1 on. For a robots.txt it is one more than the host's failures in a row.
     pub fn attempt(&self) -> u8 {
         self.attempt
     }
 
-    /// Why it is given up; of a lease from [`Next::GiveUp`](super::Next::GiveUp) alone.
+    /// Why it is given up. Only a lease from [`Next::GiveUp`](super::Next::GiveUp) has it.
     pub fn trouble(&self) -> Option<&Trouble> {
         self.trouble.as_deref()
     }
 
-    /// Of a robots.txt that is known and may have changed: ask for it by these, and complete with a 304 if it has not.
+    /// For a robots.txt that is known and may have changed: send them with the request, and complete with a 304 if it has not.
     pub fn validators(&self) -> Option<&Validators> {
         self.validators.as_deref()
     }
@@ -146,13 +149,13 @@ impl Lease {
 }
 
 impl Found {
-    /// A link on the page that `lease` fetched.
+    /// A link on the page that `lease` fetched: one deeper, and with nothing of the page's own priority or metadata.
     pub fn link(url: CanonicalUrl, lease: &Lease) -> Self {
         let depth = lease.depth().saturating_add(1);
         Self { depth, via: Via::Link, referrer: lease.position(), ..Self::seed(url) }
     }
 
-    /// Where the response to `lease` points.
+    /// A URL that the response to `lease` points to. It is as deep as the page itself, and inherits its priority and metadata.
     pub(crate) fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
         let redirects = lease.redirects().saturating_add(1);
         let (depth, referrer) = (lease.depth(), lease.position());
@@ -161,7 +164,7 @@ impl Found {
         Self { depth, via: Via::Redirect, redirects, referrer, priority, metadata, ..Self::seed(url) }
     }
 
-    /// With what its finder says of it.
+    /// The same with what its finder says of it: its priority and metadata.
     pub(crate) fn said(self, href: &Href<'_>) -> Self {
         Self { priority: href.priority, metadata: href.metadata.into(), ..self }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{Lease, LeaseKind, Trouble, Validators};
 use crate::frontier::{Robots, Timestamp};
 
-/// How a lease ended, as far as the frontier must know.
+/// How a lease ended, as far as the frontier must know. [`Frontier::answer`](crate::frontier::Frontier::answer) makes it of a whole
+/// reply; [`Frontier::complete`](crate::frontier::Frontier::complete) takes it from whoever knows better, or has no reply.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -19,7 +20,7 @@ pub enum Outcome {
         /// The wire URL to request instead.
         to: String,
     },
-    /// Nothing was sent; the URL goes back to the head of its queue, and its host's clock stays as it was.
+    /// Nothing was sent. The URL goes back to the head of its queue with all its tries, and its host may be asked at once.
     Released,
     /// A response, whatever its status.
     Response {
@@ -36,7 +37,7 @@ pub enum Outcome {
         retry_after: Option<Duration>,
         /// The body, cut at [`Robots::MAX_BYTES`] or later; none of a 304.
         body: Vec<u8>,
-        /// By which it can be asked for again, if it has changed.
+        /// The headers by which it can be asked for again on the condition that it has changed.
         validators: Option<Box<Validators>>,
     },
 }

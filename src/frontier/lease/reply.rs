@@ -54,7 +54,8 @@ impl Reply<'_> {
         }
     }
 
-    /// Sends what it leads to through the gate; says what to complete the lease with, and what to submit before.
+    /// Sends through the gate what the reply leads to, and says what to submit and then to complete the lease with. Needs the gate
+    /// alone, so that many tasks can do it at once, before any of them locks the frontier.
     pub(crate) fn pass(&self, gate: &Gate, lease: &Lease) -> (Outcome, Vec<Admitted>) {
         let plain = self.outcome(lease);
         if lease.trouble().is_some() {
@@ -73,6 +74,7 @@ impl Reply<'_> {
         (plain, admitted(gate, links(gate, lease, self.base_href, hrefs)))
     }
 
+    /// What to complete the lease with where the reply leads nowhere else.
     fn outcome(&self, lease: &Lease) -> Outcome {
         let mut outcome = Outcome::response(lease, self.status, self.body);
         if let Outcome::Robots { validators, .. } = &mut outcome {
@@ -96,7 +98,8 @@ pub(crate) enum Redirect {
 }
 
 impl Redirect {
-    /// A Location that is no URL is counted as refused at a page; at a robots.txt nothing is counted, for nothing was found.
+    /// Resolves a Location header. One that is no URL is counted as refused where a page was asked for; that of a robots.txt is not,
+    /// for it is no link that anybody found.
     pub(crate) fn of(gate: &Gate, lease: &Lease, location: &str) -> Result<Self, Refusal> {
         let (url, base) = gate.canonicalizer().page(lease.url()).map_err(|error| Refusal::from(&error))?;
         Self::join(gate, lease, &url, &base, location)
@@ -123,7 +126,8 @@ impl Redirect {
     }
 }
 
-/// The links of the page that `lease` fetched; those that are refused before the gate are counted there. A robots.txt has none.
+/// The links of the page that `lease` fetched, resolved against its base. A link that is no URL, or not to be followed, is counted as
+/// refused and left out. A robots.txt has none.
 pub(crate) fn links<'a>(
     gate: &Gate,
     lease: &Lease,
@@ -144,7 +148,7 @@ pub(crate) fn links<'a>(
     found.collect()
 }
 
-/// Those that pass.
+/// The URLs that the gate lets pass, in their order.
 pub(crate) fn admitted(gate: &Gate, found: Vec<Found>) -> Vec<Admitted> {
     let passed = gate.admit_batch(found).into_iter().filter_map(|admission| match admission {
         Admission::Admitted(admitted) => Some(admitted),

@@ -1,6 +1,7 @@
-//! By what a server tells whether a file has changed.
+//! The headers by which a server tells whether a file has changed.
 
-/// By which a response can be asked for again on the condition that it has changed (RFC 9110 section 8.8).
+/// The headers by which a response can be asked for again on the condition that it has changed (RFC 9110 section 8.8). They are kept
+/// in memory, beside parsed rules, and are lost with the process: the file is then fetched as if for the first time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Validators {

@@ -1,4 +1,5 @@
-//! The frontier in a loop of one's own: text in, URLs queued. A crawl with many workers asks the [`Gate`](crate::gate::Gate) itself.
+//! URLs as texts come in, and whole replies come back: the frontier in an embedder's own loop. A crawl with many workers asks the
+//! [`Gate`](crate::gate::Gate) itself.
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::{Journal, Receipts};
@@ -17,17 +18,18 @@ impl<J: Journal> Frontier<J> {
         self.admit(Found::seed(url).said(&href), now)
     }
 
-    /// Takes a lease back with what the server replied, and queues what that leads to: the links of a page, or where it
-    /// redirects. Of a robots.txt the rules are read. A lease that comes to [`answer`](Self::answer) with a link that is not
-    /// kept is tried again.
+    /// Takes a lease back with what the server replied, and queues what the reply leads to: the links of a page, or the page that it
+    /// redirects to. The rules of a robots.txt are read.
     ///
-    /// A page that redirects to another spelling of its own key, and a robots.txt that is elsewhere, are asked for there next; any
-    /// other target is queued like a link, and waits for its own host. So no client should follow redirects by itself. Where
-    /// there was no reply, [complete](Self::complete) the lease with [`Outcome::Failed`].
+    /// A page that redirects to another spelling of its own key is asked for there next, and so is a robots.txt that is elsewhere. Any
+    /// other target is queued like a link, and waits for its own host. So the client must not follow redirects by itself. Where there
+    /// was no reply, [complete](Self::complete) the lease with [`Outcome::Failed`].
+    ///
+    /// Where a link cannot be written to the journal, the page is not done: it is lent again, and its links are found again.
     ///
     /// # Errors
-    /// [`ForeignLease`](FrontierError::ForeignLease) or [`Storage`](FrontierError::Storage): what was not kept is found again,
-    /// for the lease is as if it had been released.
+    /// [`ForeignLease`](FrontierError::ForeignLease), or [`Storage`](FrontierError::Storage): the lease is then as if it had been
+    /// released.
     pub fn answer(&mut self, lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
         let (outcome, admitted) = reply.pass(self.gate(), &lease);
@@ -52,8 +54,8 @@ impl<J: Journal> Frontier<J> {
         Ok(queued)
     }
 
-    /// What to complete a lease with whose response redirects, where [`answer`](Self::answer) does not do it: another page is
-    /// queued.
+    /// Says what to complete a lease with whose response redirects, and queues the page that it redirects to, where that is another
+    /// one. For whoever completes a lease [with a record](Self::complete_with); [`answer`](Self::answer) does it by itself.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
@@ -72,8 +74,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Queues what a page brought and takes its lease back. A page whose links were not kept is not done: they would never be
-    /// found again.
+    /// Queues what a page brought, and takes its lease back. Where one of its links cannot be kept, the lease is released instead: a
+    /// page that were done would never bring that link again.
     pub(crate) fn take_back(
         &mut self,
         lease: Lease,

@@ -19,7 +19,7 @@ pub(crate) struct Dropped {
     pub depth: u32,
 }
 
-/// Those that nobody has taken yet.
+/// Dropped URLs that nobody has taken yet. A list that is not asked for costs nothing: their texts are not even read.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
     pub(crate) is_kept: bool,

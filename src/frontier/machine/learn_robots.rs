@@ -1,4 +1,15 @@
 //! A host's robots.txt comes back: what is known of it from here on (RFC 9309 section 2.3.1).
+//!
+//! | the answer | what is known from here on |
+//! |---|---|
+//! | 2xx | its rules, for `politeness.robots_ttl` |
+//! | 3xx | where to ask next, up to five times; then as if it were missing |
+//! | 304 | what was known, for as long again |
+//! | 4xx, but 429 | there is none, everything is allowed, for as long |
+//! | 429, 5xx, no response | what was known, up to 30 days beyond its time; where nothing was, the host waits |
+//!
+//! Rules that are known are never thrown away for an answer that says nothing of them. Where nothing is known, nothing of the host is
+//! fetched, and the host is treated like one that cannot be reached: it rests longer each time, and is retired in the end.
 
 use std::io;
 use std::time::Duration;
@@ -12,25 +23,26 @@ use crate::frontier::robots::{self, Robots};
 use crate::frontier::state::RULES_HOLD;
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
 
-/// Redirects of a robots.txt that are followed (RFC 9309 section 2.3.1.2).
+/// Redirects of a robots.txt that are followed, at least as many as RFC 9309 section 2.3.1.2 asks for.
 const ROBOTS_HOPS: u8 = 5;
 
-/// What came of asking for it.
+/// What the answer says of the file, whatever it says of the host.
 enum Answer {
-    /// There is one.
+    /// There is one: the lines that concern this crawler, and the headers by which to ask whether it has changed.
     Rules(Vec<u8>, Option<Box<Validators>>),
     /// There is none: everything is allowed.
     Missing,
-    /// It is elsewhere, so many redirects away.
+    /// It is at this URL, so many redirects away from where the host should have it.
     Moved(u8, CanonicalUrl),
     /// It has not changed.
     Same,
-    /// It is not to be had just now.
+    /// It is not to be had just now, and why.
     Failed(Setback),
 }
 
 impl<J: Journal> Frontier<J> {
-    /// What became of a robots.txt; `None` where it is asked for again.
+    /// Takes a robots.txt back; `None` where it is asked for again. The host has answered or failed by the same rules as with a page;
+    /// what that says of the file is decided here.
     pub(crate) fn complete_robots(
         &mut self,
         lease: &Lease,
@@ -63,7 +75,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// It is known from here on, or where to ask next.
+    /// Notes that the file is known from here on, or where to ask next. The rules go to the journal as the lines that concern this
+    /// crawler; parsed, they go to the cache only once the journal has them.
     fn learn(
         &mut self,
         lease: &Lease,
@@ -103,7 +116,11 @@ impl<J: Journal> Frontier<J> {
         Ok(is_known.then_some(Completion::Done))
     }
 
-    /// It is not to be had. What was known before holds; else the host waits for it, as it waits for a connection.
+    /// Notes that the file is not to be had.
+    ///
+    /// Rules that were known hold on, and the file is asked for again after `politeness.max_backoff`. Where the host answers at all, its
+    /// pages go on meanwhile. Where nothing was known, or for longer than it holds, the failure is the host's, whatever its kind: a
+    /// broken robots.txt keeps everything of the host back.
     fn robots_failed(
         &mut self,
         lease: &Lease,
@@ -140,6 +157,7 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
+    /// Writes down how the host stands, and what is known of its robots.txt where that has changed, as one record.
     fn note_robots(
         &mut self,
         lease: &Lease,
@@ -152,7 +170,8 @@ impl<J: Journal> Frontier<J> {
         self.commit(&record, Some(lease.host), None).map(drop)
     }
 
-    /// The next hop of a robots.txt; `None` where it leads nowhere, or too far: then it is as good as missing.
+    /// The next hop of a robots.txt. `None` where it leads nowhere or too far: the file is then taken to be missing, which allows
+    /// everything.
     fn detour(&self, lease: &Lease, to: &str) -> Option<(u8, CanonicalUrl)> {
         let hops = match &self.state.host(lease.host).robots {
             RobotsFile::Moved(detour) => detour.hops + 1,
@@ -164,7 +183,8 @@ impl<J: Journal> Frontier<J> {
 }
 
 impl Answer {
-    /// What a response says about robots.txt.
+    /// What a response says of the file. `conduct` takes in what it says of the host. `lines` is only called where there are any, since
+    /// to pick them takes a walk over the body.
     fn of_status(
         lease: &Lease,
         status: u16,

@@ -1,4 +1,9 @@
-//! Leases: what goes next of a host, and why it does not.
+//! A host's turn becomes a lease.
+//!
+//! What is lent, in this order: a URL to be given up, where the host is retired; its robots.txt, where nothing is known of that or
+//! it is stale; else the first URL of its best priority that robots.txt allows. Those before it that it does not allow are dropped, a
+//! hundred or so a call. Nothing is taken out of a queue to be lent: a page stays the first of its priority until it comes back, so
+//! that a crash needs no record of what was out.
 
 use std::hint::black_box;
 use std::io;
@@ -86,7 +91,8 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(lease))
     }
 
-    /// Drops the first URLs of a host and priority: those that robots.txt disallows, up to the bound.
+    /// Drops the first URLs of a host and priority, those that robots.txt disallows, up to the bound. One record says how many: a
+    /// replay drops as many, without a look at the rules, which may be others by then.
     fn drop_disallowed(&mut self, id: HostId, priority: u8, drops: &mut u32) -> io::Result<()> {
         let Self { state, journal, .. } = self;
         let host = state.host(id);
@@ -104,7 +110,8 @@ impl<J: Journal> Frontier<J> {
         dropped.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position))
     }
 
-    /// Reads a host's rules from the journal. Where they are not there any more, they must be fetched again: `false`.
+    /// Reads and parses a host's rules from the journal: they were dropped from memory, or a resume has not needed them yet. `false`
+    /// where the journal has lost them with an old segment, so that the host is asked for them again.
     fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
         // Before, since those that are read now must stay until a page was lent by them.
         self.state.drop_rules(self.politeness.robots_memory);
@@ -142,6 +149,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
+    /// A lease with what is known of the host, and nothing of a page.
     fn blank_lease(&self, id: HostId) -> Lease {
         let host = self.state.host(id);
         Lease {
@@ -164,6 +172,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
+    /// Counts a lease that goes out, and seats its host as leased. Links to the host are likely to be found on the page, so it
+    /// is noted for the table's cache.
     fn note_lent(&mut self, lease: &Lease, state: HostState) {
         self.state.seats()[lease.host].state = state;
         self.lent.all += 1;

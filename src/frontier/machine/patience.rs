@@ -42,7 +42,8 @@ impl<J: Journal> Frontier<J> {
         Ok(asked)
     }
 
-    /// A retired host is asked again.
+    /// Asks a retired host again, as if it had never failed. It rests no longer than after a response, unless it said itself when it
+    /// may be asked.
     fn forgive(&mut self, id: HostId, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
         if !host.is_retired() {
@@ -66,7 +67,8 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Counts a host that has just been placed as what it is now.
+    /// Counts a host that has just been placed as what it is now. The counts are kept as hosts change, so that
+    /// [`next`](Self::next) need not walk over all hosts to see whether any but failing ones are left.
     pub(crate) fn count_prospect(&mut self, id: HostId) {
         let prospect = self.state.host(id).prospect();
         let before = std::mem::replace(&mut self.state.seats()[id].counted, prospect);
@@ -76,7 +78,10 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Whether hosts that fail are waited for: no others have URLs queued. Retires them once that is over, or could bring nothing.
+    /// Whether the crawl has nothing to do but to wait for hosts that fail, and for how long it still does.
+    ///
+    /// The wait begins when each host with URLs queued or lent out fails, and nothing is scheduled. It ends with
+    /// `politeness.patience`, or at once where no failing host could be asked before that. Then all of them are retired.
     pub(crate) fn mind_patience(&mut self, now: Timestamp) -> io::Result<Patience> {
         let failing = self.struggle.failing();
         let leased = usize::try_from(self.lent.all).unwrap_or(usize::MAX);

@@ -61,7 +61,7 @@ impl<J: Journal> Frontier<J> {
         Ok(self.schedule_found(&Found::seed(url).said(&href), at)?)
     }
 
-    /// As [`schedule`](Self::schedule) for now, of a page that was found this deep before, and whose last try failed.
+    /// Queues a page again whose last try failed, as it was found this deep before, whether it was seen or not.
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
@@ -72,10 +72,11 @@ impl<J: Journal> Frontier<J> {
         Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)?)
     }
 
-    /// As [`schedule`](Self::schedule), of the page that `lease` is for, as it was found: at its depth, so that no page comes
-    /// nearer to a seed by it. To be called before the lease is completed, and to no effect where that leads to another try, or
-    /// to the page that this one redirects to: the next lease is to be asked then. So the page is done and scheduled at once, and whenever the process dies, it
-    /// waits once. A robots.txt is asked for again without it: nothing is scheduled then.
+    /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that no page comes nearer to a seed by it.
+    ///
+    /// To be called before the lease is completed. Both happen at once then: the page is done and scheduled in one record, and whenever
+    /// the process dies, it waits once. Where the completion leads to another try, or to another spelling of the page, nothing is
+    /// scheduled: call it again with the next lease. A robots.txt is asked for again without it, and is not scheduled.
     ///
     /// # Errors
     /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it.
@@ -94,13 +95,12 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled, given up or lent out, it
+    /// Takes a URL from the seen set, so that it is new when it is found next. Where it is queued, scheduled, given up or lent out, it
     /// stays so.
     ///
-    /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. To forget what was never found may, in
-    /// the counting layout and at its rate, make another URL new. Where the journal is durable, so is this, and each is
-    /// forgotten once. Waits while a checkpoint writes the URL's shard; and the same URL may not be between
-    /// the gate and the frontier just then.
+    /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. In the counting layout, forgetting a URL that
+    /// was never found may make another one new, at the filter's rate. Where the journal is durable, so is this. The call waits while a
+    /// checkpoint writes the URL's shard. The same URL must not be between the gate and the frontier at that moment.
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
@@ -129,6 +129,8 @@ impl<J: Journal> Frontier<J> {
         Ok(self.state.forget(fingerprint)?)
     }
 
+    /// Sends a URL through the rules of the gate, but not the seen test, and schedules it. The seen set is told of it by the
+    /// record.
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
         if let Err(refusal) = self.gate().check(found) {
             self.gate().refuse(refusal);
@@ -164,6 +166,8 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
+    /// Moves one URL from the schedule to its host's queue. The entry is read for its text alone: the host may be evicted, or
+    /// new.
     fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
         let Entry { wire, priority, .. } = self.journal.read(position)?;
         let url = canonicalizer.canonicalize(wire);

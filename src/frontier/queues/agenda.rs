@@ -17,7 +17,7 @@ use crate::frontier::hosts::HostId;
 /// life can happen to it before.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    /// Of this day and of those before; empty only where there is nothing later either.
+    /// The hosts of this day and of earlier ones; empty only where there are no later ones either.
     today: BinaryHeap<Note>,
     /// The number of this day: microseconds, shifted by [`DAY`].
     day: u64,

@@ -18,7 +18,7 @@ pub(crate) struct Back {
     chunks: Pool<Chunk>,
 }
 
-/// One host's share of the back queues.
+/// One host's share of the back queues, which stands in the host. Only [`Back`], which has the rest, can change it.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// The level of the best priority; worse and worse ones follow. Of no meaning where nothing is queued.
@@ -27,11 +27,12 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
+    /// URLs in it.
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// What goes next: the first of the best priority.
+    /// What goes next: the first of the best priority. Needs no look at [`Back`]: it is in the host's own cache lines.
     pub(crate) fn first(&self) -> Option<Queued> {
         (self.len > 0).then(|| self.best.queued())
     }
@@ -56,7 +57,7 @@ impl Back {
         queue.len += 1;
     }
 
-    /// Takes away what goes next.
+    /// Takes away what goes next. A level that is empty by it gives way to the next worse one.
     #[inline]
     pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Queued> {
         let first = queue.first()?;
@@ -130,7 +131,7 @@ impl Back {
         level.put_steps(&self.chunks, to);
     }
 
-    /// Forgets all of a host's URLs, and says how many there were.
+    /// Forgets all URLs of a queue, gives its chunks and levels back, and says how many URLs there were.
     pub(crate) fn clear(&mut self, queue: &mut Queue) -> u64 {
         let Queue { best, len } = std::mem::take(queue);
         let mut level = (len > 0).then_some(best);
@@ -158,6 +159,7 @@ impl Back {
         self.levels.memory() + self.chunks.memory()
     }
 
+    /// Takes a level out of the pool.
     fn take_level(&mut self, id: u32) -> Option<Level> {
         (id != NONE).then(|| {
             let level = self.levels[id];
@@ -166,7 +168,8 @@ impl Back {
         })
     }
 
-    /// The level that `queued` belongs to. Where there is none yet, makes it with this alone, and there is nothing left to do.
+    /// The level that `queued` belongs to, with the chunks to write to. `None` where there was none: it was made with this URL alone,
+    /// and nothing is left to do. The levels of a queue are in the order of their priorities, so a new one is put in its place.
     fn level<'a>(&'a mut self, queue: &'a mut Queue, queued: Queued) -> Option<(&'a mut Level, &'a mut Pool<Chunk>)> {
         let Self { levels, chunks } = self;
         let alone = Level::of(queued);

@@ -14,9 +14,9 @@ use crate::frontier::hosts::{HostId, Seats};
 /// a better URL is found for it.
 #[derive(Debug)]
 pub(crate) struct Front {
-    /// By priority.
+    /// A list of hosts for each priority.
     queues: Box<[ListLink; 256]>,
-    /// One bit a priority: does anybody wait?
+    /// One bit for each priority: whether its list has a host. So the best priority is found in four words.
     occupied: [u64; 4],
     len: usize,
 }
@@ -70,13 +70,14 @@ impl Front {
         self.len
     }
 
+    /// The best priority of which a host waits.
     fn best(&self) -> Option<u8> {
         let word = (0..4u8).find(|&word| self.occupied[usize::from(word)] != 0)?;
         let bit = self.occupied[usize::from(word)].trailing_zeros();
         Some(word * 64 + u8::try_from(bit).expect("a word has 64 bits"))
     }
 
-    /// What says who comes behind this host; for nobody, the queue.
+    /// The link that says which host comes behind this one; where there is no host, that of the queue.
     fn after<'a>(&'a mut self, seats: &'a mut Seats<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
         if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
     }

@@ -13,7 +13,7 @@ use crate::gate::Position;
 /// So none goes early, and none a second late; and the URLs of a day are in 86,400 queues at most, like those of the hosts:
 /// positions in the journal, two to four bytes each where many share a second, and about a hundred where one has it alone.
 ///
-/// Those that are *parked* wait behind all seconds, until they are asked for.
+/// Parked URLs, those of pages that were given up, stand behind all seconds: no time frees them, only somebody who asks for them.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// By the number of the second, counted by their ends from the Unix epoch; none is empty.
@@ -40,7 +40,7 @@ const PIECE: usize = 16 << 10;
 /// What a piece begins with: no host has a key of no bytes.
 pub(crate) const MARK: u8 = 0;
 
-/// Behind all time.
+/// The second of parked URLs: behind all time.
 const PARKED: u64 = u64::MAX;
 
 /// The first second that is over at this time.
@@ -60,13 +60,13 @@ impl Schedule {
         first.map(|&second| Timestamp::from_micros(second.saturating_mul(SECOND)))
     }
 
-    /// The one that goes first.
+    /// The URL that goes first.
     pub(crate) fn first(&self) -> Option<Position> {
         self.due()?;
         self.seconds.values().next()?.first().map(|first| first.position)
     }
 
-    /// Of those that are parked, the one that was parked first.
+    /// The URL that was parked first.
     pub(crate) fn first_parked(&self) -> Option<Position> {
         self.seconds.get(&PARKED)?.first().map(|first| first.position)
     }
@@ -89,7 +89,7 @@ impl Schedule {
         self.due().filter(|due| *due <= now).and_then(|_| self.first())
     }
 
-    /// Takes away the one that goes first.
+    /// Takes away the URL that goes first.
     pub(crate) fn pop(&mut self) -> Option<Position> {
         let first = *self.seconds.keys().next()?;
         if first == PARKED { None } else { self.pop_of(first) }
@@ -126,7 +126,7 @@ impl Schedule {
         queue.is_some_and(|queue| self.positions(queue).any(|other| other == position))
     }
 
-    /// Those that wait for a time.
+    /// How many URLs wait for a time. Parked ones are counted by [`parked`](Self::parked).
     pub(crate) fn len(&self) -> u64 {
         self.len
     }

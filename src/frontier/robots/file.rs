@@ -34,7 +34,8 @@ const FIELDS: [(&[u8], Field); 13] = [
     (b"useragent", Field::UserAgent),
 ];
 
-/// The part of a body that counts, as bytes in which ASCII is ASCII.
+/// The part of a body that counts, as bytes in which ASCII is ASCII. Only UTF-16 with its byte order mark is decoded. A body that is
+/// cut at the limit loses its last line, unless that was whole: half a rule would disallow too much.
 pub(super) fn text(body: &[u8]) -> Cow<'_, [u8]> {
     let head = &body[..body.len().min(MAX_BYTES)];
     let mut text = match head {
@@ -57,6 +58,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (Field, &[u8])> {
     text.split(|&byte| is_line_end(byte)).filter_map(line)
 }
 
+/// One line as a field and its value; `None` where the field is not known.
 fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     let line = &line[..line.len().min(MAX_LINE_BYTES)];
     let end = line.iter().position(|&byte| matches!(byte, b'#' | b'\0')).unwrap_or(line.len());
@@ -84,6 +86,7 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
     &bytes[length..]
 }
 
+/// Text in which what is no character is the replacement character.
 fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
     let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     let text: String =
@@ -91,6 +94,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
     text.into_bytes()
 }
 
+/// Each of CR and LF ends a line; the empty line between those of a pair says nothing.
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }

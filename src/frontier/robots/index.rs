@@ -36,11 +36,12 @@ impl Span {
     }
 }
 
+/// An Allow or Disallow line: 20 bytes, and its text.
 #[derive(Clone, Debug)]
 struct Rule {
-    /// As shown.
+    /// The line as it is shown.
     line: Span,
-    /// As compared; inside the line where the spelling is the same.
+    /// The pattern as it is compared; a part of the line where the spelling is the same.
     pattern: Span,
     anchored: bool,
     allow: bool,
@@ -56,6 +57,7 @@ struct Prefix {
     best: u32,
 }
 
+/// The rules of one group, built once and only asked from then on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     text: Box<str>,
@@ -66,7 +68,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The ruling on a path and query, and the steps that it took.
+    /// The ruling on a path and query, and the steps that it took. robots.txt itself is always allowed (section 2.2.2). The rules with
+    /// `*` are asked last, and only those that would decide before the best of the others.
     pub(super) fn ruling(&self, path_and_query: &str) -> (Ruling<'_>, usize) {
         let path = normal::path(path_and_query);
         let mut steps = 0;
@@ -97,6 +100,7 @@ impl Index {
             + self.wild.memory()
     }
 
+    /// The rule with `$` and no `*` that is this path.
     fn exact(&self, path: &str, steps: &mut usize) -> Option<u32> {
         let place = self.exact.partition_point(|&rule| {
             *steps += 1;
@@ -105,6 +109,7 @@ impl Index {
         self.exact.get(place).copied().filter(|&rule| self.pattern(rule) == path)
     }
 
+    /// The least rule, among those without `*` and `$`, that begins this path.
     fn prefix(&self, path: &str, steps: &mut usize) -> Option<u32> {
         let place = self.prefixes.partition_point(|prefix| {
             *steps += 1;
@@ -130,6 +135,7 @@ impl Index {
         }
     }
 
+    /// A rule's pattern, as it is compared.
     fn pattern(&self, rule: u32) -> &str {
         self.rules[rule as usize].pattern.of(&self.text)
     }
@@ -160,11 +166,12 @@ impl Builder {
         self.rules.push((octets, Rule { line, pattern, anchored, allow }));
     }
 
+    /// Puts the rules in order and links them. O(n log n) in the rules.
     pub(super) fn build(self) -> Index {
         let Self { text, mut rules } = self;
         let compared = |rule: &Rule| (rule.pattern.of(&text), rule.anchored);
         let rank = |(octets, rule): &(usize, Rule)| (Reverse(*octets), !rule.allow);
-        // Of rules that match the same paths, only the first in rank can decide.
+        // Among rules that match the same paths, only the first in rank can decide.
         rules.sort_by(|a, b| compared(&a.1).cmp(&compared(&b.1)).then_with(|| rank(a).cmp(&rank(b))));
         rules.dedup_by(|a, b| compared(&a.1) == compared(&b.1));
         rules.sort_by_key(rank);

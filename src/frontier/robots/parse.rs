@@ -10,6 +10,7 @@ use super::index::Builder;
 /// A longer Crawl-delay means no more than this one.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
 
+/// One walk finds out whether a group names the agent, a second one takes that group's rules, or those of `*`.
 pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     let text = file::text(body);
     let mut group = Group::of(&text, agent);
@@ -37,7 +38,8 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     robots
 }
 
-/// The lines that say something to this agent, as a group for all: parsed, they are the same rules, without the sitemaps.
+/// The lines that say something to this agent, as a group for all. Parsed again they are the same rules, without the sitemaps: a
+/// journal keeps them instead of a file of up to 500 KiB, which is mostly for other agents.
 pub(super) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
     let text = file::text(body);
     let mut group = Group::of(&text, agent);
@@ -71,17 +73,20 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// Looks which group counts: one that names the agent anywhere in the file, else `*`.
     fn of(text: &[u8], agent: &'a str) -> Self {
         let agent = agent.split('/').next().unwrap_or_default().trim();
         let is_named = file::lines(text).any(|(field, value)| field == Field::UserAgent && names(value, agent));
         Self { token: if is_named { agent } else { "*" }, named: false, open: false }
     }
 
+    /// A User-agent line: it begins a group where the last one has rules already, else it joins that.
     fn user_agent(&mut self, value: &[u8]) {
         self.named = names(value, self.token) || self.open && self.named;
         self.open = true;
     }
 
+    /// An Allow or Disallow line: whether it counts. It closes its group to further User-agent lines.
     fn rule(&mut self) -> bool {
         self.open = false;
         self.named

@@ -6,7 +6,7 @@
 
 use super::bound::{OutOfSteps, number};
 
-/// As few rules as this are looked at without a table.
+/// So few rules are looked at one by one, without a table.
 const FEW: usize = 8;
 
 #[derive(Clone, Debug, Default)]
@@ -71,6 +71,8 @@ impl Wild {
         size_of_val(&*self.always) + size_of_val(&*self.starts) + size_of_val(&*self.listed)
     }
 
+    /// The rules under `before` whose rare run the path holds. A path of n octets holds n - 3 runs at most, so this takes time
+    /// by the path and not by the rules.
     fn listed_for(&self, path: &str, before: u32, steps: &mut usize) -> Vec<u32> {
         let Some(slots) = self.starts.len().checked_sub(1) else { return Vec::new() };
         *steps += path.len();

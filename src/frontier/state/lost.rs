@@ -30,7 +30,7 @@ pub(super) struct Done {
     pub(super) again: Option<Again>,
 }
 
-/// That a page which is done is asked for again.
+/// How a page that is done is asked for again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Again {
     pub(super) at: Timestamp,

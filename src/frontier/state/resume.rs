@@ -101,7 +101,7 @@ impl Resume {
     /// where they have not, the page stays queued. `evicted` gives the newest image of an evicted host, as [`Journal::host`] does.
     ///
     /// # Errors
-    /// Those of `evicted`.
+    /// Fails where `evicted` does.
     pub(crate) fn record(
         &mut self,
         at: Position,
@@ -159,7 +159,7 @@ impl Resume {
         &self.state
     }
 
-    /// As [`Frontier::explain`], of the frontier that was left behind: nothing is lent out, and no host rests longer than it
+    /// Explains a URL by the frontier that was left behind: nothing is lent out, and no host rests longer than it
     /// was told to. To be asked behind the last record. `history` is what `journal` says of the URL; where it is queued, its
     /// place is found.
     ///
@@ -178,9 +178,9 @@ impl Resume {
 
     /// The frontier over its journal.
     ///
-    /// What was lent out is queued again. Unless the last checkpoint tells that nothing was, each host rests for its delay
-    /// first, since nobody knows when it was asked last; and none rests longer than it could have been told to, should the
-    /// clock have been set back.
+    /// Pages that were lent out are queued again: no record says that they were. Unless the checkpoint says that nothing was out, and
+    /// nothing happened since, each host rests for its delay first, for nobody knows when it was asked last. No host rests longer than
+    /// it could have been told to, should the clock have been set back.
     pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
         self.lost.queue_all(&mut self.state);
         let politeness = &self.options.politeness;
@@ -195,6 +195,7 @@ impl Resume {
         frontier
     }
 
+    /// Hands a record to the state, as it was handed when it was written, but for a host that has it from its slice.
     fn apply(
         &mut self,
         at: Position,
@@ -207,6 +208,8 @@ impl Resume {
         self.state.apply(&Change { record, at: Some(at), host, remember, fresh });
     }
 
+    /// A URL was queued or scheduled. What it replaces, a page that is lent out, is queued again first where its record was
+    /// lost: it must stand there to be replaced.
     fn admitted(
         &mut self,
         at: Position,
@@ -227,7 +230,8 @@ impl Resume {
         Ok(())
     }
 
-    /// What an entry is new to, and the URL if it is to be remembered: one that takes another's place was remembered before.
+    /// What an entry is new to, and the URL if the gate is to remember it. An entry that takes another's place is the same page: the
+    /// gate remembers it since the first one.
     fn schedules<'a>(
         &self,
         at: Position,
@@ -244,7 +248,14 @@ impl Resume {
         (entry.replaces.is_none().then_some(url), fresh)
     }
 
-    /// `again` is the entry by which the page waits. Where its record is lost it is asked for once more, and waits for nothing.
+    /// A page's lease came back. Three things can be wrong with that, and none is an error:
+    ///
+    /// - Its output record is not there: a crash took it. The page is [set aside](Lost::add) and queued again, whatever it waited for.
+    /// - It is not queued, though its lease came back: an earlier settlement of it, whose record is in the output, was taken for its
+    ///   last already.
+    /// - Its host has the record already, from a slice of the checkpoint.
+    ///
+    /// In each case the host was asked, and how it stands is taken in. `again` is the entry by which the page waits, where it does.
     fn settled(
         &mut self,
         at: Position,
@@ -272,7 +283,7 @@ impl Resume {
         if let Some(host) = new_to
             && (!is_queued(host) || (done && !is_there))
         {
-            // It was taken for done before, and its record was found then; or its record is lost. The host was asked all the same.
+            // Done before, or its record is lost: only what the host did counts.
             if is_queued(host) {
                 self.state.set_aside(host, priority);
                 self.lost.add(host, queued, receipts.first().map_or(0, |receipt| receipt.end));
@@ -291,7 +302,7 @@ impl Resume {
         Ok(())
     }
 
-    /// The host with this key, which comes back where it is evicted; `None` where it is new.
+    /// The host with this key. An evicted one comes back to memory; `None` where it is new.
     fn host(
         &mut self,
         key: &str,
@@ -304,7 +315,7 @@ impl Resume {
         Ok(Some(self.state.bring_back(image::load_evicted(&image, key)?)))
     }
 
-    /// As [`host`](Self::host), and adds the host where it is new.
+    /// As [`host`](Self::host), and a new host is added.
     fn host_or_new(
         &mut self,
         key: &str,

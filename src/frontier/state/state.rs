@@ -36,7 +36,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Of a frontier that knows nothing but what its gate does.
+    /// The state of a frontier that knows nothing but what its gate does.
     pub(crate) fn new(gate: Gate) -> Self {
         Self {
             gate: Arc::new(gate),
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// Takes a record in. O(log hosts); of URLs that were dropped, O(their number).
+    /// Takes a record in. O(log hosts); for URLs that were dropped, O(their number).
     ///
     /// # Panics
     /// Where a lease comes back whose URL is not the first of its priority at its host.
@@ -91,6 +91,8 @@ impl State {
         }
     }
 
+    /// A URL is queued or scheduled. The entry of a page that moved to another spelling of its key takes the place of the one
+    /// before it, at the head of its queue: that page is lent out, and comes back there.
     fn admitted(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         self.remember(entry, change);
         let position = change.at.expect("a journal says where an admission stands");
@@ -109,13 +111,18 @@ impl State {
         }
     }
 
+    /// Tells the gate of a URL that the seen test was not asked about: one that is read again, or asked for again.
     fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         if let Some(url) = change.remember {
             self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
         }
     }
 
-    /// `again` is the entry by which the page waits, where it does.
+    /// A page's lease came back. It leaves its queue where it is done, or where `again` is the entry by which it waits for a time;
+    /// else it stays the first of its priority, with the tries that it has used up.
+    ///
+    /// The three parts that a checkpoint saves at positions of their own, counts, schedule and host, each ask whether the record is
+    /// new to them.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
         let Settled { position, priority, attempts, done, receipts, .. } = *settled;
         if change.fresh.counts {
@@ -144,6 +151,9 @@ impl State {
         self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
     }
 
+    /// What is known of a robots.txt changes, and how its host stands. What was known before is taken out first, so that the
+    /// memory that rules hold is counted once. Rules that are new are not parsed here: live, the machine has parsed them and
+    /// hands them to the [cache](Self::cache_rules); on resume, they wait for the host's first lease.
     fn learned(&mut self, host: HostId, record: &HostRecord<'_>, at: Option<Position>) {
         let file = match record.robots {
             None => None,
@@ -169,6 +179,8 @@ impl State {
         self.stands(host, &record.host, record.was_asked);
     }
 
+    /// From here on a host stands so. A host that is retired loses its rules: it is asked for its robots.txt first, should it
+    /// be asked again.
     fn stands(&mut self, id: HostId, standing: &Standing<'_>, was_asked: bool) {
         let host = &mut self.hosts[id];
         let was_retired = host.is_retired();
@@ -184,22 +196,27 @@ impl State {
         }
     }
 
+    /// Replaces what is known of a robots.txt, and says what was known before. All changes go through the cache, which counts
+    /// the memory.
     fn learn(&mut self, host: HostId, file: RobotsFile) -> RobotsFile {
         self.rules.replace(&mut self.hosts, host, file)
     }
 
+    /// Queues behind all of the same priority.
     fn queue(&mut self, host: HostId, priority: u8, position: Position) {
         self.back.push(&mut self.hosts[host].queue, priority, position);
         self.count.queued += 1;
     }
 
+    /// Takes the first URL of this priority out of its queue.
     fn unqueue(&mut self, host: HostId, priority: u8) -> Option<Queued> {
         let first = self.back.pop_of(&mut self.hosts[host].queue, priority);
         self.count.queued -= u64::from(first.is_some());
         first
     }
 
-    /// Puts this in the place of the first of its priority.
+    /// Puts this in the place of the first of its priority. Where that is it already, with as many tries, nothing is moved: most
+    /// leases that come back to be tried again find it so.
     fn replace_first(&mut self, host: HostId, queued: Queued) {
         if self.back.first_of(&self.hosts[host].queue, queued.priority) != Some(queued) {
             self.unqueue(host, queued.priority);
@@ -207,7 +224,8 @@ impl State {
         }
     }
 
-    /// A robots.txt that has left nothing to fetch has served its purpose.
+    /// A robots.txt that disallowed all that was queued has served its purpose: once it is stale it is fetched again, although no
+    /// page was lent by it.
     fn mark_used_if_empty(&mut self, id: HostId) {
         let host = &mut self.hosts[id];
         if host.queue.len() == 0 {
@@ -218,6 +236,7 @@ impl State {
 
 /// What is no knowledge of its own, and needs no record.
 impl State {
+    /// The gate, which the state shares with whoever admits URLs.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
@@ -232,7 +251,7 @@ impl State {
         &self.hosts[id]
     }
 
-    /// Where each host is in the machine's queues.
+    /// The seats of the hosts. They are the machine's to change: no record speaks of them.
     pub(crate) fn seats(&mut self) -> Seats<'_> {
         self.hosts.seats()
     }
@@ -242,14 +261,17 @@ impl State {
         &self.back
     }
 
+    /// URLs that wait for a time, and those that are parked.
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
+    /// What is known of hosts that are not in memory.
     pub(crate) fn evicted(&self) -> &Evicted {
         &self.evicted
     }
 
+    /// The sums of this moment.
     pub(crate) fn count(&self) -> Count {
         self.count
     }
@@ -334,10 +356,12 @@ impl State {
         self.evicted.add(HostStatistics::of(host, politeness));
     }
 
+    /// The schedule, for a piece of a checkpoint, and for pages whose records are lost.
     pub(super) fn schedule_mut(&mut self) -> &mut Schedule {
         &mut self.schedule
     }
 
+    /// The sums, for those of a checkpoint, and for pages whose records are lost.
     pub(super) fn count_mut(&mut self) -> &mut Count {
         &mut self.count
     }
