@@ -50,8 +50,6 @@ mod directory;
 mod error;
 mod explain;
 pub mod journal;
-#[cfg(test)]
-mod live_equals_replay;
 mod lock;
 mod look;
 mod manifest;
@@ -60,6 +58,8 @@ mod options;
 pub(crate) mod own;
 pub mod repair;
 mod replace;
+#[cfg(test)]
+mod tests;
 mod trail;
 
 pub use crate::bytes::FileError;

@@ -11,7 +11,6 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use self::world::{Act, Checkpoint, Images, OnDisk, Puppet, WithEvicted, acts, journal, options, url};
-use super::journal::FileJournal;
 use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
 use crate::frontier::state::State;
@@ -20,6 +19,7 @@ use crate::frontier::{
     Standing, Timestamp,
 };
 use crate::gate::{Position, Via};
+use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
 
 /// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts.

@@ -1,0 +1,3 @@
+//! Tests of the job that need its insides.
+
+mod live_equals_replay;
