@@ -46,3 +46,29 @@ impl Default for KeyRules {
         }
     }
 }
+
+impl KeyRules {
+    /// The rules that are on or off, by their names in `crawler.toml`. A checkpoint keeps the names of
+    /// those that are on.
+    pub(crate) fn switches(&mut self) -> [(&'static str, &mut bool); 7] {
+        let Self {
+            normalize_escapes,
+            unescape_brackets,
+            collapse_slashes,
+            sort_query,
+            drop_empty_query,
+            drop_tracking,
+            drop_sessions,
+            drop_parameters: _,
+        } = self;
+        [
+            ("keys.normalize_escapes", normalize_escapes),
+            ("keys.unescape_brackets", unescape_brackets),
+            ("keys.collapse_slashes", collapse_slashes),
+            ("keys.sort_query", sort_query),
+            ("keys.drop_empty_query", drop_empty_query),
+            ("keys.drop_tracking", drop_tracking),
+            ("keys.drop_sessions", drop_sessions),
+        ]
+    }
+}

@@ -38,7 +38,7 @@ impl Summary {
             put_text(&mut bytes, refusal.name());
             bytes.extend(count.to_le_bytes());
         }
-        let rules = rules(&mut keys).into_iter().filter(|(_, is_on)| **is_on);
+        let rules = keys.switches().into_iter().filter(|(_, is_on)| **is_on);
         let rules: Vec<String> = rules.map(|(rule, _)| rule.to_owned()).collect();
         for texts in [roots, &rules, &self.keys.drop_parameters] {
             put_length(&mut bytes, texts.len());
@@ -59,6 +59,7 @@ impl Summary {
         bytes.extend_from_slice(&self.extra);
         bytes
     }
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position stood before it in the frame.
 
     pub(super) fn read(payload: &[u8], position: Position) -> Result<Self, &'static str> {
         let mut fields = Fields::of(payload);
@@ -117,36 +118,24 @@ impl Summary {
     /// The path of the first rule on keys that differs from these.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());
-        let mut pairs = rules(&mut ours).into_iter().zip(rules(&mut theirs));
+        let mut pairs = ours.switches().into_iter().zip(theirs.switches());
         let changed = pairs.find(|((_, ours), (_, theirs))| ours != theirs).map(|((rule, _), _)| rule);
         changed.or_else(|| (self.keys.drop_parameters != keys.drop_parameters).then_some("keys.drop_parameters"))
     }
-}
-
-/// The rules on keys that can be on or off, by their names in `crawler.toml`.
-fn rules(keys: &mut KeyRules) -> [(&'static str, &mut bool); 7] {
-    [
-        ("keys.normalize_escapes", &mut keys.normalize_escapes),
-        ("keys.unescape_brackets", &mut keys.unescape_brackets),
-        ("keys.collapse_slashes", &mut keys.collapse_slashes),
-        ("keys.sort_query", &mut keys.sort_query),
-        ("keys.drop_empty_query", &mut keys.drop_empty_query),
-        ("keys.drop_tracking", &mut keys.drop_tracking),
-        ("keys.drop_sessions", &mut keys.drop_sessions),
-    ]
 }
 
 /// Turns the rules of these names on and all others off. A name that this version does not know is an error: the rule could not be
 /// followed.
 fn keys_of(names: &[String], drop_parameters: Vec<String>) -> Result<KeyRules, &'static str> {
     let mut keys = KeyRules { drop_parameters, ..KeyRules::default() };
-    let mut rules = rules(&mut keys);
+    let mut rules = keys.switches();
     for (name, is_on) in &mut rules {
         **is_on = names.iter().any(|on| on == name);
     }
     let is_known = |name: &String| rules.iter().any(|(rule, _)| rule == name);
     if names.iter().all(is_known) { Ok(keys) } else { Err("a rule on keys that this version does not know") }
 }
+/// Appends a text behind its length.
 
 fn put_text(to: &mut Vec<u8>, text: &str) {
     put_length(to, text.len());
@@ -157,6 +146,7 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
 fn put_length(to: &mut Vec<u8>, length: usize) {
     to.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
+/// Reads what [`put_text`] wrote.
 
 fn text<'a>(fields: &mut Fields<'a>) -> Result<&'a str, &'static str> {
     let length = fields.u32()?;
