@@ -317,7 +317,7 @@ fn seed_url(text: &str) -> Result<String, String> {
 
 fn after_long_help() -> String {
     let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
-    let codes = Exit::ALL.map(|exit| format!("  {:>3}  {}\n", exit as u8, exit.meaning())).concat();
+    let codes = Exit::MEANINGS.map(|(exit, meaning)| format!("  {:>3}  {meaning}\n", exit as u8)).concat();
     format!(
         "Examples:\n{examples}\n\
          Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment\n\

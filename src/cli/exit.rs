@@ -16,33 +16,17 @@ pub(super) enum Exit {
 }
 
 impl Exit {
-    /// All of them, in the order of the help.
-    pub(super) const ALL: [Self; 8] = [
-        Self::Done,
-        Self::Failed,
-        Self::Usage,
-        Self::NothingCrawled,
-        Self::NotKept,
-        Self::ForeignJob,
-        Self::Interrupted,
-        Self::Terminated,
+    /// What each code means, in the order of the help.
+    pub(super) const MEANINGS: [(Self, &str); 8] = [
+        (Self::Done, "the crawl is drained, or a limit was reached"),
+        (Self::Failed, "something failed at run time"),
+        (Self::Usage, "flags, environment or configuration make no sense"),
+        (Self::NothingCrawled, "nothing was crawled: every seed failed"),
+        (Self::NotKept, "the disk is full or failing: the job can be resumed once there is room"),
+        (Self::ForeignJob, "the job directory is another crawl's, another process's, another version's, or no job's"),
+        (Self::Interrupted, "stopped by Ctrl-C, after finishing what was in flight"),
+        (Self::Terminated, "stopped by SIGTERM, after finishing what was in flight"),
     ];
-
-    /// What the code means, for the help.
-    pub(super) const fn meaning(self) -> &'static str {
-        match self {
-            Self::Done => "the crawl is drained, or a limit was reached",
-            Self::Failed => "something failed at run time",
-            Self::Usage => "flags, environment or configuration make no sense",
-            Self::NothingCrawled => "nothing was crawled: every seed failed",
-            Self::NotKept => "the disk is full or failing: the job can be resumed once there is room",
-            Self::ForeignJob => {
-                "the job directory is another crawl's, another process's, another version's, or no job's"
-            }
-            Self::Interrupted => "stopped by Ctrl-C, after finishing what was in flight",
-            Self::Terminated => "stopped by SIGTERM, after finishing what was in flight",
-        }
-    }
 }
 
 impl From<Exit> for ExitCode {

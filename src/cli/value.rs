@@ -29,62 +29,51 @@ pub(super) trait Value: Sized + 'static {
     fn literal(&self) -> String;
 }
 
-impl Value for bool {
-    const EXPECTED: &'static str = "true or false";
-    const KINDS: &'static [GivenKind] = &[GivenKind::Boolean];
+/// For each type: what is expected, the TOML types, how it is parsed, how it is written.
+macro_rules! values {
+    ($($type:ty: $expected:literal, $kinds:expr, $parse:expr, $literal:expr;)*) => {$(
+        impl Value for $type {
+            const EXPECTED: &'static str = $expected;
+            const KINDS: &'static [GivenKind] = $kinds;
 
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
+            fn parse(text: &str) -> Option<Self> {
+                let parse: fn(&str) -> Option<Self> = $parse;
+                parse(text)
+            }
 
-    fn literal(&self) -> String {
-        self.to_string()
-    }
+            fn literal(&self) -> String {
+                let literal: fn(&Self) -> String = $literal;
+                literal(self)
+            }
+        }
+    )*};
 }
 
-impl Value for f64 {
-    const EXPECTED: &'static str = "a number such as 0.0001 or 1e-4";
-    const KINDS: &'static [GivenKind] = &[GivenKind::Float, GivenKind::Integer];
+const TEXT: &[GivenKind] = &[GivenKind::String];
+const INTEGER: &[GivenKind] = &[GivenKind::Integer, GivenKind::String];
 
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().filter(|number: &f64| number.is_finite())
-    }
-
-    fn literal(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-impl Value for Duration {
-    const EXPECTED: &'static str = "a duration with its unit, such as 250ms, 1s or \"1h 30m\"";
-    const KINDS: &'static [GivenKind] = &[GivenKind::String, GivenKind::Integer];
-
-    fn parse(text: &str) -> Option<Self> {
-        TIME.parse(text).map(Self::from_micros)
-    }
-
-    fn literal(&self) -> String {
-        let spelled = TIME.spell(u64::try_from(self.as_micros()).unwrap_or(u64::MAX));
-        quote(if spelled == "0" { "0s" } else { &spelled })
-    }
-}
-
-impl Value for String {
-    const EXPECTED: &'static str = "a text";
-    const KINDS: &'static [GivenKind] = &[GivenKind::String];
-
-    fn parse(text: &str) -> Option<Self> {
-        Some(text.to_owned())
-    }
-
-    fn literal(&self) -> String {
-        quote(self)
-    }
+values! {
+    bool: "true or false", &[GivenKind::Boolean], |text| text.parse().ok(), ToString::to_string;
+    f64: "a number such as 0.0001 or 1e-4", &[GivenKind::Float, GivenKind::Integer],
+        |text| text.parse().ok().filter(|number: &f64| number.is_finite()), |number| format!("{number:?}");
+    Duration: "a duration with its unit, such as 250ms, 1s or \"1h 30m\"", INTEGER,
+        |text| TIME.parse(text).map(Duration::from_micros), spelled;
+    String: "a text", TEXT, |text| Some(text.to_owned()), |text| quote(text);
+    SocketAddr: "an address with a port, such as 127.0.0.1:8080", TEXT,
+        |text| text.parse().ok(), |address| quote(&address.to_string());
+    FingerprintKey: "a number of 64 bits in hexadecimal, as a text", TEXT,
+        |text| u64::from_str_radix(text, 16).ok().map(FingerprintKey::from_u64), |key| quote(&format!("{:016x}", key.to_u64()));
+    u8: "a count of at most 255", INTEGER, |text| COUNT.parse(text)?.try_into().ok(), |count| grouped((*count).into());
+    u32: "a count such as 8, 10_000 or 1M, below 2^32", INTEGER,
+        |text| COUNT.parse(text)?.try_into().ok(), |count| grouped((*count).into());
+    u64: "a count such as 8, 10_000 or 1M", INTEGER, |text| COUNT.parse(text), |count| grouped(*count);
+    usize: "a count such as 8, 10_000 or 1M", INTEGER,
+        |text| COUNT.parse(text)?.try_into().ok(), |count| grouped(*count as u64);
 }
 
 impl Value for PathBuf {
     const EXPECTED: &'static str = "a path";
-    const KINDS: &'static [GivenKind] = &[GivenKind::String];
+    const KINDS: &'static [GivenKind] = TEXT;
 
     fn parse(text: &str) -> Option<Self> {
         Self::of(text.as_ref())
@@ -99,54 +88,10 @@ impl Value for PathBuf {
     }
 }
 
-impl Value for SocketAddr {
-    const EXPECTED: &'static str = "an address with a port, such as 127.0.0.1:8080";
-    const KINDS: &'static [GivenKind] = &[GivenKind::String];
-
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn literal(&self) -> String {
-        quote(&self.to_string())
-    }
-}
-
-impl Value for FingerprintKey {
-    const EXPECTED: &'static str = "a number of 64 bits in hexadecimal, as a text";
-    const KINDS: &'static [GivenKind] = &[GivenKind::String];
-
-    fn parse(text: &str) -> Option<Self> {
-        u64::from_str_radix(text, 16).ok().map(Self::from_u64)
-    }
-
-    fn literal(&self) -> String {
-        quote(&format!("{:016x}", self.to_u64()))
-    }
-}
-
-/// Counts of each width.
-macro_rules! counts {
-    ($($width:ty: $expected:literal),*) => {$(
-        impl Value for $width {
-            const EXPECTED: &'static str = $expected;
-            const KINDS: &'static [GivenKind] = &[GivenKind::Integer, GivenKind::String];
-
-            fn parse(text: &str) -> Option<Self> {
-                COUNT.parse(text)?.try_into().ok()
-            }
-
-            fn literal(&self) -> String {
-                grouped(u64::try_from(*self).unwrap_or(u64::MAX))
-            }
-        }
-    )*};
-}
-counts! {
-    u8: "a count of at most 255",
-    u32: "a count such as 8, 10_000 or 1M, below 2^32",
-    u64: "a count such as 8, 10_000 or 1M",
-    usize: "a count such as 8, 10_000 or 1M"
+/// A duration with its units; zero needs one in a file.
+fn spelled(time: &Duration) -> String {
+    let spelled = TIME.spell(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    quote(if spelled == "0" { "0s" } else { &spelled })
 }
 
 /// Numbers of five digits and more have groups of three: `10_000`.

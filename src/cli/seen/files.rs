@@ -10,7 +10,7 @@ use super::super::lines::next_line;
 use super::super::output::{Safe, print, warn};
 use super::super::unfit::refused;
 use crate::address::{AddressError, Canonicalizer, Fingerprint, FingerprintKey};
-use crate::job::{Job, newest_seen};
+use crate::job::{Job, newest_seen, own};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
 use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
@@ -254,7 +254,7 @@ fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), CommandError>
 
 /// The directory for the verified layout's fingerprints: the file's own, which has room for as much.
 fn beside(file: &Path) -> PathBuf {
-    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    own::parent(file).to_owned()
 }
 
 fn of_job(directory: &Path) -> Result<PathBuf, CommandError> {
