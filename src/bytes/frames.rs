@@ -40,6 +40,7 @@ pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], 
     }
     Ok(payload)
 }
+/// The error where the payload is not what was written, or stood in another place.
 
 const MISMATCH: &str = "the checksum does not match";
 
@@ -52,6 +53,7 @@ pub(crate) struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
+    /// Frames with this seed. What stands before the first one is written already.
     pub(crate) fn new(to: W, seed: u64) -> Self {
         Self { to, seed, number: 0, payload: Vec::new() }
     }
@@ -122,6 +124,8 @@ pub(crate) struct FrameReader<R> {
 }
 
 impl<R: Read> FrameReader<R> {
+    /// The frames of a reader that is at the beginning of its file. A payload longer than `most` bytes is
+    /// damage.
     pub(crate) fn new(from: R, seed: u64, most: u32) -> Self {
         Self { from, seed, most, number: 0, offset: 0, next: 0, payload: Vec::new() }
     }
@@ -207,13 +211,13 @@ impl<R: Read> FrameReader<R> {
     }
 
     /// Checks that the file ends here, with the empty frame.
-    pub(crate) fn finish(mut self) -> Result<(), FrameError> {
+    pub(crate) fn finish(&mut self) -> Result<(), FrameError> {
         self.fields(|_| Ok(()))?;
         self.end()
     }
 
     /// Checks that nothing follows the last frame that was read.
-    pub(crate) fn end(mut self) -> Result<(), FrameError> {
+    pub(crate) fn end(&mut self) -> Result<(), FrameError> {
         self.offset = self.next;
         match self.from.read(&mut [0]) {
             Ok(0) => Ok(()),
@@ -221,6 +225,7 @@ impl<R: Read> FrameReader<R> {
             Err(source) => Err(FrameError::Read { offset: self.offset, source }),
         }
     }
+    /// Fills the buffer; a file that ends before is cut short.
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), FrameError> {
         let offset = self.offset;

@@ -29,7 +29,9 @@ pub(crate) struct Header {
 const CHECKED: usize = 28;
 
 impl Header {
+    /// Bytes of a header, in every format.
     pub(crate) const SIZE: usize = 32;
+    /// The header as it stands in the file, with its checksum.
 
     pub(crate) fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -69,6 +71,7 @@ impl Header {
         }
         Ok(())
     }
+    /// The fields of a header, whatever its checksum.
 
     fn read(bytes: &[u8]) -> Result<Self, &'static str> {
         let mut fields = Fields::of(bytes);

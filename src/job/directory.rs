@@ -114,8 +114,7 @@ impl Job {
         if self.is_begun.load(Ordering::Acquire) {
             return Ok(());
         }
-        let parent = self.directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
+        let parent = own::parent(&self.directory);
         own::sync_names(parent).map_err(FileError::of("sync", parent))?;
         Manifest::begin(&self.directory)?;
         self.is_begun.store(true, Ordering::Release);
@@ -143,6 +142,7 @@ impl Job {
     pub fn open_for_reading(directory: &Path) -> Result<Self, JobError> {
         Ok(Self::found(directory, Manifest::read(directory)?))
     }
+    /// A job that exists, without its lock.
 
     fn found(directory: &Path, manifest: Manifest) -> Self {
         Self { directory: directory.to_owned(), manifest, lock: None, is_new: false, is_begun: AtomicBool::new(true) }
@@ -254,10 +254,8 @@ fn remove_kept(directory: &Path) -> Result<(), JobError> {
     }
     Ok(())
 }
+/// Removes a file, if it is there.
 
-fn remove(path: &Path) -> Result<(), JobError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(FileError::of("remove", path)(error).into()),
-        _ => Ok(()),
-    }
+fn remove(path: &Path) -> Result<(), FileError> {
+    own::remove(path).map_err(FileError::of("remove", path))
 }

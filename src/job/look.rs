@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use super::Job;
-use super::checkpoint::{CheckpointError, Checkpoints, JobJournal, reread};
+use super::checkpoint::{CheckpointError, Checkpoints, JobJournal, Summary, reread};
 use super::journal::Disk;
 use crate::address::KeyRules;
 use crate::frontier::{Frontier, FrontierOptions, Record, Resume, Timestamp};
@@ -45,8 +45,7 @@ pub(super) fn replay(
 /// # Errors
 /// Where the directory cannot be read.
 pub fn newest_extra(job: &Job) -> Result<Option<Vec<u8>>, CheckpointError> {
-    let mut checkpoints = Checkpoints::look(Disk::for_reading(&job.frontier_directory()), job.manifest().id)?;
-    Ok(checkpoints.newest_summary().map(|(_, summary)| summary.extra))
+    Ok(newest(job)?.map(|(_, summary)| summary.extra))
 }
 
 /// The rules on keys in the job's newest checkpoint; `None` where there is no checkpoint yet.
@@ -54,8 +53,7 @@ pub fn newest_extra(job: &Job) -> Result<Option<Vec<u8>>, CheckpointError> {
 /// # Errors
 /// Where the directory cannot be read.
 pub fn newest_keys(job: &Job) -> Result<Option<KeyRules>, CheckpointError> {
-    let mut checkpoints = Checkpoints::look(Disk::for_reading(&job.frontier_directory()), job.manifest().id)?;
-    Ok(checkpoints.newest_summary().map(|(_, summary)| summary.keys))
+    Ok(newest(job)?.map(|(_, summary)| summary.keys))
 }
 
 /// The file of the seen set in the job's newest checkpoint; `None` where there is none yet.
@@ -63,8 +61,11 @@ pub fn newest_keys(job: &Job) -> Result<Option<KeyRules>, CheckpointError> {
 /// # Errors
 /// Where the directory cannot be read.
 pub fn newest_seen(job: &Job) -> Result<Option<PathBuf>, CheckpointError> {
-    let directory = job.frontier_directory();
-    let mut checkpoints = Checkpoints::look(Disk::for_reading(&directory), job.manifest().id)?;
-    let newest = checkpoints.newest_summary().filter(|(_, summary)| summary.has_seen);
-    Ok(newest.map(|(number, _)| directory.join(Checkpoints::<Disk>::seen_name(number))))
+    let newest = newest(job)?.filter(|(_, summary)| summary.has_seen);
+    Ok(newest.map(|(number, _)| job.frontier_directory().join(Checkpoints::<Disk>::seen_name(number))))
+}
+/// The newest readable summary of a job's checkpoints, and its number. Takes no lock.
+
+fn newest(job: &Job) -> Result<Option<(u64, Summary)>, CheckpointError> {
+    Ok(Checkpoints::look(Disk::for_reading(&job.frontier_directory()), job.manifest().id)?.newest_summary())
 }

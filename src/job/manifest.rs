@@ -1,7 +1,7 @@
 //! The manifest: what a job's other files depend on. Where the file is, there is a job.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -84,12 +84,10 @@ impl Manifest {
     pub(super) fn is_draft(directory: &Path) -> bool {
         matches!(Self::read_at(&Self::draft_path(directory)), Ok(Some(_)))
     }
+    /// Reads a manifest; `None` where the file is missing. A file that does not begin as a manifest belongs to somebody else.
 
     fn read_at(path: &Path) -> Result<Option<Self>, JobError> {
-        let file = match own::open(path, true) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(FileError::of("open", path))?,
-        };
+        let Some(file) = own::find(path).map_err(FileError::of("open", path))? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(FileError::of("read", path))?;
         if !bytes.starts_with(MAGIC.as_bytes()) {
@@ -123,6 +121,7 @@ impl Manifest {
         }
         Ok(())
     }
+    /// The text of the file.
 
     fn to_text(&self) -> String {
         let Self { id, fingerprint_key, fingerprint_strategy, key_rules, crawler, created } = self;
@@ -176,11 +175,13 @@ impl Lines<'_> {
         let value = line.strip_prefix(name).and_then(parse);
         value.ok_or_else(|| self.wrong(format!("expected `{name}...`, found {line:?}")))
     }
+    /// Checks that no line is left: a later version writes a later format instead of more lines.
 
     fn end(&mut self) -> Result<(), JobError> {
         self.number += 1;
         self.rest.next().map_or(Ok(()), |line| Err(self.wrong(format!("expected the end, found {line:?}"))))
     }
+    /// The error for the line that was read last.
 
     fn wrong(&self, problem: String) -> JobError {
         JobError::Manifest { path: self.path.to_owned(), line: self.number, problem }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Opens a file that exists, to read it from its beginning and, unless it is read-only, to append to it.
 ///
@@ -47,6 +47,40 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a file to read it; `None` where it is missing.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn find(path: &Path) -> io::Result<Option<File>> {
+    match open(path, true) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        file => file.map(Some),
+    }
+}
+
+/// Removes a file, if it is there.
+///
+/// # Errors
+/// Of the file system.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The path with more at its end: `NAME.new`.
+pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// The directory that a path is in.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Returns when the names in a directory are safe from a power cut.
 ///
 /// # Errors
@@ -55,6 +89,7 @@ pub(crate) fn sync_names(directory: &Path) -> io::Result<()> {
     // On other systems a directory cannot be opened like a file, and the file system takes care of its entries.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
+/// The error for everything but a regular file.
 
 fn refuse_others(named: &Metadata) -> io::Result<()> {
     if named.is_file() {

@@ -1,7 +1,7 @@
 //! How a file gets new content in one step.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::own;
@@ -20,14 +20,9 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// # Errors
 /// Where the file system or `write` fails; the old content is still there then.
 pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = Path::new(&beside);
+    let beside = &own::with_end(path, ".new");
     // A process that died may have left this file. Where it is a link, the link goes, and its target stays.
-    match fs::remove_file(beside) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    own::remove(beside)?;
     let mut file = own::create(beside)?;
     write(&mut file)?;
     // Before the rename: a power cut must not find the new name without its content.
@@ -41,5 +36,5 @@ pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>
 /// Where the file system refuses.
 pub(crate) fn place(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
-    own::sync_names(to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    own::sync_names(own::parent(to))
 }

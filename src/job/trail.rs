@@ -13,6 +13,7 @@ pub(super) struct Trail<'a> {
 }
 
 impl<'a> Trail<'a> {
+    /// The trail of a URL, before the first record.
     pub(super) fn of(url: &'a CanonicalUrl) -> Self {
         // It ends with the host: behind that, a wire URL may have a dot that the key lacks.
         let end = url.origin().find(url.host()).map_or(0, |at| at + url.host().len());

@@ -15,6 +15,7 @@ pub(super) struct Eviction {
 }
 
 impl Eviction {
+    /// A choice of at most this many hosts.
     pub(super) fn up_to(most: u64) -> Self {
         Self { most: usize::try_from(most).unwrap_or(usize::MAX), images: Vec::new(), hosts: Vec::new() }
     }
@@ -34,6 +35,7 @@ impl Eviction {
             self.choose();
         }
     }
+    /// Drops all but the hosts that have rested for longest, and their images. O(hosts).
 
     fn choose(&mut self) {
         if self.hosts.len() <= self.most {
@@ -49,6 +51,7 @@ impl Eviction {
         }
         self.images = images;
     }
+    /// Whether no host is to be evicted: then no run is written.
 
     pub(super) fn is_empty(&self) -> bool {
         self.hosts.is_empty()

@@ -1,11 +1,13 @@
 //! The files of a checkpoint: a header, then frames.
 
-use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::io::{self, BufReader, Read, Write};
 
 use super::CheckpointError;
+use super::names::name;
+use super::stream::{BUFFER, StorageReader};
 use crate::bytes::{Fields, FrameError, FrameReader, FrameWriter, Header};
 use crate::gate::Position;
+use crate::job::journal::Storage;
 
 /// The format that is written here, and the latest that is read.
 const VERSION: u32 = 1;
@@ -20,66 +22,31 @@ pub(super) fn begin<W: Write>(mut to: W, magic: [u8; 8], job: u64, number: u64) 
     Ok(FrameWriter::new(to, number))
 }
 
-/// Reads a file that [`begin`] began. Errors name the file.
-pub(super) struct FileReader<R> {
-    frames: FrameReader<R>,
-    path: PathBuf,
+/// Reads a file that [`begin`] began: checks its header, and gives its frames to `read`. Errors name the file.
+pub(super) fn read<S: Storage, T>(
+    storage: &mut S,
+    file: &str,
+    magic: [u8; 8],
+    (job, number): (u64, u64),
+    read: impl FnOnce(&mut Frames<'_, S>) -> Result<T, FrameError>,
+) -> Result<T, CheckpointError> {
+    let name = name(file, number);
+    let path = storage.path(&name);
+    let reading = BufReader::with_capacity(BUFFER, StorageReader { storage, name, at: 0 });
+    let mut frames = FrameReader::new(reading, number, u32::MAX);
+    let of_file = |error: FrameError| error.of_file(path.clone());
+    let header: [u8; Header::SIZE] = frames.raw().map_err(of_file)?;
+    Header { magic, version: VERSION, job, number }.check(&header, &path)?;
+    Ok(read(&mut frames).map_err(of_file)?)
 }
 
-impl<R: Read> FileReader<R> {
-    /// Reads and checks the header.
-    pub(super) fn begin(
-        from: R,
-        path: PathBuf,
-        magic: [u8; 8],
-        job: u64,
-        number: u64,
-    ) -> Result<Self, CheckpointError> {
-        let mut reader = Self { frames: FrameReader::new(from, number, u32::MAX), path };
-        let found: [u8; Header::SIZE] = reader.frames.raw().map_err(|error| reader.error(error))?;
-        Header { magic, version: VERSION, job, number }.check(&found, &reader.path)?;
-        Ok(reader)
-    }
+/// The frames of a file in a storage.
+pub(super) type Frames<'a, S> = FrameReader<BufReader<StorageReader<'a, S>>>;
 
-    /// The next frame's payload.
-    pub(super) fn next(&mut self) -> Result<&[u8], CheckpointError> {
-        let Self { frames, path } = self;
-        Ok(frames.next().map_err(|error| error.of_file(path.clone()))?)
-    }
-
-    /// The next frame's payload without the position that it begins with, and that position.
-    pub(super) fn next_placed(&mut self) -> Result<(&[u8], Position), CheckpointError> {
-        let Self { frames, path } = self;
-        let offset = frames.next_offset();
-        let damaged = |reason| FrameError::Damaged { offset, reason };
-        let mut fields = Fields::of(frames.next().map_err(|error| error.of_file(path.clone()))?);
-        let position = fields.u64().map_err(|reason| damaged(reason).of_file(path.clone()))?;
-        Ok((fields.bytes(), Position::from_u64(position)))
-    }
-
-    /// Where in the file the last frame that was read begins.
-    pub(super) fn offset(&self) -> u64 {
-        self.frames.offset()
-    }
-
-    /// The error for the last frame that was read, whose content is wrong.
-    pub(super) fn damaged(&self, reason: &'static str) -> CheckpointError {
-        self.error(self.frames.damaged(reason))
-    }
-
-    /// Checks that the file ends here, with an empty frame.
-    pub(super) fn finish(self) -> Result<(), CheckpointError> {
-        let Self { frames, path } = self;
-        Ok(frames.finish().map_err(|error| error.of_file(path))?)
-    }
-
-    /// Checks that nothing follows the last frame that was read.
-    pub(super) fn end(self) -> Result<(), CheckpointError> {
-        let Self { frames, path } = self;
-        Ok(frames.end().map_err(|error| error.of_file(path))?)
-    }
-
-    fn error(&self, error: FrameError) -> CheckpointError {
-        error.of_file(self.path.clone()).into()
-    }
+/// The next frame's payload without the position that it begins with, and that position.
+pub(super) fn next_placed<R: Read>(frames: &mut FrameReader<R>) -> Result<(&[u8], Position), FrameError> {
+    let offset = frames.next_offset();
+    let mut fields = Fields::of(frames.next()?);
+    let position = fields.u64().map_err(|reason| FrameError::Damaged { offset, reason })?;
+    Ok((fields.bytes(), Position::from_u64(position)))
 }

@@ -29,6 +29,7 @@ pub struct JobJournal<S: Storage = Disk> {
 }
 
 impl<S: Storage> JobJournal<S> {
+    /// A journal without a lock: whoever holds the job's adds it.
     pub(in crate::job) fn new(
         file: FileJournal<S>,
         checkpoints: Checkpoints<S>,
@@ -44,6 +45,7 @@ impl<S: Storage> JobJournal<S> {
     pub(crate) fn opening(&self) -> &Opening {
         &self.opening
     }
+    /// What was found when the frontier was opened; lets go of the job.
 
     pub(in crate::job) fn into_opening(self) -> Opening {
         self.opening

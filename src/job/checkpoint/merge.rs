@@ -32,6 +32,7 @@ struct Source {
     /// The host that comes next; its image stands at the beginning of the rest.
     head: Option<Head>,
 }
+/// The host that a source gives next.
 
 struct Head {
     hash: Fingerprint,
@@ -91,6 +92,7 @@ impl HostMerge {
 }
 
 impl Source {
+    /// Goes on to the next host, and reads the next frame where this one is used up.
     fn advance<S: Storage>(&mut self, storage: &mut S, job: u64) -> Result<(), CheckpointError> {
         self.rest.start += self.head.take().map_or(0, |head| head.length);
         if self.rest.is_empty()

@@ -89,3 +89,4 @@ pub use opening::Opening;
 pub use procedure::{CheckpointCost, Owner, write};
 pub(in crate::job) use restore::{reread, restore};
 pub(crate) use store::Checkpoints;
+pub(in crate::job) use summary::Summary;

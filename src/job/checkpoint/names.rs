@@ -15,3 +15,10 @@ pub(super) fn number_of(of: &str, file: &str) -> Option<u64> {
     let number = of.strip_prefix(file)?.strip_prefix('-')?.parse().ok()?;
     (name(file, number) == of).then_some(number)
 }
+
+/// The numbers of all files of one kind, ascending.
+pub(super) fn numbers_of(names: &[String], file: &str) -> Vec<u64> {
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name, file)).collect();
+    numbers.sort_unstable();
+    numbers
+}

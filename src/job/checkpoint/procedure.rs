@@ -115,6 +115,7 @@ impl<O> Timed<'_, O> {
     {
         self.time(|owner| owner.quiesce(act))
     }
+    /// Runs `act`, and remembers its time if none took longer.
 
     fn time<T>(&mut self, act: impl FnOnce(&mut O) -> T) -> T {
         let began = Instant::now();

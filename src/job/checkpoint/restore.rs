@@ -3,7 +3,7 @@
 use std::io::{self, BufReader};
 
 use super::evicted::EvictedHosts;
-use super::frames::{FileReader, HOSTS, SUMMARY};
+use super::frames::{self, HOSTS, SUMMARY, next_placed};
 use super::names::{FILES, name};
 use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;
@@ -102,6 +102,8 @@ struct Found {
 }
 
 impl<S: Storage> Checkpoints<S> {
+    /// The frontier at the newest whole checkpoint, or a new one where there is none; newer ones that are damaged are reported in the
+    /// opening.
     fn find(&mut self, options: &FrontierOptions) -> Result<Found, CheckpointError> {
         let mut opening = Opening::default();
         let (replay, needs, synced) = match self.newest(options, &mut opening.damaged)? {
@@ -159,14 +161,18 @@ impl<S: Storage> Checkpoints<S> {
     pub(in crate::job) fn seen_name(number: u64) -> String {
         name(FILES[1], number)
     }
+    /// Reads a checkpoint's summary. Hosts and seen set may still be damaged.
 
     pub(super) fn summary(&mut self, number: u64) -> Result<Summary, CheckpointError> {
-        let mut frames = self.frames(FILES[2], SUMMARY, number)?;
-        let (payload, position) = frames.next_placed()?;
-        let summary = Summary::read(payload, position).map_err(|reason| frames.damaged(reason))?;
-        frames.end()?;
-        Ok(summary)
+        frames::read(&mut self.storage, FILES[2], SUMMARY, (self.job, number), |frames| {
+            let (payload, position) = next_placed(frames)?;
+            let summary = Summary::read(payload, position).map_err(|reason| frames.damaged(reason))?;
+            frames.end()?;
+            Ok(summary)
+        })
     }
+    /// Restores a frontier from one checkpoint. The summary comes first, since an option that has changed must be an error and not
+    /// damage: an older checkpoint would not help.
 
     fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Resume, Summary), CheckpointError> {
         let summary = self.summary(number)?;
@@ -176,14 +182,15 @@ impl<S: Storage> Checkpoints<S> {
         let seen = if summary.has_seen { Some(self.load_seen(number, options)?) } else { None };
         let mut replay = Resume::new(options, seen)?;
         replay.load_seen_at(summary.seen_at.clone());
-        let mut frames = self.frames(FILES[0], HOSTS, number)?;
-        for _ in 0..summary.slices {
-            let (slice, position) = frames.next_placed()?;
-            if replay.load(slice, position).is_err() {
-                return Err(frames.damaged("hosts that cannot be"));
+        frames::read(&mut self.storage, FILES[0], HOSTS, (self.job, number), |frames| {
+            for _ in 0..summary.slices {
+                let (slice, position) = next_placed(frames)?;
+                if replay.load(slice, position).is_err() {
+                    return Err(frames.damaged("hosts that cannot be"));
+                }
             }
-        }
-        frames.finish()?;
+            frames.finish()
+        })?;
         // A host that is also in a slice was in memory, and the slice counts.
         let evicted = EvictedHosts::open(&mut self.storage, self.job, &summary.runs)?;
         evicted.each(&mut self.storage, |image| replay.load_evicted(image))?;
@@ -194,8 +201,7 @@ impl<S: Storage> Checkpoints<S> {
 
     /// Bytes of the first output that the newest readable summary says were safe on disk; `None` where there is none.
     pub(crate) fn output(&mut self) -> Option<u64> {
-        let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
-        numbers.into_iter().find_map(|number| Some(self.summary(number).ok()?.counts.output))
+        self.newest_summary().map(|(_, summary)| summary.counts.output)
     }
 
     /// Whether a journal was begun beside the checkpoints.
@@ -212,6 +218,7 @@ impl<S: Storage> Checkpoints<S> {
         let mut buffer = Vec::new();
         Ok(self.evicted.find(&mut self.storage, key, &mut buffer)?.map(<[u8]>::to_vec))
     }
+    /// Reads a checkpoint's seen set, and checks that the options still ask for such a set.
 
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {
         let (name, path) = (name(FILES[1], number), self.storage.path(&name(FILES[1], number)));
@@ -223,17 +230,5 @@ impl<S: Storage> Checkpoints<S> {
             Some(option) if !self.takes_any_seen => Err(CheckpointError::Changed { option: format!("seen.{option}") }),
             _ => Ok(seen),
         }
-    }
-
-    fn frames(
-        &mut self,
-        file: &str,
-        magic: [u8; 8],
-        number: u64,
-    ) -> Result<FileReader<BufReader<StorageReader<'_, S>>>, CheckpointError> {
-        let name = name(file, number);
-        let path = self.storage.path(&name);
-        let reading = StorageReader { storage: &mut self.storage, name, at: 0 };
-        FileReader::begin(BufReader::with_capacity(BUFFER, reading), path, magic, self.job, number)
     }
 }

@@ -1,12 +1,11 @@
 //! One run of evicted hosts: written, searched and read.
 
-use std::io::BufReader;
 use std::ops::Range;
 
 use super::CheckpointError;
-use super::frames::{self, EVICTED, FileReader};
+use super::frames::{self, EVICTED};
 use super::names::{RUN, name};
-use super::stream::{BUFFER, StorageReader};
+use super::stream::BUFFER;
 use crate::address::{Fingerprint, FingerprintKey};
 use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, size_of_frame};
 use crate::frontier::{IdleHost, idle_hosts};
@@ -41,37 +40,34 @@ impl HostRun {
         number: u64,
         mut show: impl FnMut(Fingerprint),
     ) -> Result<Self, CheckpointError> {
-        let name = name(RUN, number);
-        let path = storage.path(&name);
-        let reading = BufReader::with_capacity(BUFFER, StorageReader { storage, name, at: 0 });
-        let mut frames = FileReader::begin(reading, path, EVICTED, job, number)?;
         let mut run = Self { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
-        let mut last = None;
-        loop {
-            let images = frames.next()?.to_vec();
-            if images.is_empty() {
-                break;
-            }
-            let mut bytes = 0;
-            for (nth, host) in idle_hosts(&images).enumerate() {
-                bytes += host.image.len();
-                let this = (hash_of(job, host.key), host.key.to_owned());
-                if last.as_ref().is_some_and(|last| *last >= this) {
-                    return Err(frames.damaged("hosts out of their order"));
+        frames::read(storage, RUN, EVICTED, (job, number), |frames| {
+            let mut last = None;
+            loop {
+                let images = frames.next()?.to_vec();
+                if images.is_empty() {
+                    return frames.end();
                 }
-                if nth == 0 {
-                    run.frames.push((this.0, frames.offset()));
+                let mut bytes = 0;
+                for (nth, host) in idle_hosts(&images).enumerate() {
+                    bytes += host.image.len();
+                    let this = (hash_of(job, host.key), host.key.to_owned());
+                    if last.as_ref().is_some_and(|last| *last >= this) {
+                        return Err(frames.damaged("hosts out of their order"));
+                    }
+                    if nth == 0 {
+                        run.frames.push((this.0, frames.offset()));
+                    }
+                    show(this.0);
+                    last = Some(this);
+                    run.hosts += 1;
                 }
-                show(this.0);
-                last = Some(this);
-                run.hosts += 1;
+                if bytes != images.len() {
+                    return Err(frames.damaged("hosts that cannot be"));
+                }
+                run.end = frames.offset() + size_of_frame(images.len());
             }
-            if bytes != images.len() {
-                return Err(frames.damaged("hosts that cannot be"));
-            }
-            run.end = frames.offset() + size_of_frame(images.len());
-        }
-        frames.end()?;
+        })?;
         Ok(run)
     }
 
@@ -145,6 +141,8 @@ pub(super) struct HostRunWriter {
 }
 
 impl HostRunWriter {
+    /// Begins a run with this number. Its file is written piece by piece, since the runs that it merges are read from the same
+    /// storage meanwhile.
     pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
         storage.create(&name).map_err(FileError::of("create", storage.path(&name)))?;
@@ -153,6 +151,7 @@ impl HostRunWriter {
         let run = HostRun { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
     }
+    /// Appends a host, which must follow the last one in the order of hashes and keys.
 
     pub(super) fn push<S: Storage>(
         &mut self,
@@ -185,6 +184,7 @@ impl HostRunWriter {
         storage.sync(&self.name).map_err(FileError::of("sync", storage.path(&self.name)))?;
         Ok(self.run)
     }
+    /// Closes the frame that has hosts, and counts its bytes.
 
     fn close_frame<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
         self.close(storage)?;
@@ -192,11 +192,13 @@ impl HostRunWriter {
         self.images.clear();
         Ok(())
     }
+    /// Closes the frame; without hosts it is the empty one at the end.
 
     fn close<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
         let closed = self.frames.put(&self.images).end();
         Ok(closed.map_err(FileError::of("write", storage.path(&self.name)))?)
     }
+    /// Hands the gathered frames to the storage.
 
     fn write<S: Storage>(&mut self, storage: &mut S) -> Result<(), CheckpointError> {
         let bytes = std::mem::take(self.frames.to());

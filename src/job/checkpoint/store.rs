@@ -9,7 +9,7 @@ use super::CheckpointError;
 use super::evicted::{self, EvictedHosts, WrittenRuns};
 use super::eviction::Eviction;
 use super::frames::{self, HOSTS, SUMMARY};
-use super::names::{FILES, RUN, name, number_of};
+use super::names::{FILES, RUN, name, number_of, numbers_of};
 use super::run::HostRun;
 use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
@@ -74,12 +74,7 @@ impl<S: Storage> Checkpoints<S> {
     /// Where the storage fails.
     pub(crate) fn open(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
-        let of = |file: &str| {
-            let numbers = names.iter().filter_map(move |name| number_of(name, file));
-            let mut numbers: Vec<u64> = numbers.collect();
-            numbers.sort_unstable();
-            numbers
-        };
+        let of = |file| numbers_of(&names, file);
         let numbers = of(FILES[2]);
         let runs = of(RUN);
         let last = FILES.into_iter().chain([RUN]).filter_map(|file| of(file).last().copied()).max().unwrap_or(0);
@@ -112,6 +107,7 @@ impl<S: Storage> Checkpoints<S> {
         self.tidy_runs();
         Ok(())
     }
+    /// Checkpoints with these numbers, of which nothing else is known yet.
 
     fn of(storage: S, job: u64, numbers: Vec<u64>) -> Self {
         Self {
@@ -135,9 +131,7 @@ impl<S: Storage> Checkpoints<S> {
     /// Where the storage fails.
     pub(crate) fn look(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
-        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name, FILES[2])).collect();
-        numbers.sort_unstable();
-        Ok(Self::of(storage, job, numbers))
+        Ok(Self::of(storage, job, numbers_of(&names, FILES[2])))
     }
 
     /// Whether there is none.
@@ -249,6 +243,7 @@ impl<S: Storage> Draft<'_, S> {
         (self.slices, self.bytes, self.needs) = (slices, self.bytes + bytes, needs);
         if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
     }
+    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: without it, the run is removed.
 
     fn write_run(&mut self, eviction: &mut Eviction) -> Result<(), CheckpointError> {
         let store = &mut *self.store;

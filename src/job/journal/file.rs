@@ -238,6 +238,7 @@ impl<S: Storage> FileJournal<S> {
         }
         Ok(())
     }
+    /// Syncs the last segment. Where that fails, nobody knows what is on disk, so nothing more is written.
 
     fn sync_written(&mut self) -> Result<(), JournalError> {
         let name = &self.segments.last().expect("never empty").name;
@@ -266,6 +267,7 @@ impl<S: Storage> FileJournal<S> {
     fn last(&self) -> &Segment {
         self.segments.last().expect("never empty")
     }
+    /// The error where nothing may be written any more.
 
     fn refuse_if_stopped(&self) -> Result<(), JournalError> {
         match self.state {

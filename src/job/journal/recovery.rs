@@ -117,9 +117,7 @@ impl<S: Storage> FileJournal<S> {
         synced: Position,
         mut replay: impl FnMut(Position, Record<'_>),
     ) -> Result<(Self, Recovery, Option<u64>), JournalError> {
-        let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
-        let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
-        starts.sort_unstable();
+        let starts = Segment::starts(&mut storage)?;
         let from = if is_all { 0 } else { needs.from().to_u64() };
         let synced = synced.to_u64().max(from);
         let (window, found) = (Window::default(), Recovery::default());
@@ -174,10 +172,8 @@ impl<S: Storage> FileJournal<S> {
 
 /// Whether there is a journal: a segment with more than its header.
 pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
-    let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
-    for name in names.iter().filter(|name| Segment::start_of(name).is_some()) {
-        let length = storage.length(name).map_err(FileError::of("open", storage.path(name)))?;
-        if length > HEADER as u64 {
+    for start in Segment::starts(storage)? {
+        if Segment::open(storage, start)?.length() > HEADER as u64 {
             return Ok(true);
         }
     }
@@ -234,14 +230,12 @@ impl<S: Storage> Scan<'_, S> {
         next: Option<u64>,
         replay: &mut impl FnMut(Position, Record<'_>),
     ) -> Result<Segment, JournalError> {
-        let mut segment = Segment::new(start, 0);
-        let length = self.storage.length(&segment.name);
-        let length = length.map_err(FileError::of("open", self.storage.path(&segment.name)))?;
+        let mut segment = Segment::open(&mut self.storage, start)?;
+        let length = segment.length();
         let gap = Position::from_u64(expected)..Position::from_u64(start);
         if start < expected || start > expected && self.needs.any_in(&gap) {
             return Err(self.damaged(&segment, start, "the segment before it is missing or has another length"));
         }
-        segment.end = start.saturating_add(length);
         let path = self.storage.path(&segment.name);
         let is_before = next.is_some_and(|next| next <= self.from);
         let ahead = if is_before { HEADER } else { READ_AHEAD };

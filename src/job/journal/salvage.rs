@@ -63,18 +63,14 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
     job: u64,
     mut show: impl FnMut(Piece<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
-    let mut starts: Vec<u64> = names.iter().filter_map(|name| Segment::start_of(name)).collect();
-    starts.sort_unstable();
+    let starts = Segment::starts(storage)?;
     let mut end = 0;
     let mut window = Window::default();
     for (nth, &start) in starts.iter().enumerate() {
         let next = starts.get(nth + 1).copied();
-        let mut segment = Segment::new(start, 0);
-        let length = storage.length(&segment.name);
-        let length = length.map_err(FileError::of("open", storage.path(&segment.name)))?;
+        let mut segment = Segment::open(storage, start)?;
         // Where a segment reaches into the next one, the rest of it is damaged.
-        segment.end = start.saturating_add(length).min(next.unwrap_or(u64::MAX));
+        segment.end = segment.end.min(next.unwrap_or(u64::MAX));
         if segment.end < start + HEADER as u64 {
             // There is not even a header: the segment is missing, or was never begun.
             continue;

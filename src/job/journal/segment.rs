@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use super::Storage;
 use crate::bytes::{FileError, Header};
 use crate::gate::Position;
 
@@ -24,8 +25,29 @@ pub(super) struct Segment {
 }
 
 impl Segment {
+    /// The segment that starts at this position, with so many bytes. A forged length saturates.
     pub(super) fn new(start: u64, length: u64) -> Self {
         Self { name: format!("{PREFIX}{start:012x}"), start, end: start.saturating_add(length) }
+    }
+
+    /// The segment that starts at this position, as long as its file is.
+    pub(super) fn open(storage: &mut impl Storage, start: u64) -> Result<Self, FileError> {
+        let name = Self::new(start, 0).name;
+        let length = storage.length(&name).map_err(FileError::of("open", storage.path(&name)))?;
+        Ok(Self::new(start, length))
+    }
+
+    /// The positions at which the segments in a storage start, ascending.
+    pub(super) fn starts(storage: &mut impl Storage) -> Result<Vec<u64>, FileError> {
+        let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
+        let mut starts: Vec<u64> = names.iter().filter_map(|name| Self::start_of(name)).collect();
+        starts.sort_unstable();
+        Ok(starts)
+    }
+
+    /// The length of its file.
+    pub(super) fn length(&self) -> u64 {
+        self.end - self.start
     }
 
     /// The part of the journal that it holds.
@@ -48,6 +70,7 @@ impl Segment {
     pub(super) fn check(&self, bytes: &[u8], job: u64, path: &Path) -> Result<(), FileError> {
         self.header_of(job).check(bytes, path)
     }
+    /// The header names the job and the position, so that a segment of another place or another job is refused.
 
     fn header_of(&self, job: u64) -> Header {
         Header { magic: *b"journal\n", version: VERSION, job, number: self.start }

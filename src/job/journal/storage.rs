@@ -119,10 +119,12 @@ impl Disk {
     pub fn for_reading(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), is_read_only: true, open: Vec::new(), syncing: None }
     }
+    /// The error where nothing may be changed.
 
     fn refuse_if_read_only(&self) -> io::Result<()> {
         if self.is_read_only { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
     }
+    /// An open file. It is opened where it is not, and becomes the most recently used.
 
     fn file(&mut self, name: &str) -> io::Result<&mut File> {
         if let Some(at) = self.open.iter().position(|(open, _)| open == name) {
@@ -133,11 +135,13 @@ impl Disk {
         }
         Ok(&mut self.open[0].1)
     }
+    /// Keeps a file open, and closes the least recently used one where there are too many.
 
     fn hold(&mut self, name: &str, file: File) {
         self.open.truncate(MAX_OPEN - 1);
         self.open.insert(0, (name.to_owned(), file));
     }
+    /// Closes a file whose name is about to mean another file or none.
 
     fn close(&mut self, name: &str) {
         self.open.retain(|(open, _)| open != name);
@@ -233,6 +237,7 @@ impl Storage for Disk {
     }
 }
 
+/// Reads at an offset and leaves the file's cursor alone.
 #[cfg(unix)]
 fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)

@@ -14,8 +14,9 @@ use crate::frontier::{Entry, Receipts, ReceiptsBuf, Record, Settled, Standing, T
 use crate::gate::{Position, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
+use crate::job::own::{self, with_end};
 use crate::job::replace::place;
-use crate::job::{Job, PAGES, own};
+use crate::job::{Job, PAGES};
 
 /// Where the old files are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl Findings {
     ) -> io::Result<()> {
         let mut output = match to {
             Some(to) => {
-                clear_file(to)?;
+                own::remove(to)?;
                 Some(BufWriter::with_capacity(256 << 10, own::create(to)?))
             }
             None => None,
@@ -196,21 +197,8 @@ fn clear(directory: &Path) -> io::Result<()> {
     }
 }
 
-fn clear_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// A free name for an old file: `NAME.damaged`, or `NAME.damaged-2` and so on.
 fn free(path: &Path) -> PathBuf {
     let names = (1..).map(|number| if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
     names.map(|end| with_end(path, &end)).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_default()
-}
-
-fn with_end(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }

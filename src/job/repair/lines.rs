@@ -33,10 +33,7 @@ pub(super) struct PageLines {
 impl PageLines {
     /// Opens the file; `None` where it is missing.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
-        let file = match own::open(path, true) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
+        let Some(file) = own::find(path)? else { return Ok(None) };
         let length = file.metadata()?.len();
         Ok(Some(Self { file, length, buffer: Vec::new() }))
     }

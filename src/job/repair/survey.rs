@@ -63,6 +63,7 @@ pub(super) fn fingerprint(canonicalizer: &Canonicalizer, url: &str) -> Option<u6
 }
 
 impl Survey {
+    /// Reads the journal of a job, and the records that its receipts describe in `output`. `read` takes a record apart.
     pub(super) fn of(
         disk: &mut Disk,
         job: u64,
@@ -83,6 +84,7 @@ impl Survey {
         Ok(survey)
     }
 }
+/// A survey under way.
 
 struct Surveying<'a> {
     survey: Survey,
@@ -97,6 +99,7 @@ struct Surveying<'a> {
 }
 
 impl Surveying<'_> {
+    /// Takes the next piece of the journal.
     fn piece(&mut self, piece: &Piece<'_>) {
         match *piece {
             Piece::Begin { start, is_whole } => {
@@ -134,12 +137,14 @@ impl Surveying<'_> {
         let path = Path::new(&self.directory).join(segment_name(start));
         self.survey.damage.push(Damage { path, offset, bytes, reason });
     }
+    /// Counts lost bytes. Pages that settle soon behind them may have lost links.
 
     fn lose(&mut self, position: u64, bytes: u64) {
         self.survey.end = position + bytes;
         self.survey.lost += bytes;
         self.near = self.survey.end + NEIGHBORHOOD;
     }
+    /// Takes an entry: a page that waits, in the place of the one that it replaces, or one more link of its referrer.
 
     fn admitted(&mut self, position: u64, entry: &Entry<'_>) {
         if let Some(replaced) = entry.replaces {
@@ -151,6 +156,7 @@ impl Surveying<'_> {
             self.survey.known.push(Known { position, fingerprint, state: PageState::Waits });
         }
     }
+    /// Takes how a lease came back. A page is done only if its record is there, and as many links were admitted as the record says.
 
     fn settled(&mut self, at: u64, settled: &Settled<'_>) {
         let page = settled.position.to_u64();
@@ -169,6 +175,7 @@ impl Surveying<'_> {
             self.settle(page, PageState::Lost);
         }
     }
+    /// Sets the state of the entry at a position. An entry that is not known stood in a lost part. O(log entries).
 
     fn settle(&mut self, position: u64, state: PageState) {
         let known = &mut self.survey.known;
