@@ -20,8 +20,8 @@ impl<'a> Fields<'a> {
         self.0 = rest;
         Ok(bytes)
     }
-    /// The next byte.
 
+    /// The next byte.
     pub(crate) fn u8(&mut self) -> Result<u8, &'static str> {
         self.take().map(|[byte]| byte)
     }
@@ -31,18 +31,18 @@ impl<'a> Fields<'a> {
         let code = usize::from(self.u8()?);
         variants.get(code).copied().ok_or("a code without a meaning")
     }
-    /// The next two bytes, as a number.
 
+    /// The next two bytes, as a number.
     pub(crate) fn u16(&mut self) -> Result<u16, &'static str> {
         self.take().map(u16::from_le_bytes)
     }
-    /// The next four bytes, as a number.
 
+    /// The next four bytes, as a number.
     pub(crate) fn u32(&mut self) -> Result<u32, &'static str> {
         self.take().map(u32::from_le_bytes)
     }
-    /// The next eight bytes, as a number.
 
+    /// The next eight bytes, as a number.
     pub(crate) fn u64(&mut self) -> Result<u64, &'static str> {
         self.take().map(u64::from_le_bytes)
     }
@@ -51,8 +51,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn varint(&mut self) -> Result<u64, &'static str> {
         varint::number(&mut self.0).ok_or(SHORT)
     }
-    /// The next eight bytes, as an IEEE 754 number; it may be NaN or infinite.
 
+    /// The next eight bytes, as an IEEE 754 number; it may be NaN or infinite.
     pub(crate) fn f64(&mut self) -> Result<f64, &'static str> {
         self.take().map(f64::from_le_bytes)
     }
@@ -84,6 +84,6 @@ impl<'a> Fields<'a> {
         if self.0.is_empty() { Ok(()) } else { Err("a frame longer than its fields") }
     }
 }
-/// The error where the bytes end within a field.
 
+/// The error where the bytes end within a field.
 const SHORT: &str = "a frame shorter than its fields";

@@ -40,8 +40,8 @@ pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], 
     }
     Ok(payload)
 }
-/// The error where the payload is not what was written, or stood in another place.
 
+/// The error where the payload is not what was written, or stood in another place.
 const MISMATCH: &str = "the checksum does not match";
 
 /// Writes frames. Holds one at a time.
@@ -225,8 +225,8 @@ impl<R: Read> FrameReader<R> {
             Err(source) => Err(FrameError::Read { offset: self.offset, source }),
         }
     }
-    /// Fills the buffer; a file that ends before is cut short.
 
+    /// Fills the buffer; a file that ends before is cut short.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), FrameError> {
         let offset = self.offset;
         self.from.read_exact(buffer).map_err(|source| match source.kind() {

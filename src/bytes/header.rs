@@ -31,8 +31,8 @@ const CHECKED: usize = 28;
 impl Header {
     /// Bytes of a header, in every format.
     pub(crate) const SIZE: usize = 32;
-    /// The header as it stands in the file, with its checksum.
 
+    /// The header as it stands in the file, with its checksum.
     pub(crate) fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[..8].copy_from_slice(&self.magic);
@@ -71,8 +71,8 @@ impl Header {
         }
         Ok(())
     }
-    /// The fields of a header, whatever its checksum.
 
+    /// The fields of a header, whatever its checksum.
     fn read(bytes: &[u8]) -> Result<Self, &'static str> {
         let mut fields = Fields::of(bytes);
         Ok(Self { magic: fields.take()?, version: fields.u32()?, job: fields.u64()?, number: fields.u64()? })

@@ -142,8 +142,8 @@ impl Job {
     pub fn open_for_reading(directory: &Path) -> Result<Self, JobError> {
         Ok(Self::found(directory, Manifest::read(directory)?))
     }
-    /// A job that exists, without its lock.
 
+    /// A job that exists, without its lock.
     fn found(directory: &Path, manifest: Manifest) -> Self {
         Self { directory: directory.to_owned(), manifest, lock: None, is_new: false, is_begun: AtomicBool::new(true) }
     }
@@ -254,8 +254,8 @@ fn remove_kept(directory: &Path) -> Result<(), JobError> {
     }
     Ok(())
 }
-/// Removes a file, if it is there.
 
+/// Removes a file, if it is there.
 fn remove(path: &Path) -> Result<(), FileError> {
     own::remove(path).map_err(FileError::of("remove", path))
 }

@@ -64,8 +64,8 @@ pub fn newest_seen(job: &Job) -> Result<Option<PathBuf>, CheckpointError> {
     let newest = newest(job)?.filter(|(_, summary)| summary.has_seen);
     Ok(newest.map(|(number, _)| job.frontier_directory().join(Checkpoints::<Disk>::seen_name(number))))
 }
-/// The newest readable summary of a job's checkpoints, and its number. Takes no lock.
 
+/// The newest readable summary of a job's checkpoints, and its number. Takes no lock.
 fn newest(job: &Job) -> Result<Option<(u64, Summary)>, CheckpointError> {
     Ok(Checkpoints::look(Disk::for_reading(&job.frontier_directory()), job.manifest().id)?.newest_summary())
 }

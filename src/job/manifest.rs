@@ -84,8 +84,8 @@ impl Manifest {
     pub(super) fn is_draft(directory: &Path) -> bool {
         matches!(Self::read_at(&Self::draft_path(directory)), Ok(Some(_)))
     }
-    /// Reads a manifest; `None` where the file is missing. A file that does not begin as a manifest belongs to somebody else.
 
+    /// Reads a manifest; `None` where the file is missing. A file that does not begin as a manifest belongs to somebody else.
     fn read_at(path: &Path) -> Result<Option<Self>, JobError> {
         let Some(file) = own::find(path).map_err(FileError::of("open", path))? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -121,8 +121,8 @@ impl Manifest {
         }
         Ok(())
     }
-    /// The text of the file.
 
+    /// The text of the file.
     fn to_text(&self) -> String {
         let Self { id, fingerprint_key, fingerprint_strategy, key_rules, crawler, created } = self;
         let fingerprint_key = fingerprint_key.to_u64();
@@ -175,14 +175,14 @@ impl Lines<'_> {
         let value = line.strip_prefix(name).and_then(parse);
         value.ok_or_else(|| self.wrong(format!("expected `{name}...`, found {line:?}")))
     }
-    /// Checks that no line is left: a later version writes a later format instead of more lines.
 
+    /// Checks that no line is left: a later version writes a later format instead of more lines.
     fn end(&mut self) -> Result<(), JobError> {
         self.number += 1;
         self.rest.next().map_or(Ok(()), |line| Err(self.wrong(format!("expected the end, found {line:?}"))))
     }
-    /// The error for the line that was read last.
 
+    /// The error for the line that was read last.
     fn wrong(&self, problem: String) -> JobError {
         JobError::Manifest { path: self.path.to_owned(), line: self.number, problem }
     }

@@ -89,8 +89,8 @@ pub(crate) fn sync_names(directory: &Path) -> io::Result<()> {
     // On other systems a directory cannot be opened like a file, and the file system takes care of its entries.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
-/// The error for everything but a regular file.
 
+/// The error for everything but a regular file.
 fn refuse_others(named: &Metadata) -> io::Result<()> {
     if named.is_file() {
         Ok(())

@@ -150,8 +150,8 @@ impl EvictedHosts {
         *self.0.runs.write().unwrap_or_else(PoisonError::into_inner) = runs;
         self.0.memory.store(memory, Ordering::Relaxed);
     }
-    /// The numbers of the runs, the newest last: a checkpoint lists them.
 
+    /// The numbers of the runs, the newest last: a checkpoint lists them.
     pub(super) fn numbers(&self) -> Vec<u64> {
         numbers(&self.runs())
     }
@@ -160,19 +160,19 @@ impl EvictedHosts {
     pub(super) fn memory(&self) -> usize {
         self.0.memory.load(Ordering::Relaxed)
     }
-    /// The runs as they are now. Holding one of them does not keep its file: only the lock does.
 
+    /// The runs as they are now. Holding one of them does not keep its file: only the lock does.
     fn runs(&self) -> Vec<Arc<HostRun>> {
         self.0.runs.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
-/// The numbers of these runs.
 
+/// The numbers of these runs.
 pub(super) fn numbers(runs: &[Arc<HostRun>]) -> Vec<u64> {
     runs.iter().map(|run| run.number).collect()
 }
-/// A filter for the keys of this many hosts. It has one shard, since hosts are evicted and looked for by one thread at a time.
 
+/// A filter for the keys of this many hosts. It has one shard, since hosts are evicted and looked for by one thread at a time.
 fn filter(job: u64, hosts: u64) -> SeenSet {
     let key = FingerprintKey::from_u64(job);
     let options = SeenOptions {

@@ -35,8 +35,8 @@ impl Eviction {
             self.choose();
         }
     }
-    /// Drops all but the hosts that have rested for longest, and their images. O(hosts).
 
+    /// Drops all but the hosts that have rested for longest, and their images. O(hosts).
     fn choose(&mut self) {
         if self.hosts.len() <= self.most {
             return;
@@ -51,8 +51,8 @@ impl Eviction {
         }
         self.images = images;
     }
-    /// Whether no host is to be evicted: then no run is written.
 
+    /// Whether no host is to be evicted: then no run is written.
     pub(super) fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }

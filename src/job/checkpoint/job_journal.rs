@@ -45,8 +45,8 @@ impl<S: Storage> JobJournal<S> {
     pub(crate) fn opening(&self) -> &Opening {
         &self.opening
     }
-    /// What was found when the frontier was opened; lets go of the job.
 
+    /// What was found when the frontier was opened; lets go of the job.
     pub(in crate::job) fn into_opening(self) -> Opening {
         self.opening
     }

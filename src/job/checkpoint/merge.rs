@@ -32,8 +32,8 @@ struct Source {
     /// The host that comes next; its image stands at the beginning of the rest.
     head: Option<Head>,
 }
-/// The host that a source gives next.
 
+/// The host that a source gives next.
 struct Head {
     hash: Fingerprint,
     key: Box<str>,

@@ -115,8 +115,8 @@ impl<O> Timed<'_, O> {
     {
         self.time(|owner| owner.quiesce(act))
     }
-    /// Runs `act`, and remembers its time if none took longer.
 
+    /// Runs `act`, and remembers its time if none took longer.
     fn time<T>(&mut self, act: impl FnOnce(&mut O) -> T) -> T {
         let began = Instant::now();
         let done = act(self.owner);

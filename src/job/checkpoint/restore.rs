@@ -161,8 +161,8 @@ impl<S: Storage> Checkpoints<S> {
     pub(in crate::job) fn seen_name(number: u64) -> String {
         name(FILES[1], number)
     }
-    /// Reads a checkpoint's summary. Hosts and seen set may still be damaged.
 
+    /// Reads a checkpoint's summary. Hosts and seen set may still be damaged.
     pub(super) fn summary(&mut self, number: u64) -> Result<Summary, CheckpointError> {
         frames::read(&mut self.storage, FILES[2], SUMMARY, (self.job, number), |frames| {
             let (payload, position) = next_placed(frames)?;
@@ -171,9 +171,9 @@ impl<S: Storage> Checkpoints<S> {
             Ok(summary)
         })
     }
+
     /// Restores a frontier from one checkpoint. The summary comes first, since an option that has changed must be an error and not
     /// damage: an older checkpoint would not help.
-
     fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Resume, Summary), CheckpointError> {
         let summary = self.summary(number)?;
         if let Some(option) = summary.changed_key(&options.keys) {
@@ -218,8 +218,8 @@ impl<S: Storage> Checkpoints<S> {
         let mut buffer = Vec::new();
         Ok(self.evicted.find(&mut self.storage, key, &mut buffer)?.map(<[u8]>::to_vec))
     }
-    /// Reads a checkpoint's seen set, and checks that the options still ask for such a set.
 
+    /// Reads a checkpoint's seen set, and checks that the options still ask for such a set.
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {
         let (name, path) = (name(FILES[1], number), self.storage.path(&name(FILES[1], number)));
         let reading = StorageReader { storage: &mut self.storage, name, at: 0 };

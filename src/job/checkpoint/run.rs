@@ -151,8 +151,8 @@ impl HostRunWriter {
         let run = HostRun { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
     }
-    /// Appends a host, which must follow the last one in the order of hashes and keys.
 
+    /// Appends a host, which must follow the last one in the order of hashes and keys.
     pub(super) fn push<S: Storage>(
         &mut self,
         storage: &mut S,
@@ -184,22 +184,22 @@ impl HostRunWriter {
         storage.sync(&self.name).map_err(FileError::of("sync", storage.path(&self.name)))?;
         Ok(self.run)
     }
-    /// Closes the frame that has hosts, and counts its bytes.
 
+    /// Closes the frame that has hosts, and counts its bytes.
     fn close_frame<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
         self.close(storage)?;
         self.run.end += size_of_frame(self.images.len());
         self.images.clear();
         Ok(())
     }
-    /// Closes the frame; without hosts it is the empty one at the end.
 
+    /// Closes the frame; without hosts it is the empty one at the end.
     fn close<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
         let closed = self.frames.put(&self.images).end();
         Ok(closed.map_err(FileError::of("write", storage.path(&self.name)))?)
     }
-    /// Hands the gathered frames to the storage.
 
+    /// Hands the gathered frames to the storage.
     fn write<S: Storage>(&mut self, storage: &mut S) -> Result<(), CheckpointError> {
         let bytes = std::mem::take(self.frames.to());
         Ok(storage.append(&self.name, &bytes).map_err(FileError::of("write", storage.path(&self.name)))?)

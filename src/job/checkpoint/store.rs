@@ -107,8 +107,8 @@ impl<S: Storage> Checkpoints<S> {
         self.tidy_runs();
         Ok(())
     }
-    /// Checkpoints with these numbers, of which nothing else is known yet.
 
+    /// Checkpoints with these numbers, of which nothing else is known yet.
     fn of(storage: S, job: u64, numbers: Vec<u64>) -> Self {
         Self {
             storage,
@@ -243,8 +243,8 @@ impl<S: Storage> Draft<'_, S> {
         (self.slices, self.bytes, self.needs) = (slices, self.bytes + bytes, needs);
         if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
     }
-    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: without it, the run is removed.
 
+    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: without it, the run is removed.
     fn write_run(&mut self, eviction: &mut Eviction) -> Result<(), CheckpointError> {
         let store = &mut *self.store;
         store.runs.push(self.number);

@@ -59,8 +59,8 @@ impl Summary {
         bytes.extend_from_slice(&self.extra);
         bytes
     }
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position stood before it in the frame.
 
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position stood before it in the frame.
     pub(super) fn read(payload: &[u8], position: Position) -> Result<Self, &'static str> {
         let mut fields = Fields::of(payload);
         let flags = fields.u8()?;
@@ -135,8 +135,8 @@ fn keys_of(names: &[String], drop_parameters: Vec<String>) -> Result<KeyRules, &
     let is_known = |name: &String| rules.iter().any(|(rule, _)| rule == name);
     if names.iter().all(is_known) { Ok(keys) } else { Err("a rule on keys that this version does not know") }
 }
-/// Appends a text behind its length.
 
+/// Appends a text behind its length.
 fn put_text(to: &mut Vec<u8>, text: &str) {
     put_length(to, text.len());
     to.extend_from_slice(text.as_bytes());
@@ -146,8 +146,8 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
 fn put_length(to: &mut Vec<u8>, length: usize) {
     to.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
-/// Reads what [`put_text`] wrote.
 
+/// Reads what [`put_text`] wrote.
 fn text<'a>(fields: &mut Fields<'a>) -> Result<&'a str, &'static str> {
     let length = fields.u32()?;
     fields.text(length as usize)

@@ -238,8 +238,8 @@ impl<S: Storage> FileJournal<S> {
         }
         Ok(())
     }
-    /// Syncs the last segment. Where that fails, nobody knows what is on disk, so nothing more is written.
 
+    /// Syncs the last segment. Where that fails, nobody knows what is on disk, so nothing more is written.
     fn sync_written(&mut self) -> Result<(), JournalError> {
         let name = &self.segments.last().expect("never empty").name;
         self.state = FileState::Stopped;
@@ -267,8 +267,8 @@ impl<S: Storage> FileJournal<S> {
     fn last(&self) -> &Segment {
         self.segments.last().expect("never empty")
     }
-    /// The error where nothing may be written any more.
 
+    /// The error where nothing may be written any more.
     fn refuse_if_stopped(&self) -> Result<(), JournalError> {
         match self.state {
             FileState::ReadOnly => Err(JournalError::ReadOnly),

@@ -21,8 +21,8 @@ const MISSING: u8 = 2;
 const RULES: u8 = 3;
 const RENEWED: u8 = 4;
 const UNKNOWN: u8 = 5;
-/// Appends what was learned of a host: kind 3.
 
+/// Appends what was learned of a host: kind 3.
 pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
     let none = Timestamp::default();
     // The code, the hops, a time, a second time or a delay, and a text.
@@ -48,8 +48,8 @@ pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
     to.extend_from_slice(&key[..usize::from(length)]);
     to.extend_from_slice(rest);
 }
-/// Reads what [`write_host`] wrote.
 
+/// Reads what [`write_host`] wrote.
 pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str> {
     let (flags, robots, hops) = (fields.u8()?, fields.u8()?, fields.u8()?);
     if flags & !(HAS_ANSWERED | IS_ILL | WAS_ASKED | IS_RETRY) != 0 {
@@ -73,13 +73,13 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
     };
     Ok(HostRecord { host, robots, was_asked: flags & WAS_ASKED != 0, is_retry: flags & IS_RETRY != 0 })
 }
-/// The flags of a host's standing, which share a byte with the record's own.
 
+/// The flags of a host's standing, which share a byte with the record's own.
 pub(super) fn flags_of(host: &Standing<'_>) -> u8 {
     flag(host.has_answered, HAS_ANSWERED) | flag(host.ill.is_some(), IS_ILL)
 }
-/// Appends a host's standing without its flags and its key: its clock, its failures and its illness.
 
+/// Appends a host's standing without its flags and its key: its clock, its failures and its illness.
 pub(super) fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
     to.extend(host.due.as_micros().to_le_bytes());
     to.extend(host.failures.to_le_bytes());
@@ -99,8 +99,8 @@ pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<Stand
     let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;
     Ok(Standing { key: "", due, failures, has_answered: flags & HAS_ANSWERED != 0, ill })
 }
-/// Reads what is wrong with a host.
 
+/// Reads what is wrong with a host.
 fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Ill<'a>, &'static str> {
     let flags = fields.u8()?;
     let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
@@ -112,8 +112,8 @@ fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Ill<'a>, &'static str> {
     }
     Ok(Ill { failure, words, broken, is_patient: flags & IS_PATIENT != 0, is_retired: flags & IS_RETIRED != 0 })
 }
-/// The bit, if it is set.
 
+/// The bit, if it is set.
 pub(super) fn flag(is_set: bool, bit: u8) -> u8 {
     if is_set { bit } else { 0 }
 }

@@ -85,8 +85,8 @@ fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
 fn read_disallowed<'a>(fields: &mut Fields<'a>) -> Result<DisallowedRecord<'a>, &'static str> {
     Ok(DisallowedRecord { priority: fields.u8()?, urls: fields.u32()?, host: fields.rest()? })
 }
-/// Appends how a page's lease came back: kind 2. It stands within kind 7 as well.
 
+/// Appends how a page's lease came back: kind 2. It stands within kind 7 as well.
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
     let Settled { host, position, priority, attempts, done, receipts } = settled;
     let flags = flags_of(host) | flag(*done, IS_DONE) | flag(!receipts.is_empty(), HAS_RECEIPTS);
@@ -114,9 +114,9 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
     host.key = fields.rest()?;
     Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts })
 }
+
 /// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can come
 /// between them.
-
 fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, at: Position, to: &mut Vec<u8>) {
     let begin = to.len();
     to.extend([0; LENGTH]);

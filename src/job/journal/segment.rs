@@ -70,8 +70,8 @@ impl Segment {
     pub(super) fn check(&self, bytes: &[u8], job: u64, path: &Path) -> Result<(), FileError> {
         self.header_of(job).check(bytes, path)
     }
-    /// The header names the job and the position, so that a segment of another place or another job is refused.
 
+    /// The header names the job and the position, so that a segment of another place or another job is refused.
     fn header_of(&self, job: u64) -> Header {
         Header { magic: *b"journal\n", version: VERSION, job, number: self.start }
     }

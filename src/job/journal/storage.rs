@@ -119,13 +119,13 @@ impl Disk {
     pub fn for_reading(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), is_read_only: true, open: Vec::new(), syncing: None }
     }
-    /// The error where nothing may be changed.
 
+    /// The error where nothing may be changed.
     fn refuse_if_read_only(&self) -> io::Result<()> {
         if self.is_read_only { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
     }
-    /// An open file. It is opened where it is not, and becomes the most recently used.
 
+    /// An open file. It is opened where it is not, and becomes the most recently used.
     fn file(&mut self, name: &str) -> io::Result<&mut File> {
         if let Some(at) = self.open.iter().position(|(open, _)| open == name) {
             self.open[..=at].rotate_right(1);
@@ -135,14 +135,14 @@ impl Disk {
         }
         Ok(&mut self.open[0].1)
     }
-    /// Keeps a file open, and closes the least recently used one where there are too many.
 
+    /// Keeps a file open, and closes the least recently used one where there are too many.
     fn hold(&mut self, name: &str, file: File) {
         self.open.truncate(MAX_OPEN - 1);
         self.open.insert(0, (name.to_owned(), file));
     }
-    /// Closes a file whose name is about to mean another file or none.
 
+    /// Closes a file whose name is about to mean another file or none.
     fn close(&mut self, name: &str) {
         self.open.retain(|(open, _)| open != name);
     }

@@ -84,8 +84,8 @@ impl Survey {
         Ok(survey)
     }
 }
-/// A survey under way.
 
+/// A survey under way.
 struct Surveying<'a> {
     survey: Survey,
     directory: PathBuf,
@@ -137,15 +137,15 @@ impl Surveying<'_> {
         let path = Path::new(&self.directory).join(segment_name(start));
         self.survey.damage.push(Damage { path, offset, bytes, reason });
     }
-    /// Counts lost bytes. Pages that settle soon behind them may have lost links.
 
+    /// Counts lost bytes. Pages that settle soon behind them may have lost links.
     fn lose(&mut self, position: u64, bytes: u64) {
         self.survey.end = position + bytes;
         self.survey.lost += bytes;
         self.near = self.survey.end + NEIGHBORHOOD;
     }
-    /// Takes an entry: a page that waits, in the place of the one that it replaces, or one more link of its referrer.
 
+    /// Takes an entry: a page that waits, in the place of the one that it replaces, or one more link of its referrer.
     fn admitted(&mut self, position: u64, entry: &Entry<'_>) {
         if let Some(replaced) = entry.replaces {
             self.settle(replaced.to_u64(), PageState::Replaced);
@@ -156,8 +156,8 @@ impl Surveying<'_> {
             self.survey.known.push(Known { position, fingerprint, state: PageState::Waits });
         }
     }
-    /// Takes how a lease came back. A page is done only if its record is there, and as many links were admitted as the record says.
 
+    /// Takes how a lease came back. A page is done only if its record is there, and as many links were admitted as the record says.
     fn settled(&mut self, at: u64, settled: &Settled<'_>) {
         let page = settled.position.to_u64();
         if !settled.done {
@@ -175,8 +175,8 @@ impl Surveying<'_> {
             self.settle(page, PageState::Lost);
         }
     }
-    /// Sets the state of the entry at a position. An entry that is not known stood in a lost part. O(log entries).
 
+    /// Sets the state of the entry at a position. An entry that is not known stood in a lost part. O(log entries).
     fn settle(&mut self, position: u64, state: PageState) {
         let known = &mut self.survey.known;
         if let Ok(at) = known.binary_search_by_key(&position, |known| known.position) {
