@@ -9,7 +9,7 @@ use super::maths::sizing::Sizing;
 /// larger one whenever its newest is full.
 #[derive(Debug)]
 pub(super) struct Layer {
-    /// What remembers.
+    /// The filter itself.
     pub(super) filter: Filter,
     /// What it was planned for. Where the shard cannot grow further, its room is made endless.
     pub(super) plan: Plan,

@@ -81,7 +81,7 @@ impl SeenSet {
         self.shards.into_iter().map(|locked| locked.0.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What it was made from.
+    /// The options that it was made from.
     pub fn options(&self) -> &SeenOptions {
         self.growth.options()
     }

@@ -109,7 +109,7 @@ pub struct AuditStatistics {
 }
 
 impl AuditStatistics {
-    /// Of counts alone; [`over`](Self::over) fills in the rest.
+    /// Statistics with the counts alone; [`over`](Self::over) fills in the rest.
     pub(super) fn of(sample: u32, shown: u64, false_positives: u64) -> Self {
         Self { sample, shown, false_positives, ..Self::default() }
     }

@@ -27,7 +27,7 @@ pub struct Judgment {
     pub fetched: u64,
     /// The part of them that was not fetched.
     pub missed: u64,
-    /// Of those missed, taken for seen by the filter though never shown to it, or found only on pages that were.
+    /// The part of the missed pages that the filter took for seen without having seen them, or that only such pages link to.
     /// `None` until [`Judgment::explain`] has counted.
     pub missed_by_filter: Option<u64>,
     /// Pages fetched more than once; an error that passes and a redirect to another spelling are no fetch.

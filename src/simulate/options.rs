@@ -93,6 +93,6 @@ impl SimulateOptions {
     }
 }
 
-/// A page's number times the widest tree, and a few more, stays below 2^64; a host's below 2^32.
+/// Bounds: a page's number times the widest tree stays below 2^64, and a host's number below 2^32.
 const MOST_PAGES: u32 = 1 << 30;
 const LONGEST: Duration = Duration::from_secs(60);

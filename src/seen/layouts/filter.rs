@@ -66,7 +66,7 @@ impl Filter {
         }
     }
 
-    /// Those of a window that it contains, while the memory of the next window is asked for.
+    /// The places of a window that it contains, while the memory of the next window is fetched.
     pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.find_window(window),

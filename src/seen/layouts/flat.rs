@@ -87,12 +87,12 @@ impl Flat {
             .map(move |(array, cell)| if apart { array * cells + cell } else { cell })
     }
 
-    /// What a cell holds at most.
+    /// The largest count of a cell.
     fn full(&self) -> u64 {
         (1 << self.width) - 1
     }
 
-    /// What a cell holds.
+    /// The count of a cell.
     fn get(&self, place: usize) -> u64 {
         let bit = place * self.width;
         self.words[bit / 64] >> (bit % 64) & self.full()

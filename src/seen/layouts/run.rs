@@ -119,7 +119,7 @@ pub(in crate::seen) struct Cursor<'a> {
     run: Option<&'a Run>,
     /// The place in the run from which the next piece is read.
     at: u64,
-    /// What is left of the piece that was read last.
+    /// The rest of the piece that was read last.
     piece: std::vec::IntoIter<u64>,
     /// The next fingerprint; `None` at the end.
     next: Option<u64>,

@@ -51,7 +51,7 @@ impl<'a> ProbeWindow<'a> {
         self.ahead.iter().map(move |&fingerprint| Probes::new(fingerprint, self.shard_bits))
     }
 
-    /// Those of which `is_one` says so. It is asked of each in order, and gets the place as well.
+    /// The places for which `is_one` says yes. It is asked for each in order, and gets the place as well.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "what is asked may use instructions that only the caller may use")]
     pub(in crate::seen) fn choose(self, mut is_one: impl FnMut(Probes, usize) -> bool) -> Subset {
@@ -91,7 +91,7 @@ pub(in crate::seen) struct Subset(
 );
 
 impl Subset {
-    /// Those that are in either.
+    /// The places that are in either.
     pub(in crate::seen) fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

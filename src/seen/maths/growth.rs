@@ -76,7 +76,7 @@ impl Growth {
         if can_be_had(bytes) { Ok(growth) } else { Err(SeenError::Memory { capacity: options.capacity, bytes }) }
     }
 
-    /// Of options that were checked.
+    /// The growth for options that were checked.
     pub(in crate::seen) fn new(options: &SeenOptions) -> Self {
         let layers = [const { OnceLock::new() }; MAX_LAYERS];
         let mut growth = Self { options: options.clone(), rate: options.false_positive_rate, layers };

@@ -54,7 +54,7 @@ use crate::seen::probes::STRATEGY;
 use crate::seen::set::SeenSet;
 use crate::seen::shard::Shard;
 
-/// What the file begins with.
+/// The beginning of the file.
 const MAGIC: [u8; 8] = *b"seen set";
 /// The format that is written, and the only one that is read.
 const VERSION: u32 = 1;

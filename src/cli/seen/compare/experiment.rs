@@ -48,7 +48,7 @@ pub(super) struct Measured {
     pub(super) bits_per_key: f64,
     /// Distinct keys asked for that were not shown.
     pub(super) trials: u64,
-    /// Those that were taken for seen.
+    /// The keys that were taken for seen.
     pub(super) false_positives: u64,
     /// The share of these.
     pub(super) rate: f64,

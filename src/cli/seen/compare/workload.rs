@@ -47,7 +47,7 @@ pub(super) struct Source {
     pub(super) file: Option<String>,
     /// Lines of the file.
     pub(super) lines: u64,
-    /// Those that are no URL.
+    /// Lines that are not a URL.
     pub(super) refused: u64,
     /// URLs that differ.
     pub(super) distinct: u64,
