@@ -46,9 +46,13 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
     async fn dispatch(&mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.worker.shared);
         let mut draining = pin!(shared.stop.draining());
-        while !shared.pages.is_spent() {
+        loop {
             while let Some(ended) = self.tasks.try_join_next() {
                 self.note(ended);
+            }
+            // Asked behind the notes: where the last task was among them, nothing would wake the wait below.
+            if shared.pages.is_spent() {
+                return Ok(());
             }
             let paused = self.room.paused(Instant::now());
             let has_room = paused.is_none() && self.tasks.len() < self.room.size() && shared.pages.has_left();
@@ -67,7 +71,6 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Waits for the requests in flight, for a bounded time.
