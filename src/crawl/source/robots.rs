@@ -4,8 +4,7 @@ use super::{ReadLinks, UrlSource};
 use crate::crawl::http::Response;
 use crate::crawl::numbers::Tally;
 use crate::crawl::records::PageRecord;
-use crate::frontier::robots::MAX_BYTES;
-use crate::frontier::{Failure, Outcome, Trouble};
+use crate::frontier::{Failure, Outcome, Robots, Trouble};
 
 /// A host's robots.txt.
 pub(super) struct RobotsSource;
@@ -25,7 +24,7 @@ impl UrlSource for RobotsSource {
             return Outcome::Failed(Trouble::new(Failure::BadResponse, "in a content coding that is not known"));
         }
         let (status, retry_after) = (response.status, response.retry_after);
-        let body = response.body[..response.body.len().min(MAX_BYTES + 1)].to_vec();
+        let body = response.body[..response.body.len().min(Robots::MAX_BYTES + 1)].to_vec();
         Outcome::Robots { status, retry_after, body, validators: response.validators.clone() }
     }
 
