@@ -57,8 +57,11 @@
 //! 33,000. In memory the same trait is an arena. Recovery cuts the log at its first torn frame.
 //!
 //! **A checkpoint is fuzzy, and a resume makes it one moment.** Its pieces are saved each at a position of its own, while the crawl
-//! goes on, and what the journal has behind them is applied to those that lack it. It knows the length of the output, which a
-//! resume cuts to what the journal confirms: no page is lost, and none is written twice.
+//! goes on, and what the journal has behind them is applied to those that lack it.
+//!
+//! **A page is done where its outputs have it.** The journal keeps a receipt for each output that a page was written to: the output's
+//! name, where the page's bytes end in it, their length and checksum. A checkpoint knows each output's length. A resume believes no
+//! receipt whose bytes are not there, and cuts each output to what is confirmed: no page is lost, and none is written twice.
 //!
 //! **Redirects are links.** The client follows none. A redirect is a page with one link, whose target is canonicalized, tested,
 //! and waits for its own host. A chain may come back to its own URL, as walls of cookies do, and is bounded.
