@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Writer};
+use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Timings, Traffic, Writer};
 use crawler::gate::Refusal;
 use crawler::seen::OnFull;
 
@@ -137,6 +137,19 @@ async fn a_redirect_to_another_spelling_of_the_same_page_is_followed() {
     let (_, records) = crawl(&site.options(), &["/"]).await;
     assert_eq!(paths(&records), ["/", "/a"]);
     assert_eq!(records[1].status, Some(200), "its key is that of the page that redirected, and so seen already");
+}
+
+#[tokio::test]
+async fn what_is_large_is_shown_in_brief() {
+    let crawl = Crawl::new(&CrawlOptions::default()).unwrap();
+    let mut traffic = Traffic::default();
+    for ms in 0..10_000 {
+        let timings = Timings { first_byte_ms: f64::from(ms), total_ms: f64::from(ms * 7) };
+        traffic.record(true, &PageRecord { status: Some(200), timings, ..PageRecord::default() });
+    }
+    for shown in [format!("{crawl:?}"), format!("{traffic:?}")] {
+        assert!(shown.len() < 1_000, "{} bytes: {shown}", shown.len());
+    }
 }
 
 #[tokio::test]
