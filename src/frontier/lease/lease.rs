@@ -142,7 +142,7 @@ impl Lease {
     }
 
     /// The rest that its host is given between requests.
-    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
+    #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn delay(&self) -> Duration {
         self.delay
     }
