@@ -42,7 +42,7 @@ fn crawl(web: SocketAddr, directory: &Path, pages: usize) -> Result<Vec<String>,
                 }
                 match client::get(web, lease.url()) {
                     Ok(Response { status, location, body }) => {
-                        let mut reply = Reply::new(status);
+                        let mut reply = Reply::from(status);
                         (reply.location, reply.body) = (location.as_deref(), body.as_bytes());
                         reply.links = web::hrefs(&body).map(Href::from).collect();
                         frontier.answer(lease, &reply, now())?

@@ -54,13 +54,13 @@ async fn work(frontier: Shared, client: Client) -> Result<(), FrontierError> {
         }
         match fetch(&client, lease.url()).await {
             Ok((status, location, body)) => {
-                let mut reply = Reply::new(status);
+                let mut reply = Reply::from(status);
                 (reply.location, reply.body) = (location.as_deref(), body.as_bytes());
                 reply.links = web::hrefs(&body).map(Href::from).collect();
                 lease.answer(&reply)?
             }
             Err(error) if error.is_timeout() => lease.complete(Outcome::Failed(Failure::Timeout.into()))?,
-            Err(error) => lease.complete(Outcome::Failed(Trouble::new(Failure::Connect, &error.to_string())))?,
+            Err(error) => lease.complete(Outcome::Failed(Trouble::from((Failure::Connect, error.to_string()))))?,
         };
     }
     Ok(())

@@ -260,7 +260,7 @@ impl Crawl {
         if let Some(record) = record {
             receipts.add("output", record, output.bytes.len() as u64);
         }
-        let completion = self.frontier.complete_with(lease, outcome, receipts.list(), self.now)?;
+        let completion = self.frontier.complete_with(lease, outcome, (&receipts).into(), self.now)?;
         if let (Completion::Done, Some(record)) = (completion, record) {
             output.bytes.extend_from_slice(record);
         }

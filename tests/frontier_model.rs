@@ -686,9 +686,12 @@ impl Both {
             Next::Fetch(lease) => {
                 assert!(self.leases.iter().all(|other| other.origin() != lease.origin()), "one lease a host");
                 let (url, attempt) = (lease.url().to_owned(), lease.attempt());
+                let shown = format!("{lease:?}");
+                let redirects = shown.split_once("redirects: ").and_then(|(_, rest)| rest.split(',').next());
+                let redirects = redirects.expect("it is shown").parse().unwrap();
                 let hosts = self.frontier.top_hosts(usize::MAX);
                 let delay = hosts.iter().find(|row| row.host.as_str() == lease.origin()).expect("it is known").delay;
-                let answer = Answer::Fetch { url, attempt, redirects: lease.redirects(), delay };
+                let answer = Answer::Fetch { url, attempt, redirects, delay };
                 self.leases.push(lease);
                 answer
             }

@@ -84,7 +84,7 @@ async fn a_shared_job_goes_on_with_the_links_that_its_replies_led_to() {
     let frontier = open();
     assert_eq!(frontier.seed("http://a.test/").unwrap(), None);
     let lease = frontier.lease().await.unwrap().unwrap();
-    let mut reply = Reply::new(200);
+    let mut reply = Reply::from(200);
     reply.links = vec![Href::from("/b").metadata("mine").unwrap(), Href::from("/c")];
     reply.links[1].nofollow = true;
     assert_eq!(lease.answer(&reply).unwrap(), Completion::Done);

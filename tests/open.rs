@@ -224,7 +224,7 @@ fn an_output_has_each_page_once() {
                     if let Some(record) = &record {
                         receipts.add("output", record.as_bytes(), output.len() as u64);
                     }
-                    frontier.complete_with(lease, outcome, receipts.list(), now).unwrap();
+                    frontier.complete_with(lease, outcome, (&receipts).into(), now).unwrap();
                     output.extend(record.unwrap_or_default().into_bytes());
                 }
                 Next::Wait(until) => now = until,

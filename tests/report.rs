@@ -53,7 +53,7 @@ fn crawled(requests: usize) -> Report {
         politeness.sent(lease.origin(), now, delay);
         let kind = lease.kind();
         let record = PageRecord { status: Some(200), wire_bytes: 10, ..PageRecord::default() };
-        let mut reply = Reply::new(200);
+        let mut reply = Reply::from(200);
         reply.body = b"User-agent: *\nDisallow: /private/";
         reply.links = LINKS.split(' ').map(Href::from).collect();
         let completion = frontier.answer(lease, &reply, now).expect("memory");

@@ -59,7 +59,9 @@ pub(crate) use durable::{
     BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Record, RobotsRecord, Settled,
     Standing, idle_hosts, waiting,
 };
-pub use explain::{Explanation, Fetched, Verdict};
+#[cfg(feature = "crawl")]
+pub(crate) use explain::Fetched;
+pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
 pub(crate) use explain::{Place, RobotsAnswer};

@@ -33,8 +33,14 @@ impl ReceiptsBuf {
     }
 
     /// The list.
-    pub fn list(&self) -> Receipts<'_> {
+    pub(crate) fn list(&self) -> Receipts<'_> {
         Receipts(&self.0)
+    }
+}
+
+impl<'a> From<&'a ReceiptsBuf> for Receipts<'a> {
+    fn from(made: &'a ReceiptsBuf) -> Self {
+        made.list()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::seen::Sighting;
 /// and what stands behind it, indented.
 ///
 /// [`Frontier::explain`](crate::frontier::Frontier::explain) makes it of a frontier in use, which knows neither the URL's history
-/// nor its [record](Self::page); [`job::explain`](crate::job::explain) of a job's files.
+/// nor its record; [`job::explain`](crate::job::explain) of a job's files.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -45,7 +45,7 @@ pub struct Explanation {
     /// What the journal says.
     pub(crate) history: History,
     /// Its page record, where one was found.
-    pub page: Option<Fetched>,
+    pub(crate) page: Option<Fetched>,
 }
 
 /// What a host's robots.txt says to a URL.
@@ -163,8 +163,7 @@ pub(crate) enum Place {
 
 /// A page record, in brief.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Fetched {
+pub(crate) struct Fetched {
     /// The final response's HTTP status.
     pub status: Option<u16>,
     /// Why there is no whole response.

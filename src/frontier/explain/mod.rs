@@ -8,8 +8,8 @@ mod inquiry;
 mod verdict;
 mod words;
 
-pub use explanation::{Explanation, Fetched};
-pub(crate) use explanation::{History, HostAccount, Place, Remembered, RobotsAnswer};
+pub use explanation::Explanation;
+pub(crate) use explanation::{Fetched, History, HostAccount, Place, Remembered, RobotsAnswer};
 pub(crate) use inquiry::Inquiry;
 pub use verdict::Verdict;
 pub(crate) use words::{Chance, times};

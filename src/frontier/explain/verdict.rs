@@ -15,7 +15,12 @@ use crate::seen::Sighting;
 #[non_exhaustive]
 pub enum Verdict {
     /// There is a response, whatever its status, or a last failure.
-    Fetched(Fetched),
+    Fetched {
+        /// The final response's HTTP status.
+        status: Option<u16>,
+        /// Why there is no whole response.
+        error: Option<String>,
+    },
     /// It is done, and no record of it was found.
     NoRecord {
         /// Tries.
@@ -88,7 +93,7 @@ impl Verdict {
     #[cfg(feature = "cli")]
     pub(crate) const fn name(&self) -> &'static str {
         match self {
-            Self::Fetched(_) => "fetched",
+            Self::Fetched { .. } => "fetched",
             Self::NoRecord { .. } => "no_record",
             Self::NotFound { .. } => "not_found",
             Self::Refused { .. } => "refused",
@@ -104,7 +109,7 @@ impl Verdict {
         match (&of.history, &of.page) {
             // A record that it has is of a time when it was given up.
             (History::Admitted(remembered), _) if !remembered.is_over() => Self::of_admitted(of, remembered),
-            (_, Some(page)) => Self::Fetched(page.clone()),
+            (_, Some(Fetched { status, error, .. })) => Self::Fetched { status: *status, error: error.clone() },
             (History::Admitted(remembered), None) => Self::of_admitted(of, remembered),
             (History::None { .. } | History::Unasked, None) => Self::of_others(of),
         }
@@ -179,8 +184,8 @@ fn disallowed(of: &Explanation) -> Option<Verdict> {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fetched(Fetched { status: Some(status), error: None, .. }) => write!(f, "fetched: {status}"),
-            Self::Fetched(Fetched { status, error, .. }) => {
+            Self::Fetched { status: Some(status), error: None } => write!(f, "fetched: {status}"),
+            Self::Fetched { status, error } => {
                 write!(f, "failed: {}", error.as_deref().unwrap_or("no response"))?;
                 status.iter().try_for_each(|status| write!(f, " (status {status})"))
             }

@@ -117,7 +117,7 @@ impl Lease {
     }
 
     /// Redirects in a row that led here.
-    pub fn redirects(&self) -> u8 {
+    pub(crate) fn redirects(&self) -> u8 {
         self.redirects
     }
 

@@ -14,7 +14,7 @@ use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
 /// ```
 /// use crawler::frontier::{Href, Reply};
 ///
-/// let mut reply = Reply::new(200);
+/// let mut reply = Reply::from(200);
 /// reply.base_href = Some("/books/");
 /// reply.links = ["fiction", "poems"].map(Href::from).into();
 /// ```
@@ -39,9 +39,9 @@ pub struct Reply<'a> {
     pub links: Vec<Href<'a>>,
 }
 
-impl Reply<'_> {
-    /// A whole reply with this HTTP status, and nothing else.
-    pub const fn new(status: u16) -> Self {
+/// A whole reply with this HTTP status, and nothing else.
+impl From<u16> for Reply<'_> {
+    fn from(status: u16) -> Self {
         Self {
             status,
             location: None,
@@ -53,7 +53,9 @@ impl Reply<'_> {
             links: Vec::new(),
         }
     }
+}
 
+impl Reply<'_> {
     /// Sends through the gate what the reply leads to, and says what to submit and then to complete the lease with. Needs the gate
     /// alone, so that many tasks can do it at once, before any of them locks the frontier.
     pub(crate) fn pass(&self, gate: &Gate, lease: &Lease) -> (Outcome, Vec<Admitted>) {

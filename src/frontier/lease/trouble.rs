@@ -6,18 +6,18 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// The kind.
+    /// The kind, by which the frontier decides.
     pub failure: Failure,
-    /// At most 200 bytes; may be empty.
+    /// For people: which clock ran out, which address, the innermost cause. At most 200 bytes; may be empty.
     pub words: Box<str>,
 }
 
 impl Trouble {
-    /// Bytes of words that are kept.
+    /// Bytes of words that are kept: the journal has them with each failure of a host.
     pub(crate) const WORDS: usize = 200;
 
-    /// Words that are too long are cut.
-    pub fn new(failure: Failure, words: &str) -> Self {
+    /// A failure and its words, cut at 200 bytes.
+    pub(crate) fn new(failure: Failure, words: &str) -> Self {
         let end = (0..=words.len().min(Self::WORDS)).rev().find(|end| words.is_char_boundary(*end));
         Self { failure, words: words[..end.unwrap_or_default()].into() }
     }
@@ -29,29 +29,37 @@ impl fmt::Display for Trouble {
     }
 }
 
+/// Words beyond 200 bytes are cut.
+impl<S: AsRef<str>> From<(Failure, S)> for Trouble {
+    fn from((failure, words): (Failure, S)) -> Self {
+        Self::new(failure, words.as_ref())
+    }
+}
+
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self { failure, words: Box::default() }
     }
 }
 
-/// Why there was no response, or not a whole one.
+/// Why there was no response, or not a whole one. Which of them speak against the host, and which against the page, is told with
+/// [`Frontier::complete`](crate::frontier::Frontier::complete).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Failure {
     /// The address is private and not allowed: its host is not asked again in this run.
     Address,
-    /// Not HTTP, or beyond its limits; final for a page.
+    /// Not HTTP, or beyond the fetcher's limits. Final for a page: it would answer the same again.
     BadResponse,
-    /// No connection: refused, reset, unreachable, too slow.
+    /// No connection: it was refused or reset, the host is unreachable, or connecting took too long.
     Connect,
-    /// The name is not resolved just now.
+    /// The name cannot be resolved just now.
     Dns,
     /// The connection closed before the response's end.
     Incomplete,
     /// The fetcher panicked or vanished.
     Lost,
-    /// There is no such name: an answer, and a firm one.
+    /// There is no such name, by a firm answer. The host is not waited for at the end of a crawl.
     NoSuchHost,
     /// The port belongs to another protocol and is never asked.
     Port,
@@ -59,9 +67,9 @@ pub enum Failure {
     Robots,
     /// The host answers, and what it says is that it cannot: 429 or 5xx, page after page.
     Server,
-    /// A clock ran out.
+    /// The response took too long.
     Timeout,
-    /// The TLS handshake or certificate.
+    /// The TLS handshake failed, or the certificate is not accepted.
     Tls,
 }
 
@@ -141,7 +149,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whom a try that came to nothing speaks against.
+/// Whom a try that came to nothing speaks against. The four kinds are those of
+/// [`Frontier::complete`](crate::frontier::Frontier::complete), which says what follows from each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {
     /// Nobody outside: the host is neither spared nor counted against.
@@ -155,7 +164,7 @@ pub(crate) enum Blame {
 }
 
 impl Blame {
-    /// `None` for an answer that is final.
+    /// By the status of a response; `None` for an answer that is final.
     pub(crate) const fn of_status(status: u16) -> Option<Self> {
         match status {
             // "Not now", whatever was asked for.
@@ -165,6 +174,7 @@ impl Blame {
         }
     }
 
+    /// By the kind of failure. A timeout may be the host's load or the page's own slowness, so it costs both something.
     pub(crate) const fn of_failure(failure: Failure) -> Self {
         match failure {
             Failure::Lost => Self::Fetcher,

@@ -35,7 +35,7 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 ///     match frontier.next(now)? {
 ///         Next::Fetch(lease) => {
 ///             let (status, body) = web.get(lease.url()).map_or((404, ""), |body| (200, *body));
-///             let mut reply = Reply::new(status);
+///             let mut reply = Reply::from(status);
 ///             (reply.body, reply.links) = (body.as_bytes(), body.split_whitespace().map(Href::from).collect());
 ///             frontier.answer(lease, &reply, now)?;
 ///         }
