@@ -14,12 +14,12 @@ const ATTEMPTS: u8 = 1 << 5;
 const METADATA: u8 = 1 << 6;
 
 impl<'a> Entry<'a> {
-    /// Bytes that it takes at most.
+    /// Bytes that it takes at most, so that room can be made before anything is written.
     pub(crate) fn longest(&self) -> usize {
         3 + 7 * varint::MAX_BYTES + self.metadata.len() + self.wire.len()
     }
 
-    /// Appends an entry that stands at this position.
+    /// Appends an entry that stands at this position: the ways to the entries that it names are counted from there.
     pub(crate) fn write(&self, at: Position, to: &mut Vec<u8>) {
         let via = match self.via {
             Via::Seed => 0,

@@ -224,7 +224,7 @@ fn queued(bytes: &mut &[u8]) -> Option<Queued> {
     Some(Queued { position: Position::from_u64(number(bytes)?), priority: byte(bytes)?, attempts: byte(bytes)? })
 }
 
-/// A host of a slice that may leave.
+/// A host of a slice that may be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdleHost<'a> {
     /// The text of its [`HostKey`](crate::address::HostKey).

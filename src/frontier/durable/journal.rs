@@ -48,7 +48,8 @@ pub trait Journal {
         Ok(None)
     }
 
-    /// The rules of a robots.txt that [`note`](Self::note) was given; `None` where they are not there any more.
+    /// The rules of a robots.txt, by the position that [`note`](Self::note) gave; `None` where they went with an old part of the
+    /// journal.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -58,8 +59,8 @@ pub trait Journal {
         Ok(None)
     }
 
-    /// The newest image of a host that [left](crate::frontier::Frontier::evict) memory; `None` where it never did. A host that came back
-    /// since is not asked for.
+    /// The newest image of an evicted host; `None` for a host that was never evicted. One that came back since is not asked for: it is
+    /// in memory.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -79,7 +80,7 @@ pub trait Journal {
         Ok(())
     }
 
-    /// The entry at this position will be read soon: a hint, to fetch it ahead where that takes time.
+    /// Prefetches an entry that will be read soon. A hint: nothing is promised of it.
     #[doc(hidden)]
     fn expect(&mut self, position: Position) {
         let _ = position;

@@ -3,6 +3,19 @@
 //! A [`Host`] has facts, which its records change, and a [`Seat`] in the queues of hosts, which follows from them. The table
 //! ([`Hosts`]) has those in memory; [`Evicted`] counts the others. A decision is made on a [`Conduct`], a draft of how the host
 //! stands; the host stands so once the journal has it.
+//!
+//! # How a host fails
+//!
+//! An answer makes a host well, whatever happened before; a status of 429, 503 or another 5xx is the exception. Each failure that
+//! counts against the host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire
+//! it. What is wrong with it is its [`Illness`]; what that lets one hope for, its [`Prospect`]. Hosts of which nothing can be hoped
+//! for do not hold up the end of a crawl: [`Struggle`] counts them, and [`Patience`] is how long the others are waited for.
+//!
+//! # What a host costs
+//!
+//! 128 bytes, two cache lines that come together, and its key's text once. Its rules of robots.txt, its illness and its further levels
+//! of URLs are beside it, since most hosts have none. [`RulesCache`] bounds the rules that are in memory. A host with nothing queued
+//! can be evicted, to an image on disk, and costs nothing then but its share of an index.
 
 mod conduct;
 mod evicted;

@@ -1,4 +1,8 @@
-//! Hosts leave memory, and come back.
+//! Hosts are evicted from memory, and come back.
+//!
+//! A host with nothing queued or lent need not be in memory. The owner of a checkpoint keeps the images of such hosts, as their slices
+//! had them, and evicts them once the checkpoint is safe. A host of which anything has changed since stays. It comes back with the
+//! next URL that is queued for it, and the journal is then asked for its image.
 
 use std::io;
 
@@ -29,7 +33,8 @@ impl<J: Journal> Frontier<J> {
         evicted
     }
 
-    /// The host of a URL, which comes back where it is evicted, or is new.
+    /// The host of a URL. An evicted host is brought back first; a new one is added. Only an image that is read costs more than a
+    /// lookup.
     pub(crate) fn host_of(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<HostId> {
         let origin = url.origin();
         if let Some(id) = self.state.look_up(origin) {

@@ -98,6 +98,7 @@ impl Level {
         self.bytes(chunks).for_each(|bytes| to.extend_from_slice(bytes));
     }
 
+    /// Whether it holds one URL alone.
     fn is_one(&self) -> bool {
         self.head == NONE && self.first == self.last
     }

@@ -4,6 +4,20 @@
 //! - [`Agenda`]: hosts that rest, by the time their rest is over.
 //! - [`Back`]: the URLs of each host, by priority: 8 bytes or less each, as positions in the journal.
 //! - [`Schedule`]: URLs that wait for a time of their own, or for somebody to ask for them.
+//!
+//! ```text
+//!   Schedule ── its second is over ──▶ Back (of its host) ◀── a URL is admitted
+//!
+//!   Agenda ── the host's rest is over ──▶ Front ── it is the host's turn ──▶ a lease
+//!      ▲                                                                       │
+//!      └──────────────────── the lease comes back, more is queued ─────────────┘
+//! ```
+//!
+//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front` and `Agenda`, or in none where it has nothing queued or is
+//! lent out. The URLs' queues are part of the state; those of the hosts are the machine's, and are made anew at a resume.
+//!
+//! None of them holds a text, and none allocates for each thing that it holds: levels and chunks come from a [`Pool`], and the lists
+//! of `Front` run through the hosts. With ten million URLs waiting, their queues take two to four bytes each.
 
 mod agenda;
 mod back;

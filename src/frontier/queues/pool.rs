@@ -14,7 +14,8 @@ pub(crate) trait Linked: Copy + Default {
     fn set_next(&mut self, next: u32);
 }
 
-/// Many small records of one kind, known by number and reused: no allocation, and no allocator's header, for each.
+/// Many small records of one kind, known by number and reused: no allocation, and no allocator's header, for each. Memory that was
+/// taken stays: a record that is given back is the next that is taken.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     segments: Vec<Box<[T]>>,

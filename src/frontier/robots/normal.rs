@@ -59,6 +59,8 @@ pub(super) fn path(text: &str) -> Cow<'_, str> {
     Cow::Owned(normal)
 }
 
+/// Appends a text in the normal form. Escapes are decoded and what must be one is escaped again, octet by octet; text that is
+/// no UTF-8 is octets like any other.
 fn push(normal: &mut String, text: &[u8]) {
     let mut rest = text;
     while let [byte, tail @ ..] = rest {
@@ -83,6 +85,7 @@ fn push(normal: &mut String, text: &[u8]) {
     }
 }
 
+/// The value of a hexadecimal digit.
 fn digit(hex: u8) -> u8 {
     match hex {
         b'0'..=b'9' => hex - b'0',

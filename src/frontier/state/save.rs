@@ -5,7 +5,7 @@ use crate::frontier::Frontier;
 use crate::frontier::durable::{Counts, Journal, image};
 use crate::gate::Position;
 
-/// Numbers of hosts in one slice.
+/// Numbers of hosts in one slice: the frontier is held for as long as one takes.
 const SLICE: u32 = 2048;
 
 /// Which part of a frontier is saved next. The default is the first.
@@ -27,7 +27,8 @@ impl Default for Slice {
 }
 
 impl State {
-    /// Appends a slice, and says which follows.
+    /// Appends a slice, and says which follows. The schedule goes first: a URL that leaves it while slices are saved is then in its
+    /// host's slice, which is saved later. An empty schedule has no piece.
     fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
         let (schedule, hosts) = (self.schedule(), self.hosts());
         let number = match slice.0 {
