@@ -1,4 +1,7 @@
 //! How a file gets new content in one step.
+//!
+//! The order is what makes it safe: write beside, sync the content, rename, sync the directory. Without the first sync, a power cut could
+//! leave the new name with an empty file; without the second, the old content under a name that was said to be new.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,4 +1,9 @@
 //! The hosts that were evicted from memory, in runs on disk.
+//!
+//! To look for a host costs nothing where the filter does not know it. Otherwise it costs one read a run, from the newest on, until it
+//! is found. Each image is written again about as often as there are runs, since a run takes in those of like size.
+//!
+//! A run in use is not removed: a reader holds the lock of the list, and a checkpoint that lists the run keeps its file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};

@@ -1,4 +1,12 @@
 //! How a frontier is restored: from the newest checkpoint that is whole, and the journal behind it.
+//!
+//! 1. The summaries are tried from the newest on. A damaged checkpoint is passed over and reported. Any other error ends the search: an
+//!    option that has changed, or a file of a later format, would be the same in an older checkpoint.
+//! 2. The seen set, the slices and the evicted hosts are loaded.
+//! 3. The journal is replayed from the position that the summary names. Each record changes the state as it did when it was written,
+//!    except in the parts that were saved behind it. A page counts as done only if the output has its record.
+//! 4. A record says that the journal was opened again, and how much of the output counts. It is synced before anything else is written,
+//!    so that records which were void once are never taken for good later.
 
 use std::io::{self, BufReader};
 

@@ -1,4 +1,15 @@
 //! The files of a job's checkpoints: found, written, removed.
+//!
+//! # The life of a checkpoint
+//!
+//! 1. `begin` gives the next number. Nothing of it counts yet.
+//! 2. The draft writes `hosts-N`, `evicted-N` where hosts are to be evicted, and `seen-N`. Each file is synced when it is written.
+//! 3. `commit` writes the summary to `checkpoint-N.new`, syncs the names, renames it, and syncs the names again. From here on the
+//!    checkpoint counts, and the hosts of its run may be evicted.
+//! 4. The checkpoint before it stays. All older ones are removed, the summary first, and so are runs that no summary lists.
+//!
+//! A draft that is dropped removes its files. A crash leaves them, and the next process removes them when it has restored a frontier:
+//! until then somebody may put a lost summary back.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};

@@ -1,4 +1,17 @@
 //! The journal on disk: appending, reading one record, syncing.
+//!
+//! A record goes through three places. It is *pending* in memory when `record` returns. It is *written* when the storage has it, after
+//! a flush or when enough is pending: a kill cannot take it then. It is *safe* after a sync: a power cut cannot take it then.
+//!
+//! ```text
+//!   Synced ──write──▶ Torn ──it succeeded──▶ Written ──sync──▶ Stopped ──it succeeded──▶ Synced
+//! ```
+//!
+//! The state is set to the bad case before each call, and to the good one after it. So an error on the way, whatever it is, leaves the
+//! bad case behind: `Torn` is cut off before the next write, and after `Stopped` nothing is written any more.
+//!
+//! With an interval between syncs, a sync runs in a thread of its own while records go on being written. Its result is asked for at
+//! the next flush, and only the end of the segment as it was at the beginning counts as safe.
 
 use std::io;
 use std::ops::Range;

@@ -1,4 +1,8 @@
 //! Files of one directory, by name.
+//!
+//! All that a job writes in `frontier/` goes through this trait, so that tests can put a storage in its place that fails at any call,
+//! tears any write, or loses what was not synced. What such a storage may do at a power cut is what file systems do: everything behind
+//! the last sync of a file may be there, or a part of it, or other bytes; names that were not synced may be the old ones.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,4 +1,8 @@
 //! One reading of a journal, whatever is damaged, and of the page records that its receipts describe.
+//!
+//! A page that is done is believed only if all of these hold: its receipt matches the record in the output; and, where a part of the
+//! journal is lost shortly before, as many of its links were admitted as its record counts. Otherwise links of it may stand in the lost
+//! part, and only fetching it again brings them back.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
