@@ -1,6 +1,6 @@
 //! What reads a page.
 
-/// What reads a page. Both give the same links, base, title and robots directives; `tests/parse.rs` lists where they differ.
+/// What reads a page. Both give the same links, base, title and robots directives; `tests/engines.rs` lists where they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// The HTML standard's tree builder; a page that nests deeper than [`ParseOptions::max_nesting`](crate::crawl::ParseOptions::max_nesting)
