@@ -23,7 +23,6 @@ impl BareJournal {
     }
 
     /// In a directory; says how many records were replayed.
-    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
     pub fn on_disk(directory: &Path, options: &JournalOptions) -> (Self, u64) {
         let disk = Disk::at(directory).expect("a directory");
         let opened = FileJournal::open(disk, 1, options, Position::default(), |_, _| {});
@@ -32,7 +31,6 @@ impl BareJournal {
     }
 
     /// Appends a link.
-    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
     pub fn append(&mut self, wire: &str) -> Position {
         let entry = Entry {
             wire,
@@ -54,7 +52,6 @@ impl BareJournal {
     }
 
     /// The end of a batch.
-    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
     pub fn flush(&mut self, now: Timestamp) {
         let flushed = match &mut self.0 {
             Kept::InMemory(journal) => journal.flush(now),
@@ -64,7 +61,6 @@ impl BareJournal {
     }
 
     /// The wire URL at a position.
-    #[expect(clippy::missing_panics_doc, reason = "the type says it")]
     pub fn read(&mut self, position: Position) -> &str {
         let entry = match &mut self.0 {
             Kept::InMemory(journal) => journal.read(position),

@@ -3,7 +3,8 @@
 use super::{Found, Refusal};
 use crate::address::Fingerprint;
 
-/// The proof that a URL is in scope, no trap, and new. Only the [`Gate`](super::Gate) makes it.
+/// The proof that a URL is in scope, no trap, and new. Only the [`Gate`](super::Gate) makes it, and only
+/// [`Frontier::submit`](crate::frontier::Frontier::submit) takes it: so no URL is queued around the rules, and none twice.
 #[derive(Debug)]
 #[must_use = "an admitted URL is remembered as seen: it is lost unless it is submitted"]
 pub struct Admitted {
@@ -23,13 +24,13 @@ impl Admitted {
         self.fingerprint
     }
 
-    /// Its front queue: 0 goes first.
+    /// Its front queue, fixed here: 0 goes first. It is what its finder said, else its depth.
     pub fn priority(&self) -> u8 {
         self.priority
     }
 }
 
-/// The gate's verdict on one URL.
+/// The gate's verdict on one URL. It is counted by the time that it is told.
 #[derive(Debug)]
 pub enum Admission {
     /// New: submit it.

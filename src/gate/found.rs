@@ -37,7 +37,7 @@ impl Via {
     }
 }
 
-/// A URL that somebody found, before the gate.
+/// A URL that somebody found, before the gate, with all that its place in the crawl depends on.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The URL.
@@ -46,9 +46,9 @@ pub struct Found {
     pub depth: u32,
     /// How it was found.
     pub via: Via,
-    /// Redirects in a row that led here.
+    /// Redirects in a row that led here. A link on a page begins again at 0.
     pub redirects: u8,
-    /// The page that it was found on.
+    /// The entry of the page that it was found on, from which a report tells its referrer.
     pub referrer: Option<Position>,
     /// Its front queue: 0 goes first. Where nobody says, it is the depth, at most 255.
     pub priority: Option<u8>,
@@ -72,6 +72,7 @@ impl Found {
         Ok(Self { metadata: MetadataError::check(bytes)?.into(), ..self })
     }
 
+    /// The front queue that it goes to.
     pub(crate) fn front_queue(&self) -> u8 {
         self.priority.unwrap_or_else(|| u8::try_from(self.depth).unwrap_or(u8::MAX))
     }

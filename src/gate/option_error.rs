@@ -2,7 +2,7 @@
 
 use crate::seen::SeenError;
 
-/// Why no frontier can be made with these options.
+/// Why no frontier can be made with these options. All are checked before anything is made, and the first that does not fit is told.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {

@@ -17,13 +17,13 @@ pub(crate) struct GateOptions<'a> {
     pub(crate) traps: &'a TrapLimits,
 }
 
-/// How far from the seeds a URL may be.
+/// How far from the seeds a URL may be. A seed itself always belongs to the crawl, unless it is excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScopeKind {
-    /// Everything; wants a limit of another kind.
+    /// Everything. Such a crawl never ends by itself, so it wants a limit of another kind.
     Any,
-    /// Hosts that share a registrable domain with a seed.
+    /// Hosts that share a registrable domain with a seed, by the public suffix list.
     Domain,
     /// Hosts of the seeds; http and https, any port, are one.
     #[default]

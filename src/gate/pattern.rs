@@ -4,7 +4,7 @@ use regex::{RegexSet, RegexSetBuilder};
 
 use super::OptionError;
 
-/// Bytes that one option's patterns may compile to, together.
+/// Bytes that one option's patterns may compile to, together: what a hostile list of patterns can cost in memory.
 const MAX_COMPILED: usize = 16 << 20;
 
 /// Compiles an option's patterns into one set: a URL is searched once, in time linear in its length, however many they are.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Refusal;
 
-/// A verdict and the rule behind it.
+/// A verdict and the rule behind it, for an [`Explanation`](crate::frontier::Explanation): nothing was counted or remembered for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ruled {

@@ -8,7 +8,7 @@ use super::{Found, Refusal, Via};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrapLimits {
-    /// Most bytes in a URL.
+    /// Most bytes in a URL, as it is requested.
     pub url_bytes: usize,
     /// Most segments in a path.
     pub path_segments: usize,

@@ -21,7 +21,7 @@ pub(crate) struct Host {
     pub(crate) key: HostKey,
     /// Its URLs, those that are lent out too.
     pub(crate) queue: Queue,
-    /// Not asked before.
+    /// The time before which it is not asked.
     pub(crate) due: Timestamp,
     pub(crate) robots: RobotsFile,
     /// What is wrong with it; `None` since it last answered well.
@@ -61,7 +61,8 @@ impl Host {
         self.key.as_str().is_empty()
     }
 
-    /// Nothing is queued or lent, and all that is known of it can be read again from its image and the journal.
+    /// Whether it may be evicted: nothing is queued or lent, and all that is known of it can be read again from its image and the
+    /// journal. Rules that no journal has keep a host in memory.
     pub(crate) fn may_be_evicted(&self) -> bool {
         let is_kept = self.robots.rules().is_none_or(|rules| rules.kept_at.is_some());
         is_kept && self.seat.state == HostState::Idle
@@ -78,7 +79,7 @@ impl Host {
         }
     }
 
-    /// From here on it stands so.
+    /// Takes in how it stands, as a record says.
     #[inline]
     pub(crate) fn stands(&mut self, standing: &Standing<'_>) {
         let Standing { due, failures, has_answered, ill, .. } = *standing;
@@ -101,7 +102,7 @@ impl Host {
         u64::from(self.queue.len()) - u64::from(matches!(self.seat.state, HostState::Leased(_)))
     }
 
-    /// What is to be expected of it, where it has URLs queued.
+    /// What is to be expected of it, where it has URLs queued. By this alone it is decided whether a crawl waits for it at its end.
     pub(crate) fn prospect(&self) -> Prospect {
         let Some(ill) = self.ill.as_deref() else { return Prospect::Good };
         if self.failures == 0 || ill.is_patient || ill.is_retired || self.seat.state == HostState::Idle {

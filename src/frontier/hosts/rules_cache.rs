@@ -21,7 +21,8 @@ pub(crate) struct RulesCache {
 }
 
 impl RulesCache {
-    /// From here on, this is the host's robots.txt; says what was known of it before.
+    /// Replaces what is known of a host's robots.txt, and says what was known before. Whoever changes it otherwise leaves the sums
+    /// wrong.
     pub(crate) fn replace(&mut self, hosts: &mut Hosts, id: HostId, file: RobotsFile) -> RobotsFile {
         let robots = &mut hosts[id].robots;
         self.all -= robots.memory();
@@ -32,7 +33,8 @@ impl RulesCache {
         before
     }
 
-    /// The rules of a host as they were parsed, and by what they are asked for again. To be called for rules that are known.
+    /// Takes in the rules of a host as they were parsed, and the headers by which they are asked for again. The state must know of
+    /// them already: these are the same rules, now in a form that can decide.
     pub(crate) fn fill(&mut self, hosts: &mut Hosts, id: HostId, robots: Robots, validators: Option<Box<Validators>>) {
         let host = &mut hosts[id];
         let RobotsFile::Known { rules: Some(rules), .. } = &mut host.robots else { return };
@@ -50,7 +52,7 @@ impl RulesCache {
         self.all += host.robots.memory();
     }
 
-    /// Counts no more the rules of a host that is evicted. Its number stays: it is the next host's.
+    /// Takes the rules of an evicted host from the sums. Its number stays on the clock: it is the next host's.
     pub(crate) fn left(&mut self, host: &Host) {
         self.all -= host.robots.memory();
         self.spare -= host.robots.spare();
@@ -78,7 +80,7 @@ impl RulesCache {
         self.all + self.clock.capacity() * size_of::<HostId>()
     }
 
-    /// Takes note of rules that may be dropped, if these may.
+    /// Puts a host on the clock, where its rules may be dropped and it is not there yet.
     fn note_spare(&mut self, hosts: &mut Hosts, id: HostId) {
         let host = &mut hosts[id];
         let spare = host.robots.spare();

@@ -14,7 +14,7 @@ pub(crate) struct Seat {
     pub(crate) counted: Prospect,
 }
 
-/// The one place where a host is.
+/// The one place where a host is. The picture of how it moves between them stands on the page of [`frontier`](crate::frontier).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum HostState {
     /// Nothing is queued; its clock runs on.

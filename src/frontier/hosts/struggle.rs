@@ -3,7 +3,7 @@
 use super::Prospect;
 use crate::frontier::Timestamp;
 
-/// How many of the hosts with URLs queued are in trouble.
+/// How many of the hosts with URLs queued are in trouble, counted as hosts change seats.
 #[derive(Debug, Default)]
 pub(crate) struct Struggle {
     pub(crate) struggling: usize,
@@ -24,11 +24,12 @@ pub(crate) enum Patience {
 }
 
 impl Struggle {
-    /// Hosts with URLs queued that fail.
+    /// Hosts with URLs queued that fail, whether there is hope for them or not.
     pub(crate) fn failing(&self) -> usize {
         self.struggling + self.hopeless
     }
 
+    /// The count that a host of this prospect is in; `None` for a good one, which is not counted.
     pub(crate) fn count(&mut self, prospect: Prospect) -> Option<&mut usize> {
         match prospect {
             Prospect::Good => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Trouble;
 use super::trouble::Blame;
 
-/// A try that came to nothing.
+/// A try that came to nothing: what a host's [`Conduct`](crate::frontier::hosts::Conduct) is judged by.
 #[derive(Debug)]
 pub(crate) struct Setback {
     pub(crate) blame: Blame,
@@ -15,6 +15,7 @@ pub(crate) struct Setback {
 }
 
 impl Setback {
+    /// Where there was no response, the failure alone says whom it speaks against.
     pub(crate) fn failed(trouble: Trouble) -> Self {
         Self { blame: Blame::of_failure(trouble.failure), trouble, retry_after: None }
     }

@@ -32,7 +32,8 @@ impl FrontierOptions {
         GateOptions { keys, fingerprint_key: *fingerprint_key, seen, scope, traps }
     }
 
-    /// Checks what no other part does for itself.
+    /// Checks what no other part checks for itself. The first option that is out of its range is told, by the path that it has in
+    /// settings.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let Politeness { agent, attempts, host_failures, robots_ttl, .. } = &self.politeness;
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));

@@ -44,7 +44,8 @@ impl Pieces {
         self.counts = taken;
     }
 
-    /// What a record is new to, that schedules nothing and remembers nothing.
+    /// What a record is new to that schedules nothing and remembers nothing: of the parts beside the host, the counts alone can have
+    /// it.
     pub(super) fn fresh(&self, at: Position) -> Fresh {
         Fresh { counts: at >= self.counts, ..Fresh::ALL }
     }
