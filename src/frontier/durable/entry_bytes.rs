@@ -21,20 +21,22 @@ impl<'a> Entry<'a> {
 
     /// Appends an entry that stands at this position: the ways to the entries that it names are counted from there.
     pub(crate) fn write(&self, at: Position, to: &mut Vec<u8>) {
+        let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
         let via = match self.via {
             Via::Seed => 0,
             Via::Link => 1,
             Via::Redirect => 2,
         };
-        let before = [self.referrer, self.replaces];
-        let flags = [REFERRER, REPLACES].iter().zip(before).filter(|(_, there)| there.is_some());
-        let flags = flags.fold(via, |flags, (flag, _)| flags | flag);
-        let flags = flags | if self.not_before.is_some() { NOT_BEFORE } else { 0 };
-        let flags = flags | if self.attempts > 0 { ATTEMPTS } else { 0 };
-        let flags = flags | if self.metadata.is_empty() { 0 } else { METADATA };
-        to.extend([flags, self.priority, self.redirects]);
+        let flags = via
+            | flag(REFERRER, self.referrer.is_some())
+            | flag(REPLACES, self.replaces.is_some())
+            | flag(NOT_BEFORE, self.not_before.is_some())
+            | flag(ATTEMPTS, self.attempts > 0)
+            | flag(METADATA, !self.metadata.is_empty());
+        to.reserve(self.longest());
+        to.extend_from_slice(&[flags, self.priority, self.redirects]);
         put(to, self.depth.into());
-        for before in before.into_iter().flatten() {
+        for before in [self.referrer, self.replaces].into_iter().flatten() {
             put(to, varint::step(at.to_u64(), before.to_u64()));
         }
         if let Some(at) = self.not_before {
