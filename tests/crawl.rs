@@ -187,6 +187,38 @@ async fn max_pages_is_met_exactly() {
     }
 }
 
+/// The last two pages end at the same moment: whoever waits for the next to end would wait for ever.
+#[tokio::test]
+async fn a_crawl_ends_whose_last_pages_end_together() {
+    for _ in 0..20 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut options = CrawlOptions::default();
+        options.fetch.resolve_all_to = Some(listener.local_addr().unwrap());
+        options.frontier.politeness.robots = false;
+        options.max_pages = Some(2);
+        options.workers = Some(8);
+        let server = std::thread::spawn(move || {
+            let mut streams = [listener.accept().unwrap().0, listener.accept().unwrap().0];
+            for stream in &streams {
+                let mut lines = BufReader::new(stream).lines();
+                while !lines.next().unwrap().unwrap().is_empty() {}
+            }
+            for stream in &mut streams {
+                stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").unwrap();
+            }
+        });
+        let crawl = Crawl::new(&options).unwrap();
+        for host in ["one", "two", "three"] {
+            let url = crawl.gate().canonicalizer().canonicalize(&format!("http://{host}.test/")).unwrap();
+            assert_eq!(crawl.seed(url).unwrap(), None);
+        }
+        let (sink, thread) = Writer::start(Output::default()).unwrap();
+        let finished = tokio::time::timeout(Duration::from_secs(60), crawl.run(sink)).await.expect("an end");
+        assert_eq!((finished.reason, thread.join().unwrap()), (FinishReason::MaxPages, 2));
+        server.join().unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_crawl_that_is_told_to_stop_asks_for_nothing_new() {
     let site = Site::of([("/", "a")]);
