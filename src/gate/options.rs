@@ -55,6 +55,19 @@ impl fmt::Display for ScopeKind {
 
 /// The rules on what belongs to this crawl. A URL that a seed redirects to belongs to it as if it were a seed. The order in which
 /// the rules are asked stands in the [module](super).
+///
+/// ```
+/// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+/// use crawler::gate::Refusal;
+///
+/// let mut options = FrontierOptions::default();
+/// options.scope.exclude = vec![r"/private/".to_owned()];
+/// let mut frontier = Frontier::new(&options)?;
+/// let now = Timestamp::from_micros(0);
+/// assert_eq!(frontier.seed("https://example.org/", now)?, None);
+/// assert_eq!(frontier.seed("https://example.org/private/a", now)?, Some(Refusal::Excluded));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ScopeOptions {

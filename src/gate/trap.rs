@@ -8,13 +8,15 @@ use super::{Found, Refusal, Via};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrapLimits {
-    /// Most bytes in a URL, as it is requested.
+    /// Most bytes in a URL, as it is requested. RFC 9110 section 4.1 asks servers for 8,000; what is longer is mostly a link that
+    /// carries its own history along.
     pub url_bytes: usize,
-    /// Most segments in a path.
+    /// Most segments in a path: `/a/b/` has two. Real sites seldom have more than ten.
     pub path_segments: usize,
-    /// How often one segment may stand in a path.
+    /// How often one segment may stand in a path. A page that links to `b/c` where it means `/b/c` leads to `/b/b/b/c`, and to one
+    /// more with each link.
     pub segment_repeats: usize,
-    /// Most redirects in a row.
+    /// Most redirects in a row, over pages and hosts. Browsers follow 20, search engines about 10.
     pub redirects: u8,
 }
 
