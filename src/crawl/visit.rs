@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::bounds::Share;
-use super::html::Engine;
 use super::http::{Exchange, Response};
 use super::options::ParseOptions;
 use super::records::{PageRecord, Skips, Timings, legible};
@@ -13,14 +12,9 @@ use crate::frontier::lease::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, Outcome, Trouble};
 use crate::gate::{Found, Gate};
 
-/// Larger bodies are read on another thread. An ordinary one of so many bytes takes two or three milliseconds: the tree builder
-/// reads about 60 MB/s, the stream 600.
-const fn inline_body(engine: Engine) -> usize {
-    match engine {
-        Engine::Dom => 128 * 1024,
-        Engine::Stream => 1024 * 1024,
-    }
-}
+/// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
+/// can read it, and no page may hold up the others for longer.
+const INLINE_BODY: usize = 128 * 1024;
 
 /// What came of one lease: how it ended and what it found, for the frontier; its record, for the outputs.
 #[derive(Debug)]
@@ -123,15 +117,14 @@ impl Visit {
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
         let Reader { source, lease, base, gate, options, share, .. } = reader;
-        let (body, is_long) = (response.body.len(), response.body.len() > inline_body(options.engine));
-        let options = options.clone();
+        let (body, options) = (response.body.len(), options.clone());
         let mut extract =
             Extract::new(Arc::clone(gate), std::mem::take(&mut self.skips), lease.depth().saturating_add(1));
         let work = move || {
             read(&response, base, &options, &mut extract);
             extract
         };
-        let extract = if is_long {
+        let extract = if body > INLINE_BODY {
             let permit = share.memory().reader(body).await;
             let work = move || {
                 // Held until all else is given back.
