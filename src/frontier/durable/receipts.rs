@@ -18,7 +18,8 @@ impl ReceiptsBuf {
     /// Adds what was, or will be, written to an output behind `before` bytes.
     ///
     /// # Panics
-    /// Where the name has more than 255 bytes, as no file's has.
+    /// Where the name has more than 255 bytes, as no file's has; where the list takes more than 64 KiB, as 240 outputs with the
+    /// longest names do.
     pub fn add(&mut self, output: &str, written: &[u8], before: u64) {
         self.push(output, Receipt::of(written, before));
     }
@@ -30,6 +31,7 @@ impl ReceiptsBuf {
         self.0.extend(output.bytes());
         self.0.extend(end.to_le_bytes());
         self.0.extend([length, checksum].into_iter().flat_map(u32::to_le_bytes));
+        assert!(u16::try_from(self.0.len()).is_ok(), "the journal keeps at most 64 KiB of receipts for a page");
     }
 
     /// The list.
@@ -88,5 +90,17 @@ fn take<'a>(rest: &mut &'a [u8]) -> Result<(&'a str, Receipt), &'static str> {
 impl fmt::Debug for Receipts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "at most 64 KiB")]
+    fn a_list_that_the_journal_could_not_keep_is_refused() {
+        let mut receipts = ReceiptsBuf::default();
+        (0..5_000).for_each(|number| receipts.add("pages.jsonl", b"{}", number * 2));
     }
 }

@@ -94,8 +94,7 @@ fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
     to.extend(position.to_u64().to_le_bytes());
     write_clock(host, to);
     if !receipts.is_empty() {
-        // Few outputs with short names.
-        let length = u16::try_from(receipts.to_bytes().len()).unwrap_or(u16::MAX);
+        let length = u16::try_from(receipts.to_bytes().len()).expect("a list is no longer");
         to.extend(length.to_le_bytes());
         to.extend_from_slice(receipts.to_bytes());
     }
