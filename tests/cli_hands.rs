@@ -553,8 +553,8 @@ fn the_numbers_of_a_killed_crawl_are_those_of_its_records() {
     let json: Value = serde_json::from_str(&desk.run(["stats", "crawl", "--json"]).out).unwrap();
     let fetched = json["urls"]["fetched"].as_u64().unwrap();
     let records = fs::read_to_string(&pages).unwrap().lines().count() as u64;
-    // The journal is flushed with each page; one that was just written may lack its word in it.
-    assert!(fetched >= 1 && fetched <= records && records - fetched <= 1, "{fetched} of {records}");
+    // The last page may be in one of the two files and not in the other yet. The one before came 100 ms earlier.
+    assert!(fetched >= 1 && fetched.abs_diff(records) <= 1, "{fetched} of {records}");
     assert_eq!(json["urls"]["queued"].as_u64().unwrap(), 10 - fetched, "all else waits");
 }
 

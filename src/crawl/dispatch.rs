@@ -40,12 +40,16 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             self.failed.get_or_insert(error);
         }
         self.drain().await;
+        if let Err(error) = self.worker.shared.frontier.flush() {
+            self.failed.get_or_insert(error.into());
+        }
         self.failed.map_or(Ok(()), Err)
     }
 
     async fn dispatch(&mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.worker.shared);
         let mut draining = pin!(shared.stop.draining());
+        let mut flushing = pin!(shared.frontier.flush_in_time());
         loop {
             while let Some(ended) = self.tasks.try_join_next() {
                 self.note(ended);
@@ -60,6 +64,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 biased;
                 () = &mut draining => return Ok(()),
                 Some(ended) = self.tasks.join_next() => self.note(ended),
+                error = &mut flushing => return Err(error.into()),
                 () = sleep_until(paused.unwrap_or_else(Instant::now).into()), if paused.is_some() => {}
                 lease = shared.frontier.lease(), if has_room => {
                     let lease = lease?;
@@ -77,11 +82,16 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
     async fn drain(&mut self) {
         let shared = Arc::clone(&self.worker.shared);
         let mut stopping = pin!(shared.stop.stopping());
+        let mut flushing = pin!(shared.frontier.flush_in_time());
         let deadline = Instant::now() + GRACE;
         loop {
             tokio::select! {
                 biased;
                 () = &mut stopping => break,
+                error = &mut flushing => {
+                    self.failed.get_or_insert(error.into());
+                    break;
+                }
                 ended = self.tasks.join_next() => match ended {
                     Some(ended) => self.note(ended),
                     None => return,

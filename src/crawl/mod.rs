@@ -26,11 +26,16 @@
 //! 2. The gate admits the page's links: they are in the seen set now.
 //! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with a receipt for each output: the output's
 //!    name, where the page's bytes will end in it, their length and their checksum. Still under that lock the bytes go to the
-//!    writers, so the outputs have the journal's order.
+//!    writers, so the outputs have the journal's order. All this is in memory: journal and outputs are written in groups, each by
+//!    itself, after 10 ms or 256 KiB.
 //! 4. The tally counts the page.
 //!
 //! Where step 2 or 3 fails, the crawl is marked as broken before anybody else may pass, and writes no further checkpoint: the
 //! last one, which has neither the links nor the seen set that holds them, stays the last.
+//!
+//! A kill takes the last group of the journal and of each output. Any of them may be ahead of the others then, and a resume goes by
+//! the shortest. The journal's tail can be lost without harm: nothing was written that follows from it but records of pages, and those
+//! are cut off.
 //!
 //! A **checkpoint** must see all of a page or nothing. It waits until no page is between steps 2 and 4, reads the counts and lets
 //! the pages go on. It counts only when all that it speaks of is safe on disk: first hosts and seen set, then the journal, then

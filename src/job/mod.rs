@@ -20,9 +20,10 @@
 //! 1. When a call of the frontier returns, the record of it (a URL, or how a page's lease came back) is in the [`JobJournal`]'s
 //!    memory.
 //! 2. A flush hands the records to the operating system. A kill of the process cannot take them from there. The journal's
-//!    [`SyncPolicy`](journal::SyncPolicy) says when a power cut cannot.
-//! 3. A page's record is written to the output after its receipt is in the journal. Where the record is missing after a crash, the
-//!    receipt is void, and the page is asked for again. Where the receipt is missing, the record is cut off.
+//!    [`SyncPolicy`](journal::SyncPolicy) says when a power cut cannot. A crawl flushes each 10 ms or 256 KiB; what it had not flushed
+//!    when it was killed has not happened.
+//! 3. Journal and output are written independently of each other, in the same order. Where a page's record is missing after a crash,
+//!    its receipt is void, and the page is asked for again. Where the receipt is missing, the record is cut off.
 //! 4. A checkpoint is written beside the journal: hosts, seen set, then the counts. Before its last file gets its name, journal and
 //!    output are safe on disk up to the counts. So a checkpoint never refers to anything that a power cut can take.
 //! 5. Only after that are hosts evicted and parts of the journal removed.

@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::lender::Lender;
-use crate::frontier::{Arena, Completion, Failure, FrontierError, Journal, Lease, Outcome, Receipts, Reply};
+use crate::frontier::{
+    Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipts, Reply, Timestamp,
+};
 use crate::gate::Admitted;
 
 /// A lease that finds its way back: dropped without completion, it counts as [`Failure::Lost`] and is tried again.
@@ -36,7 +38,7 @@ impl<J: Journal> HeldLease<J> {
     /// [`Storage`](FrontierError::Storage).
     pub fn answer(self, reply: &Reply<'_>) -> Result<Completion, FrontierError> {
         let (outcome, admitted) = reply.pass(&self.lender.gate, &self);
-        self.settle(admitted, outcome, Receipts::default(), || {})
+        self.settle_and_flush(admitted, outcome, Receipts::default(), || {})
     }
 
     /// As [`Frontier::complete`](crate::frontier::Frontier::complete).
@@ -44,7 +46,7 @@ impl<J: Journal> HeldLease<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
     pub fn complete(self, outcome: Outcome) -> Result<Completion, FrontierError> {
-        self.settle(Vec::new(), outcome, Receipts::default(), || {})
+        self.settle_and_flush(Vec::new(), outcome, Receipts::default(), || {})
     }
 
     /// As [`Frontier::complete_with`](crate::frontier::Frontier::complete_with). Where the page is done, `write` appends to
@@ -59,10 +61,12 @@ impl<J: Journal> HeldLease<J> {
         receipts: Receipts<'_>,
         write: impl FnOnce(),
     ) -> Result<Completion, FrontierError> {
-        self.settle(Vec::new(), outcome, receipts, write)
+        self.settle_and_flush(Vec::new(), outcome, receipts, write)
     }
 
-    /// Queues what the page brought and takes the lease back, under one lock.
+    /// Queues what the page brought and takes the lease back, under one lock. Its records are flushed with those of other leases, when
+    /// [`flush_due`](super::SharedFrontier::flush_due) says so.
+    #[cfg(feature = "crawl")]
     pub(crate) fn settle(
         mut self,
         admitted: Vec<Admitted>,
@@ -70,7 +74,19 @@ impl<J: Journal> HeldLease<J> {
         receipts: Receipts<'_>,
         write: impl FnOnce(),
     ) -> Result<Completion, FrontierError> {
-        self.give_back(admitted, outcome, receipts, write).unwrap_or(Ok(Completion::Done))
+        let flush = |frontier: &mut Frontier<J>, now| frontier.flush_due(now).map(drop);
+        self.give_back(admitted, outcome, receipts, write, flush).unwrap_or(Ok(Completion::Done))
+    }
+
+    /// As [`settle`](Self::settle), and its records are flushed at once.
+    fn settle_and_flush(
+        mut self,
+        admitted: Vec<Admitted>,
+        outcome: Outcome,
+        receipts: Receipts<'_>,
+        write: impl FnOnce(),
+    ) -> Result<Completion, FrontierError> {
+        self.give_back(admitted, outcome, receipts, write, Frontier::flush).unwrap_or(Ok(Completion::Done))
     }
 
     /// `None` where the lease was given back before.
@@ -80,14 +96,17 @@ impl<J: Journal> HeldLease<J> {
         outcome: Outcome,
         receipts: Receipts<'_>,
         write: impl FnOnce(),
+        flush: impl FnOnce(&mut Frontier<J>, Timestamp) -> Result<(), FrontierError>,
     ) -> Option<Result<Completion, FrontierError>> {
         let lease = self.lease.take()?;
-        Some(self.lender.take_back(|frontier, clock| {
-            let completed = frontier.take_back(lease, admitted, outcome, receipts, clock.now());
+        Some(self.lender.change(|frontier, clock| {
+            let now = clock.now();
+            let completed = frontier.take_back(lease, admitted, outcome, receipts, now);
             if let Ok(Completion::Done) = completed {
                 write();
             }
-            completed
+            let flushed = flush(frontier, now);
+            completed.and_then(|completion| flushed.map(|()| completion))
         }))
     }
 }
@@ -106,6 +125,6 @@ impl<J: Journal> Drop for HeldLease<J> {
         let dropped = std::mem::replace(&mut self.dropped, Outcome::Released);
         let outcome = if std::thread::panicking() { lost } else { dropped };
         // A failing journal is reported by the next call that can report it.
-        let _ = self.give_back(Vec::new(), outcome, Receipts::default(), || {});
+        let _ = self.give_back(Vec::new(), outcome, Receipts::default(), || {}, Frontier::flush);
     }
 }

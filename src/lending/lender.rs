@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
 use super::Clock;
-use crate::frontier::{Completion, Frontier, FrontierError, Journal, Lease, Next};
+use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next};
 use crate::gate::Gate;
 
 /// The frontier behind its lock, the line of those who wait for a lease, and what wakes the first of them.
@@ -43,18 +43,6 @@ impl<J: Journal> Lender<J> {
                 Next::Drained => return Ok(None),
             }
         }
-    }
-
-    /// Takes a lease back as `complete` does, and hands it all to the journal's storage.
-    pub(super) fn take_back(
-        &self,
-        complete: impl FnOnce(&mut Frontier<J>, Clock) -> Result<Completion, FrontierError>,
-    ) -> Result<Completion, FrontierError> {
-        self.change(|frontier, clock| {
-            let completed = complete(frontier, clock);
-            let flushed = frontier.flush(clock.now());
-            completed.and_then(|completion| flushed.map(|()| completion))
-        })
     }
 
     /// Changes the frontier, and wakes the first in line.

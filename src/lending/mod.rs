@@ -12,11 +12,16 @@
 //! frontier (held for a microsecond or two, and never while anything is awaited). The [`Gate`](crate::gate::Gate) needs no
 //! lock of these: tasks ask it side by side, and take the frontier's lock with what it admitted.
 //!
+//! **Flushes.** A lease that is completed or answered is with the journal's storage when the call returns. The crawl settles its leases
+//! instead, and their records are flushed in groups: see `flushing`.
+//!
 //! **Time** comes from one [`Clock`]. It reads the wall clock once, and counts on from there with the monotonic one.
 //!
 //! A shared frontier runs on any tokio runtime that has its timer enabled.
 
 mod clock;
+#[cfg(feature = "crawl")]
+mod flushing;
 mod held;
 mod lender;
 mod shared;

@@ -16,7 +16,7 @@ use crate::job::journal::Storage;
 /// task, not all. Everything else is the frontier's own lock, held for a microsecond or two at a time.
 #[derive(Debug)]
 pub struct SharedFrontier<J: Journal = Arena> {
-    lender: Arc<Lender<J>>,
+    pub(super) lender: Arc<Lender<J>>,
 }
 
 impl<J: Journal> Clone for SharedFrontier<J> {
@@ -92,7 +92,7 @@ impl<J: Journal> SharedFrontier<J> {
         self.lender.change(|frontier, clock| frontier.redirect(lease, status, location, clock.now()))
     }
 
-    /// As [`Frontier::flush`]. A lease that is completed flushes too.
+    /// As [`Frontier::flush`]. A [`HeldLease`] that is completed or answered flushes too.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).

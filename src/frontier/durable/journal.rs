@@ -80,6 +80,17 @@ pub trait Journal {
         Ok(())
     }
 
+    /// Hands over what was appended, as [`flush`](Self::flush) does, once it is enough or has waited for long enough. Says when this is
+    /// to be called next; `None` where nothing waits. Nothing waits in memory.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    #[doc(hidden)]
+    fn flush_due(&mut self, now: Timestamp) -> io::Result<Option<Timestamp>> {
+        let _ = now;
+        Ok(None)
+    }
+
     /// Prefetches an entry that will be read soon. A hint: nothing is promised of it.
     #[doc(hidden)]
     fn expect(&mut self, position: Position) {

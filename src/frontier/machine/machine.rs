@@ -217,6 +217,13 @@ impl<J: Journal> Frontier<J> {
         Ok(self.journal.flush(now)?)
     }
 
+    /// As [`flush`](Self::flush), but only once the records that wait are many or have waited for 10 ms. Says when the next call is
+    /// due; `None` where nothing waits.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn flush_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, FrontierError> {
+        Ok(self.journal.flush_due(now)?)
+    }
+
     /// The one way in which what is known changes: the journal has the record, then the state. Says where the journal has it.
     pub(crate) fn commit(
         &mut self,

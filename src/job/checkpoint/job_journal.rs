@@ -106,8 +106,8 @@ impl<S: Storage> Journal for JobJournal<S> {
         self.file.flush(now)
     }
 
-    fn expect(&mut self, position: Position) {
-        self.file.expect(position);
+    fn flush_due(&mut self, now: Timestamp) -> io::Result<Option<Timestamp>> {
+        self.file.flush_due(now)
     }
 
     fn memory(&self) -> usize {

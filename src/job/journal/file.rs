@@ -28,6 +28,8 @@ use crate::gate::Position;
 
 /// When this many bytes are pending, they are written without a flush.
 const BUFFER: usize = 256 << 10;
+/// How long records may be pending where they are flushed in groups.
+const GROUP: Duration = Duration::from_millis(10);
 /// Bytes read for one entry. This is as fast as 128, and most long URLs need no second read. 4,096 takes half as long again, since
 /// the URLs of a host stand far apart.
 const READ_AHEAD: usize = 512;
@@ -79,6 +81,8 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) segments: Vec<Segment>,
     /// Frames behind the last segment's end that the storage does not have yet.
     pub(super) pending: Vec<u8>,
+    /// When [`flush_due`](Journal::flush_due) first found them pending.
+    pub(super) pending_since: Option<Timestamp>,
     pub(super) state: FileState,
     /// The end that the sync under way will make safe.
     pub(super) syncing: Option<u64>,
@@ -226,6 +230,7 @@ impl<S: Storage> FileJournal<S> {
         self.state = FileState::Written;
         last.end += self.pending.len() as u64;
         self.pending.clear();
+        self.pending_since = None;
         Ok(())
     }
 
@@ -336,6 +341,18 @@ impl<S: Storage> Journal for FileJournal<S> {
             SyncPolicy::Never => {}
         }
         Ok(())
+    }
+
+    fn flush_due(&mut self, now: Timestamp) -> io::Result<Option<Timestamp>> {
+        if self.pending.is_empty() {
+            return Ok(None);
+        }
+        let due = *self.pending_since.get_or_insert(now) + GROUP;
+        if now < due && self.pending.len() < BUFFER {
+            return Ok(Some(due));
+        }
+        self.flush(now)?;
+        Ok(None)
     }
 
     fn memory(&self) -> usize {

@@ -147,6 +147,7 @@ impl<S: Storage> FileJournal<S> {
             options: *options,
             segments,
             pending: Vec::new(),
+            pending_since: None,
             state: FileState::Synced,
             syncing: None,
             synced: None,

@@ -27,6 +27,41 @@ proptest! {
 }
 
 #[test]
+fn records_are_flushed_in_groups_by_time_and_by_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, ..) = open(directory.path(), &options(SyncPolicy::Never, 1 << 30)).unwrap();
+    let at = |ms: u64| Timestamp::from_micros(ms * 1000);
+    let written = || segments(directory.path()).iter().map(|path| fs::metadata(path).unwrap().len()).sum::<u64>();
+    let short = Owned::of("http://a/", Via::Link, None);
+    let long = Owned::of(&"x".repeat(100_000), Via::Link, None);
+    assert_eq!(journal.flush_due(at(5)).unwrap(), None, "nothing waits");
+    let before = written();
+    journal.append(short.entry()).unwrap();
+    assert_eq!(journal.flush_due(at(7)).unwrap(), Some(at(17)));
+    journal.append(short.entry()).unwrap();
+    assert_eq!(journal.flush_due(at(16)).unwrap(), Some(at(17)), "the first one counts");
+    assert_eq!(written(), before);
+    assert_eq!(journal.flush_due(at(17)).unwrap(), None);
+    assert!(written() > before);
+    // What is flushed for another reason waits no more.
+    journal.append(short.entry()).unwrap();
+    assert_eq!(journal.flush_due(at(20)).unwrap(), Some(at(30)));
+    journal.flush(at(21)).unwrap();
+    assert_eq!(journal.flush_due(at(22)).unwrap(), None);
+    journal.append(short.entry()).unwrap();
+    assert_eq!(journal.flush_due(at(29)).unwrap(), Some(at(39)));
+    let before = written();
+    for _ in 0..2 {
+        journal.append(long.entry()).unwrap();
+        assert_eq!(journal.flush_due(at(30)).unwrap(), Some(at(39)));
+    }
+    assert_eq!(written(), before);
+    journal.append(long.entry()).unwrap();
+    assert_eq!(journal.flush_due(at(30)).unwrap(), None, "256 KiB do not wait");
+    assert!(written() > before + 300_000);
+}
+
+#[test]
 fn what_was_not_flushed_is_what_a_kill_costs() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, ..) = open(directory.path(), &small()).unwrap();

@@ -1,0 +1,97 @@
+//! Flushes in groups: a journal's records go to its storage after 10 ms, or as soon as they are many.
+//!
+//! Each lease that is settled flushes what is due by then. So a busy crawl needs nobody else for it. The last records before a pause
+//! are flushed by the loop that settles leases: it polls [`flush_in_time`](SharedFrontier::flush_in_time) beside all that it waits for.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::SharedFrontier;
+use crate::frontier::{FrontierError, Journal, Timestamp};
+
+impl<J: Journal> SharedFrontier<J> {
+    /// Flushes what settled leases have left, where it has waited for 10 ms or is much. Returns when the next call is due; `None`
+    /// where nothing waits.
+    pub(crate) fn flush_due(&self) -> Result<Option<Timestamp>, FrontierError> {
+        let now = self.lender.clock.now();
+        self.lender.lock().flush_due(now)
+    }
+
+    /// Calls [`flush_due`](Self::flush_due) whenever it is polled, and wakes its task for the next call. Ends only where that fails.
+    pub(crate) async fn flush_in_time(&self) -> FrontierError {
+        let mut timer = pin!(sleep(Duration::ZERO));
+        poll_fn(|context| {
+            loop {
+                match self.flush_due() {
+                    Err(error) => return Poll::Ready(error),
+                    Ok(None) => return Poll::Pending,
+                    // A timer that is set stays so. It may fire too early, for what was flushed meanwhile. It is set once in 10 ms.
+                    Ok(Some(due)) if timer.is_elapsed() => timer.as_mut().reset(self.clock().instant(due).into()),
+                    Ok(Some(_)) => {}
+                }
+                ready!(timer.as_mut().poll(context));
+            }
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::frontier::{Frontier, FrontierOptions, Outcome, Receipts};
+    use crate::lending::Clock;
+
+    /// Bytes of the journal that are with the operating system.
+    fn flushed(job: &Path) -> u64 {
+        let files = fs::read_dir(job.join("frontier")).unwrap().map(Result::unwrap);
+        files
+            .filter(|file| file.file_name().to_string_lossy().starts_with("journal-"))
+            .map(|file| file.metadata().unwrap().len())
+            .sum()
+    }
+
+    #[tokio::test]
+    async fn the_last_record_before_a_pause_is_flushed_in_time_and_each_completion_at_once() {
+        let (directory, clock) = (tempfile::tempdir().unwrap(), Clock::start());
+        let mut options = FrontierOptions::default();
+        options.politeness.robots = false;
+        options.politeness.host_delay = Duration::ZERO;
+        let frontier = Frontier::open(directory.path(), &options, clock.now()).unwrap();
+        let frontier = SharedFrontier::new(frontier, clock);
+        for seed in ["http://a.test/", "http://b.test/"] {
+            frontier.seed(seed).unwrap();
+        }
+        frontier.flush().unwrap();
+        let response = || Outcome::Response { status: 200, retry_after: None };
+
+        let before = flushed(directory.path());
+        let lease = frontier.lease().await.unwrap().unwrap();
+        lease.settle(Vec::new(), response(), Receipts::default(), || {}).unwrap();
+        assert_eq!(flushed(directory.path()), before, "it waits for others");
+        // Whether the loop waits already when something comes to wait, or begins to wait then.
+        let in_time = async {
+            while flushed(directory.path()) == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            error = frontier.flush_in_time() => panic!("{error}"),
+            in_time = timeout(Duration::from_secs(10), in_time) => in_time.expect("it is flushed"),
+        }
+        assert_eq!(frontier.flush_due().unwrap(), None);
+
+        let before = flushed(directory.path());
+        frontier.lease().await.unwrap().unwrap().complete(response()).unwrap();
+        assert!(flushed(directory.path()) > before);
+    }
+}
