@@ -1,6 +1,6 @@
 //! The journal on disk: appending, reading one record, syncing.
 //!
-//! A record goes through three places. It is *pending* in memory when `record` returns. It is *written* when the storage has it, after
+//! A record goes through three states. It is *pending* in memory when `record` returns. It is *written* when the storage has it, after
 //! a flush or when enough is pending: a kill cannot take it then. It is *safe* after a sync: a power cut cannot take it then.
 //!
 //! ```text
@@ -17,10 +17,11 @@ use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::blocks::Blocks;
 use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
-use super::window::Window;
+use super::tail::Tail;
 use super::{Disk, JournalError, Needs, Storage};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Settled, Timestamp};
@@ -30,9 +31,6 @@ use crate::gate::Position;
 const BUFFER: usize = 256 << 10;
 /// How long records may be pending where they are flushed in groups.
 const GROUP: Duration = Duration::from_millis(10);
-/// Bytes read for one entry. This is as fast as 128, and most long URLs need no second read. 4,096 takes half as long again, since
-/// the URLs of a host stand far apart.
-const READ_AHEAD: usize = 512;
 /// The number of positions.
 const POSITIONS: u64 = 1 << 48;
 
@@ -68,7 +66,10 @@ pub enum SyncPolicy {
 /// The journal on disk; see the [module](crate::job::journal) for its layout and what a crash can do to it.
 ///
 /// Appended records are gathered in memory, 256 KiB at most, and can be read at once. `flush` hands them to the operating system. Call
-/// it at the end of each batch, before anything that must not be done twice. Dropping the journal does not flush.
+/// it at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: it lets records wait
+/// for others for 10 ms. Dropping the journal does not flush.
+///
+/// What was written last can be read from memory too, and so can blocks of 4 KiB that were read before: at most 5 MiB together.
 ///
 /// An append or flush that fails, as on a full disk, can be tried again. After a sync failed, everything but reading is
 /// [refused](JournalError::Stopped): the operating system may have dropped what it could not write.
@@ -79,8 +80,8 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) options: JournalOptions,
     /// The segments, oldest first; empty only where the journal is read-only. The last one is written to.
     pub(super) segments: Vec<Segment>,
-    /// Frames behind the last segment's end that the storage does not have yet.
-    pub(super) pending: Vec<u8>,
+    /// The last frames of the last segment, with those that the storage does not have yet.
+    pub(super) tail: Tail,
     /// When [`flush_due`](Journal::flush_due) first found them pending.
     pub(super) pending_since: Option<Timestamp>,
     pub(super) state: FileState,
@@ -88,7 +89,7 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) syncing: Option<u64>,
     /// When a flush last began a sync.
     pub(super) synced: Option<Timestamp>,
-    pub(super) window: Window,
+    pub(super) blocks: Blocks,
 }
 
 /// What is known of the file of the last segment.
@@ -112,7 +113,7 @@ impl<S: Storage> FileJournal<S> {
     /// # Errors
     /// Where the storage fails, or the record or the journal is too long. Nothing was appended then.
     pub(crate) fn record(&mut self, record: &Record<'_>) -> Result<Position, JournalError> {
-        if self.pending.len() >= BUFFER {
+        if self.tail.pending().len() >= BUFFER {
             self.write()?;
         }
         self.refuse_if_stopped()?;
@@ -127,7 +128,7 @@ impl<S: Storage> FileJournal<S> {
         if at >= POSITIONS {
             return Err(JournalError::Full);
         }
-        Frame::write(&mut self.pending, self.job, at, record)?;
+        Frame::write(self.tail.bytes(), self.job, at, record)?;
         Ok(position)
     }
 
@@ -146,16 +147,12 @@ impl<S: Storage> FileJournal<S> {
             0 => return Err(JournalError::NoEntry(position)),
             after => &self.segments[after - 1],
         };
-        let bytes = if at < segment.end {
-            self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?
-        } else {
-            // The position may also lie in a segment that was removed.
-            let skipped = at.checked_sub(self.last().end).and_then(|skipped| usize::try_from(skipped).ok());
-            let pending = skipped.and_then(|skipped| self.pending.get(skipped..)).unwrap_or_default();
-            if pending.is_empty() {
-                return Err(JournalError::NoEntry(position));
-            }
-            pending
+        let skipped = at.checked_sub(self.last().end - self.tail.written());
+        let bytes = match skipped.and_then(|skipped| self.tail.behind(skipped)) {
+            Some(bytes) => bytes,
+            None if at < segment.end => self.blocks.frame(&mut self.storage, segment, at)?,
+            // Behind the end, or in a segment that was removed.
+            None => return Err(JournalError::NoEntry(position)),
         };
         let frame = Frame::read(bytes, self.job, at).map_err(Unreadable::Payload);
         frame.and_then(|frame| frame.record()).map_err(|why| damaged(&self.storage, segment, at, why))
@@ -165,7 +162,7 @@ impl<S: Storage> FileJournal<S> {
     /// now on.
     pub(crate) fn end(&self) -> Position {
         let end = self.segments.last().map_or(0, |last| last.end);
-        Position::from_u64(end + self.pending.len() as u64)
+        Position::from_u64(end + self.tail.pending().len() as u64)
     }
 
     /// The name of the segment that is written to. A caller may have the storage sync it ahead of [`sync`](Self::sync).
@@ -215,7 +212,7 @@ impl<S: Storage> FileJournal<S> {
     /// Hands the pending frames to the storage. Where that fails they stay pending, and all of them are tried again.
     fn write(&mut self) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
-        if self.pending.is_empty() {
+        if self.tail.pending().is_empty() {
             return Ok(());
         }
         let last = self.segments.last_mut().expect("never empty");
@@ -224,12 +221,12 @@ impl<S: Storage> FileJournal<S> {
             cut.map_err(FileError::of("truncate", self.storage.path(&last.name)))?;
         }
         self.state = FileState::Torn;
-        let written = self.storage.append(&last.name, &self.pending);
+        let written = self.storage.append(&last.name, self.tail.pending());
         // The path is made only for an error: this runs for each batch of records.
         written.map_err(|source| FileError::of("write", self.storage.path(&last.name))(source))?;
         self.state = FileState::Written;
-        last.end += self.pending.len() as u64;
-        self.pending.clear();
+        last.end += self.tail.pending().len() as u64;
+        self.tail.note_written();
         self.pending_since = None;
         Ok(())
     }
@@ -278,6 +275,7 @@ impl<S: Storage> FileJournal<S> {
         let synced = self.storage.sync(name).and_then(|()| self.storage.sync_names());
         synced.map_err(FileError::of("sync", self.storage.path(name)))?;
         self.segments.push(segment);
+        self.tail.clear();
         self.state = FileState::Synced;
         Ok(())
     }
@@ -344,11 +342,11 @@ impl<S: Storage> Journal for FileJournal<S> {
     }
 
     fn flush_due(&mut self, now: Timestamp) -> io::Result<Option<Timestamp>> {
-        if self.pending.is_empty() {
+        if self.tail.pending().is_empty() {
             return Ok(None);
         }
         let due = *self.pending_since.get_or_insert(now) + GROUP;
-        if now < due && self.pending.len() < BUFFER {
+        if now < due && self.tail.pending().len() < BUFFER {
             return Ok(Some(due));
         }
         self.flush(now)?;
@@ -358,7 +356,7 @@ impl<S: Storage> Journal for FileJournal<S> {
     fn memory(&self) -> usize {
         let names: usize = self.segments.iter().map(|segment| segment.name.capacity()).sum();
         let segments = self.segments.capacity() * size_of::<Segment>() + names;
-        self.pending.capacity() + self.window.memory() + segments
+        self.tail.memory() + self.blocks.memory() + segments
     }
 }
 

@@ -112,6 +112,7 @@
 //! | `stats` and `explain` | the same | nothing: another process may hold the job |
 //! | [`repair`](crate::job::repair) | reported, and read on behind it | a new journal, beside |
 
+mod blocks;
 mod error;
 mod file;
 mod frame;
@@ -122,6 +123,7 @@ mod recovery;
 mod salvage;
 mod segment;
 mod storage;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod window;

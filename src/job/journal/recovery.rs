@@ -7,10 +7,12 @@
 use std::iter;
 use std::path::PathBuf;
 
+use super::blocks::Blocks;
 use super::file::{FileState, damaged};
 use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
+use super::tail::Tail;
 use super::window::Window;
 use super::{FileJournal, JournalError, JournalOptions, Needs, Storage};
 use crate::bytes::FileError;
@@ -84,7 +86,6 @@ impl<S: Storage> FileJournal<S> {
             None => journal.renew()?,
             Some(end) => journal.begin(end)?,
         }
-        journal.window = Window::default();
         Ok((journal, found))
     }
 
@@ -135,7 +136,7 @@ impl<S: Storage> FileJournal<S> {
                 segments.push(segment);
             }
         }
-        let Scan { storage, window, found, .. } = scan;
+        let Scan { storage, found, .. } = scan;
         if synced > end {
             let path = storage.path("");
             let (position, end) = (Position::from_u64(synced), Position::from_u64(end));
@@ -146,12 +147,12 @@ impl<S: Storage> FileJournal<S> {
             job,
             options: *options,
             segments,
-            pending: Vec::new(),
+            tail: Tail::default(),
             pending_since: None,
             state: FileState::Synced,
             syncing: None,
             synced: None,
-            window,
+            blocks: Blocks::default(),
         };
         Ok((journal, found, (!is_begun).then_some(end)))
     }
@@ -159,11 +160,11 @@ impl<S: Storage> FileJournal<S> {
     /// Writes the good part of the last segment to a new file, and renames that into place. A sync before may have failed. Then the
     /// operating system shows bytes that the disk does not have, and does not report that at the next sync.
     fn renew(&mut self) -> Result<(), JournalError> {
-        let Self { storage, segments, window, .. } = self;
+        let Self { storage, segments, .. } = self;
         let last = segments.last().expect("there is one");
         let beside = format!("{}.new", last.name);
         storage.create(&beside).map_err(FileError::of("create", storage.path(&beside)))?;
-        let mut at = last.start;
+        let (mut window, mut at) = (Window::default(), last.start);
         while at < last.end {
             let bytes = window.fill(storage, last, at, READ_AHEAD)?;
             at += bytes.len() as u64;

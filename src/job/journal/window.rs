@@ -1,11 +1,9 @@
-//! A cache of the part of a segment that was read last.
+//! The part of a segment that was read last, where a journal is read from one end to the other.
 
-use std::io;
-
+use super::blocks::read_at;
 use super::frame::{Frame, HEAD};
 use super::segment::Segment;
 use super::{JournalError, Storage};
-use crate::bytes::FileError;
 
 /// The part of a segment that was read last. Segments only grow, so these bytes stay right.
 #[derive(Debug, Default)]
@@ -47,18 +45,8 @@ impl Window {
         let there = usize::try_from(segment.end.saturating_sub(at)).unwrap_or(usize::MAX);
         self.at = at;
         self.bytes.resize(wanted.min(there), 0);
-        let error = match storage.read_at(&segment.name, at - segment.start, &mut self.bytes) {
-            Ok(read) if read == self.bytes.len() => return Ok(&self.bytes),
-            // The file has become shorter. That is not a torn end.
-            Ok(_) => io::ErrorKind::UnexpectedEof.into(),
-            Err(error) => error,
-        };
-        self.bytes.clear();
-        Err(FileError::of("read", storage.path(&segment.name))(error).into())
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        self.bytes.capacity()
+        read_at(storage, segment, at, &mut self.bytes).inspect_err(|_| self.bytes.clear())?;
+        Ok(&self.bytes)
     }
 
     /// The bytes that it holds from a position on.

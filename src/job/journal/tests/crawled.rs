@@ -1,5 +1,6 @@
 //! What is removed, what is too long, and a crawl over it.
 
+use super::storage::Faulty;
 use super::*;
 
 #[test]
@@ -126,4 +127,57 @@ fn a_crawl_over_the_disk_goes_as_one_over_memory() {
     visited.sort();
     assert_eq!(admitted, visited, "the journal holds each page once");
     assert!(visited.len() > 250, "{}", visited.len());
+}
+
+/// What was appended last is read from memory; links that stand side by side, and the referrer that they share, with one read.
+#[test]
+fn what_was_written_or_read_just_now_is_not_read_again() {
+    let options = options(SyncPolicy::Never, 1 << 20);
+    let storage = Faulty::default();
+    let open = || FileJournal::open(storage.clone(), JOB, &options, Position::from_u64(0), |_, _| {}).unwrap().0;
+    let mut journal = open();
+    let mut append = |page: usize, links: usize| {
+        let referrer =
+            journal.append(Owned::of(&format!("http://host{}.test/{page}", page % 40), Via::Link, None).entry());
+        let referrer = referrer.unwrap();
+        let wire = |link: usize| format!("http://host{}.test/{page}/{link}/{}", page % 40, "x".repeat(link % 90));
+        let appended: Vec<_> = (0..links)
+            .map(|link| Owned::of(&wire(link), Via::Link, Some(referrer)))
+            .map(|owned| (journal.append(owned.entry()).unwrap(), owned))
+            .collect();
+        journal.flush(NOW).unwrap();
+        appended
+    };
+    // 40 hosts with 50 URLs from each of 10 pages: 2 MB, and two segments.
+    let pages: Vec<_> = (0..400).map(|page| append(page, 50)).collect();
+    let reads = |journal: &mut FileJournal<Faulty>, pages: &[Vec<(Position, Owned)>]| {
+        let before = storage.world().operations;
+        // The hosts take turns.
+        for turn in 0..50 {
+            for (position, owned) in pages.iter().map(|page| &page[turn]) {
+                assert_eq!(journal.read(*position).unwrap(), owned.entry());
+                journal.read(owned.referrer.unwrap()).unwrap();
+            }
+        }
+        storage.world().operations - before
+    };
+    assert!(storage.world().files.len() > 1);
+    assert_eq!(reads(&mut journal, &pages[360..]), 0, "it was just written");
+    let mut journal = open();
+    let all: u64 = pages.chunks(40).map(|pages| reads(&mut journal, pages)).sum();
+    let bytes: usize = storage.world().files.values().map(|file| file.content.len()).sum();
+    assert!(all <= bytes as u64 / 4096 + 2, "{all} reads of {bytes} bytes for 40,000 records");
+    assert!(journal.memory() < 5 << 20);
+    // Many more than are kept in memory.
+    let far: Vec<_> = (0..30_000)
+        .map(|number| Owned::of(&format!("http://a.test/{number}/{}", "y".repeat(400)), Via::Seed, None))
+        .collect();
+    let far: Vec<_> = far.into_iter().map(|owned| (journal.append(owned.entry()).unwrap(), owned)).collect();
+    journal.flush(NOW).unwrap();
+    for _ in 0..2 {
+        for (position, owned) in far.iter().step_by(7) {
+            assert_eq!(journal.read(*position).unwrap(), owned.entry());
+        }
+    }
+    assert!(journal.memory() < 6 << 20, "{}", journal.memory());
 }

@@ -1,0 +1,151 @@
+//! A cache of the blocks of segments that were read last.
+//!
+//! Links of one page stand side by side in the journal, wait for the same host, and name the same referrer. So the block that one
+//! lease reads mostly holds what the next leases of its host read.
+
+use std::io;
+use std::ops::Range;
+
+use super::frame::{Frame, HEAD};
+use super::segment::Segment;
+use super::{JournalError, Storage};
+use crate::bytes::FileError;
+
+/// Bytes of a block. A larger one takes longer to read, which counts where nothing else of it is needed.
+const BLOCK: usize = 4096;
+/// Sets of blocks; a block's position tells in which one it is.
+const SETS: usize = 256;
+/// Blocks of one set. With all sets that is 4 MiB at most.
+const WAYS: usize = 4;
+/// A frame that is longer is not kept beyond the next one.
+const LONG: usize = 64 << 10;
+
+/// The blocks that were read last. Segments only grow, so their bytes stay right.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// Empty until the first read. In each set, the block that was used last comes first.
+    sets: Vec<[Block; WAYS]>,
+    /// A frame that stands in more than one block.
+    frame: Vec<u8>,
+}
+
+/// One block of a segment. Without bytes, none.
+#[derive(Debug, Default)]
+struct Block {
+    /// The position of its first byte.
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Blocks {
+    /// The bytes from a position on: at least the frame that begins there, or less where the segment ends before.
+    pub(super) fn frame<S: Storage>(
+        &mut self,
+        storage: &mut S,
+        segment: &Segment,
+        at: u64,
+    ) -> Result<&[u8], JournalError> {
+        let block = self.block(storage, segment, at)?;
+        let rest = block.rest(at);
+        let is_whole = Frame::length(&block.bytes[rest.clone()]).is_some_and(|length| length <= rest.len());
+        let set = set_of(segment, at);
+        if is_whole {
+            return Ok(&self.sets[set][0].bytes[rest]);
+        }
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.clear();
+        frame.shrink_to(LONG);
+        frame.extend_from_slice(&self.sets[set][0].bytes[rest]);
+        let filled = self.fill(storage, segment, at, &mut frame);
+        self.frame = frame;
+        filled.map(|()| &*self.frame)
+    }
+
+    /// Completes a frame of which the first block is there.
+    fn fill<S: Storage>(
+        &mut self,
+        storage: &mut S,
+        segment: &Segment,
+        at: u64,
+        frame: &mut Vec<u8>,
+    ) -> Result<(), JournalError> {
+        let next = at + frame.len() as u64;
+        if next >= segment.end {
+            return Ok(());
+        }
+        let block = self.block(storage, segment, next)?;
+        let head = HEAD.saturating_sub(frame.len()).min(block.bytes.len());
+        frame.extend_from_slice(&block.bytes[..head]);
+        let Some(length) = Frame::length(frame) else { return Ok(()) };
+        let missing = length.saturating_sub(frame.len()).min(block.bytes.len() - head);
+        frame.extend_from_slice(&block.bytes[head..head + missing]);
+        // Seldom: the rules of a robots.txt. The rest of them is read at once.
+        let there = usize::try_from(segment.end - at).unwrap_or(usize::MAX);
+        let read = frame.len();
+        if read < length.min(there) {
+            frame.resize(length.min(there), 0);
+            read_at(storage, segment, at + read as u64, &mut frame[read..]).inspect_err(|_| frame.clear())?;
+        }
+        Ok(())
+    }
+
+    /// The block in which a position lies, as far as the segment goes. It is the first of its set then.
+    fn block<S: Storage>(&mut self, storage: &mut S, segment: &Segment, at: u64) -> Result<&Block, JournalError> {
+        let start = start_of(segment, at);
+        let length = usize::try_from(segment.end - start).unwrap_or(usize::MAX).min(BLOCK);
+        if self.sets.is_empty() {
+            self.sets.resize_with(SETS, Default::default);
+        }
+        let set = &mut self.sets[set_of(segment, at)];
+        let found = set.iter().position(|block| block.at == start && !block.bytes.is_empty());
+        set[..=found.unwrap_or(WAYS - 1)].rotate_right(1);
+        let block = &mut set[0];
+        // The last block of a segment grows with it.
+        if found.is_none() || block.bytes.len() < length {
+            block.at = start;
+            block.bytes.clear();
+            block.bytes.resize(length, 0);
+            read_at(storage, segment, start, &mut block.bytes).inspect_err(|_| block.bytes.clear())?;
+        }
+        Ok(block)
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let blocks: usize = self.sets.iter().flatten().map(|block| block.bytes.capacity()).sum();
+        self.sets.capacity() * size_of::<[Block; WAYS]>() + blocks + self.frame.capacity()
+    }
+}
+
+impl Block {
+    /// The part of its bytes from a position on.
+    fn rest(&self, at: u64) -> Range<usize> {
+        let skipped = usize::try_from(at - self.at).unwrap_or(usize::MAX);
+        skipped.min(self.bytes.len())..self.bytes.len()
+    }
+}
+
+/// The position at which a position's block begins.
+fn start_of(segment: &Segment, at: u64) -> u64 {
+    at - (at - segment.start) % BLOCK as u64
+}
+
+/// The set of a position's block. Those of neighbours are different.
+fn set_of(segment: &Segment, at: u64) -> usize {
+    usize::try_from(start_of(segment, at) / BLOCK as u64 % SETS as u64).expect("less than the number of sets")
+}
+
+/// Reads as many bytes as the buffer has, which lie within the segment.
+pub(super) fn read_at(
+    storage: &mut impl Storage,
+    segment: &Segment,
+    at: u64,
+    buffer: &mut [u8],
+) -> Result<(), JournalError> {
+    let error = match storage.read_at(&segment.name, at - segment.start, buffer) {
+        Ok(read) if read == buffer.len() => return Ok(()),
+        // The file has become shorter. That is not a torn end.
+        Ok(_) => io::ErrorKind::UnexpectedEof.into(),
+        Err(error) => error,
+    };
+    Err(FileError::of("read", storage.path(&segment.name))(error).into())
+}
