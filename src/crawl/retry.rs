@@ -96,6 +96,6 @@ mod tests {
     }
 
     fn serde_line(record: &PageRecord) -> String {
-        String::from_utf8(line(record).to_vec()).unwrap()
+        String::from_utf8(line(record)).unwrap()
     }
 }

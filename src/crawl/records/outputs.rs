@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::page_record::{OutputPlace, PageRecord, line};
 use super::sink::Sink;
-use super::writer::{Line, Slot, Writer};
+use super::writer::{Slot, Writer};
 use crate::crawl::http::Exchange;
 use crate::crawl::lock::lock;
 use crate::frontier::ReceiptsBuf;
@@ -23,7 +23,7 @@ pub(in crate::crawl) struct Outputs {
 #[derive(Debug)]
 pub(in crate::crawl) struct Additions<'a> {
     /// The page's record, once it is made.
-    record: Option<Line>,
+    record: Option<Vec<u8>>,
     slot: Slot<'a>,
     others: Vec<Addition<'a>>,
 }
@@ -31,7 +31,7 @@ pub(in crate::crawl) struct Additions<'a> {
 #[derive(Debug)]
 struct Addition<'a> {
     name: &'a str,
-    bytes: Line,
+    bytes: Vec<u8>,
     slot: Slot<'a>,
 }
 
@@ -56,7 +56,7 @@ impl Outputs {
             let mut bytes = Vec::new();
             sink.write(record, exchange, &mut bytes);
             if !bytes.is_empty() {
-                others.push(Addition { name: sink.name(), bytes: bytes.into(), slot: writer.reserve().await? });
+                others.push(Addition { name: sink.name(), bytes, slot: writer.reserve().await? });
             }
         }
         Some(Additions { record: None, slot, others })
@@ -93,9 +93,12 @@ impl Additions<'_> {
         let record = self.record.map(|bytes| Addition { name: PAGES, bytes, slot: self.slot });
         for Addition { name, bytes, slot } in record.into_iter().chain(self.others) {
             if let Some(ends) = ends.as_deref_mut() {
-                *ends.entry(name.to_owned()).or_default() += bytes.len() as u64;
+                match ends.get_mut(name) {
+                    Some(end) => *end += bytes.len() as u64,
+                    None => _ = ends.insert(name.to_owned(), bytes.len() as u64),
+                }
             }
-            slot.put(bytes);
+            slot.put(&bytes);
         }
     }
 }

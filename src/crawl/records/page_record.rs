@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::writer::Line;
 use crate::frontier::Receipt;
 use crate::job::repair::PageLine;
 
@@ -81,11 +80,20 @@ impl OutputPlace {
     }
 }
 
-/// The line of a page record, or of another one.
-pub(in crate::crawl) fn line(record: &impl Serialize) -> Line {
-    let mut line = serde_json::to_vec(record).expect("a record is plain data");
-    line.push(b'\n');
-    line.into()
+/// Bytes of most lines, at most.
+const LINE: usize = 1024;
+
+/// The line of a page record.
+pub(in crate::crawl) fn line(record: &PageRecord) -> Vec<u8> {
+    let mut line = Vec::with_capacity(LINE);
+    add_line(record, &mut line);
+    line
+}
+
+/// Appends the line of a record to others.
+pub(in crate::crawl) fn add_line(record: &impl Serialize, to: &mut Vec<u8>) {
+    serde_json::to_writer(&mut *to, record).expect("a record is plain data");
+    to.push(b'\n');
 }
 
 /// The record of a line.

@@ -12,7 +12,7 @@ use ahash::RandomState;
 use serde::{Deserialize, Serialize};
 
 use super::legible::legible;
-use super::page_record::line;
+use super::page_record::add_line;
 use super::writer::{Writer, WriterThread};
 use crate::address::without_userinfo;
 use crate::frontier::{Dropped, Lease};
@@ -78,9 +78,9 @@ impl SkipList {
 
     /// Lists the links that a page has skipped. Returns `false` if the writer has failed: the crawl should end.
     pub(in crate::crawl) async fn take(&self, skips: Skips) -> bool {
-        for skipped in skips.links {
+        if !skips.lines.is_empty() {
             let Some(slot) = self.lines.reserve().await else { return false };
-            slot.put(line(&skipped));
+            slot.put(&skips.lines);
         }
         true
     }
@@ -116,14 +116,14 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
 pub(in crate::crawl) struct Skips {
     drawn: Option<Arc<Drawn>>,
     referrer: Option<String>,
-    links: Vec<SkippedLink>,
+    lines: Vec<u8>,
 }
 
 impl Skips {
     /// For the page that `lease` fetched. Without a list nothing is kept.
     pub(in crate::crawl) fn of(list: Option<&SkipList>, lease: &Lease) -> Self {
         let Some(list) = list else { return Self::default() };
-        Self { drawn: Some(Arc::clone(&list.drawn)), referrer: Some(legible(lease.url())), links: Vec::new() }
+        Self { drawn: Some(Arc::clone(&list.drawn)), referrer: Some(legible(lease.url())), lines: Vec::new() }
     }
 
     /// URLs that robots.txt refused when their turn came, and `further` ones without their texts.
@@ -163,9 +163,9 @@ impl Skips {
         let Some(drawn) = self.drawn.as_deref().filter(|_| refusal != Refusal::Seen) else { return };
         let Some(of) = drawn.draw() else { return };
         let (url, reason, referrer) = (text.map(legible), refusal.name().to_owned(), self.referrer.clone());
-        let skipped = SkippedLink { url, reason, referrer, depth, links, of };
-        drawn.bytes.fetch_add(line(&skipped).len() as u64, Ordering::Relaxed);
-        self.links.push(skipped);
+        let before = self.lines.len();
+        add_line(&SkippedLink { url, reason, referrer, depth, links, of }, &mut self.lines);
+        drawn.bytes.fetch_add((self.lines.len() - before) as u64, Ordering::Relaxed);
     }
 }
 
@@ -175,7 +175,11 @@ mod tests {
 
     fn skips(bytes: u64) -> Skips {
         let drawn = Drawn { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
-        Skips { drawn: Some(Arc::new(drawn)), referrer: Some("http://a.org/".to_owned()), links: Vec::new() }
+        Skips { drawn: Some(Arc::new(drawn)), referrer: Some("http://a.org/".to_owned()), lines: Vec::new() }
+    }
+
+    fn links(skips: &Skips) -> Vec<SkippedLink> {
+        skips.lines.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
     #[test]
@@ -188,8 +192,9 @@ mod tests {
         for (bytes, one_in) in [(0, 1), (PART, 8), (2 * PART, 64)] {
             let mut skips = skips(bytes);
             (0..64_000).for_each(|number| skips.add(Refusal::OutOfScope, &number.to_string(), 1));
-            let listed = skips.links.len() as u64;
-            assert!(skips.links.iter().all(|link| link.of == one_in));
+            let links = links(&skips);
+            let listed = links.len() as u64;
+            assert!(links.iter().all(|link| link.of == one_in));
             // Twelve times the deviation of a binomial law.
             assert!(
                 (listed * one_in).abs_diff(64_000) <= 12 * 2_024 * u64::from(one_in > 1),
@@ -205,9 +210,9 @@ mod tests {
         for _ in 0..40_000 {
             skips.add(Refusal::Malformed, &long, 1);
         }
-        let bytes: usize = skips.links.iter().map(|link| line(link).len()).sum();
-        assert!(bytes as u64 >= PART && (bytes as u64) < PART + (PART >> 2), "{bytes} bytes");
-        assert!(line(&skips.links[0]).len() < 3 << 10);
+        let bytes = skips.lines.len() as u64;
+        assert!((PART..PART + (PART >> 2)).contains(&bytes), "{bytes} bytes");
+        assert!(skips.lines.iter().position(|byte| *byte == b'\n').unwrap() < 3 << 10);
     }
 
     #[test]
@@ -215,11 +220,11 @@ mod tests {
         let mut skips = skips(0);
         skips.add(Refusal::Seen, "http://a.org/", 1);
         skips.add_untold(Refusal::TooManyLinks, 0, 1);
-        assert_eq!(skips.links, []);
+        assert!(skips.lines.is_empty());
         skips.add_untold(Refusal::TooManyLinks, 7, 1);
         let expected =
             r#"{"url":null,"reason":"too_many_links","referrer":"http://a.org/","depth":1,"links":7,"of":1}"#;
-        assert_eq!(&*line(&skips.links[0]), format!("{expected}\n").as_bytes());
+        assert_eq!(skips.lines, format!("{expected}\n").as_bytes());
     }
 
     #[test]
