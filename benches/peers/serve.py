@@ -1,0 +1,126 @@
+"""nginx on loopback, one server for each corpus, and what its log says: the server's view is the truth."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import address
+from corpus import Corpus, Unavailable
+
+_CONFIGURATION = """\
+worker_processes 2;
+daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log warn;
+worker_rlimit_nofile {files};
+events {{ worker_connections {connections}; }}
+http {{
+    types {{ text/html html htm shtml; text/css css; application/javascript js; image/png png; image/svg+xml svg; image/gif gif;
+             image/jpeg jpg; text/plain txt; application/pdf pdf; application/gzip gz; text/xml xml; }}
+    default_type application/octet-stream;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_timeout 3600s;
+    keepalive_requests 1000000000;
+    open_file_cache max=8000 inactive=1h;
+    open_file_cache_valid 1h;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    log_format view '$connection\\t$status\\t$sent_http_content_type\\t$host\\t$request_uri\\t$request_method';
+    access_log {folder}/access.log view buffer=1m;
+    server {{
+        listen {listen} backlog=16384;
+        allow 127.0.0.0/8;
+        deny all;
+        root {root}/$host;
+        index index.html;
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class View:
+    """What the server saw of a crawl."""
+
+    connections: int
+    pages: Counter[str]
+    """Pages sent whole with status 200, by host and target as asked."""
+    other: int
+    """Requests that were answered with something else."""
+
+    def keys(self) -> set[str]:
+        return {address.key(*page.split("\t")) for page in self.pages}
+
+    def twice(self) -> int:
+        """Pages sent again."""
+        return sum(self.pages.values()) - len(self.pages)
+
+
+class Server:
+    """One nginx, while in the `with`; the log is read after it."""
+
+    def __init__(self, corpus: Corpus, folder: Path) -> None:
+        self.corpus = corpus
+        self.folder = folder
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Server":
+        program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/sbin:/bin")
+        if program is None:
+            raise Unavailable("no nginx (Debian: nginx-light)")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        place = "127.0.0.1" if self.corpus.is_named else "0.0.0.0"
+        configuration = self.folder / "nginx.conf"
+        configuration.write_text(
+            _CONFIGURATION.format(
+                folder=self.folder,
+                files=19_000,
+                connections=16_384,
+                listen=f"{place}:{self.corpus.port}",
+                root=self.corpus.root,
+            )
+        )
+        self.process = subprocess.Popen([program, "-c", configuration, "-p", self.folder])
+        until = time.monotonic() + 10
+        while not _answers(self.corpus.port):
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise Unavailable(f"nginx does not start: see {self.folder}/error.log")
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process is not None
+        self.process.terminate()
+        self.process.wait()
+
+    def view(self) -> View:
+        """Of all that was logged; the probe at the start was closed without a request, and is not there."""
+        connections: set[str] = set()
+        pages: Counter[str] = Counter()
+        other = 0
+        with open(self.folder / "access.log", encoding="utf-8", errors="surrogateescape") as log:
+            for line in log:
+                connection, status, kind, host, target, method = line.rstrip("\n").split("\t")
+                connections.add(connection)
+                if status == "200" and kind.startswith("text/html") and method == "GET":
+                    pages[f"{host}\t{target}"] += 1
+                else:
+                    other += 1
+        return View(len(connections), pages, other)
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,94 @@
+"""A thousand generated sites on addresses of their own: sizes and numbers of pages as skewed as those of real ones."""
+
+import random
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+_PARAGRAPH = re.compile(r"<p>(.{60,3000}?)</p>", re.DOTALL)
+_LINK = re.compile(r"</?(?:a|img|iframe|script|form|base)\b[^>]*>", re.IGNORECASE)
+_BLOCK = re.compile(r"<(?:p|div|table|ul|ol|pre|dl|h\d)\b", re.IGNORECASE)
+
+
+def address(number: int) -> str:
+    """127.1.0.1 to 127.1.0.249 for the first 249, and so on."""
+    return f"127.1.{number // 249}.{number % 249 + 1}"
+
+
+def paragraphs(roots: Iterable[Path], wanted: int = 30_000) -> list[str]:
+    """Text of documentation pages, without its links, in an order that is always the same."""
+    found: list[str] = []
+    for root in roots:
+        mine: list[str] = []
+        for path in sorted(root.rglob("*.html")):
+            text = path.read_text(encoding="utf-8", errors="ignore") if path.is_file() else ""
+            mine += (_LINK.sub("", part) for part in _PARAGRAPH.findall(text) if not _BLOCK.search(part))
+            if len(mine) >= wanted // 8:
+                break
+        found += mine
+    random.Random(12).shuffle(found)
+    return found[:wanted]
+
+
+def generate(root: Path, hosts: Sequence[str], port: int, texts: list[str]) -> None:
+    """Writes every page of every site."""
+    chance = random.Random(34)
+    counts = [clamped(chance.lognormvariate(3.4, 0.75), 5, 400) for _ in hosts]
+    for host, count in zip(hosts, counts, strict=True):
+        folder = root / host
+        (folder / "p").mkdir(parents=True)
+        (folder / "style.css").write_text("body { margin: 2em auto; max-width: 50em; }\n")
+        for number in range(count):
+            path = folder / "index.html" if number == 0 else folder / "p" / f"{number}.html"
+            path.write_text(_page(chance, host, port, number, count, hosts, counts, texts), encoding="utf-8")
+
+
+def _page(
+    chance: random.Random,
+    host: str,
+    port: int,
+    number: int,
+    count: int,
+    hosts: Sequence[str],
+    counts: list[int],
+    texts: list[str],
+) -> str:
+    origin = f"http://{host}:{port}"
+    inside = [n for n in (2 * number + 1, 2 * number + 2) if n < count]
+    inside += [chance.randrange(count) for _ in range(chance.randint(6, 22) - len(inside))]
+    links = [f'<a href="{_spelling(chance, origin, number, n)}">part {n}</a>' for n in inside]
+    for _ in range(chance.randint(1, 6)):
+        other = int(chance.random() ** 2 * len(hosts))
+        page = int(chance.random() ** 2 * counts[other])
+        links.append(f'<a href="http://{hosts[other]}:{port}{_path(page)}" rel="external">elsewhere {other}</a>')
+    navigation = "".join(f'<li class="nav"><a href="{_path(n)}">Section {n}</a></li>' for n in range(min(count, 5)))
+    parts = [
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{host}, part {number}</title>\n'
+        f'<link rel="stylesheet" href="/style.css"><link rel="canonical" href="{origin}{_path(number)}"></head>\n'
+        f"<body><nav><ul>{navigation}</ul></nav><main><h1>Part {number}</h1>\n"
+    ]
+    left = clamped(chance.lognormvariate(9.9, 0.7), 2_000, 300_000) - sum(map(len, links)) - len(parts[0])
+    while left > 0 or links:
+        text = chance.choice(texts)
+        link = links.pop() if links else ""
+        parts.append(f"<p>{text} {link}</p>\n")
+        left -= len(text) + 9
+    parts.append("</main></body></html>\n")
+    return "".join(parts)
+
+
+def _path(number: int) -> str:
+    return "/" if number == 0 else f"/p/{number}.html"
+
+
+def _spelling(chance: random.Random, origin: str, here: int, number: int) -> str:
+    path = _path(number)
+    if here == 0:
+        relative = "./" if number == 0 else f"p/{number}.html"
+    else:
+        relative = "../" if number == 0 else f"{number}.html"
+    return chance.choice((origin + path, path, relative, f"{path}#part"))
+
+
+def clamped(value: float, least: int, most: int) -> int:
+    return int(min(max(value, least), most))
