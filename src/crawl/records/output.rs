@@ -131,9 +131,11 @@ impl Output {
         self.file.sync_data()
     }
 
-    /// Another handle, to append with.
+    /// Another handle, to append with. It has a cursor of its own: a write through a clone would move the cursor of a reader.
     pub(in crate::crawl) fn handle(&self) -> io::Result<File> {
-        self.file.try_clone()
+        let file = own::open(&self.path, false)?;
+        let is_ours = Inode::of(&file.metadata()?) == self.inode;
+        if is_ours { Ok(file) } else { Err(io::Error::other("it was replaced just now")) }
     }
 
     fn read(&mut self, start: u64, length: usize) -> Option<&[u8]> {
@@ -150,4 +152,36 @@ fn beside(path: &Path, kind: &str) -> PathBuf {
     beside.push(".");
     beside.push(kind);
     beside.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_meanwhile_disturbs_no_look_at_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut output = Output::create(&directory.path().join("pages.jsonl")).unwrap();
+        let mut handle = output.handle().unwrap();
+        let (written, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Acquire) {
+                    handle.write_all(b"{}\n").unwrap();
+                    written.fetch_add(3, Ordering::Release);
+                }
+            });
+            for _ in 0..20_000 {
+                let problem = output.problem(written.load(Ordering::Acquire)).unwrap();
+                if problem.is_some() {
+                    is_over.store(true, Ordering::Release);
+                }
+                assert_eq!(problem, None);
+            }
+            is_over.store(true, Ordering::Release);
+        });
+    }
 }
