@@ -36,25 +36,17 @@ const DOORS: &[(&str, &[&str])] = &[
     // The simulated web compresses what the crawl decompresses.
     ("flate2", &["src/crawl/http/decoder/", "src/simulate/gzip.rs"]),
     // `catch_unwind`.
-    ("futures_util", &["src/crawl/http/recall.rs", "src/crawl/worker.rs"]),
+    ("futures_util", &["src/crawl/worker.rs"]),
     ("hashbrown", &["src/frontier/hosts/table.rs"]),
     ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
     // The parser, and its table of character references.
     ("html5ever", &["src/crawl/html/document.rs", "src/crawl/html/stream/references.rs"]),
-    ("http_body_util", &["src/crawl/http/client.rs", "src/simulate/server.rs"]),
-    // The client; what is asked and answered, and which errors there are; the server.
-    (
-        "hyper",
-        &[
-            "src/crawl/http/client.rs",
-            "src/crawl/http/fetch.rs",
-            "src/crawl/http/fetch_error.rs",
-            "src/crawl/http/recall.rs",
-            "src/simulate/server.rs",
-        ],
-    ),
-    ("hyper_rustls", &["src/crawl/http/client.rs"]),
-    ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/recall.rs", "src/simulate/server.rs"]),
+    ("http_body_util", &["src/crawl/http/connection.rs", "src/simulate/server.rs"]),
+    // The client, the server.
+    ("hyper", &["src/crawl/http/", "src/simulate/server.rs"]),
+    // What connects; what a connection runs over.
+    ("hyper_rustls", &["src/crawl/http/client.rs", "src/crawl/http/connection.rs"]),
+    ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/connection.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),
@@ -94,7 +86,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // The runtime is all around what runs on it.
     ("tokio", &["src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cli/"]),
     ("toml", &["src/cli/toml_file.rs"]),
-    ("tower_service", &["src/crawl/http/client.rs", "src/crawl/http/dial.rs"]),
+    ("tower_service", &["src/crawl/http/client.rs"]),
     ("tracing", &["src/crawl/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/output.rs"]),
     ("url", &["src/address/whatwg.rs"]),

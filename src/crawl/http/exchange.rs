@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::client::Head;
+use super::head::Head;
 
 /// A response as it came, but for its headers: their names are in lower case, and headers of one name stand together.
 #[derive(Clone, PartialEq, Eq)]

@@ -3,23 +3,22 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::Uri;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName};
 use jiff::Timestamp;
 
 use super::ask::Ask;
-use super::client::{Client, Head};
-use super::connections::Connections;
+use super::client::Client;
+use super::connection::{Connection, NoHead};
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
-use super::dial::{self, Dial};
 use super::exchange::Exchange;
-use super::fetch_error::FetchError;
+use super::fetch_error::{FetchError, is_timeout};
 use super::guard::{is_bad_port, is_global};
+use super::head::Head;
+use super::request::{RequestHeaders, Unsendable};
 use super::response::{Response, header_text, location_text, retry_after};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
@@ -45,10 +44,8 @@ const MIN_PIECE: u64 = 32;
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Client,
-    /// Sent with each request.
-    headers: HeaderMap,
+    headers: RequestHeaders,
     canonicalizer: Canonicalizer,
-    connections: Arc<Connections>,
     options: Arc<FetchOptions>,
 }
 
@@ -80,14 +77,14 @@ impl Fetcher {
 
     /// As [`new`](Self::new), with as many idle connections and lookups as there are places for.
     pub(in crate::crawl) fn within(options: &FetchOptions, places: Places) -> Result<Self, FetcherError> {
-        let headers = request_headers(options)?;
-        let client = Client::new(options, places.lookups).map_err(FetcherError::Setup)?;
+        let headers = RequestHeaders::new(options);
+        let headers = headers.map_err(|Unsendable { option, value }| FetcherError::Header { option, value })?;
+        let client = Client::new(options, places).map_err(FetcherError::Setup)?;
         Ok(Self {
             client,
             headers,
             // The gate bounds the length of URLs.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
-            connections: Arc::new(Connections::new(places.idle_connections)),
             options: Arc::new(options.clone()),
         })
     }
@@ -110,65 +107,54 @@ impl Fetcher {
         // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
         self.client.look_up_ahead(url.host(), ask.is_first_contact).await;
         let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
-        // Held until the body is read: the connection is in use until then.
-        let permit = self.connections.permit(url.origin());
-        let recall = || permit.as_ref().map(|permit| Arc::clone(&permit.recall));
-        let mut dial = Dial::new(recall());
-        let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
-        let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
-        let mut head = self.head(url, ask.changed, permit.is_some(), &dial, contact).await;
-        if dial.is_reused() && matches!(&head, Err(error) if error.failure == Failure::Incomplete) {
-            // The server closed a kept connection just as it was used again. RFC 9110 section 9.2.2 allows to repeat the
-            // request, and it is repeated once.
-            dial = Dial::new(recall());
-            head = self.head(url, ask.changed, permit.is_some(), &dial, contact).await;
-        }
-        let sent_at = dial.sent_at();
-        let head = head.map_err(|error| FetchError { sent_at, ..error })?;
-        let mut response = self.read_head(&head, ask.changed.is_some(), sent_at.unwrap_or(total.from))?;
+        let (head, sent_at) = self.head(&ask, total).await?;
+        let mut response = self.read_head(&head, ask.changed.is_some(), sent_at)?;
         response.exchange = ask.keeps_exchange.then(|| Box::new(Exchange::of(&head)));
         response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
         response.total = response.sent_at.elapsed();
         Ok(response)
     }
 
-    /// One request, up to its response's head.
-    async fn head(
-        &self,
-        url: &CanonicalUrl,
-        changed: Option<&Validators>,
-        is_kept: bool,
-        dial: &Arc<Dial>,
-        total: Deadline,
-    ) -> Result<Head, FetchError> {
-        let uri: Uri =
-            url.wire().parse().map_err(|error| FetchError::new(Failure::BadResponse, format!("not sent: {error}")))?;
-        let mut headers = self.headers.clone();
-        if let Some(Validators { etag, last_modified }) = changed {
-            for (name, text) in [(header::IF_NONE_MATCH, etag), (header::IF_MODIFIED_SINCE, last_modified)] {
-                if let Some(value) = text.as_deref().and_then(|text| HeaderValue::from_str(text).ok()) {
-                    headers.insert(name, value);
-                }
-            }
-        }
-        if !is_kept {
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
-        let mut head = pin!(dial::watched(dial, self.client.get(uri, headers)));
-        let connecting = Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
-        let mut clock = Deadline { name: "first byte", length: self.options.first_byte_timeout, from: Instant::now() };
+    /// Sends the request, on a connection that was kept or a new one. Says when it was sent.
+    async fn head(&self, ask: &Ask<'_>, total: Deadline) -> Result<(Head, Instant), FetchError> {
+        let url = ask.url;
+        let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
+        let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
+        let mut kept = self.client.kept(url.origin());
         loop {
-            let first = clock.sooner(total);
-            if let Ok(result) = tokio::time::timeout_at(first.until().into(), &mut head).await {
-                let clock = || connecting.ran_out();
-                return result.map_err(|error| FetchError::without_head(error, dial.sent_at(), clock));
+            let request = self.headers.get(url, ask.changed)?;
+            let is_kept = kept.is_some();
+            let connection = match kept.take() {
+                Some(connection) => connection,
+                None => self.connect(url, contact).await?,
+            };
+            let sent_at = Instant::now();
+            let clock = Deadline { name: "first byte", length: self.options.first_byte_timeout, from: sent_at };
+            let clock = clock.sooner(contact);
+            let head = tokio::time::timeout_at(clock.until().into(), self.client.get(connection, request)).await;
+            let error = match head {
+                Ok(Ok(head)) => return Ok((head, sent_at)),
+                Ok(Err(error)) => FetchError::without_head(error),
+                Err(_) => clock.ran_out(),
+            };
+            // A server may close a kept connection just as it is used again. RFC 9110 section 9.2.2 allows to repeat the request, and
+            // it is repeated once, on a new connection.
+            if !is_kept || error.failure != Failure::Incomplete {
+                return Err(FetchError { sent_at: Some(sent_at), ..error });
             }
-            // The deadline runs from when the request was sent. The client bounds connecting.
-            clock.from = dial.sent_at().unwrap_or_else(Instant::now);
-            if clock.sooner(total).until() <= first.until() {
-                let failure = if dial.sent_at().is_some() { Failure::Timeout } else { Failure::Connect };
-                return Err(FetchError { failure, ..first.ran_out() });
-            }
+        }
+    }
+
+    async fn connect(&self, url: &CanonicalUrl, contact: Deadline) -> Result<Box<Connection>, FetchError> {
+        let connecting = Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
+        let clock = connecting.sooner(contact);
+        let ran_out = |clock: Deadline| FetchError { failure: Failure::Connect, ..clock.ran_out() };
+        match tokio::time::timeout_at(clock.until().into(), self.client.connect(url)).await {
+            Ok(Ok(connection)) => Ok(connection),
+            // Each of a name's addresses has its part of the time.
+            Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) => Err(ran_out(connecting)),
+            Ok(Err(error)) => Err(FetchError::without_head(error)),
+            Err(_) => Err(ran_out(clock)),
         }
     }
 
@@ -229,7 +215,7 @@ impl Fetcher {
         })
     }
 
-    /// Reads until the end, a limit or an error. The connection is dropped unless it was the end. A little is taken of a redirect or an
+    /// Reads until the end, a limit or an error. The connection is kept if it was the end. A little is taken of a redirect or an
     /// error, and it does not matter how that ends.
     async fn read_body(
         &self,
@@ -272,8 +258,12 @@ impl Fetcher {
             let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
             let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
-                Ok(Ok(None)) if decoder.is_whole() => break Ok(()),
-                Ok(Ok(None)) => break Err(FetchError::new(Failure::Incomplete, "the coding of the body ends early")),
+                Ok(Ok(None)) => {
+                    self.client.keep(head);
+                    let is_whole = decoder.is_whole();
+                    let early = || FetchError::new(Failure::Incomplete, "the coding of the body ends early");
+                    break is_whole.then_some(()).ok_or_else(early);
+                }
                 Ok(Err(error)) => break Err(FetchError::caused(Failure::Incomplete, error)),
                 Err(_) => break Err(clock.ran_out()),
             };
@@ -364,27 +354,4 @@ fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Vec<&'a str> 
     let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
     codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));
     codings
-}
-
-fn request_headers(options: &FetchOptions) -> Result<HeaderMap, FetcherError> {
-    let mut headers = HeaderMap::new();
-    headers.insert(
-        header::ACCEPT,
-        HeaderValue::from_static("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
-    );
-    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, br, zstd, deflate"));
-    headers.insert(header::ACCEPT_LANGUAGE, HeaderValue::from_static("*"));
-    let value = |option, text: &str| {
-        HeaderValue::from_str(text).map_err(|_| FetcherError::Header { option, value: text.to_owned() })
-    };
-    let mut agent = options.user_agent.clone();
-    match &options.contact {
-        Some(contact) if contact.contains('@') && !contact.contains('/') => {
-            headers.insert(header::FROM, value("fetch.contact", contact)?);
-        }
-        Some(contact) => agent.extend([" (+", contact, ")"]),
-        None => {}
-    }
-    headers.insert(header::USER_AGENT, value("fetch.user_agent", &agent)?);
-    Ok(headers)
 }

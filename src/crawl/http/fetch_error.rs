@@ -5,7 +5,7 @@ use std::io;
 use std::time::Instant;
 
 use super::causes::causes;
-use super::client::NoHead;
+use super::connection::NoHead;
 use super::resolve::ResolveError;
 use super::shortage::is_shortage;
 use super::tls;
@@ -39,30 +39,23 @@ impl FetchError {
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
 
-    /// For a request that got no head. `connect_clock` makes the error for a connection that took too long.
-    pub(super) fn without_head(error: NoHead, sent_at: Option<Instant>, connect_clock: impl FnOnce() -> Self) -> Self {
+    /// For a request that got no head.
+    pub(super) fn without_head(error: NoHead) -> Self {
         let resolve = causes(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
-        let hyper = causes(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
-        let has = |kind| {
-            let mut causes = causes(&error).filter_map(|cause| cause.downcast_ref::<io::Error>());
-            causes.any(|error| error.kind() == kind)
-        };
-        let is_connect = matches!(&error, NoHead::Client(error) if error.is_connect());
+        let has = |kind| has(&error, kind);
+        let is_connect = matches!(&error, NoHead::Connect(_));
         let failure = match resolve {
             Some(ResolveError::Private(_)) => Failure::Address,
             Some(ResolveError::NoSuchName(_)) => Failure::NoSuchHost,
             Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
             None if matches!(error, NoHead::Interim) => Failure::BadResponse,
             None if causes(&error).any(tls::is_tls) => Failure::Tls,
-            None if is_connect && has(io::ErrorKind::TimedOut) => {
-                return Self { failure: Failure::Connect, ..connect_clock() };
-            }
-            None if has(io::ErrorKind::TimedOut) => Failure::Timeout,
+            None if !is_connect && has(io::ErrorKind::TimedOut) => Failure::Timeout,
             // While connecting, only the TLS handshake reads.
             None if is_connect && has(io::ErrorKind::UnexpectedEof) => Failure::Tls,
-            None if hyper.is_some_and(hyper::Error::is_parse) => Failure::BadResponse,
-            None if sent_at.is_some() && !is_connect => Failure::Incomplete,
-            None => Failure::Connect,
+            None if matches!(&error, NoHead::Http(error) if error.is_parse()) => Failure::BadResponse,
+            None if is_connect => Failure::Connect,
+            None => Failure::Incomplete,
         };
         let is_local = matches!(resolve, Some(ResolveError::Local(_)));
         // The system's words name a cause. The client's do not.
@@ -74,4 +67,13 @@ impl FetchError {
         }
         without_head
     }
+}
+
+/// Whether the system or a connector has waited too long.
+pub(super) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    has(error, io::ErrorKind::TimedOut)
+}
+
+fn has(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
+    causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|error| error.kind() == kind)
 }

@@ -1,0 +1,185 @@
+//! Connections that are kept open for the next request to their host.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ahash::AHashMap;
+
+use super::connection::Connection;
+use crate::crawl::lock::lock;
+
+/// How long a connection is kept without use.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Connections that nobody uses, over all hosts. Where no place is free for one more, the one that was idle for longest is closed.
+///
+/// Nothing watches them. One that its server has closed is found when it is taken, or goes when its time is over, and that is looked
+/// at with each request.
+pub(super) struct IdleConnections {
+    /// Connections at once. Each takes an open file and its buffers.
+    most: usize,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Default)]
+struct Idle {
+    /// The ages of each host's, the youngest last.
+    by_origin: AHashMap<Arc<str>, VecDeque<u64>>,
+    by_age: BTreeMap<u64, Kept>,
+    /// The age of the next one.
+    age: u64,
+}
+
+struct Kept {
+    connection: Box<Connection>,
+    since: Instant,
+}
+
+impl IdleConnections {
+    /// Keeps so many connections at once, at most.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, idle: Mutex::default() }
+    }
+
+    /// A connection to `origin` that can take a request, if there is one: the one that was used last. O(log connections).
+    pub(super) fn take(&self, origin: &str) -> Option<Box<Connection>> {
+        loop {
+            let mut connection = lock(&self.idle).take(origin)?;
+            if connection.is_ready() {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Keeps a connection, if it can take another request.
+    pub(super) fn put(&self, mut connection: Box<Connection>, now: Instant) {
+        if !connection.is_ready() {
+            return;
+        }
+        // They are closed when the lock is free again.
+        let mut closed = Vec::new();
+        let mut idle = lock(&self.idle);
+        idle.put(Kept { connection, since: now });
+        while idle.by_age.len() > self.most || idle.oldest().is_some_and(|since| now - since > IDLE_TIMEOUT) {
+            closed.extend(idle.take_oldest());
+        }
+        drop(idle);
+    }
+}
+
+impl fmt::Debug for IdleConnections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdleConnections").field("most", &self.most).finish_non_exhaustive()
+    }
+}
+
+impl Idle {
+    fn take(&mut self, origin: &str) -> Option<Box<Connection>> {
+        let age = self.by_origin.get_mut(origin)?.pop_back()?;
+        self.forget_empty(origin);
+        self.by_age.remove(&age).map(|kept| kept.connection)
+    }
+
+    fn put(&mut self, kept: Kept) {
+        self.by_origin.entry(Arc::clone(kept.connection.origin())).or_default().push_back(self.age);
+        self.by_age.insert(self.age, kept);
+        self.age += 1;
+    }
+
+    fn oldest(&self) -> Option<Instant> {
+        self.by_age.first_key_value().map(|(_, kept)| kept.since)
+    }
+
+    fn take_oldest(&mut self) -> Option<Kept> {
+        let (_, kept) = self.by_age.pop_first()?;
+        // The oldest of all is the oldest of its host.
+        self.by_origin.get_mut(&**kept.connection.origin())?.pop_front();
+        self.forget_empty(kept.connection.origin());
+        Some(kept)
+    }
+
+    fn forget_empty(&mut self, origin: &str) {
+        if self.by_origin.get(origin).is_some_and(VecDeque::is_empty) {
+            self.by_origin.remove(origin);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::crawl::http::connection::over;
+
+    /// A server that says nothing.
+    struct Server(TcpListener);
+
+    impl Server {
+        async fn start() -> Self {
+            Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
+        }
+
+        /// A connection to it, by one of its names, and its end of that.
+        async fn connect(&self, origin: &str) -> (Box<Connection>, TcpStream) {
+            let client = TcpStream::connect(self.0.local_addr().unwrap()).await.unwrap();
+            let (server, _) = self.0.accept().await.unwrap();
+            (Connection::over(over(client), origin).await.unwrap(), server)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_taken_by_its_own_host_alone_and_once() {
+        let (server, pool) = (Server::start().await, IdleConnections::new(8));
+        let (connection, _end) = server.connect("http://a.test").await;
+        pool.put(connection, Instant::now());
+        assert!(pool.take("http://b.test").is_none() && pool.take("https://a.test").is_none());
+        assert_eq!(&**pool.take("http://a.test").unwrap().origin(), "http://a.test");
+        assert!(pool.take("http://a.test").is_none());
+    }
+
+    #[tokio::test]
+    async fn the_one_that_was_idle_for_longest_makes_room() {
+        let (server, pool) = (Server::start().await, IdleConnections::new(2));
+        let mut ends = Vec::new();
+        for origin in ["http://a.test", "http://b.test", "http://a.test"] {
+            let (connection, end) = server.connect(origin).await;
+            pool.put(connection, Instant::now());
+            ends.push(end);
+        }
+        assert!(ends[0].readable().await.is_ok(), "it was closed");
+        assert_eq!(ends[0].try_read(&mut [0; 8]).unwrap(), 0);
+        assert!(pool.take("http://a.test").is_some() && pool.take("http://a.test").is_none());
+        assert!(pool.take("http://b.test").is_some());
+        let idle = lock(&pool.idle);
+        assert!(idle.by_age.is_empty() && idle.by_origin.is_empty(), "nothing is left of hosts without connections");
+    }
+
+    #[tokio::test]
+    async fn what_was_idle_for_too_long_is_closed_with_the_next_request() {
+        let (server, pool) = (Server::start().await, IdleConnections::new(8));
+        let (first, end) = server.connect("http://a.test").await;
+        let (second, _end) = server.connect("http://b.test").await;
+        let now = Instant::now();
+        pool.put(first, now);
+        pool.put(second, now + 2 * IDLE_TIMEOUT);
+        end.readable().await.unwrap();
+        assert_eq!(end.try_read(&mut [0; 8]).unwrap(), 0);
+        assert!(pool.take("http://a.test").is_none() && pool.take("http://b.test").is_some());
+    }
+
+    #[tokio::test]
+    async fn one_that_its_server_has_closed_is_not_taken() {
+        let (server, pool) = (Server::start().await, IdleConnections::new(8));
+        let (connection, end) = server.connect("http://a.test").await;
+        pool.put(connection, Instant::now());
+        drop(end);
+        // The runtime hears of it between two turns.
+        while pool.take("http://a.test").map(|connection| pool.put(connection, Instant::now())).is_some() {
+            tokio::task::yield_now().await;
+        }
+        assert!(lock(&pool.idle).by_age.is_empty());
+    }
+}

@@ -1,0 +1,79 @@
+//! The requests that a crawl sends: GET, always with the same headers.
+
+use hyper::Uri;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use super::connection::Get;
+use super::fetch_error::FetchError;
+use crate::address::CanonicalUrl;
+use crate::crawl::FetchOptions;
+use crate::frontier::{Failure, Validators};
+
+/// What stands in each request.
+#[derive(Clone, Debug)]
+pub(super) struct RequestHeaders {
+    /// Sent with each request, behind its host.
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// An option's text cannot stand in a header.
+#[derive(Debug)]
+pub(super) struct Unsendable {
+    /// The option, by its path.
+    pub(super) option: &'static str,
+    /// What was given.
+    pub(super) value: String,
+}
+
+impl RequestHeaders {
+    pub(super) fn new(options: &FetchOptions) -> Result<Self, Unsendable> {
+        let value =
+            |option, text: &str| HeaderValue::from_str(text).map_err(|_| Unsendable { option, value: text.to_owned() });
+        let mut headers = vec![
+            (
+                header::ACCEPT,
+                HeaderValue::from_static("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+            ),
+            (header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, br, zstd, deflate")),
+            (header::ACCEPT_LANGUAGE, HeaderValue::from_static("*")),
+        ];
+        let mut agent = options.user_agent.clone();
+        match &options.contact {
+            Some(contact) if contact.contains('@') && !contact.contains('/') => {
+                headers.push((header::FROM, value("fetch.contact", contact)?));
+            }
+            Some(contact) => agent.extend([" (+", contact, ")"]),
+            None => {}
+        }
+        headers.push((header::USER_AGENT, value("fetch.user_agent", &agent)?));
+        Ok(Self { headers })
+    }
+
+    /// Asks for a URL, or whether it has changed.
+    pub(super) fn get(&self, url: &CanonicalUrl, changed: Option<&Validators>) -> Result<Get, FetchError> {
+        let target = url.path_and_query().parse::<Uri>().map_err(not_sent)?;
+        let host = url.origin().split_once("://").map_or("", |(_, host)| host);
+        let mut request = Get::default();
+        *request.uri_mut() = target;
+        let headers = request.headers_mut();
+        headers.reserve(self.headers.len() + 3);
+        headers.insert(header::HOST, HeaderValue::from_str(host).map_err(not_sent)?);
+        headers.extend(self.headers.iter().cloned());
+        if let Some(Validators { etag, last_modified }) = changed {
+            add(headers, header::IF_NONE_MATCH, etag.as_deref());
+            add(headers, header::IF_MODIFIED_SINCE, last_modified.as_deref());
+        }
+        Ok(request)
+    }
+}
+
+/// Adds a validator. One that cannot stand in a header is left out: the page is sent as a whole then.
+fn add(headers: &mut HeaderMap, name: HeaderName, text: Option<&str>) {
+    if let Some(value) = text.and_then(|text| HeaderValue::from_str(text).ok()) {
+        headers.insert(name, value);
+    }
+}
+
+fn not_sent(error: impl std::fmt::Display) -> FetchError {
+    FetchError::new(Failure::BadResponse, format!("not sent: {error}"))
+}
