@@ -3,6 +3,7 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::task::{JoinError, JoinSet};
@@ -16,13 +17,15 @@ use crate::frontier::Journal;
 /// How long requests in flight may take once nothing new is leased. Then their URLs go back to the queue.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// One loop leases for all tasks, so that none of them waits for another: a host that never answers takes a task and a connection,
-/// and nobody's turn.
+/// One loop starts tasks as long as something is due and there is room. A task that is done with its lease goes on with the next that
+/// is due; where there is none, it ends. So a busy crawl has as many tasks as hosts that can be asked, and starts few; and no task
+/// waits for another: a host that never answers takes a task and a connection, and nobody's turn.
 #[derive(Debug)]
 pub(super) struct Dispatcher<J: Journal> {
     worker: Arc<Worker<J>>,
     tasks: JoinSet<io::Result<Ended>>,
     room: Room,
+    is_draining: bool,
     /// The storage's first error.
     failed: Option<io::Error>,
 }
@@ -30,7 +33,13 @@ pub(super) struct Dispatcher<J: Journal> {
 impl<J: Journal + Send + 'static> Dispatcher<J> {
     /// At most `in_flight` fetches are under way at once.
     pub(super) fn new(worker: Worker<J>, in_flight: usize) -> Self {
-        Self { worker: Arc::new(worker), tasks: JoinSet::new(), room: Room::new(in_flight), failed: None }
+        Self {
+            worker: Arc::new(worker),
+            tasks: JoinSet::new(),
+            room: Room::new(in_flight),
+            is_draining: false,
+            failed: None,
+        }
     }
 
     /// Runs until nothing is left, as many pages were recorded as are allowed, or the crawl is stopped.
@@ -50,6 +59,8 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         let shared = Arc::clone(&self.worker.shared);
         let mut draining = pin!(shared.stop.draining());
         let mut flushing = pin!(shared.frontier.flush_in_time());
+        // Taken before a lease is, so that the last page goes to one task.
+        let mut page = None;
         loop {
             while let Some(ended) = self.tasks.try_join_next() {
                 self.note(ended);
@@ -59,20 +70,20 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 return Ok(());
             }
             let paused = self.room.paused(Instant::now());
-            let has_room = paused.is_none() && self.tasks.len() < self.room.size() && shared.pages.has_left();
+            let has_room = paused.is_none() && self.tasks.len() < self.room.size();
+            page = page.or_else(|| shared.pages.reserve());
             tokio::select! {
                 biased;
                 () = &mut draining => return Ok(()),
                 Some(ended) = self.tasks.join_next() => self.note(ended),
                 error = &mut flushing => return Err(error.into()),
                 () = sleep_until(paused.unwrap_or_else(Instant::now).into()), if paused.is_some() => {}
-                lease = shared.frontier.lease(), if has_room => {
+                lease = shared.frontier.lease(), if has_room && page.is_some() => {
                     let lease = lease?;
                     self.worker.list_dropped().await;
-                    let Some(lease) = lease else { return Ok(()) };
-                    shared.pages.reserve();
+                    let (Some(lease), Some(page)) = (lease, page.take()) else { return Ok(()) };
                     let worker = Arc::clone(&self.worker);
-                    self.tasks.spawn(async move { worker.process(lease.releasing()).await });
+                    self.tasks.spawn(async move { worker.run(lease.releasing(), page).await });
                 }
             }
         }
@@ -80,6 +91,8 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
 
     /// Waits for the requests in flight, for a bounded time.
     async fn drain(&mut self) {
+        self.is_draining = true;
+        self.let_go_on();
         let shared = Arc::clone(&self.worker.shared);
         let mut stopping = pin!(shared.stop.stopping());
         let mut flushing = pin!(shared.frontier.flush_in_time());
@@ -108,14 +121,8 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
 
     /// A task has ended.
     fn note(&mut self, ended: Result<io::Result<Ended>, JoinError>) {
-        let pages = &self.worker.shared.pages;
-        if matches!(ended, Ok(Ok(Ended::Recorded))) {
-            pages.spend();
-        } else {
-            pages.give_back();
-        }
         match ended {
-            Ok(Ok(Ended::Recorded | Ended::Unrecorded)) => self.room.ended_well(),
+            Ok(Ok(Ended::Well)) => self.room.ended_well(),
             Ok(Ok(Ended::Released)) => self.room.ran_short(self.tasks.len(), Instant::now()),
             Ok(Err(error)) => {
                 self.worker.shared.abort(FinishReason::StorageFailed);
@@ -125,5 +132,12 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             Err(error) if error.is_panic() => tracing::error!(%error, "a task ended"),
             Err(_) => {}
         }
+        self.let_go_on();
+    }
+
+    /// Says whether tasks may go on with what is due next. They may not where the room for them is small: each that ends gives some back.
+    fn let_go_on(&self) {
+        let is_leasing = !self.is_draining && !self.room.is_short();
+        self.worker.shared.is_leasing.store(is_leasing, Ordering::Relaxed);
     }
 }

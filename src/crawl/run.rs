@@ -79,6 +79,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             memory: Memory::new(options.memory),
             parse: options.parse.clone(),
             pages: Budget::new(options.max_pages, carried.pages()),
+            is_leasing: AtomicBool::new(true),
             politeness: Mutex::default(),
             stop: Stop::new(),
             tally: Mutex::default(),

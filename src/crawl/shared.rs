@@ -1,7 +1,7 @@
 //! What all tasks of a crawl share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, RwLock};
+use std::sync::{Arc, Mutex, Once, RwLock};
 
 use super::bounds::{Budget, Memory};
 use super::finish::FinishReason;
@@ -24,7 +24,9 @@ pub(super) struct Shared<J: Journal> {
     /// The memory that pages in flight may take.
     pub(super) memory: Memory,
     pub(super) parse: ParseOptions,
-    pub(super) pages: Budget,
+    pub(super) pages: Arc<Budget>,
+    /// New fetches may begin. The dispatcher says so: not after a stop, nor while the machine is short of something.
+    pub(super) is_leasing: AtomicBool,
     pub(super) politeness: Mutex<PolitenessWatch>,
     pub(super) stop: Stop,
     pub(super) tally: Mutex<Tally>,

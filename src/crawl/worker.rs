@@ -2,11 +2,12 @@
 
 use std::io;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::FutureExt;
 
-use super::bounds::Share;
+use super::bounds::{Reservation, Share};
 use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
@@ -22,12 +23,18 @@ use crate::lending::HeldLease;
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// With a page record.
-    Recorded,
     /// This machine was short of something. The lease went back as it was.
     Released,
-    /// Without a page record: the lease was for a robots.txt, or the page will be tried again.
-    Unrecorded,
+    /// Nothing else was due, or nothing new may begin.
+    Well,
+}
+
+/// What came of a lease that was given back.
+struct Settled<J: Journal> {
+    /// The page has its record. It has none where the lease was for a robots.txt, or where it will be tried again.
+    is_recorded: bool,
+    /// The lease that comes next, with the page that was reserved for it.
+    next: Option<(HeldLease<J>, Reservation)>,
 }
 
 /// What each task of a crawl does with its lease. All tasks share one.
@@ -40,8 +47,21 @@ pub(super) struct Worker<J: Journal> {
 }
 
 impl<J: Journal> Worker<J> {
-    /// Fetches what was lent, and completes the lease with what comes of it.
-    pub(super) async fn process(&self, lease: HeldLease<J>) -> io::Result<Ended> {
+    /// Fetches what was lent, and what is due after that, until nothing is.
+    pub(super) async fn run(&self, mut lease: HeldLease<J>, mut page: Reservation) -> io::Result<Ended> {
+        loop {
+            let Some(settled) = self.process(lease).await? else { return Ok(Ended::Released) };
+            if settled.is_recorded {
+                page.spend();
+            }
+            let Some(next) = settled.next else { return Ok(Ended::Well) };
+            (lease, page) = next;
+            self.list_dropped().await;
+        }
+    }
+
+    /// Fetches what was lent, and completes the lease with what comes of it. `None` where this machine was short of something.
+    async fn process(&self, lease: HeldLease<J>) -> io::Result<Option<Settled<J>>> {
         let source = source_of(lease.kind());
         // Held until its links are queued.
         let mut share = self.shared.memory.share();
@@ -57,8 +77,8 @@ impl<J: Journal> Worker<J> {
                 .unwrap_or_else(|_| Some(Visit::failed(&lease, &key, Failure::Lost.into()))),
         };
         match visit {
-            Some(visit) => self.complete(lease, source, visit).await,
-            None => Ok(Ended::Released),
+            Some(visit) => self.complete(lease, source, visit).await.map(Some),
+            None => Ok(None),
         }
     }
 
@@ -114,14 +134,14 @@ impl<J: Journal> Worker<J> {
     }
 
     /// Waits for a place in each output, and commits.
-    async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, visit: Visit) -> io::Result<Ended> {
+    async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, visit: Visit) -> io::Result<Settled<J>> {
         // The places come first: from the gate on, nothing waits.
         let mut additions = None;
         if source.is_recorded() {
             additions = self.outputs.additions(&visit.record, visit.exchange.as_deref()).await;
             if additions.is_none() {
                 self.shared.abort(FinishReason::SinkFailed);
-                return Ok(Ended::Unrecorded);
+                return Ok(Settled { is_recorded: false, next: None });
             }
         }
         let committed = {
@@ -133,9 +153,9 @@ impl<J: Journal> Worker<J> {
             }
             committed
         };
-        let (ended, skips) = committed?;
+        let (settled, skips) = committed?;
         self.list(skips).await;
-        Ok(ended)
+        Ok(settled)
     }
 
     /// Lists the URLs that robots.txt refused while the loop waited for a lease.
@@ -153,15 +173,15 @@ impl<J: Journal> Worker<J> {
         }
     }
 
-    /// Sends links through the gate, gives the lease back, writes the records and counts: all of it or nothing. The
-    /// [module](super) says why in this order.
+    /// Sends links through the gate, gives the lease back and takes the next one, writes the records and counts: all of it or nothing.
+    /// The [module](super) says why in this order.
     fn commit(
         &self,
         lease: HeldLease<J>,
         source: &dyn UrlSource,
         mut visit: Visit,
         additions: Option<Additions<'_>>,
-    ) -> io::Result<(Ended, Skips)> {
+    ) -> io::Result<(Settled<J>, Skips)> {
         let shared = &self.shared;
         let gate = shared.frontier.gate();
         let found = std::mem::take(&mut visit.found);
@@ -187,17 +207,26 @@ impl<J: Journal> Worker<J> {
         shared.check_fill();
         links.admitted = admitted.len() as u64;
         let is_given_up = lease.trouble().is_some();
-        let completion = match additions {
-            None => lease.settle(admitted, visit.outcome, Receipts::default(), || {})?,
+        // A page of its own is reserved for the next lease, while this one still has its.
+        let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
+        let goes_on = page.is_some();
+        let (completion, next) = match additions {
+            None => lease.settle(admitted, visit.outcome, Receipts::default(), || {}, goes_on)?,
             Some(mut additions) => {
                 let ends = Some(&shared.output_ends).filter(|_| shared.has_receipts);
                 let (receipts, mut ends) = additions.finish(&mut visit.record, ends);
-                lease.settle(admitted, visit.outcome, receipts.list(), || additions.put(ends.as_deref_mut()))?
+                lease.settle(
+                    admitted,
+                    visit.outcome,
+                    receipts.list(),
+                    || additions.put(ends.as_deref_mut()),
+                    goes_on,
+                )?
             }
         };
         let is_done = completion == Completion::Done;
         source.count(&mut lock(&shared.tally), is_done, &visit.record);
         let is_recorded = is_done && source.is_recorded() && !is_given_up;
-        Ok((if is_recorded { Ended::Recorded } else { Ended::Unrecorded }, visit.skips))
+        Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
     }
 }

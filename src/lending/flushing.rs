@@ -1,14 +1,12 @@
 //! Flushes in groups: a journal's records go to its storage after 10 ms, or as soon as they are many.
 //!
 //! Each lease that is settled flushes what is due by then. So a busy crawl needs nobody else for it. The last records before a pause
-//! are flushed by the loop that settles leases: it polls [`flush_in_time`](SharedFrontier::flush_in_time) beside all that it waits for.
+//! are flushed by [`flush_in_time`](SharedFrontier::flush_in_time), which the crawl's loop polls beside all that it waits for. A lease
+//! that leaves records wakes it, unless it was woken in the last 10 ms.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::{Poll, ready};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-use tokio::time::sleep;
+use tokio::time::sleep_until;
 
 use super::SharedFrontier;
 use crate::frontier::{FrontierError, Journal, Timestamp};
@@ -21,22 +19,20 @@ impl<J: Journal> SharedFrontier<J> {
         self.lender.lock().flush_due(now)
     }
 
-    /// Calls [`flush_due`](Self::flush_due) whenever it is polled, and wakes its task for the next call. Ends only where that fails.
+    /// Flushes what settled leases leave, when it is due. Ends only where that fails.
     pub(crate) async fn flush_in_time(&self) -> FrontierError {
-        let mut timer = pin!(sleep(Duration::ZERO));
-        poll_fn(|context| {
-            loop {
-                match self.flush_due() {
-                    Err(error) => return Poll::Ready(error),
-                    Ok(None) => return Poll::Pending,
-                    // A timer that is set stays so. It may fire too early, for what was flushed meanwhile. It is set once in 10 ms.
-                    Ok(Some(due)) if timer.is_elapsed() => timer.as_mut().reset(self.clock().instant(due).into()),
-                    Ok(Some(_)) => {}
+        loop {
+            // Whoever leaves records from here on tells of them.
+            self.lender.flushes.store(false, Ordering::Release);
+            match self.flush_due() {
+                Err(error) => return error,
+                Ok(None) => self.lender.unflushed.notified().await,
+                Ok(Some(due)) => {
+                    self.lender.flushes.store(true, Ordering::Release);
+                    sleep_until(self.clock().instant(due).into()).await;
                 }
-                ready!(timer.as_mut().poll(context));
             }
-        })
-        .await
+        }
     }
 }
 
@@ -44,6 +40,7 @@ impl<J: Journal> SharedFrontier<J> {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::time::Duration;
 
     use tokio::time::timeout;
 
@@ -76,7 +73,7 @@ mod tests {
 
         let before = flushed(directory.path());
         let lease = frontier.lease().await.unwrap().unwrap();
-        lease.settle(Vec::new(), response(), Receipts::default(), || {}).unwrap();
+        drop(lease.settle(Vec::new(), response(), Receipts::default(), || {}, false).unwrap());
         assert_eq!(flushed(directory.path()), before, "it waits for others");
         // Whether the loop waits already when something comes to wait, or begins to wait then.
         let in_time = async {

@@ -4,6 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::lender::Lender;
+#[cfg(feature = "crawl")]
+use crate::frontier::Next;
 use crate::frontier::{
     Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipts, Reply, Timestamp,
 };
@@ -64,8 +66,8 @@ impl<J: Journal> HeldLease<J> {
         self.settle_and_flush(Vec::new(), outcome, receipts, write)
     }
 
-    /// Queues what the page brought and takes the lease back, under one lock. Its records are flushed with those of other leases, when
-    /// [`flush_due`](super::SharedFrontier::flush_due) says so.
+    /// Queues what the page brought, takes the lease back and, where the caller goes on, lends out what is due, all under one lock. The
+    /// records are flushed with those of other leases, when [`flush_due`](super::SharedFrontier::flush_due) says so.
     #[cfg(feature = "crawl")]
     pub(crate) fn settle(
         mut self,
@@ -73,12 +75,27 @@ impl<J: Journal> HeldLease<J> {
         outcome: Outcome,
         receipts: Receipts<'_>,
         write: impl FnOnce(),
-    ) -> Result<Completion, FrontierError> {
-        let flush = |frontier: &mut Frontier<J>, now| frontier.flush_due(now).map(drop);
-        self.give_back(admitted, outcome, receipts, write, flush).unwrap_or(Ok(Completion::Done))
+        goes_on: bool,
+    ) -> Result<(Completion, Option<Self>), FrontierError> {
+        let Some(lease) = self.lease.take() else { return Ok((Completion::Done, None)) };
+        let lender = Arc::clone(&self.lender);
+        let mut frontier = lender.lock();
+        let now = lender.clock.now();
+        let completed = settle(&mut frontier, lease, admitted, outcome, receipts, write, now);
+        if frontier.flush_due(now)?.is_some() {
+            lender.leave_unflushed();
+        }
+        let completion = completed?;
+        if goes_on && let Next::Fetch(next) | Next::GiveUp(next) = frontier.next(now)? {
+            lender.passed_by(&frontier, now);
+            self.lease = Some(next);
+            return Ok((completion, Some(self)));
+        }
+        lender.wake();
+        Ok((completion, None))
     }
 
-    /// As [`settle`](Self::settle), and its records are flushed at once.
+    /// As `settle`, and the records are flushed at once.
     fn settle_and_flush(
         mut self,
         admitted: Vec<Admitted>,
@@ -86,7 +103,7 @@ impl<J: Journal> HeldLease<J> {
         receipts: Receipts<'_>,
         write: impl FnOnce(),
     ) -> Result<Completion, FrontierError> {
-        self.give_back(admitted, outcome, receipts, write, Frontier::flush).unwrap_or(Ok(Completion::Done))
+        self.give_back(admitted, outcome, receipts, write).unwrap_or(Ok(Completion::Done))
     }
 
     /// `None` where the lease was given back before.
@@ -96,19 +113,31 @@ impl<J: Journal> HeldLease<J> {
         outcome: Outcome,
         receipts: Receipts<'_>,
         write: impl FnOnce(),
-        flush: impl FnOnce(&mut Frontier<J>, Timestamp) -> Result<(), FrontierError>,
     ) -> Option<Result<Completion, FrontierError>> {
         let lease = self.lease.take()?;
         Some(self.lender.change(|frontier, clock| {
             let now = clock.now();
-            let completed = frontier.take_back(lease, admitted, outcome, receipts, now);
-            if let Ok(Completion::Done) = completed {
-                write();
-            }
-            let flushed = flush(frontier, now);
+            let completed = settle(frontier, lease, admitted, outcome, receipts, write, now);
+            let flushed = frontier.flush(now);
             completed.and_then(|completion| flushed.map(|()| completion))
         }))
     }
+}
+
+fn settle<J: Journal>(
+    frontier: &mut Frontier<J>,
+    lease: Lease,
+    admitted: Vec<Admitted>,
+    outcome: Outcome,
+    receipts: Receipts<'_>,
+    write: impl FnOnce(),
+    now: Timestamp,
+) -> Result<Completion, FrontierError> {
+    let completed = frontier.take_back(lease, admitted, outcome, receipts, now);
+    if let Ok(Completion::Done) = completed {
+        write();
+    }
+    completed
 }
 
 impl<J: Journal> Deref for HeldLease<J> {
@@ -125,6 +154,47 @@ impl<J: Journal> Drop for HeldLease<J> {
         let dropped = std::mem::replace(&mut self.dropped, Outcome::Released);
         let outcome = if std::thread::panicking() { lost } else { dropped };
         // A failing journal is reported by the next call that can report it.
-        let _ = self.give_back(Vec::new(), outcome, Receipts::default(), || {}, Frontier::flush);
+        let _ = self.give_back(Vec::new(), outcome, Receipts::default(), || {});
+    }
+}
+
+#[cfg(all(test, feature = "crawl"))]
+mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::frontier::{FrontierOptions, Href};
+    use crate::gate::ScopeKind;
+    use crate::lending::{Clock, SharedFrontier};
+
+    const RESPONSE: Outcome = Outcome::Response { status: 200, retry_after: None };
+
+    #[tokio::test]
+    async fn who_settles_goes_on_with_one_host_and_the_first_in_line_has_the_other() {
+        let mut options = FrontierOptions::default();
+        options.politeness.robots = false;
+        options.scope.kind = ScopeKind::Any;
+        let frontier = SharedFrontier::new(Frontier::new(&options).unwrap(), Clock::start());
+        frontier.seed("http://a.test/").unwrap();
+        let lease = frontier.lease().await.unwrap().unwrap();
+        let mut in_line = pin!(frontier.lease());
+        assert!(timeout(Duration::ZERO, &mut in_line).await.is_err(), "all hosts are lent out");
+
+        let links = ["http://b.test/", "http://c.test/"].map(Href::from);
+        let mut reply = Reply::from(200);
+        reply.links = links.into();
+        let (outcome, admitted) = reply.pass(frontier.gate(), &lease);
+        let (_, next) = lease.settle(admitted, outcome, Receipts::default(), || {}, true).unwrap();
+        assert_eq!(next.as_ref().map(|next| next.url()), Some("http://b.test/"));
+        let other = timeout(Duration::from_secs(60), in_line).await.expect("it is woken").unwrap().unwrap();
+        assert_eq!(other.url(), "http://c.test/");
+
+        let (_, none) = other.settle(Vec::new(), RESPONSE, Receipts::default(), || {}, true).unwrap();
+        assert!(none.is_none(), "the hosts rest");
+        let (_, none) = next.unwrap().settle(Vec::new(), RESPONSE, Receipts::default(), || {}, false).unwrap();
+        assert!(none.is_none());
     }
 }

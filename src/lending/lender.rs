@@ -1,12 +1,13 @@
 //! The frontier behind its lock, and those who wait for it.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
 use super::Clock;
-use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next};
+use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next, Timestamp};
 use crate::gate::Gate;
 
 /// The frontier behind its lock, the line of those who wait for a lease, and what wakes the first of them.
@@ -16,15 +17,33 @@ pub(super) struct Lender<J: Journal> {
     pub(super) gate: Arc<Gate>,
     pub(super) clock: Clock,
     line: tokio::sync::Mutex<()>,
-    /// Told at each change: the first in line looks again.
+    /// Told of changes: the first in line looks again.
     changed: Notify,
+    /// When the first in line looks again by itself, in microseconds; 0 where it does not wait. Changed under the frontier's lock.
+    looks_again: AtomicU64,
+    /// Told that records wait to be flushed, and somebody must see to it.
+    #[cfg(feature = "crawl")]
+    pub(super) unflushed: Notify,
+    /// Somebody sees to it, or was told to.
+    #[cfg(feature = "crawl")]
+    pub(super) flushes: AtomicBool,
 }
 
 impl<J: Journal> Lender<J> {
     pub(super) fn new(frontier: Frontier<J>, clock: Clock) -> Self {
         let gate = Arc::clone(frontier.gate());
-        let (line, changed) = (tokio::sync::Mutex::default(), Notify::new());
-        Self { frontier: Mutex::new(frontier), gate, clock, line, changed }
+        Self {
+            frontier: Mutex::new(frontier),
+            gate,
+            clock,
+            line: tokio::sync::Mutex::default(),
+            changed: Notify::new(),
+            looks_again: AtomicU64::new(0),
+            #[cfg(feature = "crawl")]
+            unflushed: Notify::new(),
+            #[cfg(feature = "crawl")]
+            flushes: AtomicBool::new(false),
+        }
     }
 
     /// The next lease, as soon as there is one; `None` once the frontier is drained.
@@ -32,7 +51,17 @@ impl<J: Journal> Lender<J> {
         let _first_in_line = self.line.lock().await;
         loop {
             let changed = self.changed.notified();
-            let next = self.lock().next(self.clock.now())?;
+            let next = {
+                let mut frontier = self.lock();
+                let next = frontier.next(self.clock.now())?;
+                let looks_again = match next {
+                    Next::Wait(until) => until.as_micros(),
+                    Next::Busy => u64::MAX,
+                    _ => 0,
+                };
+                self.looks_again.store(looks_again, Ordering::Relaxed);
+                next
+            };
             match next {
                 Next::Fetch(lease) | Next::GiveUp(lease) => return Ok(Some(lease)),
                 Next::Wait(until) => {
@@ -48,8 +77,32 @@ impl<J: Journal> Lender<J> {
     /// Changes the frontier, and wakes the first in line.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Frontier<J>, Clock) -> T) -> T {
         let changed = change(&mut self.lock(), self.clock);
-        self.changed.notify_one();
+        self.wake();
         changed
+    }
+
+    /// After a lease that did not come by the line: wakes the first in line if there is another for it, or will be before it looks
+    /// again. Called under the frontier's lock.
+    #[cfg(feature = "crawl")]
+    pub(super) fn passed_by(&self, frontier: &Frontier<J>, now: Timestamp) {
+        let due = frontier.due(now).map_or(u64::MAX, Timestamp::as_micros);
+        if due < self.looks_again.load(Ordering::Relaxed) {
+            self.looks_again.store(0, Ordering::Relaxed);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Records wait to be flushed. Wakes whoever [sees to it](super::SharedFrontier::flush_in_time), unless that is awake.
+    #[cfg(feature = "crawl")]
+    pub(super) fn leave_unflushed(&self) {
+        if !self.flushes.swap(true, Ordering::AcqRel) {
+            self.unflushed.notify_one();
+        }
+    }
+
+    /// Wakes the first in line.
+    pub(super) fn wake(&self) {
+        self.changed.notify_one();
     }
 
     /// A panic under the lock is a fault of ours in the middle of a change; the crawl goes on with what is there

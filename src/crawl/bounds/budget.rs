@@ -1,6 +1,6 @@
 //! How many pages a crawl may still record.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::crawl::lock::lock;
 
@@ -16,16 +16,19 @@ struct Pages {
     reserved: u64,
 }
 
+/// A page that may be recorded. Dropped unspent, another may be in its place.
+#[derive(Debug)]
+#[must_use = "dropped, another page may be recorded in its place"]
+pub(in crate::crawl) struct Reservation {
+    budget: Arc<Budget>,
+    is_spent: bool,
+}
+
 impl Budget {
     /// `before` pages were recorded by earlier runs of the job.
-    pub(in crate::crawl) fn new(max_pages: Option<u64>, before: u64) -> Self {
+    pub(in crate::crawl) fn new(max_pages: Option<u64>, before: u64) -> Arc<Self> {
         let left = max_pages.map(|pages| pages.saturating_sub(before));
-        Self(Mutex::new(Pages { left, reserved: 0 }))
-    }
-
-    /// Whether a page may be reserved now.
-    pub(in crate::crawl) fn has_left(&self) -> bool {
-        lock(&self.0).left != Some(0)
+        Arc::new(Self(Mutex::new(Pages { left, reserved: 0 })))
     }
 
     /// Whether all pages that are allowed were spent.
@@ -34,22 +37,32 @@ impl Budget {
         pages.left == Some(0) && pages.reserved == 0
     }
 
-    /// Reserves a page.
-    pub(in crate::crawl) fn reserve(&self) {
+    /// Reserves a page, where one is left.
+    pub(in crate::crawl) fn reserve(self: &Arc<Self>) -> Option<Reservation> {
         let mut pages = lock(&self.0);
-        pages.left = pages.left.map(|left| left.saturating_sub(1));
+        match &mut pages.left {
+            Some(0) => return None,
+            Some(left) => *left -= 1,
+            None => {}
+        }
         pages.reserved += 1;
+        Some(Reservation { budget: Arc::clone(self), is_spent: false })
     }
+}
 
-    /// A reserved page has its record.
-    pub(in crate::crawl) fn spend(&self) {
-        lock(&self.0).reserved -= 1;
+impl Reservation {
+    /// The page has its record.
+    pub(in crate::crawl) fn spend(mut self) {
+        self.is_spent = true;
     }
+}
 
-    /// A reserved page has no record.
-    pub(in crate::crawl) fn give_back(&self) {
-        let mut pages = lock(&self.0);
-        pages.left = pages.left.map(|left| left + 1);
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut pages = lock(&self.budget.0);
         pages.reserved -= 1;
+        if !self.is_spent {
+            pages.left = pages.left.map(|left| left + 1);
+        }
     }
 }

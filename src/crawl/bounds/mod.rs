@@ -6,7 +6,7 @@ mod memory;
 mod places;
 mod room;
 
-pub(super) use budget::Budget;
+pub(super) use budget::{Budget, Reservation};
 pub(super) use disk::free_space;
 pub(super) use memory::{Memory, Share};
 pub use places::{Places, raise_open_files};

@@ -30,6 +30,11 @@ impl Room {
         self.size
     }
 
+    /// Whether fewer may be under way than at first.
+    pub(in crate::crawl) fn is_short(&self) -> bool {
+        self.size < self.most
+    }
+
     /// Until when no fetch may begin, if that is later than now.
     pub(in crate::crawl) fn paused(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| *until > now)
@@ -49,7 +54,7 @@ impl Room {
 
     /// A fetch ended without a shortage, whatever came of it.
     pub(in crate::crawl) fn ended_well(&mut self) {
-        if self.size == self.most {
+        if !self.is_short() {
             return;
         }
         self.well += 1;

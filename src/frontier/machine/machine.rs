@@ -209,6 +209,13 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
+    /// The earliest time at which another host may be lent out, as far as is known now; `None` where no host waits.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        let waiting = || self.agenda.earliest().into_iter().chain(self.state.schedule().due()).min();
+        if self.front.len() > 0 { Some(now) } else { waiting() }
+    }
+
     /// The end of a batch: what was submitted is with the journal's storage when this returns.
     ///
     /// # Errors
