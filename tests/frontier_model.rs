@@ -46,7 +46,7 @@ struct Url {
     host: usize,
     priority: u32,
     /// Among URLs of one host and priority the lowest goes first.
-    order: i64,
+    order: u64,
     text: String,
     attempts: u8,
     redirects: u8,
@@ -76,7 +76,14 @@ struct Host {
     has_answered: bool,
     /// Since when it stands in which front queue.
     stands: Option<(u32, u64)>,
-    lent: Lent,
+    /// Until when it rests, as it was when it sat down.
+    rests: Option<Timestamp>,
+    robots_are_out: bool,
+    out: Vec<Out>,
+    /// When the next request may start, by the start of the last.
+    next: Timestamp,
+    /// How often it has failed.
+    wave: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,11 +94,19 @@ struct Ill {
     is_retired: bool,
 }
 
+/// A page that is lent out.
 #[derive(Clone, Debug)]
-enum Lent {
-    Nothing,
-    Robots,
-    Page { url: Url, is_given_up: bool },
+struct Out {
+    url: Url,
+    is_given_up: bool,
+    wave: u32,
+}
+
+/// When a host may be asked again where nothing is wrong, and whether it has failed since.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    over: Timestamp,
+    is_late: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +154,11 @@ impl Model {
             ill: None,
             has_answered: false,
             stands: None,
-            lent: Lent::Nothing,
+            rests: None,
+            robots_are_out: false,
+            out: Vec::new(),
+            next: Timestamp::default(),
+            wave: 0,
         };
         Self {
             options: options.clone(),
@@ -161,7 +180,7 @@ impl Model {
     }
 
     fn is_home(&self, host: usize) -> bool {
-        matches!(self.hosts[host].lent, Lent::Nothing)
+        !self.hosts[host].robots_are_out && self.hosts[host].out.is_empty()
     }
 
     fn is_retired(&self, host: usize) -> bool {
@@ -182,12 +201,21 @@ impl Model {
         if !self.numbers.contains(&host) {
             self.numbers.push(host);
         }
-        let was_idle = self.best(host).is_none();
-        let order = self.tick().cast_signed();
+        let order = self.tick();
         self.urls.push(Url { order, ..url });
-        if was_idle && self.is_home(host) {
+        let has_room = self.is_home(host) || (self.connections() > 1 && !self.hosts[host].robots_are_out);
+        if self.hosts[host].stands.is_some() {
+            self.move_up(host, priority);
+        } else if self.hosts[host].rests.is_none() && has_room {
             self.place(host, now);
         }
+    }
+
+    fn connections(&self) -> usize {
+        self.options.politeness.connections_per_host.into()
+    }
+
+    fn move_up(&mut self, host: usize, priority: u32) {
         if let Some((worse, _)) = self.hosts[host].stands
             && priority < worse
         {
@@ -202,27 +230,49 @@ impl Model {
     }
 
     fn place(&mut self, host: usize, now: Timestamp) {
-        self.hosts[host].stands = None;
-        if self.best(host).is_some() && (self.hosts[host].due <= now || self.is_retired(host)) {
-            self.wake(now, Some(host));
-            self.stand(host);
+        (self.hosts[host].stands, self.hosts[host].rests) = (None, None);
+        match self.turn(host, now) {
+            Some(due) if due <= now => {
+                self.wake(now);
+                self.stand(host);
+            }
+            due => self.hosts[host].rests = due,
+        }
+    }
+
+    /// When it may be asked for a page; `None` where it may not, or has none.
+    fn turn(&self, host: usize, now: Timestamp) -> Option<Timestamp> {
+        self.best(host)?;
+        let Host { due, out, next, failures, has_answered, .. } = &self.hosts[host];
+        if out.is_empty() {
+            return Some(if self.is_retired(host) { now } else { *due });
+        }
+        let is_known = !self.options.politeness.robots || !self.wants_robots(host, now);
+        let is_trusted = *has_answered && *failures == 0 && !self.is_retired(host);
+        (is_known && is_trusted && out.len() < self.connections()).then(|| (*due).max(*next))
+    }
+
+    fn wants_robots(&self, host: usize, now: Timestamp) -> bool {
+        match self.hosts[host].robots {
+            RobotsFile::Unknown | RobotsFile::Moved { .. } => true,
+            RobotsFile::Known(Known { stale_at, is_used, .. }) => is_used && stale_at <= now,
         }
     }
 
     fn stand(&mut self, host: usize) {
+        self.hosts[host].rests = None;
         if let Some(best) = self.best(host) {
             self.hosts[host].stands = Some((self.urls[best].priority, self.tick()));
         }
     }
 
     /// Whoever has become due stands up, longest first.
-    fn wake(&mut self, now: Timestamp, except: Option<usize>) {
+    fn wake(&mut self, now: Timestamp) {
         let mut due: Vec<_> =
-            self.numbers.iter().enumerate().map(|(number, &host)| (self.hosts[host].due, number, host)).collect();
+            self.numbers.iter().enumerate().map(|(number, &host)| (self.hosts[host].rests, number, host)).collect();
         due.sort();
         for (at, _, host) in due {
-            let is_resting = self.is_home(host) && self.hosts[host].stands.is_none();
-            if at <= now && is_resting && except != Some(host) {
+            if at.is_some_and(|at| at <= now) {
                 self.stand(host);
             }
         }
@@ -256,7 +306,8 @@ impl Model {
             return Ok(None);
         }
         let until = *self.since.get_or_insert(now) + self.options.politeness.patience;
-        let may_come = leased > 0 || active.iter().any(|&host| self.hosts[host].due <= until);
+        let comes = |host: &Host| host.stands.is_some() || host.rests.is_some_and(|rests| rests <= until);
+        let may_come = leased > 0 || active.iter().any(|&host| comes(&self.hosts[host]));
         let is_hopeful = failing.iter().any(|ill| ill.failure != Failure::NoSuchHost);
         if is_hopeful && now < until && may_come {
             return Ok(Some(until));
@@ -277,7 +328,7 @@ impl Model {
     }
 
     fn next(&mut self, now: Timestamp) -> Answer {
-        self.wake(now, None);
+        self.wake(now);
         let due = self.scheduled.partition_point(|(second, ..)| second * 1_000_000 <= now.as_micros());
         for (_, url) in self.scheduled.drain(..due).collect::<Vec<_>>() {
             self.queue(url, now);
@@ -286,24 +337,23 @@ impl Model {
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
+            if self.connections() > 1 && self.turn(host, now).is_none_or(|due| due > now) {
+                self.place(host, now);
+                continue;
+            }
             let best = self.best(host).unwrap();
             let url = self.urls[best].clone();
             if let Some(Ill { failure, is_retired: true, .. }) = self.hosts[host].ill {
                 self.urls.remove(best);
-                self.hosts[host].stands = None;
                 let text = url.text.clone();
-                self.hosts[host].lent = Lent::Page { url, is_given_up: true };
+                self.lend(host, url, true, now);
                 return Answer::GiveUp { url: text, failure };
             }
             let delay = self.delay(host);
             let name = format!("http://h{host}.example");
-            let is_wanted = match self.hosts[host].robots {
-                RobotsFile::Unknown | RobotsFile::Moved { .. } => true,
-                RobotsFile::Known(Known { stale_at, is_used, .. }) => is_used && stale_at <= now,
-            };
-            if self.options.politeness.robots && is_wanted {
+            if self.options.politeness.robots && self.wants_robots(host, now) {
                 self.hosts[host].stands = None;
-                self.hosts[host].lent = Lent::Robots;
+                self.hosts[host].robots_are_out = true;
                 let url = match self.hosts[host].robots {
                     RobotsFile::Moved { hops, .. } => format!("{name}/robots.txt?{hops}"),
                     _ => format!("{name}/robots.txt"),
@@ -319,7 +369,7 @@ impl Model {
             }
             self.urls.remove(best);
             let mut is_disallowed = false;
-            let is_last = self.best(host).is_none();
+            let is_last = self.best(host).is_none() && self.hosts[host].out.is_empty();
             if let RobotsFile::Known(Known { is_used, is_strict, .. }) = &mut self.hosts[host].robots {
                 is_disallowed = *is_strict && url.text.contains("/no");
                 *is_used |= is_disallowed && is_last;
@@ -333,37 +383,58 @@ impl Model {
             }
             let answer =
                 Answer::Fetch { url: url.text.clone(), attempt: url.attempts + 1, redirects: url.redirects, delay };
-            self.hosts[host].stands = None;
-            self.hosts[host].lent = Lent::Page { url, is_given_up: false };
+            self.lend(host, url, false, now);
             return answer;
         }
-        let resting = (0..HOSTS).filter(|&host| self.best(host).is_some() && self.is_home(host));
+        let resting = self.hosts.iter().filter_map(|host| host.rests);
         let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
-        match resting.map(|host| self.hosts[host].due).chain(scheduled).chain(patience).min() {
+        match resting.chain(scheduled).chain(patience).min() {
             Some(due) => Answer::Wait(due),
             None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
             None => Answer::Drained,
         }
     }
 
-    fn complete(&mut self, host: usize, end: End, now: Timestamp) -> Completion {
-        match std::mem::replace(&mut self.hosts[host].lent, Lent::Nothing) {
-            Lent::Nothing => panic!("it was lent"),
-            Lent::Robots => self.robots_ends(host, end, now),
-            Lent::Page { url, is_given_up: true } if matches!(end, End::Released | End::Failed(Failure::Lost)) => {
-                self.come_back(url, 0, now)
-            }
-            Lent::Page { url, is_given_up: true } => {
-                self.parked.push(Url { attempts: 0, ..url });
-                self.done(host, now)
-            }
-            Lent::Page { url, .. } => self.page_ends(url, end, now),
+    fn lend(&mut self, host: usize, url: Url, is_given_up: bool, now: Timestamp) {
+        let delay = self.delay(host);
+        self.hosts[host].stands = None;
+        let wave = self.hosts[host].wave;
+        self.hosts[host].out.push(Out { url, is_given_up, wave });
+        if !is_given_up {
+            self.hosts[host].next = now + delay;
+        }
+        if self.connections() > 1 {
+            self.place(host, now);
         }
     }
 
-    fn page_ends(&mut self, mut url: Url, end: End, now: Timestamp) -> Completion {
+    /// The page at this URL comes back, or the robots.txt.
+    fn complete(&mut self, host: usize, url: &str, end: End, now: Timestamp) -> Completion {
+        if std::mem::take(&mut self.hosts[host].robots_are_out) {
+            return self.robots_ends(host, end, now);
+        }
+        let out = &mut self.hosts[host].out;
+        let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
+        let Out { url, is_given_up, wave } = out.remove(place);
+        match end {
+            End::Released | End::Failed(Failure::Lost) if is_given_up => self.come_back(url, 0, now),
+            _ if is_given_up => {
+                self.parked.push(Url { attempts: 0, ..url });
+                self.done(host, now)
+            }
+            _ => self.page_ends(url, wave, end, now),
+        }
+    }
+
+    fn page_ends(&mut self, mut url: Url, wave: u32, end: End, now: Timestamp) -> Completion {
         let politeness = self.options.politeness.clone();
         let (host, attempt) = (url.host, url.attempts + 1);
+        let rest = if self.connections() == 1 {
+            Rest { over: now + self.delay(host), is_late: false }
+        } else {
+            let Host { due, next, .. } = self.hosts[host];
+            Rest { over: due.max(next), is_late: wave != self.hosts[host].wave }
+        };
         if matches!(end, End::GivenUp | End::Released) {
             return self.come_back(url, 0, now);
         }
@@ -373,7 +444,7 @@ impl Model {
         let setback = match end {
             End::GivenUp | End::Released => unreachable!("it came back"),
             End::Moved => {
-                self.fine(host, now);
+                self.fine(host, rest);
                 if url.redirects >= self.options.traps.redirects {
                     self.refuse(Refusal::TooManyRedirects, 1);
                     return self.done(host, now);
@@ -387,13 +458,13 @@ impl Model {
             End::Status { status, retry_after, .. } => {
                 self.hosts[host].has_answered = true;
                 let Some(setback) = answered(status, retry_after) else {
-                    self.fine(host, now);
+                    self.fine(host, rest);
                     return self.done(host, now);
                 };
                 setback
             }
         };
-        let rest = self.set_back(host, attempt, setback, now);
+        self.set_back(host, attempt, setback, rest, now);
         let later = match setback.blame {
             Blame::Host => return self.come_back(url, 0, now),
             _ if setback.failure == Failure::BadResponse || attempt >= politeness.attempts => {
@@ -401,11 +472,11 @@ impl Model {
             }
             _ if self.is_retired(host) || setback.blame == Blame::Fetcher => return self.come_back(url, 1, now),
             Blame::Load if setback.asked.is_some() => return self.come_back(url, 1, now),
-            Blame::Load => now + rest,
+            Blame::Load => self.hosts[host].due,
             _ => now + backoff(&politeness, attempt.into()),
         };
         self.schedule(Url { attempts: attempt, ..url }, later);
-        self.place(host, now);
+        self.take_seat(host, now);
         Completion::Retry(later)
     }
 
@@ -440,7 +511,7 @@ impl Model {
         match file {
             Ok(file) => {
                 self.hosts[host].robots = file;
-                self.fine(host, now);
+                self.fine(host, Rest { over: now + self.delay(host), is_late: false });
                 self.place(host, now);
                 match file {
                     RobotsFile::Moved { .. } => Completion::Retry(self.hosts[host].due),
@@ -450,14 +521,15 @@ impl Model {
             Err(setback) => {
                 self.hosts[host].robots = before.map_or(RobotsFile::Unknown, RobotsFile::Known);
                 let is_down = matches!(setback.blame, Blame::Host | Blame::Fetcher);
+                let rest = Rest { over: now + self.delay(host), is_late: false };
                 if before.is_some() && !is_down {
                     let asked = setback.asked.unwrap_or_default().min(politeness.max_retry_after);
                     self.hosts[host].due = now + self.delay(host).max(asked);
                 } else if is_down {
-                    self.set_back(host, 1, setback, now);
+                    self.set_back(host, 1, setback, rest, now);
                 } else {
                     let setback = Setback { blame: Blame::Host, failure: Failure::Robots, ..setback };
-                    self.set_back(host, 1, setback, now);
+                    self.set_back(host, 1, setback, rest, now);
                 }
                 if let RobotsFile::Known(known) = &mut self.hosts[host].robots {
                     known.stale_at = now + politeness.max_backoff;
@@ -469,39 +541,42 @@ impl Model {
         }
     }
 
-    fn fine(&mut self, host: usize, now: Timestamp) {
+    fn fine(&mut self, host: usize, rest: Rest) {
         self.hosts[host].has_answered = true;
-        self.hosts[host].failures = 0;
-        self.hosts[host].ill = None;
-        self.hosts[host].due = now + self.delay(host);
+        if !rest.is_late {
+            self.hosts[host].failures = 0;
+            self.hosts[host].ill = None;
+        }
+        self.hosts[host].due = rest.over;
     }
 
-    /// Says how long the host rests.
-    fn set_back(&mut self, host: usize, attempt: u8, setback: Setback, now: Timestamp) -> Duration {
+    fn set_back(&mut self, host: usize, attempt: u8, setback: Setback, rest: Rest, now: Timestamp) {
         let politeness = self.options.politeness.clone();
-        let delay = self.delay(host);
         let Setback { blame, failure, asked } = setback;
+        self.hosts[host].due = rest.over;
         if blame == Blame::Fetcher {
-            self.hosts[host].due = now + delay;
-            return delay;
+            return;
         }
         let is_another = blame == Blame::Page && attempt == 1;
         let broken = self.hosts[host].ill.map_or(0, |ill| ill.broken) + u32::from(is_another);
         let counts = matches!(blame, Blame::Host | Blame::Load) || (is_another && broken.is_multiple_of(4));
-        self.hosts[host].failures += u32::from(counts);
+        let is_new = counts && !rest.is_late;
+        self.hosts[host].failures += u32::from(is_new);
         let failures = self.hosts[host].failures;
-        let rest = match asked {
-            Some(asked) => asked.min(politeness.max_retry_after).max(delay),
-            None if counts => backoff(&politeness, failures).max(delay),
-            None => delay,
-        };
-        self.hosts[host].due = now + rest;
-        self.hosts[host].ill = Some(Ill { failure, broken, is_patient: asked.is_some(), is_retired: false });
+        let asked_until = asked.map(|asked| now + asked.min(politeness.max_retry_after));
+        let until = asked_until.or(counts.then(|| now + backoff(&politeness, failures)));
+        self.hosts[host].due = rest.over.max(until.unwrap_or_default());
+        let was = self.hosts[host].ill.filter(|_| rest.is_late);
+        let is_patient = asked.is_some() || was.is_some_and(|ill| ill.is_patient);
+        let is_retired = was.is_some_and(|ill| ill.is_retired);
+        self.hosts[host].ill = Some(Ill { failure, broken, is_patient, is_retired });
         let is_over = matches!(failure, Failure::Address | Failure::Port);
-        if is_over || (counts && failures >= politeness.host_failures) {
+        if is_over || (is_new && failures >= politeness.host_failures) {
             self.retire(host);
         }
-        rest
+        if !rest.is_late && (is_new || asked.is_some() || is_over) {
+            self.hosts[host].wave += 1;
+        }
     }
 
     fn retire(&mut self, host: usize) {
@@ -535,16 +610,24 @@ impl Model {
     fn come_back(&mut self, mut url: Url, attempts: u8, now: Timestamp) -> Completion {
         let host = url.host;
         url.attempts += attempts;
-        url.order = -self.tick().cast_signed();
         self.urls.push(url);
-        self.place(host, now);
+        self.take_seat(host, now);
         Completion::Retry(self.hosts[host].due)
     }
 
     fn done(&mut self, host: usize, now: Timestamp) -> Completion {
         self.completed += 1;
-        self.place(host, now);
+        self.take_seat(host, now);
         Completion::Done
+    }
+
+    /// A page is back; its host may have a seat already.
+    fn take_seat(&mut self, host: usize, now: Timestamp) {
+        if self.hosts[host].stands.is_none() && self.hosts[host].rests.is_none() {
+            self.place(host, now);
+        } else if let Some(best) = self.best(host) {
+            self.move_up(host, self.urls[best].priority);
+        }
     }
 
     fn refuse(&mut self, refusal: Refusal, urls: u64) {
@@ -619,12 +702,14 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 }
 
 fn options() -> impl Strategy<Value = FrontierOptions> {
-    (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8, 0..100u64).prop_map(
-        |(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects, patience)| {
+    let connections = prop::sample::select(vec![1, 1, 2, 3, 8]);
+    (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8, 0..100u64, connections).prop_map(
+        |(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects, patience, connections)| {
             let mut options = FrontierOptions::default();
             options.scope.kind = ScopeKind::Any;
             options.traps.redirects = redirects;
             options.politeness.robots = robots;
+            options.politeness.connections_per_host = connections;
             options.politeness.host_delay = Duration::from_secs(delay);
             options.politeness.max_retry_after = Duration::from_secs(50);
             options.politeness.max_crawl_delay = Duration::from_secs(delay * 10);
@@ -646,6 +731,8 @@ struct Both {
     leases: Vec<Lease>,
     now: Timestamp,
     submitted: u64,
+    /// When each host was last asked for a page.
+    asked: BTreeMap<String, Timestamp>,
 }
 
 impl Both {
@@ -678,13 +765,17 @@ impl Both {
             Next::Busy => Answer::Busy,
             Next::Drained => Answer::Drained,
             Next::GiveUp(lease) => {
-                assert!(self.leases.iter().all(|other| other.origin() != lease.origin()), "one lease a host");
+                self.check_is_polite(&lease, 1);
                 let (url, failure) = (lease.url().to_owned(), lease.trouble().unwrap().failure);
                 self.leases.push(lease);
                 Answer::GiveUp { url, failure }
             }
             Next::Fetch(lease) => {
-                assert!(self.leases.iter().all(|other| other.origin() != lease.origin()), "one lease a host");
+                let most = if lease.kind() == LeaseKind::Robots { 1 } else { self.model.connections() };
+                self.check_is_polite(&lease, most);
+                let before = self.asked.insert(lease.origin().to_owned(), self.now);
+                let rested = before.map(|before| before + self.model.options.politeness.host_delay);
+                assert!(rested.is_none_or(|rested| rested <= self.now), "two starts too near to each other");
                 let (url, attempt) = (lease.url().to_owned(), lease.attempt());
                 let shown = format!("{lease:?}");
                 let redirects = shown.split_once("redirects: ").and_then(|(_, rest)| rest.split(',').next());
@@ -698,6 +789,13 @@ impl Both {
         };
         assert_eq!(answer, self.model.next(self.now));
         answer
+    }
+
+    /// With this lease its host has no more out than it may.
+    fn check_is_polite(&self, lease: &Lease, most: usize) {
+        let beside: Vec<_> = self.leases.iter().filter(|other| other.origin() == lease.origin()).collect();
+        assert!(beside.len() < most, "{} beside {}", beside.len(), lease.url());
+        assert!(beside.iter().all(|other| other.kind() == LeaseKind::Page), "robots.txt alone");
     }
 
     fn complete(&mut self, lease: usize, end: End) {
@@ -724,8 +822,12 @@ impl Both {
                 outcome
             }
         };
+        if matches!(end, End::Released | End::GivenUp) {
+            self.asked.remove(lease.origin());
+        }
+        let url = lease.url().to_owned();
         let completion = self.frontier.complete(lease, outcome, self.now).unwrap();
-        assert_eq!(completion, self.model.complete(host, end, self.now));
+        assert_eq!(completion, self.model.complete(host, &url, end, self.now));
     }
 
     /// Nothing is lost, and nothing counted twice.
@@ -754,7 +856,7 @@ proptest! {
     fn any_list_of_actions_has_the_same_answers(options in options(), actions in actions()) {
         let frontier = Frontier::new(&options).unwrap();
         let model = Model::new(&options);
-        let mut both = Both { frontier, model, leases: Vec::new(), now: Timestamp::from_micros(1 << 50), submitted: 0 };
+        let mut both = Both { frontier, model, leases: Vec::new(), now: Timestamp::from_micros(1 << 50), submitted: 0, asked: BTreeMap::new() };
         for action in actions {
             match action {
                 Action::Submit { host, depth, is_disallowed } => both.submit(host, depth, is_disallowed),

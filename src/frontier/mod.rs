@@ -17,6 +17,9 @@
 //! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A
 //! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
 //!
+//! A host has one lease out. With `politeness.connections_per_host` it may have more: then it goes from Leased to its next seat at once,
+//! while the page is out, and stays Leased only where nothing more of it may be lent.
+//!
 //! # What changes, and how
 //!
 //! The *state* is all that is known. It changes in one way:

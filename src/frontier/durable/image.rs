@@ -8,8 +8,10 @@
 //!         illness   the code of the last failure, 0 for none; else pages in a row that broke, text of the failure's words
 //!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms, until
 //!                   when they hold
-//!         levels    how many; for each its first URL, and for each other the step to its position; 0 ends them
-//! URL:    position, priority, attempts
+//!         levels    how many
+//! level:  its priority, 1 byte
+//!         tries     how many URLs from its first to its last that was tried, 1 byte; for each the tries that it has used up, 1 byte
+//!         URLs      the position of its first, and for each other the step to it; 0 ends them
 //! text:   its length, its bytes
 //! ```
 //!
@@ -86,7 +88,9 @@ pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     }
     put(to, back.levels(&host.queue).count() as u64);
     for level in back.levels(&host.queue) {
-        put_queued(to, level.queued());
+        to.push(level.priority);
+        back.put_tries(level, to);
+        put(to, level.first);
         back.put_steps(level, to);
         put(to, 0);
     }
@@ -95,9 +99,9 @@ pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
 /// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's.
 pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
     let mut queue = Queue::default();
-    let host = read(bytes, |queued, end| match end {
-        End::Head => back.push_front(&mut queue, queued),
-        End::Tail => back.push(&mut queue, queued.priority, queued.position),
+    let host = read(bytes, |queued, tries| {
+        back.push(&mut queue, queued);
+        back.set_tries(queued.position, tries);
     })?;
     Some(Host { queue, ..host })
 }
@@ -116,15 +120,8 @@ pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Resul
     Ok(())
 }
 
-/// The end of its priority's queue that a URL is put to.
-enum End {
-    Head,
-    Tail,
-}
-
-/// Takes a host off the front of the bytes, and shows how its queue is made: each level's first URL is put to the head, since only
-/// that can have tries that are used up, and the others behind it.
-fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
+/// Takes a host off the front of the bytes, and shows its URLs in order, each with the tries that it has used up.
+fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<Host> {
     let key = HostKey::of_origin(text(bytes)?);
     let flags = number(bytes)?;
     let due = Timestamp::from_micros(number(bytes)?);
@@ -164,15 +161,16 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, End)) -> Option<Host> {
         _ => return None,
     };
     for _ in 0..number(bytes)? {
-        let first = queued(bytes)?;
-        queue(first, End::Head);
-        let mut last = first.position.to_u64();
+        let priority = byte(bytes)?;
+        let length = byte(bytes)?;
+        let mut tries = bytes.split_off(..usize::from(length))?.iter().copied();
+        let mut at = number(bytes)?;
         loop {
+            queue(Queued { position: Position::from_u64(at), priority }, tries.next().unwrap_or(0));
             match number(bytes)? {
                 0 => break,
-                step => last = varint::walk(last, step),
+                step => at = varint::walk(at, step),
             }
-            queue(Queued { position: Position::from_u64(last), attempts: 0, ..first }, End::Tail);
         }
     }
     Some(host)
@@ -203,12 +201,6 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// Appends the first URL of a level as it is; the others follow as steps.
-fn put_queued(to: &mut Vec<u8>, Queued { position, priority, attempts }: Queued) {
-    put(to, position.to_u64());
-    to.extend([priority, attempts]);
-}
-
 fn byte(bytes: &mut &[u8]) -> Option<u8> {
     bytes.split_off_first().copied()
 }
@@ -217,11 +209,6 @@ fn byte(bytes: &mut &[u8]) -> Option<u8> {
 fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     let length = usize::try_from(number(bytes)?).ok()?;
     str::from_utf8(bytes.split_off(..length)?).ok()
-}
-
-/// Takes the first URL of a level.
-fn queued(bytes: &mut &[u8]) -> Option<Queued> {
-    Some(Queued { position: Position::from_u64(number(bytes)?), priority: byte(bytes)?, attempts: byte(bytes)? })
 }
 
 /// A host of a slice that may be evicted.

@@ -29,7 +29,7 @@ pub(crate) enum Record<'a> {
         /// What that had of it.
         fingerprint: Fingerprint,
     },
-    /// robots.txt disallowed the first URLs of a host when their turn came: they were dropped.
+    /// robots.txt disallowed URLs of a host when their turn came: they were dropped.
     Disallowed(DisallowedRecord<'a>),
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
@@ -58,7 +58,9 @@ pub(crate) struct DisallowedRecord<'a> {
     pub host: &'a str,
     /// Their front queue.
     pub priority: u8,
-    /// How many, from the first of that priority on.
+    /// The entry of the first of them.
+    pub first: Position,
+    /// How many they are: the first, and those that follow it in its host's queue.
     pub urls: u32,
 }
 
@@ -73,7 +75,7 @@ pub(crate) struct Settled<'a> {
     pub priority: u8,
     /// Tries used up.
     pub attempts: u8,
-    /// The page leaves the queue. Else it is queued again, at the head.
+    /// The page leaves the queue. Else it stays where it is.
     pub done: bool,
     /// Where its bytes are in the outputs; none where it has none, or none that could be read again.
     pub receipts: Receipts<'a>,

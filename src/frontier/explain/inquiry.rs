@@ -5,7 +5,7 @@ use std::io;
 use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Entry, Journal, image, read_wire};
-use crate::frontier::hosts::{Host, HostState, Politeness, RobotsFile};
+use crate::frontier::hosts::{Host, Politeness, RobotsFile};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
 use crate::frontier::{Frontier, FrontierError, Timestamp};
@@ -149,7 +149,7 @@ impl Inquiry<'_> {
             has_answered: host.has_answered,
             trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
             is_retired: host.is_retired(),
-            is_leased: matches!(host.seat.state, HostState::Leased(_) | HostState::LeasedRobots),
+            is_leased: host.is_leased(),
             queued: host.waiting(),
         }
     }

@@ -11,6 +11,15 @@ use crate::frontier::{Failure, Timestamp, Trouble};
 /// that is broken, and a host that is broken has nothing else.
 const BROKEN_PAGES: u16 = 4;
 
+/// How long a host rests where nothing is wrong, and how new it is what a lease says of the host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    /// When the host may be asked again, where nothing is wrong.
+    pub(crate) over: Timestamp,
+    /// The host has failed since the lease went out.
+    pub(crate) is_late: bool,
+}
+
 /// How a host has behaved: a draft of its next [`Standing`]. The host itself stands so once the journal has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Conduct {
@@ -36,10 +45,14 @@ impl Conduct {
 
     /// The host answers. That is a failure only where the status says "not now", or that something is broken; any other answer
     /// makes up for all failures before it.
-    pub(crate) fn answer(&mut self, status: u16, retry_after: Option<Duration>) -> Option<Setback> {
+    ///
+    /// An answer that `is_late`, to a request from before its last failure, makes up for none.
+    pub(crate) fn answer(&mut self, status: u16, retry_after: Option<Duration>, is_late: bool) -> Option<Setback> {
         self.has_answered = true;
         let Some(blame) = Blame::of_status(status) else {
-            self.recover();
+            if !is_late {
+                self.recover();
+            }
             return None;
         };
         Some(Setback { blame, trouble: Trouble::new(Failure::Server, &format!("status {status}")), retry_after })
@@ -50,12 +63,13 @@ impl Conduct {
         (self.failures, self.ill) = (0, None);
     }
 
-    /// Counts a failure against the host, lets it rest or retires it, and says how long it rests. `delay` is its rest after a
-    /// response.
+    /// Counts a failure against the host, lets it rest or retires it; says whether that is news of the host. `rest` is what it would
+    /// rest had nothing failed.
     ///
     /// - The fetcher's own failure counts for nothing.
     /// - A failure of the host, or a sign of too much load, counts, and the rest doubles with each in a row.
     /// - A broken page counts with every fourth of them. All tries of one page are one page that breaks, so only the first try counts.
+    /// - A failure that is late has the cause of the one before it: the host rests, and nothing is counted.
     ///
     /// A rest that the host asked for holds instead, up to `politeness.max_retry_after`. Some failures end a host at once: the next
     /// request could not go better under the options of this run.
@@ -63,14 +77,14 @@ impl Conduct {
         &mut self,
         setback: &Setback,
         is_first_try: bool,
-        delay: Duration,
+        rest: Rest,
         politeness: &Politeness,
         now: Timestamp,
-    ) -> Duration {
+    ) -> bool {
         let Setback { blame, trouble, retry_after } = setback;
+        self.due = rest.over;
         if *blame == Blame::Fetcher {
-            self.due = now + delay;
-            return delay;
+            return false;
         }
         let is_another = *blame == Blame::Page && is_first_try;
         let broken = self.ill.as_ref().map_or(0, |ill| ill.broken).saturating_add(is_another.into());
@@ -79,17 +93,19 @@ impl Conduct {
             Blame::Host | Blame::Load => true,
             Blame::Page => is_another && broken.is_multiple_of(BROKEN_PAGES),
         };
-        self.failures = self.failures.saturating_add(counts.into());
-        let rest = match retry_after {
-            Some(asked) => delay.max((*asked).min(politeness.max_retry_after)),
-            None if counts => delay.max(politeness.backoff_of(self.failures.into())),
-            None => delay,
+        self.failures = self.failures.saturating_add((counts && !rest.is_late).into());
+        self.due = match retry_after {
+            Some(asked) => rest.over.max(now + (*asked).min(politeness.max_retry_after)),
+            None if counts => rest.over.max(now + politeness.backoff_of(self.failures.into())),
+            None => rest.over,
         };
-        self.due = now + rest;
         let has_failed_too_often = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
-        let is_retired = trouble.failure.ends_host() || (counts && has_failed_too_often);
-        self.ill = Some(Illness { trouble: trouble.clone(), broken, is_patient: retry_after.is_some(), is_retired });
-        rest
+        let ends = trouble.failure.ends_host() || (counts && !rest.is_late && has_failed_too_often);
+        let was = self.ill.as_ref().filter(|_| rest.is_late);
+        let is_retired = ends || was.is_some_and(|ill| ill.is_retired);
+        let is_patient = retry_after.is_some() || was.is_some_and(|ill| ill.is_patient);
+        self.ill = Some(Illness { trouble: trouble.clone(), broken, is_patient, is_retired });
+        !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
     /// The host is not asked again in this run. Only a host that fails can be retired.

@@ -97,9 +97,14 @@ impl Host {
         self.ill.as_deref().is_some_and(|ill| ill.is_retired)
     }
 
-    /// URLs that wait: those of its queue, but for the one that is lent out.
+    /// URLs that wait: those of its queue, but for those that are lent out.
     pub(crate) fn waiting(&self) -> u64 {
-        u64::from(self.queue.len()) - u64::from(matches!(self.seat.state, HostState::Leased(_)))
+        u64::from(self.queue.len()) - u64::from(self.seat.out)
+    }
+
+    /// Whether something of it is lent out.
+    pub(crate) fn is_leased(&self) -> bool {
+        self.seat.out > 0 || self.seat.state == HostState::LeasedRobots
     }
 
     /// What is to be expected of it, where it has URLs queued. By this alone it is decided whether a crawl waits for it at its end.

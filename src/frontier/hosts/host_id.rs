@@ -1,7 +1,7 @@
 //! The number by which a frontier knows a host while it is in memory.
 
 /// A host in memory. When the host is evicted, the number is free for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct HostId(u32);
 
 impl HostId {

@@ -31,7 +31,7 @@ mod spread;
 mod struggle;
 mod table;
 
-pub(crate) use conduct::Conduct;
+pub(crate) use conduct::{Conduct, Rest};
 pub(crate) use evicted::Evicted;
 pub(crate) use host::Host;
 pub(crate) use host_id::HostId;

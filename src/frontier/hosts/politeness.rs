@@ -10,8 +10,14 @@ pub struct Politeness {
     pub agent: String,
     /// Honor robots.txt.
     pub robots: bool,
-    /// Rest between a response of a host and the next request to it.
+    /// Rest between a response of a host and the next request to it; where it may have several connections, between the starts of
+    /// two requests.
     pub host_delay: Duration,
+    /// Requests of one host that may be out at the same time, from 1 to 64. More than 1 is for your own hosts, and for those that
+    /// agreed: a delay then runs from the start of one request to the start of the next, and with no delay the next starts
+    /// at once. A host that has not answered yet, or fails, is asked one thing at a time; its robots.txt is fetched alone; what one of
+    /// its responses asks for, as a Retry-After, holds for all that follow.
+    pub connections_per_host: u8,
     /// Longest rest that a robots `Crawl-delay` can ask for.
     pub max_crawl_delay: Duration,
     /// Longest rest that a `Retry-After` can ask for.
@@ -40,6 +46,7 @@ impl Default for Politeness {
             agent: "crawler".to_owned(),
             robots: true,
             host_delay: Duration::from_secs(1),
+            connections_per_host: 1,
             max_crawl_delay: Duration::from_secs(300),
             max_retry_after: Duration::from_secs(24 * 3600),
             attempts: 3,
@@ -54,6 +61,9 @@ impl Default for Politeness {
 }
 
 impl Politeness {
+    /// Requests of one host that may be out at the same time, at most.
+    pub(crate) const MOST_CONNECTIONS: u8 = 64;
+
     /// The rest between a response and the next request, to a host whose robots.txt asks for this one.
     pub(crate) fn delay(&self, crawl_delay: Duration) -> Duration {
         self.host_delay.max(crawl_delay.min(self.max_crawl_delay))

@@ -10,6 +10,8 @@ pub(crate) struct Seat {
     /// Its neighbors in a front queue.
     pub(crate) link: ListLink,
     pub(crate) state: HostState,
+    /// Its pages that are lent out.
+    pub(crate) out: u8,
     /// What it is counted as among the hosts with URLs queued.
     pub(crate) counted: Prospect,
 }
@@ -26,8 +28,8 @@ pub(crate) enum HostState {
     Due(u8),
     /// Due with this priority, and held back: it has never answered, and as many such hosts are lent out as may be.
     Held(u8),
-    /// The first URL of this priority is lent out. It stays in its queue until it comes back.
-    Leased(u8),
+    /// As many of its pages are lent out as may be, or all. They stay in its queue until they come back.
+    Leased,
     /// Its robots.txt is lent out.
     LeasedRobots,
 }

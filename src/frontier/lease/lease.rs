@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Href, Trouble, Validators};
 use crate::address::CanonicalUrl;
+use crate::frontier::Timestamp;
 use crate::frontier::hosts::HostId;
 use crate::gate::{Found, Position, Via};
 
@@ -17,7 +18,8 @@ pub enum LeaseKind {
     Robots,
 }
 
-/// One URL lent to one fetcher until it is completed. Its host is asked nothing else meanwhile.
+/// One URL lent to one fetcher until it is completed. Its host is asked nothing else meanwhile, unless it
+/// [may have several connections](crate::frontier::Politeness::connections_per_host).
 ///
 /// It moves into the call that completes it, so nobody can complete it twice, and only the frontier that lent it takes it back. A
 /// lease is not written down: one that is lost with its process is queued again at the next opening.
@@ -39,6 +41,10 @@ pub struct Lease {
     /// The tries that stand in its entry: they are counted in `attempt` too.
     pub(crate) earlier: u8,
     pub(crate) is_first_contact: bool,
+    /// How often its host had failed while leases of it were out, when this one went out.
+    pub(crate) wave: u32,
+    /// When it went out.
+    pub(crate) lent_at: Timestamp,
     pub(crate) trouble: Option<Box<Trouble>>,
     pub(crate) validators: Option<Box<Validators>>,
     pub(crate) metadata: Box<[u8]>,
@@ -139,6 +145,12 @@ impl Lease {
     /// The bytes that [travel with the URL](super::Href::metadata); none where nobody gave any.
     pub fn metadata(&self) -> &[u8] {
         &self.metadata
+    }
+
+    /// When it was lent out.
+    #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "a crawl watches its politeness by it"))]
+    pub(crate) fn lent_at(&self) -> Timestamp {
+        self.lent_at
     }
 
     /// The rest that its host is given between requests.

@@ -5,7 +5,8 @@
 //!                                                               Completion::Retry(when)
 //! ```
 //!
-//! A [`Lease`] is one URL lent to one fetcher. It is a debt: its host is asked nothing else until it is completed. It says whose
+//! A [`Lease`] is one URL lent to one fetcher. It is a debt: until it is completed, it takes one of its host's connections, mostly
+//! the only one. It says whose
 //! turn it is, by which try and with which metadata; nothing here changes what a frontier knows.
 //!
 //! What comes back is an [`Outcome`], or a whole [`Reply`] from which the outcome and the links are read. Where it came to

@@ -51,28 +51,41 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
         self.lent.all -= 1;
-        self.lent.pages -= u64::from(lease.position.is_some());
         self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
         let completion = match lease.position {
             Some(position) => self.complete_page(&lease, position, outcome, receipts, now),
             None => self.complete_robots(&lease, outcome, now),
         };
-        self.place(lease.host, now);
+        self.take_seat(&lease, now);
         Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
     }
 
-    /// Whether this frontier has lent it, and not got it back.
+    /// The host of a lease that is back goes on. One that may have several out may be in its place already: there, a page that is to
+    /// be tried again may bring it forward.
+    fn take_seat(&mut self, lease: &Lease, now: Timestamp) {
+        let seat = &mut self.state.seats()[lease.host];
+        let state = seat.state;
+        if let Some(page) = lease.position {
+            seat.out -= 1;
+            self.lent.pages -= 1;
+            if self.lends_beside() {
+                self.lent.remove(lease.host, page);
+            }
+        }
+        if matches!(state, HostState::Leased | HostState::LeasedRobots) {
+            self.place(lease.host, now);
+            return;
+        }
+        self.count_prospect(lease.host);
+        let host = self.state.host(lease.host);
+        if let Some(first) = self.first_free(host, lease.host) {
+            self.arrived(lease.host, first.priority, now);
+        }
+    }
+
+    /// Whether this frontier has lent it. A lease cannot be copied, so it is out for as long as there is one.
     pub(crate) fn check_is_out(&self, lease: &Lease) -> Result<(), FrontierError> {
-        let is_out = lease.frontier == self.id
-            && match (self.state.host(lease.host).seat.state, lease.position) {
-                (HostState::Leased(priority), Some(position)) => {
-                    let first = self.state.back().first_of(&self.state.host(lease.host).queue, priority);
-                    first.is_some_and(|first| first.position == position)
-                }
-                (HostState::LeasedRobots, None) => true,
-                _ => false,
-            };
-        if is_out { Ok(()) } else { Err(FrontierError::ForeignLease) }
+        if lease.frontier == self.id { Ok(()) } else { Err(FrontierError::ForeignLease) }
     }
 
     /// What became of a page; `None` where it goes next of its host again.
@@ -86,8 +99,7 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Option<Completion>> {
         // Of no use where it is tried again: then its next lease is asked.
         let again = self.again.remove(&position);
-        let host = self.state.host(lease.host);
-        let (mut conduct, delay) = (Conduct::of(host), host.delay(&self.politeness));
+        let mut conduct = Conduct::of(self.state.host(lease.host));
         if lease.trouble.is_some() {
             // Nothing was asked, whatever came of that.
             return match outcome {
@@ -95,24 +107,28 @@ impl<J: Journal> Frontier<J> {
                 _ => self.settle(lease, position, &conduct, After::Parked, receipts),
             };
         }
+        let rest = self.rest(lease, now);
         let setback = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
-                conduct.answer(302, None);
-                conduct.due = now + delay;
+                conduct.answer(302, None, rest.is_late);
+                conduct.due = rest.over;
                 return self.follow(lease, position, &conduct, &to, again, receipts);
             }
             Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
-                conduct.answer(status, retry_after)
+                conduct.answer(status, retry_after, rest.is_late)
             }
         };
         let done = again.map_or(After::Done, After::Again);
         let Some(setback) = setback else {
-            conduct.due = now + delay;
+            conduct.due = rest.over;
             return self.settle(lease, position, &conduct, done, receipts);
         };
-        let rest = conduct.set_back(&setback, lease.attempt == 1, delay, &self.politeness, now);
+        let counts = conduct.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
+        if counts {
+            self.lent.begin_wave(lease.host);
+        }
         let is_last = setback.trouble.failure.is_final() || lease.attempt >= self.politeness.attempts;
         let after = match setback.blame {
             Blame::Host => After::Untried,
@@ -122,7 +138,7 @@ impl<J: Journal> Frontier<J> {
             Blame::Fetcher => After::Tried,
             // The host is asked nothing else before.
             Blame::Load if setback.retry_after.is_some() => After::Tried,
-            Blame::Load => After::Later(now + rest),
+            Blame::Load => After::Later(conduct.due),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
         };
         self.settle(lease, position, &conduct, after, receipts)

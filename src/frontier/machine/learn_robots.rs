@@ -17,7 +17,7 @@ use std::time::Duration;
 use super::Frontier;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{Conduct, RobotsFile};
+use crate::frontier::hosts::{Conduct, Rest, RobotsFile};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::state::RULES_HOLD;
@@ -53,7 +53,7 @@ impl<J: Journal> Frontier<J> {
         let answer = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
-                conduct.answer(302, None);
+                conduct.answer(302, None, false);
                 self.detour(lease, &to).map_or(Answer::Missing, |(hops, url)| Answer::Moved(hops, url))
             }
             Outcome::Failed(trouble) => Answer::Failed(Setback::failed(trouble)),
@@ -145,7 +145,8 @@ impl<J: Journal> Frontier<J> {
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
             conduct.due = now + delay.max(asked);
         } else {
-            conduct.set_back(&setback, lease.attempt == 1, delay, &self.politeness, now);
+            let rest = Rest { over: now + delay, is_late: false };
+            conduct.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
         }
         if holds && !conduct.is_retired() {
             let stale_at = now + self.politeness.max_backoff;
@@ -196,7 +197,7 @@ impl Answer {
             let trouble = Trouble::new(Failure::BadResponse, "304 to a request without conditions");
             return Self::Failed(Setback::failed(trouble));
         }
-        if let Some(setback) = conduct.answer(status, retry_after) {
+        if let Some(setback) = conduct.answer(status, retry_after, false) {
             return Self::Failed(setback);
         }
         match status {

@@ -2,8 +2,8 @@
 //!
 //! What is lent, in this order: a URL to be given up, where the host is retired; its robots.txt, where nothing is known of that or
 //! it is stale; else the first URL of its best priority that robots.txt allows. Those before it that it does not allow are dropped, a
-//! hundred or so a call. Nothing is taken out of a queue to be lent: a page stays the first of its priority until it comes back, so
-//! that a crash needs no record of what was out.
+//! hundred or so a call. Nothing is taken out of a queue to be lent: a page stays where it is until it comes back, so that a crash
+//! needs no record of what was out.
 
 use std::hint::black_box;
 use std::io;
@@ -12,6 +12,7 @@ use super::Frontier;
 use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
 use crate::frontier::hosts::{Conduct, HostId, HostState, RobotsFile};
 use crate::frontier::lease::Texts;
+use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Position, Via};
@@ -29,7 +30,7 @@ impl<J: Journal> Frontier<J> {
         let host = self.state.host(id);
         if host.is_retired() {
             let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
-            return self.lend_page(id, priority, trouble, &mut 1);
+            return self.lend_page(id, priority, trouble, now, &mut 1);
         }
         if self.politeness.robots && host.robots.is_wanted(now) {
             let origin = host.key.as_str();
@@ -39,8 +40,8 @@ impl<J: Journal> Frontier<J> {
             };
             let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
             let validators = host.robots.rules().and_then(|rules| rules.validators.clone());
-            let robots = Lease { texts, priority, attempt, validators, ..self.blank_lease(id) };
-            self.note_lent(&robots, HostState::LeasedRobots);
+            let mut robots = Lease { texts, priority, attempt, validators, ..self.blank_lease(id, now) };
+            self.note_lent(&mut robots);
             return Ok(Some(robots));
         }
         // Rules that are known from a run that honored them count no more.
@@ -49,7 +50,7 @@ impl<J: Journal> Frontier<J> {
         {
             return Ok(None);
         }
-        self.lend_page(id, priority, None, drops)
+        self.lend_page(id, priority, None, now, drops)
     }
 
     /// A lease of the page that goes next of its host, to be fetched or, by `trouble`, to be given up. Pages of the same priority
@@ -59,25 +60,27 @@ impl<J: Journal> Frontier<J> {
         id: HostId,
         priority: u8,
         trouble: Option<Box<Trouble>>,
+        now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
         let is_asked = trouble.is_none() && self.politeness.robots;
-        let mut lease = self.blank_lease(id);
+        let mut lease = self.blank_lease(id, now);
         let referrer = loop {
             let host = self.state.host(id);
-            let Some(first) = host.queue.first().filter(|first| first.priority == priority && *drops > 0) else {
+            let first = self.first_free(host, id);
+            let Some(first) = first.filter(|first| first.priority == priority && *drops > 0) else {
                 return Ok(None);
             };
             let entry = self.journal.read(first.position)?;
             if is_asked && !host.robots.allows(path_and_query(entry.wire)) {
-                self.drop_disallowed(id, priority, drops)?;
+                self.drop_disallowed(id, first, drops)?;
                 continue;
             }
             let Entry { wire, depth, via, redirects, referrer, attempts: earlier, metadata, .. } = entry;
             (lease.kind, lease.position, lease.priority) = (LeaseKind::Page, Some(first.position), priority);
             (lease.texts, lease.depth) = (Texts::new(wire, host.key.as_str()), depth);
             (lease.via, lease.redirects) = (via, redirects);
-            lease.attempt = first.attempts.saturating_add(earlier).saturating_add(1);
+            lease.attempt = self.state.back().tries(first.position).saturating_add(earlier).saturating_add(1);
             (lease.earlier, lease.metadata) = (earlier, metadata.into());
             break referrer;
         };
@@ -87,18 +90,21 @@ impl<J: Journal> Frontier<J> {
             lease.texts.set_referrer(referrer);
         }
         lease.trouble = trouble;
-        self.note_lent(&lease, HostState::Leased(priority));
+        self.note_lent(&mut lease);
         Ok(Some(lease))
     }
 
-    /// Drops the first URLs of a host and priority, those that robots.txt disallows, up to the bound. One record says how many: a
-    /// replay drops as many, without a look at the rules, which may be others by then.
-    fn drop_disallowed(&mut self, id: HostId, priority: u8, drops: &mut u32) -> io::Result<()> {
-        let Self { state, journal, .. } = self;
+    /// Drops the URLs of a host from this one on that robots.txt disallows, up to one of another priority, one that is out, or the
+    /// bound. One record says how many: a replay drops as many, without a look at the rules, which may be others by then.
+    fn drop_disallowed(&mut self, id: HostId, first: Queued, drops: &mut u32) -> io::Result<()> {
+        let Self { state, journal, lent, .. } = self;
         let host = state.host(id);
+        let out = lent.pages_of(id);
         let mut dropped = Vec::new();
-        for position in state.back().levels(&host.queue).take(1).flat_map(|level| state.back().positions(level)) {
-            if *drops == 0 || host.robots.allows(path_and_query(journal.read(position)?.wire)) {
+        for position in state.back().of(&host.queue, first.priority).skip_while(|position| *position != first.position)
+        {
+            let is_over = *drops == 0 || out.contains(&position);
+            if is_over || host.robots.allows(path_and_query(journal.read(position)?.wire)) {
                 break;
             }
             dropped.push(position);
@@ -106,7 +112,9 @@ impl<J: Journal> Frontier<J> {
         }
         let key = host.key.clone();
         let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
-        self.commit(&Record::Disallowed(DisallowedRecord { host: key.as_str(), priority, urls }), Some(id), None)?;
+        let Queued { position, priority } = first;
+        let record = DisallowedRecord { host: key.as_str(), priority, first: position, urls };
+        self.commit(&Record::Disallowed(record), Some(id), None)?;
         dropped.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position))
     }
 
@@ -150,7 +158,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// A lease with what is known of the host, and nothing of a page.
-    fn blank_lease(&self, id: HostId) -> Lease {
+    fn blank_lease(&self, id: HostId, now: Timestamp) -> Lease {
         let host = self.state.host(id);
         Lease {
             frontier: self.id,
@@ -166,6 +174,8 @@ impl<J: Journal> Frontier<J> {
             delay: host.delay(&self.politeness),
             earlier: 0,
             is_first_contact: !host.has_answered,
+            wave: 0,
+            lent_at: now,
             trouble: None,
             validators: None,
             metadata: Box::default(),
@@ -174,10 +184,19 @@ impl<J: Journal> Frontier<J> {
 
     /// Counts a lease that goes out, and seats its host as leased. Links to the host are likely to be found on the page, so it
     /// is noted for the table's cache.
-    fn note_lent(&mut self, lease: &Lease, state: HostState) {
-        self.state.seats()[lease.host].state = state;
+    fn note_lent(&mut self, lease: &mut Lease) {
+        let seat = &mut self.state.seats()[lease.host];
+        if let Some(page) = lease.position {
+            seat.state = HostState::Leased;
+            seat.out += 1;
+            self.lent.pages += 1;
+            if self.lends_beside() {
+                self.lent.add(lease, page);
+            }
+        } else {
+            seat.state = HostState::LeasedRobots;
+        }
         self.lent.all += 1;
-        self.lent.pages += u64::from(lease.position.is_some());
         self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
         self.state.note_recent(lease.host);
     }

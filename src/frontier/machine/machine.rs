@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::drops::Drops;
+use super::lent::Lent;
 use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
@@ -63,19 +64,11 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) agenda: Agenda,
     pub(crate) struggle: Struggle,
     pub(crate) lent: Lent,
+    /// Hosts with URLs queued, those that are lent out too.
+    pub(crate) busy: usize,
     /// Pages that are lent out and, once they are done, scheduled again: when.
     pub(crate) again: BTreeMap<Position, Timestamp>,
     pub(crate) drops: Drops,
-}
-
-/// Leases that are out.
-#[derive(Debug, Default)]
-pub(crate) struct Lent {
-    pub(crate) all: u64,
-    /// Of these, pages.
-    pub(crate) pages: u64,
-    /// Of these, first contacts with their hosts.
-    pub(crate) first_contacts: u64,
 }
 
 /// So many URLs that robots.txt disallows are dropped in one call, at most: a host with a million of them does not stop the
@@ -116,6 +109,7 @@ impl<J: Journal> Frontier<J> {
             agenda: Agenda::default(),
             struggle: Struggle::default(),
             lent: Lent::default(),
+            busy: 0,
             again: BTreeMap::new(),
             drops: Drops::default(),
         }
@@ -189,8 +183,15 @@ impl<J: Journal> Frontier<J> {
                 self.hold(host, priority);
                 continue;
             }
+            if self.lends_beside() && self.must_wait(host, now) {
+                self.place(host, now);
+                continue;
+            }
             match self.lend(host, priority, now, &mut drops) {
                 Ok(Some(lease)) => {
+                    if self.lends_beside() && lease.position.is_some() {
+                        self.place(host, now);
+                    }
                     self.look_ahead();
                     return Ok(if lease.trouble.is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
                 }
@@ -262,6 +263,7 @@ impl<J: Journal> Frontier<J> {
                 self.held.remove(seats, host, worse);
                 self.held.push(seats, host, priority);
             }
+            HostState::Leased if self.politeness.connections_per_host > 1 => self.place(host, now),
             _ => {}
         }
     }
@@ -269,15 +271,20 @@ impl<J: Journal> Frontier<J> {
     /// Puts a host, that is nowhere, where it belongs by its queue and its clock.
     pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
         let host = self.state.host(id);
-        // A host that is not asked need not rest.
-        let due = if host.is_retired() { now } else { host.due };
-        let state = match host.queue.first() {
+        let was_idle = host.seat.state == HostState::Idle;
+        let turn = match host.seat.out {
+            // A host that is not asked need not rest.
+            0 => host.queue.first().map(|first| (if host.is_retired() { now } else { host.due }, first)),
+            _ => self.further(id, now),
+        };
+        let state = match turn {
+            None if host.seat.out > 0 => HostState::Leased,
             None => HostState::Idle,
-            Some(_) if due > now => {
+            Some((due, _)) if due > now => {
                 self.agenda.push(due, id);
                 HostState::Snoozed
             }
-            Some(Queued { priority, .. }) => {
+            Some((_, Queued { priority, .. })) => {
                 // Hosts that have been due for longer come first.
                 self.wake(now);
                 self.front.push(&mut self.state.seats(), id, priority);
@@ -285,6 +292,7 @@ impl<J: Journal> Frontier<J> {
             }
         };
         self.state.seats()[id].state = state;
+        self.busy = self.busy + usize::from(was_idle) - usize::from(state == HostState::Idle);
         self.count_prospect(id);
     }
 
@@ -324,7 +332,8 @@ impl<J: Journal> Frontier<J> {
     #[inline]
     fn wake(&mut self, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
-            let best = self.state.host(id).queue.first().expect("a host in the agenda has URLs queued");
+            let host = self.state.host(id);
+            let best = self.first_free(host, id).expect("a host in the agenda has a URL to be lent");
             let seats = &mut self.state.seats();
             seats[id].state = HostState::Due(best.priority);
             self.front.push(seats, id, best.priority);

@@ -6,6 +6,7 @@
 //! - `machine`: URLs come in, and [`next`](Frontier::next) takes the host whose turn it is. All changes go through `commit`:
 //!   the journal has the record, then the state takes it in.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
+//! - `lent`: what is out. `beside`: several pages of one host are out at once.
 //! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host.
 //! - `learn_robots`: a robots.txt comes back.
 //! - `answer`: a whole reply comes back, with the links on its page; seeds and links by their texts.
@@ -18,6 +19,7 @@
 //! where the journal's storage fails, back into the one that it had.
 
 mod answer;
+mod beside;
 mod complete;
 #[cfg(feature = "crawl")]
 mod dropped;
@@ -26,6 +28,7 @@ mod error;
 mod evict;
 mod learn_robots;
 mod lend;
+mod lent;
 #[expect(clippy::module_inception, reason = "the room has its name from what stands in it")]
 mod machine;
 mod options;

@@ -35,10 +35,10 @@ impl FrontierOptions {
     /// Checks what no other part checks for itself. The first option that is out of its range is told, by the path that it has in
     /// settings.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
-        let Politeness { agent, attempts, host_failures, robots_ttl, .. } = &self.politeness;
+        let Politeness { agent, attempts, connections_per_host, host_failures, robots_ttl, .. } = &self.politeness;
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
-        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 8] = [
+        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 9] = [
             (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
             (
                 is_token(agent),
@@ -47,6 +47,12 @@ impl FrontierOptions {
                 "may hold letters, digits, - and _ only (RFC 9309 section 2.2.1)",
             ),
             (*attempts > 0, "politeness.attempts", attempts, "is at least 1"),
+            (
+                (1..=Politeness::MOST_CONNECTIONS).contains(connections_per_host),
+                "politeness.connections_per_host",
+                connections_per_host,
+                "is from 1 to 64",
+            ),
             (*host_failures > 0, "politeness.host_failures", host_failures, "is at least 1"),
             (!robots_ttl.is_zero(), "politeness.robots_ttl", &0, "is more than 0"),
             (*url_bytes > 0, "traps.url_bytes", url_bytes, "is at least 1"),

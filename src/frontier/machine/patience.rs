@@ -61,7 +61,7 @@ impl<J: Journal> Frontier<J> {
         match seats[id].state {
             HostState::Due(priority) => self.front.remove(seats, id, priority),
             HostState::Held(priority) => self.held.remove(seats, id, priority),
-            HostState::Idle | HostState::Snoozed | HostState::Leased(_) | HostState::LeasedRobots => return Ok(()),
+            HostState::Idle | HostState::Snoozed | HostState::Leased | HostState::LeasedRobots => return Ok(()),
         }
         self.place(id, now);
         Ok(())
@@ -84,8 +84,8 @@ impl<J: Journal> Frontier<J> {
     /// `politeness.patience`, or at once where no failing host could be asked before that. Then all of them are retired.
     pub(crate) fn mind_patience(&mut self, now: Timestamp) -> io::Result<Patience> {
         let failing = self.struggle.failing();
-        let leased = usize::try_from(self.lent.all).unwrap_or(usize::MAX);
-        if failing == 0 || failing < self.active_hosts() + leased || self.state.schedule().len() > 0 {
+        let leased = self.lent.all;
+        if failing == 0 || failing < self.busy || self.state.schedule().len() > 0 {
             self.struggle.since = None;
             return Ok(Patience::Unasked);
         }

@@ -1,5 +1,6 @@
 //! The back queues: URLs by host.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use super::{Chunk, Level, NONE, Pool, Queued};
@@ -12,10 +13,15 @@ use crate::gate::Position;
 /// run of bytes, each position as the [`varint::step`] from the one before, in a list of 28-byte chunks that is freed as
 /// it is read. The best level of a host stands in the host, its others in a list here. So a busy host costs two to four
 /// bytes a URL (its journal entries stand close together), and the million hosts of a wide crawl no allocation each.
+///
+/// A URL that is lent out stays where it is, and leaves from there once it is done. It has no URL before it but others that were lent
+/// out with it, so it is found by a short look from the front.
 #[derive(Debug, Default)]
 pub(crate) struct Back {
     levels: Pool<Level>,
     chunks: Pool<Chunk>,
+    /// Tries that are used up, of the few queued URLs that have any.
+    tried: BTreeMap<Position, u8>,
 }
 
 /// One host's share of the back queues, which stands in the host. Only [`Back`], which has the rest, can change it.
@@ -25,6 +31,9 @@ pub(crate) struct Queue {
     best: Level,
     len: u32,
 }
+
+/// No URL that is lent out has so many of its priority before it: fewer leases of one host are out at once.
+const REACH: usize = 256;
 
 impl Queue {
     /// URLs in it.
@@ -40,74 +49,84 @@ impl Queue {
 
 impl Back {
     /// Queues behind all of the same priority. O(priorities in use at the host), mostly one to three.
-    pub(crate) fn push(&mut self, queue: &mut Queue, priority: u8, position: Position) {
-        let pushed = Queued { position, priority, attempts: 0 };
-        if let Some((level, chunks)) = self.level(queue, pushed) {
-            level.push(chunks, position.to_u64());
+    pub(crate) fn push(&mut self, queue: &mut Queue, queued: Queued) {
+        if let Some((level, chunks)) = self.level(queue, queued) {
+            level.push(chunks, queued.position.to_u64());
         }
         queue.len += 1;
     }
 
-    /// Queues before all of the same priority what came back from there. At most one of a priority may have come back
-    /// and not gone again, since a host has one lease at a time and its next takes what came back.
-    pub(crate) fn push_front(&mut self, queue: &mut Queue, back: Queued) {
-        if let Some((level, chunks)) = self.level(queue, back) {
-            level.push_front(chunks, back.position.to_u64(), back.attempts);
+    /// Queues before all of the same priority.
+    pub(crate) fn push_front(&mut self, queue: &mut Queue, queued: Queued) {
+        if let Some((level, chunks)) = self.level(queue, queued) {
+            level.push_front(chunks, queued.position.to_u64());
         }
         queue.len += 1;
     }
 
-    /// Takes away what goes next. A level that is empty by it gives way to the next worse one.
+    /// Takes a URL away, and says whether it was there. O(1) where it goes next; otherwise O(URLs before it).
     #[inline]
-    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Queued> {
-        let first = queue.first()?;
-        if !queue.best.advance(&mut self.chunks)
-            && let Some(next) = self.take_level(queue.best.next)
+    pub(crate) fn remove(&mut self, queue: &mut Queue, queued: Queued) -> bool {
+        if queue.first() == Some(queued) {
+            self.forget_tries(queued.position);
+            self.pop(queue);
+            return true;
+        }
+        self.remove_run(queue, queued, 1) > 0
+    }
+
+    /// Takes away so many URLs of one priority from this one on, and says how many there were.
+    pub(crate) fn remove_run(&mut self, queue: &mut Queue, from: Queued, urls: u32) -> u32 {
+        let Some(before) = self.cut(queue, from) else { return 0 };
+        let mut removed = 0;
+        while removed < urls
+            && let Some(position) = self.pop_of(queue, from.priority)
         {
-            queue.best = next;
+            self.forget_tries(position);
+            removed += 1;
         }
-        queue.len -= 1;
-        Some(first)
+        self.rejoin(queue, from.priority, &before);
+        removed
     }
 
-    /// The first URL of a priority.
-    pub(crate) fn first_of(&self, queue: &Queue, priority: u8) -> Option<Queued> {
-        match queue.first() {
-            Some(first) if first.priority != priority => {
-                self.levels(queue).find(|level| level.priority == priority).map(Level::queued)
-            }
-            first => first,
+    /// Puts a URL, which was not tried yet, in the place of another of its priority; where that is not there, before all. Says whether
+    /// it was there.
+    pub(crate) fn replace(&mut self, queue: &mut Queue, replaced: Position, by: Queued) -> bool {
+        let before = self.cut(queue, Queued { position: replaced, ..by });
+        if before.is_some() {
+            self.forget_tries(replaced);
+            self.pop_of(queue, by.priority);
         }
+        self.push_front(queue, by);
+        self.rejoin(queue, by.priority, before.as_deref().unwrap_or_default());
+        before.is_some()
     }
 
-    /// Takes away the first URL of a priority. O(1) where that is the best of its host.
-    #[inline]
-    pub(crate) fn pop_of(&mut self, queue: &mut Queue, priority: u8) -> Option<Queued> {
-        if queue.len == 0 {
-            return None;
-        }
-        if queue.best.priority == priority {
-            return self.pop(queue);
-        }
-        self.pop_worse(queue, priority)
+    /// Whether a URL is near enough to the front to have been lent out.
+    pub(crate) fn holds(&self, queue: &Queue, queued: Queued) -> bool {
+        self.of(queue, queued.priority).take(REACH).any(|position| position == queued.position)
     }
 
-    /// Takes away the first URL of a priority that is not the best.
-    fn pop_worse(&mut self, queue: &mut Queue, priority: u8) -> Option<Queued> {
-        let (mut before, mut id) = (NONE, queue.best.next);
-        while id != NONE && self.levels[id].priority < priority {
-            (before, id) = (id, self.levels[id].next);
-        }
-        let mut level = (id != NONE).then(|| self.levels[id]).filter(|level| level.priority == priority)?;
-        let first = level.queued();
-        if level.advance(&mut self.chunks) {
-            self.levels[id] = level;
+    /// The URL that goes next of those that are not `out`.
+    pub(crate) fn first_but(&self, queue: &Queue, out: &[Position]) -> Option<Queued> {
+        self.levels(queue).find_map(|level| {
+            let position = self.positions(level).find(|position| !out.contains(position))?;
+            Some(Queued { position, priority: level.priority })
+        })
+    }
+
+    /// Tries of a queued URL that are used up.
+    pub(crate) fn tries(&self, position: Position) -> u8 {
+        if self.tried.is_empty() { 0 } else { self.tried.get(&position).copied().unwrap_or(0) }
+    }
+
+    /// Notes the tries of a queued URL that are used up.
+    pub(crate) fn set_tries(&mut self, position: Position, tries: u8) {
+        if tries == 0 {
+            self.forget_tries(position);
         } else {
-            let next = self.levels.give_back(id);
-            (if before == NONE { &mut queue.best } else { &mut self.levels[before] }).next = next;
+            self.tried.insert(position, tries);
         }
-        queue.len -= 1;
-        Some(first)
     }
 
     /// A host's URLs by priority, the best first.
@@ -131,17 +150,17 @@ impl Back {
         level.put_steps(&self.chunks, to);
     }
 
-    /// Forgets all URLs of a queue, gives its chunks and levels back, and says how many URLs there were.
-    pub(crate) fn clear(&mut self, queue: &mut Queue) -> u64 {
-        let Queue { best, len } = std::mem::take(queue);
-        let mut level = (len > 0).then_some(best);
-        while let Some(Level { mut head, next, .. }) = level {
-            while head != NONE {
-                head = self.chunks.give_back(head);
-            }
-            level = self.take_level(next);
+    /// Appends how many URLs there are from the first of a level to its last that was tried, and the tries of each of them. Only URLs
+    /// that were lent out have any, and these are at its front.
+    pub(crate) fn put_tries(&self, level: &Level, to: &mut Vec<u8>) {
+        let count = to.len();
+        to.push(0);
+        if !self.tried.is_empty() {
+            to.extend(self.positions(level).take(REACH - 1).map(|position| self.tries(position)));
+            let used = to[count + 1..].iter().rposition(|&tries| tries > 0).map_or(0, |last| last + 1);
+            to.truncate(count + 1 + used);
+            to[count] = u8::try_from(used).expect("below the reach");
         }
-        len.into()
     }
 
     /// Reads what [`pop`](Self::pop) will, so that the line is on its way from memory while other things are done.
@@ -156,7 +175,66 @@ impl Back {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.levels.memory() + self.chunks.memory()
+        // A map's node has room for as much again.
+        let tried = self.tried.len() * 2 * size_of::<(Position, u8)>();
+        self.levels.memory() + self.chunks.memory() + tried
+    }
+
+    /// A host's URLs of one priority, in order.
+    pub(crate) fn of<'a>(&'a self, queue: &'a Queue, priority: u8) -> impl Iterator<Item = Position> {
+        let level = self.levels(queue).find(|level| level.priority == priority);
+        level.into_iter().flat_map(|level| self.positions(level))
+    }
+
+    /// Takes away the URLs of one priority before this one, for [`rejoin`](Self::rejoin); `None` where it is not there.
+    fn cut(&mut self, queue: &mut Queue, queued: Queued) -> Option<Vec<Position>> {
+        let before = self.of(queue, queued.priority).position(|position| position == queued.position)?;
+        Some((0..before).filter_map(|_| self.pop_of(queue, queued.priority)).collect())
+    }
+
+    /// Puts back what [`cut`](Self::cut) took away.
+    fn rejoin(&mut self, queue: &mut Queue, priority: u8, before: &[Position]) {
+        before.iter().rev().for_each(|&position| self.push_front(queue, Queued { position, priority }));
+    }
+
+    fn forget_tries(&mut self, position: Position) {
+        if !self.tried.is_empty() {
+            self.tried.remove(&position);
+        }
+    }
+
+    /// Takes away what goes next. A level that is empty by it gives way to the next worse one.
+    #[inline]
+    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Position> {
+        let first = queue.first()?.position;
+        if !queue.best.advance(&mut self.chunks)
+            && let Some(next) = self.take_level(queue.best.next)
+        {
+            queue.best = next;
+        }
+        queue.len -= 1;
+        Some(first)
+    }
+
+    /// Takes away the first URL of a priority.
+    fn pop_of(&mut self, queue: &mut Queue, priority: u8) -> Option<Position> {
+        if queue.first()?.priority == priority {
+            return self.pop(queue);
+        }
+        let (mut before, mut id) = (NONE, queue.best.next);
+        while id != NONE && self.levels[id].priority < priority {
+            (before, id) = (id, self.levels[id].next);
+        }
+        let mut level = (id != NONE).then(|| self.levels[id]).filter(|level| level.priority == priority)?;
+        let first = level.queued().position;
+        if level.advance(&mut self.chunks) {
+            self.levels[id] = level;
+        } else {
+            let next = self.levels.give_back(id);
+            (if before == NONE { &mut queue.best } else { &mut self.levels[before] }).next = next;
+        }
+        queue.len -= 1;
+        Some(first)
     }
 
     /// Takes a level out of the pool.
@@ -171,7 +249,7 @@ impl Back {
     /// The level that `queued` belongs to, with the chunks to write to. `None` where there was none: it was made with this URL alone,
     /// and nothing is left to do. The levels of a queue are in the order of their priorities, so a new one is put in its place.
     fn level<'a>(&'a mut self, queue: &'a mut Queue, queued: Queued) -> Option<(&'a mut Level, &'a mut Pool<Chunk>)> {
-        let Self { levels, chunks } = self;
+        let Self { levels, chunks, .. } = self;
         let alone = Level::of(queued);
         let best = &mut queue.best;
         if queue.len == 0 {
@@ -203,127 +281,4 @@ impl Back {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::{BTreeMap, VecDeque};
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[derive(Clone, Debug)]
-    enum Action {
-        Push { host: usize, priority: u8, position: u64 },
-        Pop { host: usize },
-        PopOf { host: usize, priority: u8 },
-        PopAndComeBack { host: usize, position: Option<u64> },
-        Clear { host: usize },
-    }
-
-    fn actions() -> impl Strategy<Value = Vec<Action>> {
-        let host = 0..3usize;
-        let position = prop_oneof![0..300u64, 0..1u64 << 40, any::<u64>()];
-        let action = prop_oneof![
-            8 => (host.clone(), 0..4u8, position.clone()).prop_map(|(host, priority, position)| Action::Push { host, priority, position }),
-            4 => host.clone().prop_map(|host| Action::Pop { host }),
-            3 => (host.clone(), 0..4u8).prop_map(|(host, priority)| Action::PopOf { host, priority }),
-            2 => (host.clone(), proptest::option::of(position))
-                .prop_map(|(host, position)| Action::PopAndComeBack { host, position }),
-            1 => host.prop_map(|host| Action::Clear { host }),
-        ];
-        proptest::collection::vec(action, 0..400)
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn it_agrees_with_a_map_of_deques(actions in actions()) {
-            let mut back = Back::default();
-            let mut queues: [Queue; 3] = Default::default();
-            let mut model: [BTreeMap<u8, VecDeque<(u64, u8)>>; 3] = Default::default();
-            for action in actions {
-                match action {
-                    Action::Push { host, priority, position } => {
-                        back.push(&mut queues[host], priority, Position::from_u64(position));
-                        model[host].entry(priority).or_default().push_back((position, 0));
-                    }
-                    Action::Pop { host } => {
-                        prop_assert_eq!(back.pop(&mut queues[host]), pop(&mut model[host]));
-                    }
-                    Action::PopOf { host, priority } => {
-                        let first = back.first_of(&queues[host], priority);
-                        prop_assert_eq!(first, pop_of(&mut model[host], priority));
-                        if first.is_some() {
-                            prop_assert_eq!(back.pop_of(&mut queues[host], priority), first);
-                        }
-                    }
-                    Action::PopAndComeBack { host, position } => {
-                        let popped = back.pop(&mut queues[host]);
-                        prop_assert_eq!(popped, pop(&mut model[host]));
-                        if let Some(popped) = popped {
-                            let position = position.map_or(popped.position, Position::from_u64);
-                            let returned = Queued { position, attempts: popped.attempts.wrapping_add(1), ..popped };
-                            back.push_front(&mut queues[host], returned);
-                            let entry = (position.to_u64(), returned.attempts);
-                            model[host].entry(popped.priority).or_default().push_front(entry);
-                        }
-                    }
-                    Action::Clear { host } => {
-                        let len: usize = model[host].values().map(VecDeque::len).sum();
-                        prop_assert_eq!(back.clear(&mut queues[host]), len as u64);
-                        model[host].clear();
-                    }
-                }
-                for (queue, model) in queues.iter().zip(&model) {
-                    prop_assert_eq!(queue.len() as usize, model.values().map(VecDeque::len).sum::<usize>());
-                }
-            }
-            for (queue, model) in queues.iter_mut().zip(&mut model) {
-                while let Some(queued) = back.pop(queue) {
-                    prop_assert_eq!(Some(queued), pop(model));
-                }
-                prop_assert!(queue.len() == 0 && model.is_empty());
-            }
-        }
-    }
-
-    fn pop(model: &mut BTreeMap<u8, VecDeque<(u64, u8)>>) -> Option<Queued> {
-        let best = *model.keys().next()?;
-        pop_of(model, best)
-    }
-
-    fn pop_of(model: &mut BTreeMap<u8, VecDeque<(u64, u8)>>, priority: u8) -> Option<Queued> {
-        let level = model.get_mut(&priority)?;
-        let (position, attempts) = level.pop_front()?;
-        if level.is_empty() {
-            model.remove(&priority);
-        }
-        Some(Queued { position: Position::from_u64(position), priority, attempts })
-    }
-
-    #[test]
-    fn what_is_freed_is_used_again() {
-        let mut back = Back::default();
-        let mut queue = Queue::default();
-        let mut after_first_round = 0;
-        for round in 0..10 {
-            for position in 0..100_000u64 {
-                back.push(&mut queue, (position % 3) as u8, Position::from_u64(position * 500));
-            }
-            match round {
-                0 => after_first_round = back.memory(),
-                _ if round % 2 == 0 => assert_eq!(back.clear(&mut queue), 100_000),
-                _ => while back.pop(&mut queue).is_some() {},
-            }
-            if round == 0 {
-                back.clear(&mut queue);
-            }
-        }
-        assert_eq!(back.memory(), after_first_round);
-        assert_eq!(
-            after_first_round,
-            3 * 4096 * 32,
-            "two bytes a step and a chunk's link: two segments, and one of levels"
-        );
-    }
-}
+mod tests;

@@ -22,8 +22,6 @@ pub(crate) struct Level {
     /// Where in the tail chunk writing goes on.
     tail_at: u8,
     pub(crate) priority: u8,
-    /// Tries of the first that are used up. Only a URL that came back has any, and it comes back to the front.
-    pub(crate) attempts: u8,
 }
 
 const CHUNK: u8 = 28;
@@ -35,9 +33,10 @@ pub(crate) struct Chunk {
 }
 
 impl Level {
-    pub(crate) fn of(Queued { position, priority, attempts }: Queued) -> Self {
+    /// A level of one URL.
+    pub(crate) fn of(Queued { position, priority }: Queued) -> Self {
         let at = position.to_u64();
-        Self { first: at, last: at, head: NONE, tail: NONE, next: NONE, head_at: 0, tail_at: 0, priority, attempts }
+        Self { first: at, last: at, head: NONE, tail: NONE, next: NONE, head_at: 0, tail_at: 0, priority }
     }
 
     /// The same, with this level behind it.
@@ -56,13 +55,13 @@ impl Level {
     }
 
     /// Adds a URL before the first.
-    pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, at: u64, attempts: u8) {
+    pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, at: u64) {
         if !self.is_one() || at == self.first {
             self.write_step(chunks);
             let (bytes, length) = varint::encode(varint::step(at, self.first));
             bytes[..length].iter().rev().for_each(|&byte| self.write_front(chunks, byte));
         }
-        (self.first, self.attempts) = (at, attempts);
+        self.first = at;
     }
 
     /// Goes on to the next URL; `false` where there is none.
@@ -71,7 +70,6 @@ impl Level {
         if self.is_one() {
             return false;
         }
-        self.attempts = 0;
         self.first = if self.head == NONE {
             self.last
         } else {
@@ -83,7 +81,7 @@ impl Level {
 
     /// Its first URL.
     pub(crate) fn queued(&self) -> Queued {
-        Queued { position: Position::from_u64(self.first), priority: self.priority, attempts: self.attempts }
+        Queued { position: Position::from_u64(self.first), priority: self.priority }
     }
 
     /// The steps from the first URL on, without taking them.
@@ -176,7 +174,7 @@ impl Level {
 
 impl Default for Level {
     fn default() -> Self {
-        Self::of(Queued { position: Position::from_u64(0), priority: 0, attempts: 0 })
+        Self::of(Queued { position: Position::from_u64(0), priority: 0 })
     }
 }
 

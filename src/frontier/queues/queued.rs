@@ -2,11 +2,9 @@
 
 use crate::gate::Position;
 
-/// A position that is queued.
+/// A position that is queued, and the priority by which it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queued {
     pub(crate) position: Position,
     pub(crate) priority: u8,
-    /// Tries used up before.
-    pub(crate) attempts: u8,
 }

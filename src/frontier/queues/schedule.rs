@@ -97,7 +97,7 @@ impl Schedule {
 
     fn pop_of(&mut self, second: u64) -> Option<Position> {
         let queue = self.seconds.get_mut(&second)?;
-        let Queued { position, .. } = self.back.pop(queue)?;
+        let position = self.back.pop(queue)?;
         if queue.first().is_none() {
             self.seconds.remove(&second);
         }
@@ -107,17 +107,14 @@ impl Schedule {
 
     /// Takes this one away, and says whether it was there. O(URLs of that second).
     pub(crate) fn remove(&mut self, at: Timestamp, position: Position) -> bool {
-        if !self.holds(at, position) {
-            return false;
+        let second = second(at);
+        let Some(queue) = self.seconds.get_mut(&second) else { return false };
+        let is_there = self.back.remove(queue, Queued { position, priority: 0 });
+        if queue.first().is_none() {
+            self.seconds.remove(&second);
         }
-        let mut queue = self.seconds.remove(&second(at)).expect("it holds one");
-        let others: Vec<_> = self.positions(&queue).filter(|other| *other != position).collect();
-        let removed = self.back.clear(&mut queue);
-        self.len -= if second(at) < PARKED { removed } else { 0 };
-        for other in others {
-            self.put(second(at), other);
-        }
-        true
+        self.len -= u64::from(is_there && second < PARKED);
+        is_there
     }
 
     /// Whether this one waits in it. O(URLs of that second).
@@ -170,7 +167,7 @@ impl Schedule {
 
     fn put(&mut self, second: u64, position: Position) {
         // Which of them goes first is for their hosts' queues to say: all are of one priority here.
-        self.back.push(self.seconds.entry(second).or_default(), 0, position);
+        self.back.push(self.seconds.entry(second).or_default(), Queued { position, priority: 0 });
         self.len += u64::from(second < PARKED);
     }
 

@@ -11,21 +11,35 @@ use crate::gate::Position;
 /// Pages whose records the output may not have: a record may be behind the end to which the output was cut at a resume.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
-    /// Pages whose records are lost, and where these ended. They are queued before all else where the frontier queued them: when
-    /// it was opened again, or in the end.
-    pages: BTreeMap<Position, (HostId, Queued, u64)>,
+    /// Pages whose records are lost. They are queued before all else where the frontier queued them: when it was opened again, or in
+    /// the end.
+    pages: BTreeMap<Position, LostPage>,
     /// Pages that are done: the output may still prove to have been shorter.
     done: Vec<Done>,
+}
+
+/// A page that is queued again, should its record be lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LostPage {
+    pub(super) host: HostId,
+    /// As it was queued.
+    pub(super) queued: Queued,
+    /// The tries that it had used up then.
+    pub(super) tries: u8,
+    /// Where its record ends.
+    pub(super) end: u64,
+}
+
+impl LostPage {
+    fn queue(self, state: &mut State) {
+        state.queue_first(self.host, self.queued, self.tries);
+    }
 }
 
 /// A page that is done.
 #[derive(Debug)]
 pub(super) struct Done {
-    /// Where its record ends.
-    pub(super) end: u64,
-    pub(super) host: HostId,
-    /// As it was queued.
-    pub(super) queued: Queued,
+    pub(super) page: LostPage,
     /// The entry by which it is asked for again.
     pub(super) again: Option<Again>,
 }
@@ -41,8 +55,8 @@ pub(super) struct Again {
 
 impl Lost {
     /// The record of a page is lost.
-    pub(super) fn add(&mut self, host: HostId, queued: Queued, end: u64) {
-        self.pages.insert(queued.position, (host, queued, end));
+    pub(super) fn add(&mut self, page: LostPage) {
+        self.pages.insert(page.queued.position, page);
     }
 
     /// A page is done whose record is there.
@@ -52,15 +66,15 @@ impl Lost {
 
     /// Queues a page whose record was lost, because it was lent again afterwards.
     pub(super) fn queue(&mut self, page: Position, state: &mut State) {
-        if let Some((host, queued, _)) = self.pages.remove(&page) {
-            state.queue_first(host, queued);
+        if let Some(page) = self.pages.remove(&page) {
+            page.queue(state);
         }
     }
 
     /// The frontier was opened again, and the output cut to so many bytes: pages whose records were behind them were queued then.
     /// Bytes that are there now may be others than those that were there before.
     pub(super) fn cut(&mut self, output: u64, state: &mut State) {
-        while let Some(Done { host, queued, again, end }) = self.done.pop_if(|done| done.end > output) {
+        while let Some(Done { page, again }) = self.done.pop_if(|done| done.page.end > output) {
             match again {
                 // Given up, and asked for again since: it is queued by that.
                 Some(Again { at, position, is_parked: true }) if !state.schedule_mut().remove(at, position) => continue,
@@ -69,13 +83,13 @@ impl Lost {
                 }
                 _ => {}
             }
-            self.add(host, queued, end);
+            self.add(page);
             state.count_mut().completed -= 1;
         }
         let count = state.count_mut();
         count.output = count.output.min(output);
         let pages = std::mem::take(&mut self.pages).into_iter();
-        let (kept, queued) = pages.partition(|(_, (.., end))| *end <= output);
+        let (kept, queued) = pages.partition(|(_, page)| page.end <= output);
         self.pages = queued;
         self.queue_all(state);
         self.pages = kept;
@@ -83,8 +97,6 @@ impl Lost {
 
     /// Queues all pages whose records are lost, in their order and before all else.
     pub(super) fn queue_all(&mut self, state: &mut State) {
-        for (_, (host, queued, _)) in std::mem::take(&mut self.pages).into_iter().rev() {
-            state.queue_first(host, queued);
-        }
+        std::mem::take(&mut self.pages).into_values().rev().for_each(|page| page.queue(state));
     }
 }

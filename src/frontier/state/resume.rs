@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::lost::{Again, Done, Lost};
+use super::lost::{Again, Done, Lost, LostPage};
 use super::pieces::Pieces;
 use super::{Change, Fresh, State};
 use crate::address::{CanonicalUrl, Canonicalizer, HostKey};
@@ -275,28 +275,27 @@ impl Resume {
         };
         let is_there = !fresh.counts || receipts.is_empty() || has(receipts);
         let new_to = host.filter(|&host| !self.pieces.has_host(host, at));
-        let is_queued = |host: HostId| {
-            let first = self.state.back().first_of(&self.state.host(host).queue, priority);
-            first.is_some_and(|first| first.position == position)
-        };
-        let queued = Queued { position, priority, attempts: attempts.saturating_sub(1) };
+        let queued = Queued { position, priority };
+        let is_queued = |host: HostId| self.state.back().holds(&self.state.host(host).queue, queued);
+        let end = receipts.first().map_or(0, |receipt| receipt.end);
+        let page = |host| LostPage { host, queued, tries: attempts.saturating_sub(1), end };
         if let Some(host) = new_to
             && (!is_queued(host) || (done && !is_there))
         {
             // Done before, or its record is lost: only what the host did counts.
             if is_queued(host) {
-                self.state.set_aside(host, priority);
-                self.lost.add(host, queued, receipts.first().map_or(0, |receipt| receipt.end));
+                self.state.set_aside(host, queued);
+                self.lost.add(page(host));
             }
             let was_asked = !again.is_some_and(Entry::is_parked);
             let of = HostRecord { host: settled.host, robots: None, was_asked, is_retry: false };
             self.apply(at, &Record::Host(of), Some(host), None, fresh);
             return Ok(());
         }
-        if let (Some(host), Some(receipt), true) = (new_to, receipts.first(), fresh.counts) {
+        if let (Some(host), true) = (new_to, fresh.counts && !receipts.is_empty()) {
             let waits = again.and_then(|entry| Some((entry.not_before?, entry.is_parked())));
             let again = waits.map(|(time, is_parked)| Again { at: time, position: at, is_parked });
-            self.lost.add_done(Done { end: receipt.end, host, queued, again });
+            self.lost.add_done(Done { page: page(host), again });
         }
         self.apply(at, record, host, remember, fresh);
         Ok(())

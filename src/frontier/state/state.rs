@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Change, Count};
 use crate::address::Fingerprint;
-use crate::frontier::durable::{Entry, HostRecord, Record, RobotsRecord, Settled, Standing};
+use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, RobotsRecord, Settled, Standing};
 use crate::frontier::hosts::{
     Detour, Evicted, Host, HostId, HostStatistics, Hosts, Politeness, RobotsFile, Rules, RulesCache, Seats,
 };
@@ -52,7 +52,7 @@ impl State {
     /// Takes a record in. O(log hosts); for URLs that were dropped, O(their number).
     ///
     /// # Panics
-    /// Where a lease comes back whose URL is not the first of its priority at its host.
+    /// Where a lease comes back whose URL is not queued, in a build with assertions.
     pub(crate) fn apply(&mut self, change: &Change<'_>) {
         let (host, fresh) = (change.host, change.fresh);
         match change.record {
@@ -63,7 +63,7 @@ impl State {
                 let taken = self.schedule.take_first(due.position);
                 self.count.completed -= u64::from(taken == Some(Taken::Parked) && fresh.counts);
                 if let Some(host) = host {
-                    self.queue(host, due.priority, due.position);
+                    self.queue(host, Queued { position: due.position, priority: due.priority });
                 }
             }
             Record::Disallowed(disallowed) => {
@@ -71,7 +71,10 @@ impl State {
                     self.gate.withdraw(Refusal::Robots, disallowed.urls.into());
                 }
                 if let Some(host) = host {
-                    (0..disallowed.urls).for_each(|_| _ = self.unqueue(host, disallowed.priority));
+                    let DisallowedRecord { first: position, priority, urls, .. } = *disallowed;
+                    let first = Queued { position, priority };
+                    let dropped = self.back.remove_run(&mut self.hosts[host].queue, first, urls);
+                    self.count.queued -= u64::from(dropped);
                     self.mark_used_if_empty(host);
                 }
             }
@@ -91,8 +94,8 @@ impl State {
         }
     }
 
-    /// A URL is queued or scheduled. The entry of a page that moved to another spelling of its key takes the place of the one
-    /// before it, at the head of its queue: that page is lent out, and comes back there.
+    /// A URL is queued or scheduled. The entry of a page that moved to another spelling of its key takes the place that the one
+    /// before it has in its queue: that page is lent out, and comes back there.
     fn admitted(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         self.remember(entry, change);
         let position = change.at.expect("a journal says where an admission stands");
@@ -103,11 +106,14 @@ impl State {
             return;
         }
         let Some(host) = change.host else { return };
-        if entry.replaces.is_some() {
-            self.replace_first(host, Queued { position, priority: entry.priority, attempts: 0 });
-            self.hosts[host].robots.mark_used();
+        let queued = Queued { position, priority: entry.priority };
+        if let Some(replaced) = entry.replaces {
+            let host = &mut self.hosts[host];
+            let was_queued = self.back.replace(&mut host.queue, replaced, queued);
+            self.count.queued += u64::from(!was_queued);
+            host.robots.mark_used();
         } else {
-            self.queue(host, entry.priority, position);
+            self.queue(host, queued);
         }
     }
 
@@ -119,7 +125,7 @@ impl State {
     }
 
     /// A page's lease came back. It leaves its queue where it is done, or where `again` is the entry by which it waits for a time;
-    /// else it stays the first of its priority, with the tries that it has used up.
+    /// else it stays in its place, with the tries that it has used up.
     ///
     /// The three parts that a checkpoint saves at positions of their own, counts, schedule and host, each ask whether the record is
     /// new to them.
@@ -139,13 +145,10 @@ impl State {
             }
         }
         let Some(id) = change.host else { return };
-        let queue = &mut self.hosts[id].queue;
         if done || again.is_some() {
-            let first = self.back.pop_of(queue, priority);
-            debug_assert_eq!(first.map(|first| first.position), Some(position), "it stays the first while it is lent");
-            self.count.queued -= 1;
+            self.unqueue(id, Queued { position, priority });
         } else {
-            self.replace_first(id, Queued { position, priority, attempts });
+            self.back.set_tries(position, attempts);
         }
         self.hosts[id].robots.mark_used();
         self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
@@ -203,25 +206,16 @@ impl State {
     }
 
     /// Queues behind all of the same priority.
-    fn queue(&mut self, host: HostId, priority: u8, position: Position) {
-        self.back.push(&mut self.hosts[host].queue, priority, position);
+    fn queue(&mut self, host: HostId, queued: Queued) {
+        self.back.push(&mut self.hosts[host].queue, queued);
         self.count.queued += 1;
     }
 
-    /// Takes the first URL of this priority out of its queue.
-    fn unqueue(&mut self, host: HostId, priority: u8) -> Option<Queued> {
-        let first = self.back.pop_of(&mut self.hosts[host].queue, priority);
-        self.count.queued -= u64::from(first.is_some());
-        first
-    }
-
-    /// Puts this in the place of the first of its priority. Where that is it already, with as many tries, nothing is moved: most
-    /// leases that come back to be tried again find it so.
-    fn replace_first(&mut self, host: HostId, queued: Queued) {
-        if self.back.first_of(&self.hosts[host].queue, queued.priority) != Some(queued) {
-            self.unqueue(host, queued.priority);
-            self.queue_first(host, queued);
-        }
+    /// Takes a URL out of its queue.
+    fn unqueue(&mut self, host: HostId, queued: Queued) {
+        let was_queued = self.back.remove(&mut self.hosts[host].queue, queued);
+        debug_assert!(was_queued, "a URL stays queued while it is lent out");
+        self.count.queued -= u64::from(was_queued);
     }
 
     /// A robots.txt that disallowed all that was queued has served its purpose: once it is stale it is fetched again, although no
@@ -372,13 +366,14 @@ impl State {
     }
 
     /// Takes a page out of its queue whose record is lost.
-    pub(super) fn set_aside(&mut self, host: HostId, priority: u8) {
-        self.unqueue(host, priority);
+    pub(super) fn set_aside(&mut self, host: HostId, queued: Queued) {
+        self.unqueue(host, queued);
     }
 
-    /// Queues a page before all others of its priority.
-    pub(super) fn queue_first(&mut self, host: HostId, queued: Queued) {
+    /// Queues a page, of which so many tries are used up, before all others of its priority.
+    pub(super) fn queue_first(&mut self, host: HostId, queued: Queued, tries: u8) {
         self.back.push_front(&mut self.hosts[host].queue, queued);
+        self.back.set_tries(queued.position, tries);
         self.count.queued += 1;
     }
 

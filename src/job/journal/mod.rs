@@ -82,10 +82,11 @@
 //!           2  settled   as kind 2
 //!              entry     as kind 1
 //!
-//! kind 8, robots.txt disallowed the first URLs of a host when their turn came, and they were dropped:
+//! kind 8, robots.txt disallowed URLs of a host when their turn came, and they were dropped:
 //!           0  priority  u8, of them all
-//!           1  urls      u32, how many
-//!           5  host      the rest, UTF-8, as above
+//!           1  first     u64, the position of the admission of the first of them
+//!           9  urls      u32, how many: those that follow the first in its queue
+//!          13  host      the rest, UTF-8, as above
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one of another place or another job that was left in a reused

@@ -78,12 +78,14 @@ fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> 
 
 fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
     to.push(disallowed.priority);
+    to.extend(disallowed.first.to_u64().to_le_bytes());
     to.extend(disallowed.urls.to_le_bytes());
     to.extend_from_slice(disallowed.host.as_bytes());
 }
 
 fn read_disallowed<'a>(fields: &mut Fields<'a>) -> Result<DisallowedRecord<'a>, &'static str> {
-    Ok(DisallowedRecord { priority: fields.u8()?, urls: fields.u32()?, host: fields.rest()? })
+    let (priority, first) = (fields.u8()?, Position::from_u64(fields.u64()?));
+    Ok(DisallowedRecord { priority, first, urls: fields.u32()?, host: fields.rest()? })
 }
 
 /// Appends how a page's lease came back: kind 2. It stands within kind 7 as well.
@@ -195,7 +197,12 @@ mod tests {
         ];
         records.extend(hosts);
         records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9 }));
-        records.push(Record::Disallowed(DisallowedRecord { host: "http://a", priority: 9, urls: 1 << 20 }));
+        records.push(Record::Disallowed(DisallowedRecord {
+            host: "http://a",
+            priority: 9,
+            first: Position::from_u64(1 << 40),
+            urls: 1 << 20,
+        }));
         records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
         let scheduled = Entry { not_before: Some(stale_at), ..entry };
         records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);

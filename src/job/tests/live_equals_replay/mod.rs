@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use self::world::{Act, Checkpoint, Images, OnDisk, Puppet, WithEvicted, acts, journal, options, url};
+use self::world::{Act, Checkpoint, Images, OnDisk, Puppet, Rules, WithEvicted, acts, journal, options, rules, url};
 use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
 use crate::frontier::state::State;
@@ -66,10 +66,6 @@ fn cells(seen: &SeenSet) -> Vec<u64> {
     cells
 }
 
-fn layout() -> impl Strategy<Value = Layout> {
-    prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)]
-}
-
 /// Crawls until nothing is left, and says which pages were asked for and how often they had been tried before, by host.
 fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> BTreeMap<String, Vec<(String, u8)>> {
     let mut asked: BTreeMap<String, Vec<(String, u8)>> = BTreeMap::new();
@@ -98,8 +94,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_made_again_is_what_was(acts in acts(), with_checkpoint in any::<bool>(), layout in layout()) {
-        is_made_again(&acts, with_checkpoint, layout, 0)?;
+    fn what_is_made_again_is_what_was(acts in acts(), with_checkpoint in any::<bool>(), rules in rules()) {
+        is_made_again(&acts, with_checkpoint, rules, 0)?;
     }
 }
 
@@ -109,26 +105,27 @@ proptest! {
     /// So many are scheduled that a checkpoint has them in some pieces.
     #[test]
     fn a_long_schedule_is_made_again(acts in acts()) {
-        is_made_again(&acts, true, Layout::Blocked, 8000)?;
+        is_made_again(&acts, true, Rules::of(Layout::Blocked), 8000)?;
     }
 
     /// So many are found that a counting filter takes many a new one for seen, and forgets it by mistake.
     #[test]
     fn what_is_forgotten_is_forgotten_once(acts in acts()) {
-        is_made_again(&acts, true, Layout::Counting, 60)?;
+        is_made_again(&acts, true, Rules::of(Layout::Counting), 60)?;
     }
 }
 
 /// Behind `crowd` URLs that were scheduled, one a second.
-fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64) -> Result<(), TestCaseError> {
+fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) -> Result<(), TestCaseError> {
     // What has been waited for so far, no journal has: either all failing hosts are given up at once, or none.
     let patience = if acts.len().is_multiple_of(2) { Duration::ZERO } else { Duration::from_secs(1_000_000) };
+    let (rules, layout) = (Rules { patience, ..rules }, rules.layout);
     let directory = tempfile::tempdir().unwrap();
     let now = Timestamp::from_micros(1_000_000_000);
     let segment = if crowd > 0 { 1 << 20 } else { 2000 };
     let empty = journal(directory.path(), segment, Position::default(), |_, _| {});
     let empty = WithEvicted { journal: empty, images: Images::new() };
-    let frontier = Frontier::with_journal(&options(layout, patience), empty).unwrap();
+    let frontier = Frontier::with_journal(&options(rules), empty).unwrap();
     let mut world = Puppet { frontier, leases: Vec::new(), now, saved: None, output: Vec::new() };
     for number in 0..crowd {
         let (host, at) = (number % 6, world.now + Duration::from_secs(number));
@@ -144,7 +141,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     frontier.flush(now).unwrap();
     let was = bytes(&frontier.state, &frontier.journal().images);
     let all = Checkpoint::default();
-    let (_kept, replayed, _) = resume(directory.path(), &all, &output, layout, patience, segment);
+    let (_kept, replayed, _) = resume(directory.path(), &all, &output, rules, segment);
     let mut replayed = replayed;
     prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
     if layout != Layout::Counting {
@@ -153,7 +150,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, layout: Layout, crowd: u64
     prop_assert_eq!(cells(frontier.gate().seen()), cells(replayed.state().gate().seen()), "{:?}", layout);
 
     let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
-    let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, layout, patience, segment);
+    let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, rules, segment);
     prop_assert_eq!(resumed.output(), output.len() as u64);
     prop_assert!(bytes(resumed.state(), &checkpoint.images) == was, "from a checkpoint");
     let journal = WithEvicted { journal, images: checkpoint.images };
@@ -204,8 +201,7 @@ fn resume(
     directory: &Path,
     checkpoint: &Checkpoint,
     output: &[u8],
-    layout: Layout,
-    patience: Duration,
+    rules: Rules,
     segment: u64,
 ) -> (tempfile::TempDir, Resume, FileJournal) {
     let copy = tempfile::tempdir().unwrap();
@@ -213,8 +209,8 @@ fn resume(
         fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
     }
     let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
-    let mut resume = Resume::new(&options(layout, patience), seen).unwrap();
-    resume.load_seen_at(if layout.forgets() { checkpoint.seen_at.clone() } else { Vec::new() });
+    let mut resume = Resume::new(&options(rules), seen).unwrap();
+    resume.load_seen_at(if rules.layout.forgets() { checkpoint.seen_at.clone() } else { Vec::new() });
     for (slice, position) in &checkpoint.slices {
         resume.load(slice, *position).unwrap();
     }
@@ -255,9 +251,9 @@ fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
         Record::Admitted(entry("https://h0.example/c")),
         Record::Settled(Settled { host, position: a, priority: 0, attempts: 1, done: true, receipts }),
         Record::Resumed { output: 0 },
-        Record::Disallowed(DisallowedRecord { host: key, priority: 0, urls: 1 }),
+        Record::Disallowed(DisallowedRecord { host: key, priority: 0, first: a, urls: 1 }),
     ];
-    let mut resume = Resume::new(&options(Layout::Exact, Duration::ZERO), None).unwrap();
+    let mut resume = Resume::new(&options(Rules::of(Layout::Exact)), None).unwrap();
     for (at, record) in (1..).map(|number| Position::from_u64(32 * number)).zip(&records) {
         resume.record(at, record, |_| false, |_| Ok(None)).unwrap();
     }

@@ -143,8 +143,36 @@ pub(super) fn url(host: u8, page: u8) -> String {
     format!("https://h{host}.example/{folder}{page}")
 }
 
-pub(super) fn options(layout: Layout, patience: Duration) -> FrontierOptions {
+/// What differs from case to case.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) layout: Layout,
+    pub(super) connections: u8,
+    pub(super) host_delay: Duration,
+    pub(super) patience: Duration,
+}
+
+impl Rules {
+    pub(super) fn of(layout: Layout) -> Self {
+        Self { layout, connections: 1, host_delay: Duration::from_secs(1), patience: Duration::ZERO }
+    }
+}
+
+pub(super) fn rules() -> impl Strategy<Value = Rules> {
+    let layout = prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)];
+    let connections = prop::sample::select(vec![1, 2, 3, 8]);
+    let host_delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(1)]);
+    (layout, connections, host_delay).prop_map(|(layout, connections, host_delay)| Rules {
+        connections,
+        host_delay,
+        ..Rules::of(layout)
+    })
+}
+
+pub(super) fn options(rules: Rules) -> FrontierOptions {
+    let Rules { layout, connections, host_delay, patience } = rules;
     let mut options = FrontierOptions::default();
+    (options.politeness.connections_per_host, options.politeness.host_delay) = (connections, host_delay);
     options.scope.kind = ScopeKind::Host;
     options.fingerprint_key = Some(FingerprintKey::from_u64(7));
     options.seen.layout = layout;

@@ -1,0 +1,67 @@
+//! Pages of one host that are out side by side.
+//!
+//! Where [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host takes its next place in the
+//! queues of hosts as soon as one of its pages is lent out. Three things are kept for it meanwhile, and none of them is state: which
+//! pages are out, when its next request may start, and which of the requests that are out were sent before it failed.
+//!
+//! A host is asked one thing at a time until it has answered, while it fails, and for its robots.txt: that goes out when all
+//! pages have come back, and no page goes out until it has.
+//!
+//! # One outage is one failure
+//!
+//! Eight connections to a host that goes down fail one after another, and have one cause. So the first of them counts, and it begins
+//! a new *wave*: what an older wave still brings says nothing new of the host. A failure of it does not count, but its rest is kept; an
+//! answer of it is a page like any other, and makes the host neither well nor due earlier.
+
+use super::Frontier;
+use crate::frontier::durable::Journal;
+use crate::frontier::hosts::{Host, HostId, Rest};
+use crate::frontier::queues::Queued;
+use crate::frontier::{Lease, Timestamp};
+
+impl<J: Journal> Frontier<J> {
+    /// Whether pages of one host may be out side by side.
+    pub(crate) fn lends_beside(&self) -> bool {
+        self.politeness.connections_per_host > 1
+    }
+
+    /// The URL of a host that goes next of those that are not out.
+    #[inline]
+    pub(crate) fn first_free(&self, host: &Host, id: HostId) -> Option<Queued> {
+        match host.seat.out {
+            0 => host.queue.first(),
+            _ => self.state.back().first_but(&host.queue, self.lent.pages_of(id)),
+        }
+    }
+
+    /// When a host may be asked for a further page, of which some are out, and for which; `None` where it may not, before one of
+    /// them is back.
+    pub(crate) fn further(&self, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
+        let beside = self.lent.beside(id)?;
+        let host = self.state.host(id);
+        let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
+        let is_known = !self.politeness.robots || !host.robots.is_wanted(now);
+        let has_room = host.seat.out < self.politeness.connections_per_host;
+        let due = host.due.max(beside.next);
+        (is_trusted && is_known && has_room).then(|| self.first_free(host, id).map(|first| (due, first))).flatten()
+    }
+
+    /// Whether a host that was taken from the front must wait after all: something has come back since it was put there.
+    pub(crate) fn must_wait(&self, id: HostId, now: Timestamp) -> bool {
+        let host = self.state.host(id);
+        match host.seat.out {
+            0 => host.due > now && !host.is_retired(),
+            _ => self.further(id, now).is_none_or(|(due, _)| due > now),
+        }
+    }
+
+    /// What a lease that comes back now means for the clock of its host. Where one thing is asked at a time, the rest begins with
+    /// the response; else it began with the start of the last request, and what other leases brought holds.
+    pub(crate) fn rest(&self, lease: &Lease, now: Timestamp) -> Rest {
+        let host = self.state.host(lease.host);
+        match self.lent.beside(lease.host) {
+            None => Rest { over: now + host.delay(&self.politeness), is_late: false },
+            Some(beside) => Rest { over: host.due.max(beside.next), is_late: beside.wave != lease.wave },
+        }
+    }
+}

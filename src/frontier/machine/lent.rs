@@ -1,0 +1,68 @@
+//! Leases that are out.
+
+use ahash::AHashMap;
+
+use crate::frontier::hosts::HostId;
+use crate::frontier::{Lease, Timestamp};
+use crate::gate::Position;
+
+/// Leases that are out.
+#[derive(Debug, Default)]
+pub(crate) struct Lent {
+    pub(crate) all: u64,
+    /// Of these, pages.
+    pub(crate) pages: u64,
+    /// Of these, first contacts with their hosts.
+    pub(crate) first_contacts: u64,
+    /// The pages of each host, where a host may have several out. Without it a host's seat says all.
+    beside: AHashMap<HostId, Beside>,
+}
+
+/// The pages of one host that are out side by side.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    pages: Vec<Position>,
+    /// When its next request may start, by the start of the last.
+    pub(crate) next: Timestamp,
+    /// How often it has failed since the first of them went out.
+    pub(crate) wave: u32,
+}
+
+impl Lent {
+    /// What is kept of a host of which something is out.
+    pub(crate) fn beside(&self, host: HostId) -> Option<&Beside> {
+        self.beside.get(&host)
+    }
+
+    /// The pages of a host that are out; none where a host has one lease at a time.
+    pub(crate) fn pages_of(&self, host: HostId) -> &[Position] {
+        self.beside.get(&host).map_or(&[], |beside| &beside.pages)
+    }
+
+    /// A page goes out, beside those of its host that are out already.
+    pub(crate) fn add(&mut self, lease: &mut Lease, page: Position) {
+        let beside = self.beside.entry(lease.host).or_default();
+        beside.pages.push(page);
+        lease.wave = beside.wave;
+        if lease.trouble.is_none() {
+            beside.next = lease.lent_at + lease.delay;
+        }
+    }
+
+    /// A page is back. With a host's last one all that is kept of it goes.
+    pub(crate) fn remove(&mut self, host: HostId, page: Position) {
+        if let Some(beside) = self.beside.get_mut(&host) {
+            beside.pages.retain(|out| *out != page);
+            if beside.pages.is_empty() {
+                self.beside.remove(&host);
+            }
+        }
+    }
+
+    /// A host has failed: what was sent to it before says nothing new.
+    pub(crate) fn begin_wave(&mut self, host: HostId) {
+        if let Some(beside) = self.beside.get_mut(&host) {
+            beside.wave += 1;
+        }
+    }
+}
