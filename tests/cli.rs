@@ -353,6 +353,27 @@ fn robots_answers_with_the_rule_that_decides() {
 }
 
 #[test]
+fn several_connections_fetch_the_same_pages_and_none_more_is_out() {
+    let desk = Desk::new();
+    let ran = desk.crawl("job", &["--connections-per-host=4", "--host-delay=0s"]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    let json = desk.run(&["stats", "job", "--json"]).out;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let simulated = &report["simulated"];
+    assert_eq!(
+        (&report["settings"]["connections_per_host"], &report["politeness"]["violations"]),
+        (&4.into(), &0.into())
+    );
+    assert_eq!(
+        (&simulated["missed"], &simulated["fetched_twice"], &simulated["interval_violations"]),
+        (&0.into(), &0.into(), &0.into())
+    );
+    let refused = desk.crawl("refused", &["--connections-per-host=65"]);
+    let told = "--connections-per-host: politeness.connections_per_host = 65: is from 1 to 64";
+    assert!(refused.code == Some(2) && refused.err.contains(told), "{}", refused.err);
+}
+
+#[test]
 fn a_crawl_ends_with_a_report_that_can_be_read_again() {
     let desk = Desk::new();
     let ran = desk.crawl("job", &[]);

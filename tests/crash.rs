@@ -54,7 +54,7 @@ impl Web {
     fn judgment(&self) -> Judgment {
         let (world, judge) = (self.server.world(), self.server.judge());
         let truth = world.truth(&TruthOptions::default());
-        judge.judgment(world, &truth, DELAY)
+        judge.judgment(world, &truth, DELAY, 1)
     }
 
     /// A crawl of it, into a job directory.

@@ -213,7 +213,7 @@ fn a_damaged_report_is_refused_with_its_place() {
     for (damaged, place) in [
         (
             whole.replace("\"found\": 49847", "\"found\": \"many\""),
-            "invalid type: string \"many\", expected u64 at line 26 column 19",
+            "invalid type: string \"many\", expected u64 at line 27 column 19",
         ),
         (whole.replace("  \"finish\": \"max_duration\",\n", ""), "missing field `finish` at line"),
         (whole.replace("max_duration\",", "sleepy\","), "unknown variant `sleepy`"),

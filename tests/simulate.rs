@@ -373,7 +373,7 @@ impl<'a> Client<'a> {
 
     fn judgment(&self) -> Judgment {
         let truth = self.world.truth(&TruthOptions::default());
-        self.judge.judgment(self.world, &truth, Duration::from_secs(1))
+        self.judge.judgment(self.world, &truth, Duration::from_secs(1), 1)
     }
 }
 
@@ -432,7 +432,7 @@ fn the_judge_convicts() {
     client.ask(&parse(&format!("http://{delayed}/robots.txt")));
     client.now = client.now + Duration::from_millis(150);
     client.ask_at_once(&parse(&format!("http://{delayed}/")));
-    assert_eq!(client.judge.judgment(&world, &truth, Duration::ZERO).hosts_hurried, 1);
+    assert_eq!(client.judge.judgment(&world, &truth, Duration::ZERO, 1).hosts_hurried, 1);
 
     let mut hasty = Client::new(&world);
     hasty.ask(&parse(robots));
@@ -444,7 +444,7 @@ fn the_judge_convicts() {
     let asked = find(&world, &parse(portal));
     both.arrived(&world, &asked, String::new, Timestamp::from_micros(0));
     both.arrived(&world, &asked, String::new, Timestamp::from_micros(9));
-    assert_eq!(both.judgment(&world, &truth, Duration::ZERO).hosts_concurrent, 1);
+    assert_eq!(both.judgment(&world, &truth, Duration::ZERO, 1).hosts_concurrent, 1);
 }
 
 #[test]
@@ -463,7 +463,7 @@ fn what_the_filter_lost_is_told_apart() {
         judge.arrived(&world, &asked, String::new, Timestamp::from_micros(0));
         judge.answered(&world, &asked, Some(&world.answer(&asked, u32::MAX)), Timestamp::from_micros(0));
     }
-    let mut verdict = judge.judgment(&world, &truth, Duration::ZERO);
+    let mut verdict = judge.judgment(&world, &truth, Duration::ZERO, 1);
     verdict.explain(&world, &judge, &truth, |url| url == world.url(section));
     assert!(verdict.missed > 2, "{verdict}");
     assert_eq!(verdict.missed_by_filter, Some(verdict.missed - 1), "{verdict}");
@@ -527,7 +527,7 @@ mod served {
         assert!(head.starts_with("HTTP/1.1 404"), "{head}");
 
         let truth = server.world().truth(&TruthOptions::default());
-        let verdict = server.judge().judgment(server.world(), &truth, Duration::ZERO);
+        let verdict = server.judge().judgment(server.world(), &truth, Duration::ZERO, 1);
         assert_eq!((verdict.requests, verdict.fetched, verdict.robots_requests, verdict.unknown_urls), (4, 2, 1, 1));
         assert_eq!((verdict.hosts_before_robots, verdict.hosts_concurrent), (1, 0));
     }
@@ -538,7 +538,7 @@ mod served {
         let (slow, other) = (world.host_name(7), world.host_name(8));
         let server = Server::start(world).await.expect("loopback");
         let truth = server.world().truth(&TruthOptions::default());
-        let verdict = || server.judge().judgment(server.world(), &truth, Duration::ZERO);
+        let verdict = || server.judge().judgment(server.world(), &truth, Duration::ZERO, 1);
         let ask = async |host: &str| {
             let before = verdict().requests;
             let mut stream = TcpStream::connect(server.address()).await.expect("connected");

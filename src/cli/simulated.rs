@@ -36,7 +36,8 @@ impl SimulatedWeb {
             max_depth: frontier.scope.max_depth,
             ..TruthOptions::default()
         });
-        let mut judgment = judge.judgment(world, &truth, frontier.politeness.host_delay);
+        let politeness = &frontier.politeness;
+        let mut judgment = judge.judgment(world, &truth, politeness.host_delay, politeness.connections_per_host);
         let gate = &finished.gate;
         // Only for a drained crawl: else the filter also holds URLs that are still queued, which is not its error.
         if finished.reason == FinishReason::Drained {

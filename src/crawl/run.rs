@@ -16,7 +16,7 @@ use super::finish::FinishReason;
 use super::finished::Finished;
 use super::http::Fetcher;
 use super::lock::lock;
-use super::numbers::{Carried, Progress};
+use super::numbers::{Carried, PolitenessWatch, Progress};
 use super::options::CrawlOptions;
 use super::records::{Outputs, Sink, SkipList, Writer, WriterThread};
 use super::shared::Shared;
@@ -80,7 +80,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             parse: options.parse.clone(),
             pages: Budget::new(options.max_pages, carried.pages()),
             is_leasing: AtomicBool::new(true),
-            politeness: Mutex::default(),
+            politeness: Mutex::new(PolitenessWatch::with_connections(options.frontier.politeness.connections_per_host)),
             stop: Stop::new(),
             tally: Mutex::default(),
             output_ends: Mutex::new(carried.outputs.clone()),

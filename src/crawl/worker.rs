@@ -11,6 +11,7 @@ use super::bounds::{Reservation, Share};
 use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
+use super::numbers::Asking;
 use super::records::{Additions, Outputs, SkipList, Skips};
 use super::shared::Shared;
 use super::source::{UrlSource, source_of};
@@ -97,6 +98,7 @@ impl<J: Journal> Worker<J> {
             visit.record.fetched_at = clock.now().to_string();
             return Some(visit);
         }
+        let asking = Asking::begin(politeness, lease);
         let asked = fetcher.ask(Ask {
             url: &url,
             changed: lease.validators(),
@@ -114,8 +116,9 @@ impl<J: Journal> Worker<J> {
         }
         let sent_at = fetched.as_ref().map_or_else(|error| error.sent_at, |response| Some(response.sent_at));
         let sent_at = sent_at.map(|instant| clock.timestamp(instant));
-        if let Some(sent_at) = sent_at {
-            lock(politeness).sent(lease.origin(), sent_at, lease.delay());
+        match sent_at {
+            Some(sent_at) => asking.sent(sent_at),
+            None => drop(asking),
         }
         let mut visit = match fetched {
             Err(error) => {

@@ -71,6 +71,7 @@ impl From<&CrawlOptions> for Settings {
             max_duration_ms: options.max_duration.map(millis),
             workers: options.workers.unwrap_or_default() as u64,
             host_delay_ms: millis(frontier.politeness.host_delay),
+            connections_per_host: frontier.politeness.connections_per_host,
             seen_layout: frontier.seen.layout.to_string(),
             user_agent: options.fetch.user_agent.clone(),
         }
@@ -145,6 +146,7 @@ impl From<&Violation> for TooEarly {
             host: violation.host.to_string(),
             waited_us: micros(violation.waited),
             delay_us: micros(violation.delay),
+            taken: violation.taken,
         }
     }
 }
@@ -232,7 +234,7 @@ mod tests {
             unreachable: true,
         };
         assert_eq!((report.hosts.known, report.hosts.unreachable, report.hosts.top), (5, 1, vec![row]));
-        let worst = TooEarly { host: "http://a.test".to_owned(), waited_us: 250, delay_us: 1000 };
+        let worst = TooEarly { host: "http://a.test".to_owned(), waited_us: 250, delay_us: 1000, taken: 0 };
         assert_eq!((report.politeness.violations, report.politeness.worst), (1, Some(worst)));
     }
 

@@ -78,6 +78,8 @@ pub struct Settings {
     pub workers: u64,
     /// The rest between two requests to a host, unless its robots.txt asks for a longer one.
     pub host_delay_ms: u64,
+    /// Requests of one host that may be out at the same time.
+    pub connections_per_host: u8,
     /// The layout of the seen filter: `blocked`, `exact`, and so on.
     pub seen_layout: String,
     /// The User-Agent header.
@@ -222,13 +224,13 @@ pub struct HostRow {
 pub struct PolitenessFigures {
     /// Requests that were sent and judged.
     pub requests: u64,
-    /// Requests that came too early. Anything but zero is a fault of this program.
+    /// Requests that came too early, or while as many were out as may be. Anything but zero is a fault of this program.
     pub violations: u64,
     /// The worst of them.
     pub worst: Option<TooEarly>,
 }
 
-/// A request that was sent before its host's rest was over.
+/// A request that was sent before its host's rest was over, or while its host's connections were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TooEarly {
@@ -238,6 +240,8 @@ pub struct TooEarly {
     pub waited_us: u64,
     /// The rest that it should have got.
     pub delay_us: u64,
+    /// Connections of the host that were taken at once, where these were more than it may have.
+    pub taken: u32,
 }
 
 /// What a simulated web knows of the crawl.

@@ -72,7 +72,10 @@ impl Report {
         }
         if let Some(worst) = &self.politeness.worst {
             let [waited, delay] = [worst.waited_us, worst.delay_us].map(|us| duration(Duration::from_micros(us)));
-            page.line(&format!("   at worst after {waited} of {delay}: {}", worst.host));
+            match worst.taken {
+                0 => page.line(&format!("   at worst after {waited} of {delay}: {}", worst.host)),
+                taken => page.line(&format!("   at worst with {taken} connections: {}", worst.host)),
+            }
         }
         if self.seen.merged.full > 0 {
             let full = thousands(self.seen.merged.full);

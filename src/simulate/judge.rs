@@ -32,8 +32,9 @@ pub(super) struct HostLog {
     robots_known: bool,
     /// A page was asked for before.
     pub(super) asked_before_robots: bool,
-    in_flight: u32,
-    pub(super) concurrent: bool,
+    in_flight: u16,
+    /// The most requests that were under way at once.
+    pub(super) most_in_flight: u16,
     last_answer: Option<Timestamp>,
     /// The shortest time between an answer and the next request.
     pub(super) smallest_rest: Option<Duration>,
@@ -131,7 +132,7 @@ impl Judge {
     /// # Panics
     /// Where there is no such host.
     pub fn in_flight(&self, host: u32) -> u32 {
-        self.host(host).in_flight
+        self.host(host).in_flight.into()
     }
 
     pub(super) fn host(&self, index: u32) -> MutexGuard<'_, HostLog> {
@@ -153,8 +154,8 @@ impl Judge {
 
 impl HostLog {
     fn request(&mut self, now: Timestamp) {
-        self.concurrent |= self.in_flight > 0;
-        self.in_flight += 1;
+        self.in_flight = self.in_flight.saturating_add(1);
+        self.most_in_flight = self.most_in_flight.max(self.in_flight);
         if let Some(last) = self.last_answer {
             let rest = now.since(last);
             self.smallest_rest = Some(self.smallest_rest.map_or(rest, |smallest| smallest.min(rest)));

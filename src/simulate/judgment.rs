@@ -48,19 +48,22 @@ pub struct Judgment {
     pub robots_requests: u64,
     /// Hosts asked for a page before they had answered for robots.txt.
     pub hosts_before_robots: u64,
-    /// Hosts with two requests under way at once.
+    /// Hosts with more requests under way at once than they have connections.
     pub hosts_concurrent: u64,
-    /// Hosts whose shortest rest was below the delay, or below their own Crawl-delay.
+    /// Hosts whose shortest rest was below the delay, or below their own Crawl-delay. Judged where a host has one connection.
     pub hosts_hurried: u64,
-    /// Requests to a host within the rest that its last Retry-After asked for.
+    /// Requests to a host within the rest that its last Retry-After asked for. Judged where a host has one connection: of several
+    /// requests, some may be on their way already.
     pub before_retry_after: u64,
     /// The shortest rest given to any host, from an answer to the next request; `None` where none was asked twice.
     pub smallest_rest_us: Option<u64>,
 }
 
 impl Judge {
-    /// Compares what was asked with the truth. `delay` is the rest that each host was to be given.
-    pub fn judgment(&self, world: &World, truth: &Truth, delay: Duration) -> Judgment {
+    /// Compares what was asked with the truth. `delay` is the rest that each host was to be given, and `connections` is how many
+    /// requests of it may be under way at once.
+    pub fn judgment(&self, world: &World, truth: &Truth, delay: Duration, connections: u8) -> Judgment {
+        let is_alone = connections == 1;
         let (unknown_urls, unknown_samples) = self.unknown();
         let mut verdict = Judgment {
             seed: world.options().seed,
@@ -93,9 +96,9 @@ impl Judge {
             let due = delay.max(own.unwrap_or_default());
             verdict.robots_requests += u64::from(host.robots_requests);
             verdict.hosts_before_robots += u64::from(host.asked_before_robots && truth.options().robots);
-            verdict.hosts_concurrent += u64::from(host.concurrent);
-            verdict.hosts_hurried += u64::from(host.smallest_rest.is_some_and(|rest| rest < due));
-            verdict.before_retry_after += u64::from(host.before_retry_after);
+            verdict.hosts_concurrent += u64::from(host.most_in_flight > connections.into());
+            verdict.hosts_hurried += u64::from(is_alone && host.smallest_rest.is_some_and(|rest| rest < due));
+            verdict.before_retry_after += if is_alone { host.before_retry_after.into() } else { 0 };
             smallest = smallest.into_iter().chain(host.smallest_rest).min();
         }
         verdict.smallest_rest_us = smallest.map(|rest| u64::try_from(rest.as_micros()).unwrap_or(u64::MAX));

@@ -49,6 +49,9 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.host_delay,
         "Rest between a response of a host and the next request to it")
     .flags(&[value("host-delay", "TIME")]),
+    setting!(One, crawl.frontier: politeness.connections_per_host,
+        "Requests of one host out at once, for hosts that are yours or agreed; the rest is then between their starts")
+    .flags(&[value("connections-per-host", "N").rare()]),
     setting!(One, crawl.frontier: politeness.max_crawl_delay,
         "Longest rest that a Crawl-delay in robots.txt can ask for"),
     setting!(One, crawl.frontier: politeness.max_retry_after, "Longest rest that a Retry-After header can ask for"),

@@ -11,6 +11,7 @@ mod tally;
 pub(super) use carried::Carried;
 pub use latencies::Latencies;
 pub use name_counts::NameCounts;
+pub(crate) use politeness_watch::Asking;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};
 pub use progress::Progress;
 pub use seed_counts::SeedCounts;

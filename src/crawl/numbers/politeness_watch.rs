@@ -1,15 +1,22 @@
-//! Judges a crawl's politeness from the times at which its requests were sent.
+//! Judges a crawl's politeness from the times at which its requests were sent, and from how many were out at once.
 
 use std::fmt;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use ahash::AHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::address::HostKey;
-use crate::frontier::Timestamp;
+use crate::crawl::lock::lock;
+use crate::frontier::{Lease, LeaseKind, Timestamp};
 
-/// An independent judge of politeness. It sees only when requests were really sent, and knows nothing of the agenda.
+/// An independent judge of politeness. It sees only when requests were really sent and how many are out, and knows nothing of the
+/// agenda.
+///
+/// Where a host has one connection, its delay is judged by the times at which requests were sent. Where it may have several, a delay is
+/// kept between the times at which requests are handed out, and these are judged: what a connection takes to open is not the
+/// frontier's to know. In both cases no more requests may be out at once than there are connections, and a robots.txt takes all of them.
 ///
 /// It remembers when each of the hosts asked last was asked: at least the last [`REMEMBERED`](Self::REMEMBERED)` / 2` hosts, and at
 /// most `REMEMBERED`, which take 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
@@ -20,8 +27,18 @@ pub struct PolitenessWatch {
     recent: AHashMap<HostKey, Timestamp>,
     /// Hosts asked in the turn before, and not since. The next turn forgets them.
     older: AHashMap<HostKey, Timestamp>,
+    /// Connections that are taken, of the hosts of which any is.
+    taken: AHashMap<HostKey, u32>,
+    /// Connections that a host may have, less one.
+    further: u32,
     counts: PolitenessCounts,
     worst: Option<Violation>,
+}
+
+/// A request that is under way. It ends when this is dropped, at the latest.
+pub(crate) struct Asking<'a> {
+    watch: &'a Mutex<PolitenessWatch>,
+    lease: &'a Lease,
 }
 
 /// How many requests were judged, and how many came too early.
@@ -30,7 +47,7 @@ pub struct PolitenessWatch {
 pub struct PolitenessCounts {
     /// Requests judged.
     pub requests: u64,
-    /// Requests that came too early. Anything but zero is a fault of this program.
+    /// Requests that came too early, or while as many were out as may be. Anything but zero is a fault of this program.
     pub violations: u64,
 }
 
@@ -42,7 +59,7 @@ impl PolitenessCounts {
     }
 }
 
-/// A request sent before its host's rest was over.
+/// A request sent before its host's rest was over, or while its host's connections were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Scheme, host and port.
@@ -51,11 +68,75 @@ pub struct Violation {
     pub waited: Duration,
     /// The time that should have passed.
     pub delay: Duration,
+    /// Connections of the host that were taken at once, where these were more than it may have; else 0.
+    pub taken: u32,
+}
+
+impl<'a> Asking<'a> {
+    /// The request of this lease begins.
+    pub(crate) fn begin(watch: &'a Mutex<PolitenessWatch>, lease: &'a Lease) -> Self {
+        let mut judge = lock(watch);
+        judge.begin(lease.origin(), lease.kind() == LeaseKind::Robots);
+        if judge.further > 0 {
+            judge.sent(lease.origin(), lease.lent_at(), lease.delay());
+        }
+        Self { watch, lease }
+    }
+
+    /// The request is over. It was sent at this time.
+    pub(crate) fn sent(self, at: Timestamp) {
+        let mut judge = lock(self.watch);
+        if judge.further == 0 {
+            judge.sent(self.lease.origin(), at, self.lease.delay());
+        }
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        lock(self.watch).end(self.lease.origin(), self.lease.kind() == LeaseKind::Robots);
+    }
 }
 
 impl PolitenessWatch {
     /// Hosts that are remembered, at most.
     pub const REMEMBERED: usize = 65_536;
+
+    /// Judges a crawl that may have so many requests of a host out at the same time.
+    pub fn with_connections(connections: u8) -> Self {
+        Self { further: u32::from(connections).saturating_sub(1), ..Self::default() }
+    }
+
+    /// A request to the host of this [origin](HostKey::as_str) begins; where `takes_all`, it must be the only one.
+    pub fn begin(&mut self, host: &str, takes_all: bool) {
+        let added = if takes_all { 1 + self.further } else { 1 };
+        let taken = match self.taken.get_mut(host) {
+            Some(taken) => {
+                *taken += added;
+                *taken
+            }
+            None => *self.taken.entry(HostKey::of_origin(host)).or_insert(added),
+        };
+        if taken > 1 + self.further {
+            self.violated(Violation {
+                host: HostKey::of_origin(host),
+                waited: Duration::ZERO,
+                delay: Duration::ZERO,
+                taken,
+            });
+        }
+    }
+
+    /// A request that [began](Self::begin) is over.
+    pub fn end(&mut self, host: &str, took_all: bool) {
+        let added = if took_all { 1 + self.further } else { 1 };
+        if let Some(taken) = self.taken.get_mut(host) {
+            *taken = taken.saturating_sub(added);
+            if *taken == 0 {
+                self.taken.remove(host);
+            }
+        }
+    }
 
     /// Judges a request that was sent at `at` to the host of this [origin](HostKey::as_str). Its requests must be `delay` apart. O(1).
     pub fn sent(&mut self, host: &str, at: Timestamp, delay: Duration) {
@@ -74,9 +155,13 @@ impl PolitenessWatch {
             self.older = std::mem::take(&mut self.recent);
         }
         let Some(waited) = last.map(|last| at.since(last)).filter(|&waited| waited < delay) else { return };
+        self.violated(Violation { host: HostKey::of_origin(host), waited, delay, taken: 0 });
+    }
+
+    fn violated(&mut self, violation: Violation) {
         self.counts.violations += 1;
-        let violation = Violation { host: HostKey::of_origin(host), waited, delay };
-        if self.worst.as_ref().is_none_or(|worst| worst.short() < violation.short()) {
+        let badness = |violation: &Violation| (violation.taken, violation.short());
+        if self.worst.as_ref().is_none_or(|worst| badness(worst) < badness(&violation)) {
             self.worst = Some(violation);
         }
     }
@@ -86,7 +171,7 @@ impl PolitenessWatch {
         self.counts
     }
 
-    /// The request that came earliest before its time.
+    /// The worst of them: one beside the most others, or else the one that came earliest before its time.
     pub fn worst(&self) -> Option<&Violation> {
         self.worst.as_ref()
     }
@@ -136,7 +221,7 @@ mod tests {
         watch.sent(slow.as_str(), at(2700), SECOND);
         let (waited, delay) = (Duration::from_millis(500), SECOND);
         assert_eq!(watch.counts().violations, 3);
-        assert_eq!(watch.worst(), Some(&Violation { host: quick, waited, delay }));
+        assert_eq!(watch.worst(), Some(&Violation { host: quick, waited, delay, taken: 0 }));
     }
 
     #[test]
@@ -147,6 +232,32 @@ mod tests {
         watch.sent(host.as_str(), at(0), Duration::ZERO);
         watch.sent(host.as_str(), at(500), SECOND);
         assert_eq!(watch.counts().violations, 1);
+    }
+
+    #[test]
+    fn as_many_may_be_out_as_there_are_connections_and_robots_alone() {
+        for connections in [1, 2, 8] {
+            let mut watch = PolitenessWatch::with_connections(connections);
+            let host = host("a.test");
+            for _ in 0..2 {
+                (0..connections).for_each(|_| watch.begin(host.as_str(), false));
+                assert_eq!(watch.counts().violations, 0);
+                (0..connections).for_each(|_| watch.end(host.as_str(), false));
+                watch.begin(host.as_str(), true);
+                watch.end(host.as_str(), true);
+            }
+            assert!(watch.taken.is_empty() && watch.counts().violations == 0);
+            (0..=connections).for_each(|_| watch.begin(host.as_str(), false));
+            let taken = u32::from(connections) + 1;
+            assert_eq!(watch.counts().violations, 1, "one more than may be");
+            assert_eq!(watch.worst().map(|worst| worst.taken), Some(taken));
+            (0..connections).for_each(|_| watch.end(host.as_str(), false));
+            watch.begin(host.as_str(), true);
+            assert_eq!(watch.counts().violations, 2, "robots.txt beside a page");
+            watch.end(host.as_str(), false);
+            watch.begin(host.as_str(), false);
+            assert_eq!(watch.counts().violations, 3, "a page beside robots.txt");
+        }
     }
 
     #[test]
