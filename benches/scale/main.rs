@@ -17,12 +17,15 @@
 //!
 //! `SCALE_IDLE=2e5` measures these alone, on so many hosts: what leaving and coming back take; see `idle.rs`.
 //!
+//! `SCALE_HOT=1e7` measures one host that has so many URLs waiting: what each keeps in memory; see `hot.rs`.
+//!
 //! It panics where a host is asked within its rest, a page is lent twice or against its robots.txt, or one that was admitted
 //! is neither lent nor queued, also after a resume from the last checkpoint and the journal.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 
 mod crawl;
+mod hot;
 mod idle;
 mod meter;
 mod web;
@@ -37,6 +40,9 @@ const FIRST: [u64; 2] = [500_000, 1_500_000];
 fn main() {
     if let Ok(hosts) = std::env::var("SCALE_IDLE") {
         return idle::measure(hosts.parse::<f64>().expect("SCALE_IDLE is a number") as u64);
+    }
+    if let Ok(urls) = std::env::var("SCALE_HOT") {
+        return hot::measure(urls.parse::<f64>().expect("SCALE_HOT is a number") as u64);
     }
     let links = std::env::var("SCALE_URLS").map_or(1e6, |links| links.parse().expect("SCALE_URLS is a number")) as u64;
     let directory = tempfile::tempdir().expect("a directory");
