@@ -120,3 +120,43 @@ impl<S: Storage> SharedFrontier<JobJournal<S>> {
         self.lender.lock().checkpoint()
     }
 }
+
+#[cfg(all(test, feature = "crawl"))]
+mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::frontier::{FrontierOptions, Receipts, Reply};
+    use crate::gate::ScopeKind;
+
+    const RESPONSE: Outcome = Outcome::Response { status: 200, retry_after: None };
+
+    #[tokio::test]
+    async fn who_settles_goes_on_with_one_host_and_the_first_in_line_has_the_other() {
+        let mut options = FrontierOptions::default();
+        options.politeness.robots = false;
+        options.scope.kind = ScopeKind::Any;
+        let frontier = SharedFrontier::new(Frontier::new(&options).unwrap(), Clock::start());
+        frontier.seed("http://a.test/").unwrap();
+        let lease = frontier.lease().await.unwrap().unwrap();
+        let mut in_line = pin!(frontier.lease());
+        assert!(timeout(Duration::ZERO, &mut in_line).await.is_err(), "all hosts are lent out");
+
+        let links = ["http://b.test/", "http://c.test/"].map(Href::from);
+        let mut reply = Reply::from(200);
+        reply.links = links.into();
+        let (outcome, admitted) = reply.pass(frontier.gate(), &lease);
+        let (_, next) = lease.settle(admitted, outcome, Receipts::default(), || {}, true).unwrap();
+        assert_eq!(next.as_ref().map(|next| next.url()), Some("http://b.test/"));
+        let other = timeout(Duration::from_secs(60), in_line).await.expect("it is woken").unwrap().unwrap();
+        assert_eq!(other.url(), "http://c.test/");
+
+        let (_, none) = other.settle(Vec::new(), RESPONSE, Receipts::default(), || {}, true).unwrap();
+        assert!(none.is_none(), "the hosts rest");
+        let (_, none) = next.unwrap().settle(Vec::new(), RESPONSE, Receipts::default(), || {}, false).unwrap();
+        assert!(none.is_none());
+    }
+}

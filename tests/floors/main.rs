@@ -35,8 +35,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("fearless_simd", &["src/seen/layouts/lanes.rs"]),
     // The simulated web compresses what the crawl decompresses.
     ("flate2", &["src/crawl/http/decoder/", "src/simulate/gzip.rs"]),
-    // `catch_unwind`.
-    ("futures_util", &["src/crawl/worker.rs"]),
+    // A waker; `catch_unwind`.
+    ("futures_util", &["src/crawl/http/quiet.rs", "src/crawl/worker.rs"]),
     ("hashbrown", &["src/frontier/hosts/table.rs"]),
     ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
     // The parser, and its table of character references.

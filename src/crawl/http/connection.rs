@@ -19,6 +19,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::task::coop;
 
+use super::quiet::Quiet;
+
 /// Headers of a response, at most.
 const MAX_HEADERS: usize = 256;
 /// Bytes of a response's head, at most.
@@ -46,12 +48,15 @@ pub(super) type Get = Request<Empty<Bytes>>;
 /// What a connection runs over.
 pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
+type Driver = http1::Connection<Stream, Empty<Bytes>>;
+
 /// A connection that speaks HTTP/1.1, one request at a time. Nothing moves on it while nobody waits: hyper's side of it is polled
 /// together with the response's head, and with each piece of its body. If it is dropped, it is closed.
 pub(super) struct Connection {
     sender: SendRequest<Empty<Bytes>>,
     /// Moves bytes between the stream and the others. `None` once the connection is closed.
-    driver: Option<http1::Connection<Stream, Empty<Bytes>>>,
+    driver: Option<Driver>,
+    quiet: Quiet,
     origin: Arc<str>,
     remote_addr: Option<SocketAddr>,
 }
@@ -77,7 +82,7 @@ impl Connection {
             .max_buf_size(MAX_HEAD)
             .handshake(stream)
             .await?;
-        Ok(Box::new(Self { sender, driver: Some(driver), origin: origin.into(), remote_addr }))
+        Ok(Box::new(Self { sender, driver: Some(driver), quiet: Quiet::default(), origin: origin.into(), remote_addr }))
     }
 
     /// Whose it is.
@@ -97,7 +102,7 @@ impl Connection {
         hyper::ext::on_informational(&mut request, move |_| told.count());
         let mut answer = pin!(self.sender.send_request(request));
         let answered = poll_fn(|context| {
-            let answered = beside(&mut self.driver, context, |context| answer.as_mut().poll(context));
+            let answered = beside(&self.quiet, &mut self.driver, context, |context| answer.as_mut().poll(context));
             // The last one may have come together with the head.
             if interim.is_beyond() { Poll::Ready(Err(NoHead::Interim)) } else { answered.map_err(NoHead::Http) }
         });
@@ -107,31 +112,34 @@ impl Connection {
     /// Polls what waits for this connection, and moves the connection along meanwhile.
     pub(super) fn beside<T>(
         &mut self,
-        context: &mut Context<'_>,
+        context: &Context<'_>,
         work: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        beside(&mut self.driver, context, work)
+        beside(&self.quiet, &mut self.driver, context, work)
     }
 
     /// Whether it can take a request, as far as this machine has been told: a server may have closed it meanwhile.
     pub(super) fn is_ready(&mut self) -> bool {
-        let _ = self.beside(&mut Context::from_waker(Waker::noop()), |_| Poll::<()>::Pending);
+        self.driver.take_if(|driver| Pin::new(driver).poll(&mut Context::from_waker(Waker::noop())).is_ready());
         self.driver.is_some() && self.sender.is_ready()
     }
 }
 
 /// Polls what waits for a connection. Where it still waits, the connection is moved along, and it is polled again.
 fn beside<T>(
-    driver: &mut Option<http1::Connection<Stream, Empty<Bytes>>>,
-    context: &mut Context<'_>,
+    quiet: &Quiet,
+    driver: &mut Option<Driver>,
+    context: &Context<'_>,
     mut work: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> Poll<T> {
-    if let Poll::Ready(done) = work(context) {
-        return Poll::Ready(done);
-    }
-    // Whoever waits is told what ended it.
-    driver.take_if(|driver| Pin::new(driver).poll(context).is_ready());
-    work(context)
+    quiet.poll(context, |context| {
+        if let Poll::Ready(done) = work(context) {
+            return Poll::Ready(done);
+        }
+        // Whoever waits is told what ended it.
+        driver.take_if(|driver| Pin::new(driver).poll(context).is_ready());
+        work(context)
+    })
 }
 
 /// Counts the interim responses to a request.

@@ -12,6 +12,7 @@ mod fetch_error;
 mod guard;
 mod head;
 mod idle_connections;
+mod quiet;
 mod request;
 mod resolve;
 mod response;
