@@ -61,10 +61,19 @@ class Corpus:
     hosts: tuple[str, ...]
     seeds: tuple[str, ...] = field(repr=False)
     """The portal first, which links to all the others."""
+    connections: int = 1
+    """That ours may have to a host."""
+    http2: bool = False
+    keep_alive: int = 1_000_000_000
+    """Requests after which the server closes a connection."""
 
     @property
     def start(self) -> str:
         return self.seeds[0]
+
+    def closure(self, cache: Path) -> Path:
+        """Where the pages that links lead to are listed, once they were found."""
+        return cache / f"closure-{self.name}.txt"
 
     @property
     def is_named(self) -> bool:
@@ -75,19 +84,42 @@ def corpora(cache: Path) -> dict[str, Corpus]:
     """All of them, assembled or not."""
     real = [(f"{package.host}.docs.test", package.fronts) for package in PACKAGES]
     manual = [(f"manual{number:02}.docs.test", ("index.html",)) for number in range(MANUAL_NAMES)]
-    many = [(sites.address(number), ("",)) for number in range(SITES)]
-    return {
-        "real": _corpus(cache, "real", 8481, "portal.docs.test", real),
-        "manual": _corpus(cache, "manual", 8482, "portal-manual.docs.test", manual),
-        "many": _corpus(cache, "many", 8483, "127.1.0.250", many),
-    }
+    addresses = [(sites.address(number), ("",)) for number in range(SITES)]
+    names = [(f"site{number:03}.many.test", ("",)) for number in range(SITES)]
+    java = [front for front in real if front[0] == "java.docs.test"]
+    every = (
+        corpus(cache, "real", 8481, "http://portal.docs.test", real),
+        corpus(cache, "manual", 8482, "http://portal.docs.test", manual),
+        corpus(cache, "many", 8483, "http://127.1.0.250", addresses),
+        corpus(cache, "one", 8484, "http://portal.docs.test", java, connections=8),
+        corpus(cache, "real-tls", 8491, "https://portal.docs.test", real),
+        corpus(cache, "manual-tls", 8492, "https://portal.docs.test", manual),
+        corpus(cache, "many-tls", 8493, "https://portal.many.test", names, keep_alive=5),
+        corpus(cache, "real-h2", 8494, "https://portal.docs.test", real, http2=True),
+    )
+    return {one.name: one for one in every}
 
 
-def _corpus(cache: Path, name: str, port: int, portal: str, fronts: list[tuple[str, tuple[str, ...]]]) -> Corpus:
-    seeds = [f"http://{portal}:{port}/"]
-    seeds += [f"http://{host}:{port}/{page}" for host, pages in fronts for page in pages]
+PLAIN = ("real", "manual", "many", "one")
+"""Those over HTTP, which are measured where none is named."""
+
+
+def corpus(
+    cache: Path,
+    name: str,
+    port: int,
+    portal: str,
+    fronts: list[tuple[str, tuple[str, ...]]],
+    connections: int = 1,
+    http2: bool = False,
+    keep_alive: int = 1_000_000_000,
+) -> Corpus:
+    """A web of these hosts and their front pages, below a portal."""
+    scheme, portal = portal.split("://")
+    seeds = [f"{scheme}://{portal}:{port}/"]
+    seeds += [f"{scheme}://{host}:{port}/{page}" for host, pages in fronts for page in pages]
     hosts = (portal, *(host for host, _ in fronts))
-    return Corpus(name, cache / "sites" / name, port, "http", hosts, tuple(seeds))
+    return Corpus(name, cache / "sites" / name, port, scheme, hosts, tuple(seeds), connections, http2, keep_alive)
 
 
 def assemble(cache: Path, corpus: Corpus) -> None:
@@ -97,16 +129,17 @@ def assemble(cache: Path, corpus: Corpus) -> None:
         return
     shutil.rmtree(corpus.root, ignore_errors=True)
     corpus.root.mkdir(parents=True)
-    if corpus.name == "real":
-        for package in PACKAGES:
-            (corpus.root / f"{package.host}.docs.test").symlink_to(unpack(cache, package))
-    elif corpus.name == "manual":
-        manual = unpack(cache, PACKAGES[0])
+    packages = {f"{package.host}.docs.test": package for package in PACKAGES}
+    if corpus.hosts[1] in packages:
         for host in corpus.hosts[1:]:
-            (corpus.root / host).symlink_to(manual)
+            (corpus.root / host).symlink_to(unpack(cache, packages[host]))
+    elif corpus.hosts[1].startswith("manual"):
+        for host in corpus.hosts[1:]:
+            (corpus.root / host).symlink_to(unpack(cache, PACKAGES[0]))
     else:
         paragraphs = sites.paragraphs(unpack(cache, package) for package in PACKAGES)
-        sites.generate(corpus.root, corpus.hosts[1:], corpus.port, paragraphs)
+        origins = {host: f"{corpus.scheme}://{host}:{corpus.port}" for host in corpus.hosts[1:]}
+        sites.generate(corpus.root, origins, paragraphs)
     portal = corpus.root / corpus.hosts[0]
     portal.mkdir()
     links = "\n".join(f'<li><a href="{html.escape(seed)}">{html.escape(seed)}</a></li>' for seed in corpus.seeds[1:])

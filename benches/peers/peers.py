@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from corpus import Corpus, Unavailable
+from corpus import Corpus, Unavailable, download
 
 HERE = Path(__file__).resolve().parent
 AT_ONCE = 64
@@ -19,6 +19,8 @@ class Peer(ABC):
 
     name: str
     settings: str
+    speaks_tls = True
+    """And takes a private authority's certificate from `SSL_CERT_FILE`."""
 
     def __init__(self, cache: Path) -> None:
         self.cache = cache
@@ -40,7 +42,7 @@ class Ours(Peer):
 
     name = "ours"
     settings = (
-        f"--workers {AT_ONCE}, scope host from the same seeds, one connection a host, journal, checkpoints and page records on disk"
+        f"--workers {AT_ONCE}, scope host from the same seeds, one connection a host (eight on `one`), journal, checkpoints and page records on disk"
     )
 
     def __init__(self, cache: Path, program: Path | None, arguments: list[str]) -> None:
@@ -61,7 +63,8 @@ class Ours(Peer):
         seeds.write_text("".join(f"{seed}\n" for seed in corpus.seeds))
         fixed = ["--no-robots", "--host-delay", "0s", "--allow-private-addresses", "--no-progress", "-q"]
         place = ["--seeds", str(seeds), "--job", str(work / "job")]
-        return [str(self.program), *place, *fixed, "--workers", str(AT_ONCE), *self.arguments]
+        beside = ["--connections-per-host", str(corpus.connections)] if corpus.connections > 1 else []
+        return [str(self.program), *place, *fixed, *beside, "--workers", str(AT_ONCE), *self.arguments]
 
 
 class Spider(Peer):
@@ -78,6 +81,93 @@ class Spider(Peer):
 
     def command(self, corpus: Corpus, work: Path) -> list[str]:
         return [str(self.program), corpus.start, str(hosts_file(corpus, work)), str(AT_ONCE)]
+
+
+class Bare(Peer):
+    """The bound: no crawl, but a client that is given the list of URLs."""
+
+    name = "bare"
+    speaks_tls = False
+    settings = f"hyper alone over the list of pages, {AT_ONCE} hosts at once, one connection a host, one thread, memchr for each `<`"
+
+    def prepare(self) -> None:
+        self.program = cargo(HERE / "bare", self.cache / "target" / "bare", "bare")
+
+    def command(self, corpus: Corpus, work: Path) -> list[str]:
+        return [str(self.program), str(corpus.closure(self.cache)), str(AT_ONCE)]
+
+
+class Scrapy(Peer):
+    """Scrapy, a framework in Python."""
+
+    name = "scrapy"
+    settings = f"{AT_ONCE} at once, also to one host, no retries, no cookies; links by its LinkExtractor (lxml); queues in memory"
+
+    def prepare(self) -> None:
+        self.python = environment_of_python(self.cache, "scrapy", ["scrapy"])
+
+    def command(self, corpus: Corpus, work: Path) -> list[str]:
+        options = {
+            "CONCURRENT_REQUESTS": AT_ONCE,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": AT_ONCE,
+            "COOKIES_ENABLED": False,
+            "DOWNLOAD_DELAY": 0,
+            "LOG_LEVEL": "ERROR",
+            "RETRY_ENABLED": False,
+            "ROBOTSTXT_OBEY": False,
+            "TELNETCONSOLE_ENABLED": False,
+        }
+        settings = [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
+        given = ["-a", f"start={corpus.start}", "-a", f"hosts={hosts_file(corpus, work)}"]
+        return [str(self.python), "-m", "scrapy", "runspider", str(HERE / "with_scrapy.py"), *given, *settings]
+
+
+class Crawlee(Peer):
+    """Crawlee, a framework for Node, with its crawler over plain HTTP and cheerio."""
+
+    name = "crawlee"
+    speaks_tls = False
+    settings = f"CheerioCrawler, {AT_ONCE} at once always, no retries, no sessions; links by a[href] and area[href]; queue in memory"
+
+    def prepare(self) -> None:
+        self.modules = self.cache / "node"
+        if not (self.modules / "node_modules" / "@crawlee" / "cheerio").exists():
+            self.modules.mkdir(exist_ok=True)
+            install(["npm", "install", "--silent", "--no-fund", "--no-audit", "@crawlee/cheerio"], self.modules)
+        if shutil.which("node") is None:
+            raise Unavailable("no node")
+
+    def command(self, corpus: Corpus, work: Path) -> list[str]:
+        hosts = hosts_file(corpus, work)
+        return ["node", str(HERE / "with_crawlee.mjs"), str(self.modules), corpus.start, str(hosts), str(AT_ONCE)]
+
+
+class Wget2(Peer):
+    """GNU wget2, which is a downloader: what it reads it first writes to disk."""
+
+    name = "wget2"
+    speaks_tls = False
+    settings = f"{AT_ONCE} threads, one try, HTTP/1.1, links of a, area and frames, files deleted once read"
+    _LIBRARIES = ("libwget0", "libgpgme11", "libassuan0")
+
+    def prepare(self) -> None:
+        self.folder = self.cache / "wget2"
+        if not (self.folder / ".done").exists():
+            for package in ("wget2", *self._LIBRARIES):
+                archive = download(self.cache, package)
+                install(["dpkg-deb", "-x", str(archive), str(self.folder)], self.cache)
+            (self.folder / ".done").touch()
+
+    def command(self, corpus: Corpus, work: Path) -> list[str]:
+        domains = ",".join(corpus.hosts)
+        ignored = ",".join(("img", "link", "script", "embed", "object", "video", "audio", "source", "input", "body", "td", "th"))
+        fixed = ["--config=/dev/null", "--quiet", "--recursive", "--level=0", "--span-hosts", "--robots=off", "--tries=1"]
+        fixed += ["--delete-after", "--http2=off", "--hsts=off", "--hpkp=off", "--ocsp=off", f"--ignore-tags={ignored}"]
+        return [str(self.folder / "usr/bin/wget2"), *fixed, f"--max-threads={AT_ONCE}", f"--domains={domains}", corpus.start]
+
+    def environment(self) -> dict[str, str]:
+        folders = [self.folder / "usr/lib", *(self.folder / "usr/lib").glob("*-linux-gnu*")]
+        return {"LD_LIBRARY_PATH": ":".join(map(str, folders))}
 
 
 def hosts_file(corpus: Corpus, work: Path) -> Path:

@@ -1,6 +1,7 @@
 """Ours beside its peers, on webs served by nginx on this machine: `python3 benches/peers/run.py`. See README.md."""
 
 import argparse
+import fcntl
 import os
 import shutil
 import subprocess
@@ -10,11 +11,11 @@ from statistics import median
 
 import peers
 from address import key_of
-from corpus import Corpus, Unavailable, assemble, corpora
+from corpus import PLAIN, Corpus, Unavailable, assemble, corpora
 from measure import Run, run
-from serve import Server, View
+from serve import Server, View, authority
 
-LIMIT = 1200
+LIMIT = 1800
 """Seconds after which a crawl is killed."""
 
 
@@ -23,8 +24,10 @@ def main() -> None:
     cache: Path = arguments.cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
     webs = corpora(cache)
-    wanted = arguments.corpus or list(webs)
-    enter_namespace(cache, [host for web in webs.values() if web.is_named for host in web.hosts])
+    wanted = arguments.corpus or list(PLAIN)
+    alone = (cache / "lock").open("w")
+    fcntl.flock(alone, fcntl.LOCK_EX)
+    enter_namespace(cache, sorted({host for web in webs.values() if web.is_named for host in web.hosts}))
 
     ready: list[peers.Peer] = []
     for peer in all_peers(cache, arguments):
@@ -38,6 +41,8 @@ def main() -> None:
         print(f"{peer.name}: {peer.settings}", flush=True)
         ready.append(peer)
     for name in wanted:
+        if name not in webs:
+            sys.exit(f"there are the corpora {', '.join(webs)}")
         try:
             compare(cache, webs[name], ready, arguments.turns)
         except Unavailable as reason:
@@ -48,7 +53,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     parser.add_argument("--cache", type=Path, default=home / "crawler-peers", help="folder of downloads, builds and corpora")
-    parser.add_argument("--corpus", action="append", choices=["real", "manual", "many"], help="only this; more than once")
+    parser.add_argument("--corpus", action="append", metavar="NAME", help="only this; more than once; see README.md")
     parser.add_argument("--only", action="append", metavar="PEER", help="only this program; more than once")
     parser.add_argument("--ours", type=Path, help="the command to measure, instead of a build of this tree")
     parser.add_argument("--ours-with", action="append", default=[], metavar="ARGUMENT", help="an argument more for ours")
@@ -59,7 +64,8 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def all_peers(cache: Path, arguments: argparse.Namespace) -> list[peers.Peer]:
-    return [peers.Ours(cache, arguments.ours, arguments.ours_with), peers.Spider(cache)]
+    kinds = (peers.Bare, peers.Spider, peers.Scrapy, peers.Crawlee, peers.Wget2)
+    return [peers.Ours(cache, arguments.ours, arguments.ours_with), *(kind(cache) for kind in kinds)]
 
 
 def enter_namespace(cache: Path, names: list[str]) -> None:
@@ -78,7 +84,7 @@ def enter_namespace(cache: Path, names: list[str]) -> None:
 
 def expected(cache: Path, corpus: Corpus) -> set[str]:
     """The keys of all pages that links lead to: found once, then kept beside the corpus."""
-    kept = cache / f"closure-{corpus.name}.txt"
+    kept = corpus.closure(cache)
     if not kept.exists() or kept.stat().st_mtime < (corpus.root / ".done").stat().st_mtime:
         python = peers.environment_of_python(cache, "closure", ["selectolax"])
         program = peers.HERE / "closure.py"
@@ -95,6 +101,8 @@ def compare(cache: Path, corpus: Corpus, ready: list[peers.Peer], turns: int) ->
     for turn in range(turns):
         for place in range(len(ready)):
             peer = ready[(turn + place) % len(ready)]
+            if corpus.scheme == "https" and not peer.speaks_tls:
+                continue
             result = crawl(cache, corpus, peer, pages)
             results[peer.name].append(result)
             print(f"  turn {turn + 1} {peer.name:>10}: {result}", flush=True)
@@ -151,8 +159,11 @@ def crawl(cache: Path, corpus: Corpus, peer: peers.Peer, pages: set[str]) -> Res
     work = cache / "work" / corpus.name / peer.name
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    with Server(corpus, cache / "nginx") as server:
-        ran = run(peer.command(corpus, work), work / "log", LIMIT, peer.environment())
+    environment = peer.environment()
+    if corpus.scheme == "https":
+        environment["SSL_CERT_FILE"] = str(authority(cache / "keys"))
+    with Server(corpus, cache / "nginx", cache / "keys") as server:
+        ran = run(peer.command(corpus, work), work / "log", LIMIT, environment)
     result = Result(ran, server.view(), pages)
     for kind, keys in (("missing", result.missing), ("extra", result.extra)):
         (work / kind).write_text("".join(f"{key}\n" for key in sorted(keys)))

@@ -25,7 +25,7 @@ http {{
     sendfile on;
     tcp_nopush on;
     keepalive_timeout 3600s;
-    keepalive_requests 1000000000;
+    keepalive_requests {keep_alive};
     open_file_cache max=8000 inactive=1h;
     open_file_cache_valid 1h;
     client_body_temp_path {folder}/body;
@@ -36,7 +36,8 @@ http {{
     log_format view '$connection\\t$status\\t$sent_http_content_type\\t$host\\t$request_uri\\t$request_method';
     access_log {folder}/access.log view buffer=1m;
     server {{
-        listen {listen} backlog=16384;
+        listen {listen} backlog=16384{protocol};
+        {certificate}
         allow 127.0.0.0/8;
         deny all;
         root {root}/$host;
@@ -67,9 +68,10 @@ class View:
 class Server:
     """One nginx, while in the `with`; the log is read after it."""
 
-    def __init__(self, corpus: Corpus, folder: Path) -> None:
+    def __init__(self, corpus: Corpus, folder: Path, keys: Path) -> None:
         self.corpus = corpus
         self.folder = folder
+        self.keys = keys
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Server":
@@ -78,6 +80,8 @@ class Server:
             raise Unavailable("no nginx (Debian: nginx-light)")
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
+        is_tls = self.corpus.scheme == "https"
+        certificate = f"ssl_certificate {self.keys}/site.pem; ssl_certificate_key {self.keys}/site.key;"
         place = "127.0.0.1" if self.corpus.is_named else "0.0.0.0"
         configuration = self.folder / "nginx.conf"
         configuration.write_text(
@@ -86,6 +90,9 @@ class Server:
                 files=19_000,
                 connections=16_384,
                 listen=f"{place}:{self.corpus.port}",
+                protocol=(" ssl http2" if self.corpus.http2 else " ssl") if is_tls else "",
+                certificate=certificate if is_tls else "",
+                keep_alive=self.corpus.keep_alive,
                 root=self.corpus.root,
             )
         )
@@ -116,6 +123,23 @@ class Server:
                 else:
                     other += 1
         return View(len(connections), pages, other)
+
+
+def authority(keys: Path) -> Path:
+    """A private authority's certificate, by which that of all the corpora's names is signed; both are made once."""
+    if not (keys / "site.pem").exists():
+        if shutil.which("openssl") is None:
+            raise Unavailable("no openssl")
+        keys.mkdir(parents=True, exist_ok=True)
+        new = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3650"]
+        own = ["-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Benchmark authority"]
+        leaf = ["-keyout", "site.key", "-out", "site.csr", "-subj", "/CN=docs.test"]
+        (keys / "names").write_text("subjectAltName=DNS:*.docs.test,DNS:*.many.test\nextendedKeyUsage=serverAuth\n")
+        signed = ["openssl", "x509", "-req", "-in", "site.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
+        signed += ["-days", "365", "-extfile", "names", "-out", "site.pem"]
+        for command in ([*new, *own], [*new, *leaf], signed):
+            subprocess.run(command, cwd=keys, check=True, capture_output=True)
+    return keys / "ca.pem"
 
 
 def _answers(port: int) -> bool:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 _PARAGRAPH = re.compile(r"<p>(.{60,3000}?)</p>", re.DOTALL)
@@ -30,40 +30,39 @@ def paragraphs(roots: Iterable[Path], wanted: int = 30_000) -> list[str]:
     return found[:wanted]
 
 
-def generate(root: Path, hosts: Sequence[str], port: int, texts: list[str]) -> None:
-    """Writes every page of every site."""
+def generate(root: Path, origins: Mapping[str, str], texts: list[str]) -> None:
+    """Writes every page of every site: by its host, as which its URLs begin."""
     chance = random.Random(34)
-    counts = [clamped(chance.lognormvariate(3.4, 0.75), 5, 400) for _ in hosts]
-    for host, count in zip(hosts, counts, strict=True):
+    counts = [clamped(chance.lognormvariate(3.4, 0.75), 5, 400) for _ in origins]
+    others = list(origins.values())
+    for (host, origin), count in zip(origins.items(), counts, strict=True):
         folder = root / host
         (folder / "p").mkdir(parents=True)
         (folder / "style.css").write_text("body { margin: 2em auto; max-width: 50em; }\n")
         for number in range(count):
             path = folder / "index.html" if number == 0 else folder / "p" / f"{number}.html"
-            path.write_text(_page(chance, host, port, number, count, hosts, counts, texts), encoding="utf-8")
+            path.write_text(_page(chance, origin, number, count, others, counts, texts), encoding="utf-8")
 
 
 def _page(
     chance: random.Random,
-    host: str,
-    port: int,
+    origin: str,
     number: int,
     count: int,
-    hosts: Sequence[str],
+    others: Sequence[str],
     counts: list[int],
     texts: list[str],
 ) -> str:
-    origin = f"http://{host}:{port}"
     inside = [n for n in (2 * number + 1, 2 * number + 2) if n < count]
     inside += [chance.randrange(count) for _ in range(chance.randint(6, 22) - len(inside))]
     links = [f'<a href="{_spelling(chance, origin, number, n)}">part {n}</a>' for n in inside]
     for _ in range(chance.randint(1, 6)):
-        other = int(chance.random() ** 2 * len(hosts))
+        other = int(chance.random() ** 2 * len(others))
         page = int(chance.random() ** 2 * counts[other])
-        links.append(f'<a href="http://{hosts[other]}:{port}{_path(page)}" rel="external">elsewhere {other}</a>')
+        links.append(f'<a href="{others[other]}{_path(page)}" rel="external">elsewhere {other}</a>')
     navigation = "".join(f'<li class="nav"><a href="{_path(n)}">Section {n}</a></li>' for n in range(min(count, 5)))
     parts = [
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{host}, part {number}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{origin}, part {number}</title>\n'
         f'<link rel="stylesheet" href="/style.css"><link rel="canonical" href="{origin}{_path(number)}"></head>\n'
         f"<body><nav><ul>{navigation}</ul></nav><main><h1>Part {number}</h1>\n"
     ]
