@@ -8,6 +8,8 @@ mod ran;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crawler::address::FingerprintKey;
 use desk::{Desk, everything};
@@ -61,6 +63,25 @@ fn a_stopped_crawl_goes_on_and_its_report_is_of_both_runs() {
         assert_eq!(urls["found"].as_u64().unwrap(), urls["admitted"].as_u64().unwrap() + refused);
         assert_eq!(report["seeds"]["taken"], 1);
     }
+}
+
+#[test]
+fn the_report_of_an_earlier_run_is_gone_while_the_job_goes_on() {
+    let desk = Desk::stopped();
+    desk.run(&["stats", "job"]).says(0, "");
+    assert!(desk.at("report.json").exists());
+    let flags = ["resume", "job", "--max-pages", "100", "--host-delay", "1h"];
+    let mut child = desk.command(&flags).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    while desk.at("report.json").exists() && began.elapsed() < Duration::from_secs(30) {
+        thread::yield_now();
+    }
+    // Its first checkpoint may not be there yet.
+    let ran = desk.run(&["stats", "job"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ran.says(0, "job is being crawled, or was cut off");
+    assert!(ran.out.starts_with("Not finished"), "{}", ran.out);
 }
 
 #[test]

@@ -109,6 +109,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let text = config::effective(layers);
     replace(&job.settings_path(), text.as_bytes())
         .map_err(CommandError::of(Exit::NotKept, "cannot keep the settings"))?;
+    job.remove_report().map_err(|error| refused(&error))?;
     job.begin().map_err(CommandError::of(Exit::NotKept, "cannot begin the job"))?;
 
     let signals = Signals::listen(crawl.stop());

@@ -10,7 +10,7 @@ use super::layers::Layers;
 use super::output::{self, Safe, print};
 use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
-use crate::crawl::{CrawlError, FinishReason, has_gone_on, look_up};
+use crate::crawl::{CrawlError, FinishReason, look_up};
 use crate::frontier::{Explanation, History, Place, RobotsAnswer, Verdict};
 use crate::gate::{Refusal, Ruled};
 use crate::job::{Explained, Job, explain as explain_from};
@@ -37,7 +37,7 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
         "read",
         &job.pages_path(),
     ))?;
-    let limit = if is_resumed { None } else { limit(&job)? };
+    let limit = if is_resumed { None } else { limit(&job) };
     print(|out| {
         let mut explanations = explanations.iter();
         for (text, url) in urls.iter().zip(&canonical) {
@@ -76,18 +76,15 @@ fn not_a_url(error: &AddressError) -> Verdict {
 }
 
 /// The limit that ended the last run; `None` where it ended otherwise, or another run followed.
-fn limit(job: &Job) -> Result<Option<String>, CommandError> {
-    let Ok(report) = report::read(&job.report_path()) else { return Ok(None) };
-    if has_gone_on(job, report.resumes).map_err(CommandError::of(Exit::Failed, "job"))? {
-        return Ok(None);
-    }
+fn limit(job: &Job) -> Option<String> {
+    let report = report::read(&job.report_path()).ok()?;
     let Settings { max_pages, max_duration_ms, .. } = report.settings;
-    Ok(match report.finish {
+    match report.finish {
         FinishReason::MaxDuration => max_duration_ms.map(|limit| format!("{:?}", Duration::from_millis(limit))),
         FinishReason::MaxPages if max_pages == Some(1) => Some("1 page".to_owned()),
         FinishReason::MaxPages => max_pages.map(|pages| format!("{pages} pages")),
         _ => None,
-    })
+    }
 }
 
 /// One line. Each line has every key; `null` is "not known", or "none".

@@ -8,7 +8,7 @@ use super::effective::of_job_read;
 use super::exit::Exit;
 use super::output::{self, print};
 use super::unfit::{refused, unfit};
-use crate::crawl::{Underway, has_gone_on, look};
+use crate::crawl::{Underway, look};
 use crate::job::Job;
 use crate::report::{self, Cost, Report, ReportError};
 
@@ -16,11 +16,7 @@ use crate::report::{self, Cost, Report, ReportError};
 pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let report = match report::read(&job.report_path()) {
-        Ok(report) => {
-            let has_gone_on = has_gone_on(&job, report.resumes);
-            let has_gone_on = has_gone_on.map_err(CommandError::of(Exit::Failed, "job"))?;
-            if has_gone_on { so_far(line, &job)? } else { report }
-        }
+        Ok(report) => report,
         Err(error) if is_missing(&error) => so_far(line, &job)?,
         Err(error) => return Err(CommandError::caused(Exit::Failed, "report", &error)),
     };

@@ -8,6 +8,8 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::bounds::free_space;
 use super::finish::FinishReason;
 use super::numbers::Carried;
@@ -40,27 +42,29 @@ pub(super) struct Checkpointer {
 }
 
 /// What a run's checkpoints have cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CheckpointCosts {
     /// How many were written.
-    pub checkpoints: u64,
-    /// How long the last one took.
-    pub last: Duration,
-    /// How long all of them took together.
-    pub total: Duration,
-    /// The longest time for which the frontier was held.
-    pub longest_pause: Duration,
+    pub written: u64,
+    /// Milliseconds that all of them took. The crawl went on meanwhile.
+    pub total_ms: u64,
+    /// Milliseconds that the last one took.
+    pub last_ms: u64,
+    /// Microseconds of the longest time that the crawl waited for one.
+    pub longest_pause_us: u64,
     /// Bytes of the last one, without the seen set.
     pub bytes: u64,
 }
 
 impl CheckpointCosts {
-    fn add(&mut self, cost: CheckpointCost) {
-        self.checkpoints += 1;
-        (self.last, self.bytes) = (cost.time, cost.bytes);
-        self.total += cost.time;
-        self.longest_pause = self.longest_pause.max(cost.longest_pause);
+    fn add(&mut self, CheckpointCost { time, longest_pause, bytes }: CheckpointCost) {
+        let [last_ms, pause_us] =
+            [time.as_millis(), longest_pause.as_micros()].map(|time| time.try_into().unwrap_or(u64::MAX));
+        self.written += 1;
+        self.total_ms += last_ms;
+        (self.last_ms, self.bytes) = (last_ms, bytes);
+        self.longest_pause_us = self.longest_pause_us.max(pause_us);
     }
 }
 
@@ -131,7 +135,8 @@ impl Checkpointer {
             flushed.map_err(FileError::of("write", &self.directory))?;
             self.check_disk()?;
             self.check_files()?;
-            if last.elapsed() >= self.options.checkpoint_interval.max(self.costs.last * SHARE) {
+            if last.elapsed() >= self.options.checkpoint_interval.max(Duration::from_millis(self.costs.last_ms) * SHARE)
+            {
                 self.checkpoint()?;
                 last = Instant::now();
             }

@@ -12,7 +12,7 @@ use super::options::CrawlOptions;
 use super::records::{OutputEnds, open_if_there, record};
 use crate::frontier::Timestamp;
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{FileError, Job, look as look_at, newest_extra};
+use crate::job::{FileError, Job, look as look_at};
 use crate::lending::Clock;
 
 /// What was found of a crawl that has not ended.
@@ -27,15 +27,6 @@ pub struct Underway {
     pub records: u64,
     /// Damaged checkpoints, which were passed over.
     pub damaged: Vec<String>,
-}
-
-/// Whether a job was resumed more than `resumes` times: a report that counts so many is of an earlier run then.
-///
-/// # Errors
-/// Where the job's directory cannot be read.
-pub fn has_gone_on(job: &Job, resumes: u64) -> Result<bool, CrawlError> {
-    let carried = read_totals(job, &newest_extra(job)?.unwrap_or_default())?;
-    Ok(carried.is_some_and(|carried| carried.resumes > resumes))
 }
 
 /// What a checkpoint has kept for its crawl.

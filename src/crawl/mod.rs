@@ -79,7 +79,7 @@ pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, Page, Reading, RobotsTag, is_html, parse};
 pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, is_global};
-pub use look::{Underway, has_gone_on, look};
+pub use look::{Underway, look};
 pub use numbers::{
     Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic, Violation,
 };

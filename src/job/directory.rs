@@ -210,6 +210,17 @@ impl Job {
     pub fn report_path(&self) -> PathBuf {
         self.directory.join(REPORT)
     }
+
+    /// Removes the report of an earlier run: the job goes on, and its numbers are out of date. Where it is gone, a power cut does not
+    /// bring it back.
+    ///
+    /// # Errors
+    /// Where the file system refuses.
+    pub fn remove_report(&self) -> Result<(), JobError> {
+        let path = self.report_path();
+        let removed = own::remove(&path).and_then(|()| own::sync_names(&self.directory));
+        Ok(removed.map_err(FileError::of("remove", path))?)
+    }
 }
 
 /// What a directory holds.

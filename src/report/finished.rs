@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::cost::Cost;
 use super::format::{
-    CheckpointFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings,
-    Simulated, TooEarly, Urls,
+    HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings, Simulated, TooEarly,
+    Urls,
 };
-use crate::crawl::{CheckpointCosts, CrawlOptions, Finished, Latencies, NameCounts, Traffic, Violation};
+use crate::crawl::{CrawlOptions, Finished, Latencies, NameCounts, Traffic, Violation};
 use crate::frontier::HostStatistics;
 
 impl Report {
@@ -52,7 +52,7 @@ impl Report {
                 worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
             seen: gate.seen().statistics(),
-            checkpoints: finished.checkpoints.as_ref().map(CheckpointFigures::from),
+            checkpoints: finished.checkpoints,
             cost,
             simulated,
         }
@@ -92,18 +92,6 @@ impl From<&Traffic> for Requests {
             content_types: by_name(&traffic.content_types),
             first_byte: Percentiles::from(&traffic.first_byte),
             total: Percentiles::from(&traffic.total),
-        }
-    }
-}
-
-impl From<&CheckpointCosts> for CheckpointFigures {
-    fn from(costs: &CheckpointCosts) -> Self {
-        Self {
-            written: costs.checkpoints,
-            total_ms: millis(costs.total),
-            last_ms: millis(costs.last),
-            longest_pause_us: micros(costs.longest_pause),
-            bytes: costs.bytes,
         }
     }
 }

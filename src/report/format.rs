@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
-use crate::crawl::{FinishReason, SeedCounts, is_zero};
+use crate::crawl::{CheckpointCosts, FinishReason, SeedCounts, is_zero};
 use crate::seen::SeenStatistics;
 
 /// A crawl in numbers.
@@ -46,7 +46,7 @@ pub struct Report {
     pub seen: SeenStatistics,
     /// What the last run's checkpoints have cost; `null` where the crawl was not kept.
     #[serde(default)]
-    pub checkpoints: Option<CheckpointFigures>,
+    pub checkpoints: Option<CheckpointCosts>,
     /// The time and memory that the last run took.
     pub cost: Cost,
     /// What the simulated web knows of the crawl; `null` for the real web.
@@ -84,22 +84,6 @@ pub struct Settings {
     pub seen_layout: String,
     /// The User-Agent header.
     pub user_agent: String,
-}
-
-/// What checkpoints have cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct CheckpointFigures {
-    /// How many were written.
-    pub written: u64,
-    /// Milliseconds that all of them took. The crawl went on meanwhile.
-    pub total_ms: u64,
-    /// Milliseconds that the last one took.
-    pub last_ms: u64,
-    /// Microseconds of the longest time that the crawl waited for one.
-    pub longest_pause_us: u64,
-    /// Bytes of the last one, without the seen set.
-    pub bytes: u64,
 }
 
 /// What became of the URLs. `found` is the sum of `admitted` and all of `refused`.

@@ -20,6 +20,6 @@ mod text;
 pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    CheckpointFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings,
-    Simulated, TooEarly, Urls,
+    HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings, Simulated, TooEarly,
+    Urls,
 };
