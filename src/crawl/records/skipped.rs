@@ -178,8 +178,8 @@ mod tests {
         Skips { drawn: Some(Arc::new(drawn)), referrer: Some("http://a.org/".to_owned()), lines: Vec::new() }
     }
 
-    fn links(skips: &Skips) -> Vec<SkippedLink> {
-        skips.lines.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect()
+    fn lines(skips: &Skips) -> Vec<&[u8]> {
+        skips.lines.split_inclusive(|byte| *byte == b'\n').collect()
     }
 
     #[test]
@@ -192,9 +192,9 @@ mod tests {
         for (bytes, one_in) in [(0, 1), (PART, 8), (2 * PART, 64)] {
             let mut skips = skips(bytes);
             (0..64_000).for_each(|number| skips.add(Refusal::OutOfScope, &number.to_string(), 1));
-            let links = links(&skips);
-            let listed = links.len() as u64;
-            assert!(links.iter().all(|link| link.of == one_in));
+            let lines = lines(&skips);
+            let listed = lines.len() as u64;
+            assert!(lines.iter().all(|line| line.ends_with(format!("\"of\":{one_in}}}\n").as_bytes())));
             // Twelve times the deviation of a binomial law.
             assert!(
                 (listed * one_in).abs_diff(64_000) <= 12 * 2_024 * u64::from(one_in > 1),
