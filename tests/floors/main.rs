@@ -56,13 +56,14 @@ const DOORS: &[(&str, &[&str])] = &[
     ("psl", &["src/gate/scope.rs"]),
     // Built in one, asked in the other.
     ("regex", &["src/gate/pattern.rs", "src/gate/scope.rs"]),
+    ("ring", &["src/crawl/http/tls.rs", "src/crawl/http/verified_chains.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors; the number of open files; a signal.
     (
         "rustix",
         &["src/crawl/bounds/disk.rs", "src/crawl/http/shortage.rs", "src/crawl/bounds/places.rs", "src/cli/signals.rs"],
     ),
-    ("rustls", &["src/crawl/http/tls.rs"]),
+    ("rustls", &["src/crawl/http/tls.rs", "src/crawl/http/verified_chains.rs"]),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Parsed in one, walked in the other.
     // Derives, and what they need.

@@ -18,6 +18,7 @@ mod resolve;
 mod response;
 mod shortage;
 mod tls;
+mod verified_chains;
 
 pub(super) use ask::Ask;
 pub use exchange::Exchange;
