@@ -21,9 +21,18 @@ fn canonicalize(criterion: &mut Criterion) {
     }
     let base = canonicalizer.base(CLEAN).expect("an address");
     let plain = url::Url::parse(CLEAN).expect("an address");
-    let href = "../history/page-0043.html";
-    group.bench_function("relative", |bencher| bencher.iter(|| canonicalizer.join(&base, black_box(href))));
-    group.bench_function("relative, join alone", |bencher| bencher.iter(|| plain.join(black_box(href))));
+    for (name, href) in [
+        ("relative", "../history/page-0043.html"),
+        ("file", "page-0043.html"),
+        ("root", "/catalogue/books/fiction/page-0043.html"),
+        ("query", "?page=43"),
+        ("other host", "https://books.example/fiction/history/"),
+        ("escaped", "../h%69story/page-%2e.html"),
+    ] {
+        group.bench_function(name, |bencher| bencher.iter(|| canonicalizer.join(&base, black_box(href))));
+        group.bench_function(format!("{name}, join alone"), |bencher| bencher.iter(|| plain.join(black_box(href))));
+    }
+    group.bench_function("page and base", |bencher| bencher.iter(|| canonicalizer.page(black_box(CLEAN))));
     group.finish();
 }
 

@@ -1,7 +1,7 @@
 //! A URL in its two forms.
 
 use super::key::Key;
-use super::whatwg::Wire;
+use super::wire::Wire;
 use super::{Fingerprint, FingerprintKey, HostKey, host};
 
 /// A URL in its two forms: as the page spelled it (wire), and in the one spelling that stands for

@@ -1,7 +1,8 @@
 //! From text to URL, by fixed rules.
 
 use super::key::KeyMaker;
-use super::whatwg::Wire;
+use super::whatwg;
+use super::wire::Wire;
 use super::{AddressError, BaseUrl, CanonicalUrl, KeyRules};
 
 /// The most bytes that a URL may have, unless another limit is given. RFC 9110 section 4.1 asks for
@@ -47,7 +48,7 @@ impl Canonicalizer {
     /// # Errors
     /// Where the text is not the absolute http(s) address of a page.
     pub fn canonicalize(&self, text: &str) -> Result<CanonicalUrl, AddressError> {
-        Wire::parse(None, text, self.max_bytes).map(|wire| self.keyed(wire))
+        whatwg::wire(None, text, self.max_bytes).map(|wire| self.keyed(wire))
     }
 
     /// The URL that a link on a page leads to.
@@ -55,7 +56,7 @@ impl Canonicalizer {
     /// # Errors
     /// Where the resolved text is not the http(s) address of a page.
     pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, AddressError> {
-        Wire::parse(Some(base), href, self.max_bytes).map(|wire| self.keyed(wire))
+        whatwg::wire(Some(base), href, self.max_bytes).map(|wire| self.keyed(wire))
     }
 
     /// The base of a fetched page's links: `wire` is the URL at which the page was fetched, after
@@ -74,7 +75,7 @@ impl Canonicalizer {
     /// Where the text is not an absolute http(s) URL.
     pub fn page(&self, wire: &str) -> Result<(CanonicalUrl, BaseUrl), AddressError> {
         let base = BaseUrl::parse(wire, usize::MAX)?.with_max_bytes(self.max_bytes);
-        Ok((self.keyed(Wire::of_base(&base)), base))
+        Ok((self.keyed(base.wire().clone()), base))
     }
 
     fn keyed(&self, wire: Wire) -> CanonicalUrl {

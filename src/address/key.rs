@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::escapes::{Needless, normalize};
 use super::parameters::{NameSet, is_hex_session};
-use super::whatwg::Wire;
+use super::wire::Wire;
 use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 
 /// Characters that no URL may hold by RFC 3986, and that the parser, as browsers do, leaves bare in

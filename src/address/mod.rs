@@ -67,12 +67,14 @@ mod key;
 mod lines;
 mod listing;
 mod parameters;
+mod plain;
 mod punycode;
 mod rules;
 mod seed;
 mod slashes;
 mod userinfo;
 mod whatwg;
+mod wire;
 
 pub use canonical::CanonicalUrl;
 pub use canonicalizer::{Canonicalizer, DEFAULT_MAX_BYTES};

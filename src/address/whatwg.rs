@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use url::{ParseError, Position, Url};
 
-use super::punycode;
 use super::slashes::{is_dropped, split_slashes};
+use super::wire::Wire;
+use super::{plain, punycode};
 
 /// Why a text is not the address of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,14 +38,16 @@ pub enum AddressError {
 /// the limit on a URL's length.
 #[derive(Clone, Debug)]
 pub struct BaseUrl {
-    parsed: Parsed,
+    wire: Wire,
+    /// What the parser makes of it, from the first link on that needs it.
+    parsed: OnceLock<Parsed>,
     query: Option<QueryEncoder>,
     max_bytes: usize,
 }
 
 impl BaseUrl {
     pub(super) fn parse(text: &str, max_bytes: usize) -> Result<Self, AddressError> {
-        resolve(None, text, max_bytes).map(|parsed| Self { parsed, query: None, max_bytes })
+        Self::resolve(None, text, max_bytes)
     }
 
     /// The same base, and another limit for the bases that are made of it.
@@ -52,12 +55,37 @@ impl BaseUrl {
         Self { max_bytes, ..self }
     }
 
+    /// Its wire form.
+    pub(super) fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
     /// The base that a `<base href>` makes of this one. `None` where the result is no http(s) URL,
     /// so that this one stays in force.
     #[must_use]
     pub fn rebase(&self, href: &str) -> Option<Self> {
-        let parsed = resolve(Some(self), href, self.max_bytes).ok()?;
-        Some(Self { parsed, query: self.query.clone(), max_bytes: self.max_bytes })
+        let base = Self::resolve(Some(self), href, self.max_bytes).ok()?;
+        Some(base.with_query_encoder(self.query.clone()))
+    }
+
+    fn resolve(base: Option<&Self>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
+        let plain_query = base.is_none_or(|base| base.query.is_none());
+        let plain = plain::absolute(text, plain_query).filter(|_| text.len() <= max_bytes);
+        let (wire, parsed) = if let Some(wire) = plain {
+            (wire, OnceLock::new())
+        } else {
+            let parsed = resolve(base, text, max_bytes)?;
+            (wire_of(parsed.clone()), parsed.into())
+        };
+        Ok(Self { wire, parsed, query: None, max_bytes })
+    }
+
+    fn parsed(&self) -> Result<&Parsed, AddressError> {
+        if let Some(parsed) = self.parsed.get() {
+            return Ok(parsed);
+        }
+        let parsed = resolve(None, &self.wire.text, usize::MAX)?;
+        Ok(self.parsed.get_or_init(|| parsed))
     }
 
     /// The same base on a page that is not in UTF-8. The queries of its links are written in the
@@ -90,43 +118,35 @@ impl fmt::Debug for QueryEncoder {
     }
 }
 
-/// The wire form: ASCII, `scheme://host[:port]`, then path and query.
-pub(super) struct Wire {
-    pub(super) text: String,
-    /// Where the host ends. `:port` may follow.
-    pub(super) host_end: usize,
-    /// Where the path starts, and the origin ends.
-    pub(super) path: usize,
+/// The wire form of a text, against a base where there is one.
+pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Wire, AddressError> {
+    let plain = if text.len() > max_bytes {
+        None
+    } else if let Some(base) = base {
+        plain::join(&base.wire, text, base.query.is_none())
+    } else {
+        plain::absolute(text, true)
+    };
+    let wire = plain.map_or_else(|| resolve(base, text, max_bytes).map(wire_of), Ok)?;
+    check_length(wire.text.len(), max_bytes)?;
+    Ok(wire)
 }
 
-impl Wire {
-    pub(super) fn parse(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
-        let wire = Self::of(resolve(base, text, max_bytes)?);
-        check_length(wire.text.len(), max_bytes)?;
-        Ok(wire)
+fn wire_of(Parsed { url, masked }: Parsed) -> Wire {
+    let authority = url.scheme().len() + "://".len();
+    let userinfo = url[..Position::BeforeHost].len() - authority;
+    let host_end = url[..Position::AfterHost].len() - userinfo;
+    let path = url[..Position::BeforePath].len() - userinfo;
+    let end = url[..Position::AfterQuery].len();
+    let mut text = String::from(url);
+    text.truncate(end);
+    if userinfo > 0 {
+        text.drain(authority..authority + userinfo);
     }
-
-    /// Of a page that links are resolved against.
-    pub(super) fn of_base(base: &BaseUrl) -> Self {
-        Self::of(base.parsed.clone())
+    if masked {
+        punycode::unmask(&mut text, authority..host_end);
     }
-
-    fn of(Parsed { url, masked }: Parsed) -> Self {
-        let authority = url.scheme().len() + "://".len();
-        let userinfo = url[..Position::BeforeHost].len() - authority;
-        let host_end = url[..Position::AfterHost].len() - userinfo;
-        let path = url[..Position::BeforePath].len() - userinfo;
-        let end = url[..Position::AfterQuery].len();
-        let mut text = String::from(url);
-        text.truncate(end);
-        if userinfo > 0 {
-            text.drain(authority..authority + userinfo);
-        }
-        if masked {
-            punycode::unmask(&mut text, authority..host_end);
-        }
-        Self { text, host_end, path }
-    }
+    Wire { text, host_end, path }
 }
 
 /// What the parser made of a text.
@@ -145,12 +165,15 @@ fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parse
         return Err(AddressError::UnsupportedScheme(scheme));
     }
     check_length(text.len(), max_bytes)?;
-    let parsed = parse(base, text).map(|url| {
-        let inherits = |base: &BaseUrl| base.parsed.masked && base.parsed.url.host_str() == url.host_str();
+    let query = base.and_then(|base| base.query.as_ref());
+    let base = base.map(BaseUrl::parsed).transpose()?;
+    let parse = |text: &str| parse(base, query, text);
+    let parsed = parse(text).map(|url| {
+        let inherits = |base: &Parsed| base.masked && base.url.host_str() == url.host_str();
         Parsed { masked: base.is_some_and(inherits), url }
     });
     let parsed = parsed.or_else(|error| {
-        let masked = punycode::mask(text).and_then(|text| parse(base, &text).ok());
+        let masked = punycode::mask(text).and_then(|text| parse(&text).ok());
         masked.map(|url| Parsed { url, masked: true }).ok_or(error)
     });
     let parsed = parsed.map_err(|error| AddressError::Malformed(error.to_string()))?;
@@ -160,10 +183,10 @@ fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parse
     }
 }
 
-fn parse(base: Option<&BaseUrl>, text: &str) -> Result<Url, ParseError> {
+fn parse(base: Option<&Parsed>, query: Option<&QueryEncoder>, text: &str) -> Result<Url, ParseError> {
     let Some(base) = base else { return Url::parse(text) };
-    let encode = base.query.as_ref().map(|query| &*query.0 as &dyn Fn(&str) -> Cow<'_, [u8]>);
-    Url::options().base_url(Some(&base.parsed.url)).encoding_override(encode).parse(&two_slashes(text))
+    let encode = query.map(|query| &*query.0 as &dyn Fn(&str) -> Cow<'_, [u8]>);
+    Url::options().base_url(Some(&base.url)).encoding_override(encode).parse(&two_slashes(text))
 }
 
 fn check_length(length: usize, limit: usize) -> Result<(), AddressError> {
@@ -195,4 +218,146 @@ fn unsupported_scheme(text: &str) -> Option<String> {
 fn two_slashes(href: &str) -> Cow<'_, str> {
     let (slashes, rest) = split_slashes(href);
     if slashes > 2 { format!("//{rest}").into() } else { href.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    const BASES: &[&str] = &[
+        "http://a.org/",
+        "https://a.org/b/c.html",
+        "https://a.org:8080/b//c/?d=e/f?g",
+        "http://10.0.0.1/b/../c/d",
+        "http://[::1]/b/%7ec/[d]",
+        "http://ann:pw@a.org/b/c#d",
+        "http://xn--a.org/b/c",
+        "http://b%C3%BCcher.de/%2e%2e/b;c/d",
+    ];
+
+    /// What links consist of, and what makes them unusual.
+    const PIECES: &[&str] = &[
+        "a",
+        "b.html",
+        "c-d_e~f",
+        "index",
+        "..",
+        ".",
+        "...",
+        ".h",
+        "/",
+        "/",
+        "/",
+        "//",
+        "?",
+        "#",
+        "&x=1",
+        ":",
+        ";",
+        "@",
+        "%",
+        "%2e",
+        "%2E",
+        "%41",
+        "%2",
+        "'",
+        "!$()*+,=",
+        "[",
+        "]",
+        "|",
+        "\\",
+        "^",
+        "`",
+        "{",
+        "}",
+        "\"",
+        "<",
+        " ",
+        "\t",
+        "\n",
+        "\u{1}",
+        "\u{7f}",
+        "é",
+        "A",
+        "http:",
+        "https:",
+        "http://",
+        "https://",
+        "HTTP://",
+        "http:///",
+        "mailto:",
+        "a.org",
+        "www.b-c.example",
+        "b--c",
+        "xn--a",
+        "-",
+        "0x7f",
+        "127.1",
+        "1",
+        "a..b",
+        "a.1",
+        ":80",
+        ":443",
+        ":8080",
+        ":0",
+        ":65536",
+        ":080",
+        "localhost",
+        "//a.org:80",
+        "//a.org:443/",
+    ];
+
+    fn text() -> impl Strategy<Value = String> {
+        prop::collection::vec(select(PIECES), 0..9).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
+
+        /// What is resolved without the parser is what the parser would have made of it.
+        #[test]
+        fn plain_texts_are_what_the_parser_makes_of_them(base in select(BASES), text in text(), in_latin in any::<bool>()) {
+            let base = BaseUrl::parse(base, usize::MAX).unwrap();
+            let latin = QueryEncoder::new(|query| query.bytes().map(|byte| byte | 0x80).collect::<Vec<_>>().into());
+            let base = base.with_query_encoder(in_latin.then_some(latin));
+            let parse = |base: Option<&BaseUrl>| resolve(base, &text, usize::MAX).map(wire_of);
+            if let Some(wire) = plain::join(base.wire(), &text, !in_latin) {
+                prop_assert_eq!(parse(Some(&base)), Ok(wire));
+            }
+            if let Some(wire) = plain::absolute(&text, true) {
+                prop_assert_eq!(parse(None), Ok(wire));
+            }
+            // The base of a page has its links on it, however it was made.
+            if let (Ok(wire), Some(rebased)) = (parse(Some(&base)), base.rebase(&text)) {
+                prop_assert_eq!(rebased.wire(), &wire);
+            }
+        }
+    }
+
+    #[test]
+    fn plain_texts_are_most_of_the_web() {
+        let base = BaseUrl::parse("https://a.org:8080/b/c?d", usize::MAX).unwrap();
+        for (href, wire) in [
+            ("", "https://a.org:8080/b/c?d"),
+            ("#e", "https://a.org:8080/b/c?d"),
+            ("e.html", "https://a.org:8080/b/e.html"),
+            ("e.html?f=g#h", "https://a.org:8080/b/e.html?f=g"),
+            ("?f=g", "https://a.org:8080/b/c?f=g"),
+            ("./", "https://a.org:8080/b/"),
+            ("../../../e/./f/..", "https://a.org:8080/e/"),
+            ("/e//f", "https://a.org:8080/e//f"),
+            ("//b-c.org", "https://b-c.org/"),
+            ("//b.org:80?e", "https://b.org:80/?e"),
+            ("http://b.org/e:f/../g", "http://b.org/g"),
+        ] {
+            assert_eq!(plain::join(&base.wire, href, true).unwrap().text, wire, "{href}");
+        }
+        for href in ["e:f", "é", "/%2e", "\\", "//B.org", "//b", "//1", "//b.org:443", "a b", "https:e", "?'"] {
+            let unusual = plain::join(&base.wire, href, true).map(|wire| wire.text);
+            assert!(unusual.is_none() || href == "//b", "{href}: {unusual:?}");
+        }
+    }
 }

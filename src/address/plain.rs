@@ -1,0 +1,200 @@
+//! Links and addresses in plain letters, resolved without a parser.
+//!
+//! Most links of the web are such: `page.html`, `../a/b.html#c`, `/a/b?c=d`, `https://example.org/a`. What the URL standard makes of
+//! them is a few copies of bytes. Whatever is unusual is left to the parser: an escaped dot, a backslash, an upper-case host, a
+//! number for a host, a character that is escaped. The tests hold each answer against the parser's.
+
+use super::wire::Wire;
+
+/// Longest host that is looked at.
+const MAX_HOST: usize = 63;
+
+/// Bytes that stand in a path as they are.
+const PATH: u8 = 1;
+/// Bytes that stand in a query as they are.
+const QUERY: u8 = 2;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let marks: [(&[u8], u8); 3] = [(b"-._~!$&()*+,;=:@/%", PATH | QUERY), (b"'", PATH), (b"?[]|", QUERY)];
+    let mut list = 0;
+    while list < marks.len() {
+        let (letters, class) = marks[list];
+        let mut at = 0;
+        while at < letters.len() {
+            classes[letters[at] as usize] = class;
+            at += 1;
+        }
+        list += 1;
+    }
+    let mut byte = 0;
+    while byte < 128_u8 {
+        if byte.is_ascii_alphanumeric() {
+            classes[byte as usize] = PATH | QUERY;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// The wire form of an absolute address; `None` where the parser must look. `plain_query` says whether a query of plain letters
+/// stands as it is.
+pub(super) fn absolute(text: &str, plain_query: bool) -> Option<Wire> {
+    let host = ["https://", "http://"].into_iter().find(|scheme| text.starts_with(scheme))?.len();
+    on_host(&text[..host], &text[host..], plain_query)
+}
+
+/// Where a link leads from a page; `None` where the parser must look.
+pub(super) fn join(base: &Wire, href: &str, plain_query: bool) -> Option<Wire> {
+    let bytes = href.as_bytes();
+    match bytes.first() {
+        None | Some(b'#') => return Some(base.clone()),
+        Some(b'/') if bytes.get(1) == Some(&b'/') => {
+            let scheme = base.text.find("//")? + 2;
+            return on_host(&base.text[..scheme], &href[2..], plain_query);
+        }
+        Some(b'h') if href.starts_with("https://") || href.starts_with("http://") => {
+            return absolute(href, plain_query);
+        }
+        _ => {}
+    }
+    let tail = Tail::read(href, plain_query)?;
+    let stem = match bytes[0] {
+        b'/' => base.origin(),
+        b'?' => base.without_query(),
+        // It may be a scheme.
+        _ if tail.has_colon => return None,
+        _ => base.directory(),
+    };
+    Some(tail.append_to(stem, base.host_end, base.path))
+}
+
+/// Host, port, path and query behind a scheme and its slashes.
+fn on_host(scheme: &str, rest: &str, plain_query: bool) -> Option<Wire> {
+    let host = host(rest.as_bytes())?;
+    let origin = host + port(&rest.as_bytes()[host..], scheme)?;
+    let (origin, tail) = rest.split_at(origin);
+    if !matches!(tail.bytes().next(), None | Some(b'/' | b'?' | b'#')) {
+        return None;
+    }
+    let tail = Tail::read(tail, plain_query)?;
+    let mut stem = String::with_capacity(scheme.len() + origin.len() + 1);
+    stem.extend([scheme, origin]);
+    let path = stem.len();
+    // A path is never empty.
+    if !tail.path.starts_with('/') {
+        stem.push('/');
+    }
+    Some(tail.append_to(&stem, scheme.len() + host, path))
+}
+
+/// Where a name of labels in lower case ends, whose last begins with a letter: so it is no address. Two hyphens in a row may be
+/// punycode, and one at an end is nothing usual.
+fn host(bytes: &[u8]) -> Option<usize> {
+    let (mut last, mut label) = (b'.', 0);
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'-' if last != b'.' && last != b'-' => {}
+            b'.' if last != b'.' && last != b'-' => label = at + 1,
+            b'/' | b'?' | b'#' | b':' => break,
+            _ => return None,
+        }
+        last = byte;
+        at += 1;
+    }
+    let is_name = bytes.get(label).is_some_and(u8::is_ascii_lowercase) && last != b'-' && last != b'.';
+    (is_name && at <= MAX_HOST).then_some(at)
+}
+
+/// How long a port is that is not its scheme's own, with its colon; 0 where there is none.
+fn port(bytes: &[u8], scheme: &str) -> Option<usize> {
+    if bytes.first() != Some(&b':') {
+        return Some(0);
+    }
+    let digits = bytes[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_usual = (1..=5).contains(&digits) && bytes[1] != b'0';
+    let number = bytes[1..=digits].iter().fold(0_u32, |number, byte| 10 * number + u32::from(byte - b'0'));
+    let own = if scheme.starts_with("https") { 443 } else { 80 };
+    (is_usual && u16::try_from(number).is_ok() && number != own).then_some(1 + digits)
+}
+
+/// Path and query of a text in plain letters.
+struct Tail<'t> {
+    path: &'t str,
+    /// With its mark.
+    query: &'t str,
+    /// A segment of the path begins with a dot.
+    has_dots: bool,
+    /// The path's first segment has a colon.
+    has_colon: bool,
+}
+
+impl<'t> Tail<'t> {
+    fn read(text: &'t str, plain_query: bool) -> Option<Self> {
+        let bytes = text.as_bytes();
+        let (mut last, mut at) = (b'/', 0);
+        let (mut has_dots, mut has_slash, mut has_colon) = (false, false, false);
+        while let Some(&byte) = bytes.get(at)
+            && CLASSES[usize::from(byte)] & PATH != 0
+        {
+            match byte {
+                b'.' => has_dots |= last == b'/',
+                b'/' => has_slash = true,
+                b':' => has_colon |= !has_slash,
+                // It may be a dot.
+                b'%' if bytes.get(at + 1) == Some(&b'2') => return None,
+                _ => {}
+            }
+            last = byte;
+            at += 1;
+        }
+        let path = &text[..at];
+        if plain_query && bytes.get(at) == Some(&b'?') {
+            at += 1;
+            while bytes.get(at).is_some_and(|byte| CLASSES[usize::from(*byte)] & QUERY != 0) {
+                at += 1;
+            }
+        }
+        let is_whole = matches!(bytes.get(at), None | Some(b'#'));
+        is_whole.then(|| Self { path, query: &text[path.len()..at], has_dots, has_colon })
+    }
+
+    /// The URL that begins with a stem: an origin, a directory, or all but the query.
+    fn append_to(&self, stem: &str, host_end: usize, path: usize) -> Wire {
+        let mut text = String::with_capacity(stem.len() + self.path.len() + self.query.len());
+        text.push_str(stem);
+        if self.has_dots {
+            self.resolve(&mut text, path);
+        } else {
+            text.push_str(self.path);
+        }
+        text.push_str(self.query);
+        Wire { text, host_end, path }
+    }
+
+    /// Appends the path, whose dot segments lead upwards. `path` is where the URL's own path starts.
+    fn resolve(&self, text: &mut String, path: usize) {
+        let mut segments = self.path.split('/').peekable();
+        if self.path.starts_with('/') {
+            segments.next();
+            text.push('/');
+        }
+        while let Some(segment) = segments.next() {
+            match segment {
+                "." => {}
+                ".." => {
+                    let parent = text[..text.len() - 1].rfind('/').unwrap_or_default();
+                    text.truncate(parent.max(path) + 1);
+                }
+                segment => {
+                    text.push_str(segment);
+                    if segments.peek().is_some() {
+                        text.push('/');
+                    }
+                }
+            }
+        }
+    }
+}
