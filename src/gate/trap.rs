@@ -2,6 +2,9 @@
 
 use super::{Found, Refusal, Via};
 
+/// Segments that are listed without an allocation.
+const FEW: usize = 24;
+
 /// Bounds that only a site without end reaches: a calendar, a session in the path, a link that is relative by mistake.
 ///
 /// They are told by the URL alone, and before the seen test: a trap leaves no mark in the filter.
@@ -56,12 +59,21 @@ impl TrapLimits {
         if count > self.path_segments {
             return Err(Refusal::PathTooDeep);
         }
-        // Quadratic, and only where there are more segments than may be equal; the limit on them is at most 1,000.
-        let repeats = |segment| segments().filter(|other| *other == segment).count();
-        if count > self.segment_repeats && segments().any(|segment| repeats(segment) > self.segment_repeats) {
-            return Err(Refusal::RepeatedSegments);
-        }
-        Ok(())
+        // As many as stand before the last one that could still repeat too often.
+        let Some(firsts) = count.checked_sub(self.segment_repeats).filter(|firsts| *firsts > 0) else { return Ok(()) };
+        let (mut few, many);
+        let segments = if count <= FEW {
+            few = [""; FEW];
+            few.iter_mut().zip(segments()).for_each(|(place, segment)| *place = segment);
+            &few[..count]
+        } else {
+            many = segments().collect::<Vec<_>>();
+            &many[..]
+        };
+        // Quadratic: the limit on them is at most 1,000.
+        let repeats = |first: usize| segments[first..].iter().filter(|other| **other == segments[first]).count();
+        let is_repeated = (0..firsts).any(|first| repeats(first) > self.segment_repeats);
+        if is_repeated { Err(Refusal::RepeatedSegments) } else { Ok(()) }
     }
 }
 
@@ -86,5 +98,13 @@ mod tests {
         ] {
             assert_eq!(limits.judge_path(path), verdict, "{path}");
         }
+        let limits = TrapLimits { path_segments: 1000, ..limits };
+        let numbers: Vec<_> = (0..2 * FEW).map(|number| number.to_string()).collect();
+        let long = |last: &str| format!("/{}{last}", numbers.join("/"));
+        assert_eq!(limits.judge_path(&long("/46/47")), Ok(()));
+        assert_eq!(limits.judge_path(&long("/46/46")), Err(Refusal::RepeatedSegments));
+        let limits = TrapLimits { segment_repeats: 0, ..limits };
+        assert_eq!(limits.judge_path("/"), Ok(()));
+        assert_eq!(limits.judge_path("/a"), Err(Refusal::RepeatedSegments));
     }
 }
