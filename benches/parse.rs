@@ -1,11 +1,14 @@
-//! What one page costs by either engine: `cargo bench --bench parse`. A page of 35 kB with 200 links, beside scraper's own way of
-//! reading it, and the pages that cost a parser most.
+//! What one page costs: `cargo bench --bench parse`. A page of 35 kB with 200 links, read by either engine, beside scraper's own way
+//! of reading it; the verdicts on its links; and the pages that cost a parser most.
 
 use std::fmt::Write;
 use std::hint::black_box;
 
-use crawler::crawl::{Engine, ParseOptions, parse};
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use crawler::address::BaseUrl;
+use crawler::crawl::{Engine, Page, ParseOptions, parse};
+use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+use crawler::gate::{Found, Gate, Links, Via};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use scraper::{Html, Selector};
 
 fn main_page() -> String {
@@ -67,6 +70,60 @@ fn pages(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A way to the verdicts on a page's links; it says how many are new.
+type Way = fn(&Gate, &BaseUrl, &Page) -> usize;
+
+/// The links of a page, at a gate that has never seen any of them, that has seen all of them on the neighbor, and that has seen
+/// them in another directory, where most of them lead elsewhere.
+fn verdicts(criterion: &mut Criterion) {
+    let page = parse(main_page().as_bytes(), Some("text/html"), &ParseOptions::default());
+    let frontier = || {
+        let mut options = FrontierOptions::default();
+        options.seen.capacity = 100_000;
+        let mut frontier = Frontier::new(&options).unwrap();
+        frontier.seed("https://example.org/valley/", Timestamp::from_micros(0)).unwrap();
+        frontier
+    };
+    let seen = frontier();
+    let base = |text: &str| seen.gate().canonicalizer().base(text).unwrap();
+    let neighbor = base("https://example.org/valley/spring.html");
+    let elsewhere: Vec<BaseUrl> = (0..5_000).map(|n| base(&format!("https://example.org/{n}/x.html"))).collect();
+    for base in elsewhere.iter().chain([&neighbor]) {
+        together(seen.gate(), base, &page);
+    }
+    let mut group = criterion.benchmark_group("verdicts");
+    group.throughput(Throughput::Elements(page.links.len() as u64));
+    for (way, verdicts) in [("together", together as Way), ("one by one", one_by_one)] {
+        group.bench_function(format!("new/{way}"), |bencher| {
+            bencher.iter_batched(frontier, |new| verdicts(new.gate(), &neighbor, &page), BatchSize::SmallInput);
+        });
+        group
+            .bench_function(format!("known/{way}"), |bencher| bencher.iter(|| verdicts(seen.gate(), &neighbor, &page)));
+        let mut bases = elsewhere.iter().cycle();
+        group.bench_function(format!("elsewhere/{way}"), |bencher| {
+            bencher.iter(|| verdicts(seen.gate(), bases.next().unwrap(), &page));
+        });
+    }
+    group.finish();
+}
+
+fn together(gate: &Gate, base: &BaseUrl, page: &Page) -> usize {
+    let mut links = Links::new(1, None);
+    for link in &page.links {
+        let _ = links.add(gate, base, &link.href, false);
+    }
+    gate.admit_links(links).0.len()
+}
+
+fn one_by_one(gate: &Gate, base: &BaseUrl, page: &Page) -> usize {
+    let found = page.links.iter().filter_map(|link| {
+        let mut found = Found::seed(gate.join(base, &link.href).ok()?);
+        (found.via, found.depth) = (Via::Link, 1);
+        Some(found)
+    });
+    gate.admit_batch(found.collect()).len()
+}
+
 fn hostile(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("1 MB");
     group.sample_size(10);
@@ -91,5 +148,5 @@ fn hostile(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, pages, hostile);
+criterion_group!(benches, pages, verdicts, hostile);
 criterion_main!(benches);

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crawler::address::QueryEncoder;
 use crawler::frontier::{Frontier, FrontierOptions};
-use crawler::gate::{Admission, Found, Gate, OptionError, Refusal, ScopeKind, Via};
+use crawler::gate::{Admission, Found, Gate, Links, OptionError, Refusal, ScopeKind, Via};
+use proptest::prelude::*;
+use proptest::sample::select;
 
 fn found(gate: &Gate, url: &str, via: Via, depth: u32) -> Found {
     let mut found = Found::seed(gate.canonicalizer().canonicalize(url).unwrap());
@@ -244,4 +247,107 @@ fn a_bad_pattern_is_shown_with_the_place() {
     let options = with(|options| options.scope.exclude = vec![r"\w{1000}{1000}".into()]);
     let error = Frontier::new(&options).unwrap_err().to_string();
     assert!(error.starts_with(r"scope.exclude = \w{1000}{1000}: ") && error.contains("size limit"), "{error}");
+}
+
+/// A page: its URL, its depth, its links by their texts, each to be followed or not, and whether its queries are in UTF-8.
+type Page = (&'static str, u32, Vec<(&'static str, bool)>, bool);
+
+const PAGES: &[&str] = &[
+    "http://a.example/",
+    "http://a.example/b/c?d",
+    "http://a.example/b/e",
+    "https://a.example/b/",
+    "http://b.example/b/c",
+];
+
+const HREFS: &[&str] = &[
+    "",
+    "?d",
+    "?\u{e9}",
+    "c",
+    "./c?e",
+    "../b/c",
+    "/b/c",
+    "//b.example/b/c",
+    "http://a.example/b/c",
+    "HTTP://c.example/",
+    "http:c",
+    "x/1",
+    "y/y/y/y/y",
+    "1/2/3/4/5",
+    "mailto:a@a.example",
+    "http://[",
+    "long/long/long/long/long/long/long/long/long/long/long/long/long",
+    "b/c?utm_source=x",
+    " c\t",
+];
+
+fn page() -> impl Strategy<Value = Page> {
+    let href = (select(HREFS), prop::bool::weighted(0.05));
+    (select(PAGES), 1_u32..4, prop::collection::vec(href, 0..12), prop::bool::weighted(0.9))
+}
+
+/// The verdicts on a page's links one by one, as nobody would know them: new URLs, and how many were refused.
+fn one_by_one(gate: &Gate, (url, depth, hrefs, in_utf8): &Page) -> Vec<String> {
+    let base = gate.canonicalizer().base(url).unwrap().with_query_encoder(encoder(*in_utf8));
+    let mut found = Vec::new();
+    for &(href, nofollow) in hrefs {
+        if nofollow {
+            gate.refuse(Refusal::Nofollow);
+        } else if let Ok(url) = gate.join(&base, href) {
+            let mut link = Found::seed(url);
+            (link.via, link.depth) = (Via::Link, *depth);
+            found.push(link);
+        }
+    }
+    let admitted = gate.admit_batch(found).into_iter().filter_map(|admission| match admission {
+        Admission::Admitted(admitted) => Some(admitted.found().url.wire().to_owned()),
+        Admission::Refused(_) => None,
+    });
+    admitted.collect()
+}
+
+fn together(gate: &Gate, (url, depth, hrefs, in_utf8): &Page) -> Vec<String> {
+    let base = gate.canonicalizer().base(url).unwrap().with_query_encoder(encoder(*in_utf8));
+    let mut links = Links::new(*depth, None);
+    for &(href, nofollow) in hrefs {
+        let _ = links.add(gate, &base, href, nofollow);
+    }
+    let found = (gate.found(), hrefs.len() as u64);
+    let (admitted, refused) = gate.admit_links(links);
+    assert_eq!(gate.found(), found.0 + found.1, "each link is counted once, when the gate has answered");
+    assert_eq!(admitted.len() as u64 + refused.total(), found.1);
+    admitted.iter().map(|admitted| admitted.found().url.wire().to_owned()).collect()
+}
+
+fn encoder(in_utf8: bool) -> Option<QueryEncoder> {
+    (!in_utf8).then(|| QueryEncoder::new(|query| query.chars().map(|letter| letter as u8).collect::<Vec<_>>().into()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A model: what is known of links changes no verdict and no count, whatever page they stand on and however the scope widens.
+    #[test]
+    fn what_is_known_of_links_is_what_would_be_said_of_them(
+        kind in select(&[ScopeKind::Any, ScopeKind::Domain, ScopeKind::Host, ScopeKind::Page, ScopeKind::Prefix][..]),
+        max_depth in prop::option::of(1_u32..4),
+        pages in prop::collection::vec((page(), select(&[None, None, None, Some("http://b.example/"), Some("http://c.example/b/")][..])), 1..12),
+    ) {
+        let gates = [(), ()].map(|()| gate(&["http://a.example/"], |options| {
+            (options.scope.kind, options.scope.max_depth) = (kind, max_depth);
+            (options.scope.exclude, options.scope.include) = (vec!["/x/".into()], vec!["/".into()]);
+            (options.traps.path_segments, options.traps.url_bytes) = (4, 60);
+        }));
+        let [one, other] = [&gates[0], &gates[1]].map(Frontier::gate);
+        for (page, seed) in &pages {
+            prop_assert_eq!(one_by_one(one, page), together(other, page));
+            prop_assert_eq!((one.admitted(), one.refusals()), (other.admitted(), other.refusals()));
+            if let Some(seed) = seed {
+                for gate in [one, other] {
+                    verdict(gate, found(gate, seed, Via::Seed, 0));
+                }
+            }
+        }
+    }
 }

@@ -58,6 +58,7 @@
 //!
 //! A key is its own canonical form: canonicalizing it gives it back, as wire form and as key.
 
+mod basis;
 mod canonical;
 mod canonicalizer;
 mod escapes;

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// assert!(!has_userinfo("https://example.org/@ann") && !has_userinfo("mailto:ann@example.org"));
 /// ```
 pub fn has_userinfo(text: &str) -> bool {
-    authority(text).is_some_and(|authority| text[authority].contains('@'))
+    text.contains('@') && authority(text).is_some_and(|authority| text[authority].contains('@'))
 }
 
 /// The text without user and password; `None` where it has none. A text without a scheme has them

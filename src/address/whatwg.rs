@@ -8,7 +8,7 @@ use url::{ParseError, Position, Url};
 
 use super::slashes::{is_dropped, split_slashes};
 use super::wire::Wire;
-use super::{plain, punycode};
+use super::{basis, plain, punycode};
 
 /// Why a text is not the address of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +66,12 @@ impl BaseUrl {
     pub fn rebase(&self, href: &str) -> Option<Self> {
         let base = Self::resolve(Some(self), href, self.max_bytes).ok()?;
         Some(base.with_query_encoder(self.query.clone()))
+    }
+
+    /// The part of this base that decides, with a link's text, where that leads; `None` where more does.
+    pub(crate) fn basis(&self, href: &str) -> Option<&str> {
+        let is_encoded = self.query.is_some() && href.contains('?');
+        (!is_encoded).then(|| basis::basis(&self.wire, href))
     }
 
     fn resolve(base: Option<&Self>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
@@ -333,6 +339,23 @@ mod tests {
             // The base of a page has its links on it, however it was made.
             if let (Ok(wire), Some(rebased)) = (parse(Some(&base)), base.rebase(&text)) {
                 prop_assert_eq!(rebased.wire(), &wire);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
+
+        /// A link leads to the same URL from all bases of which it depends on the same part.
+        #[test]
+        fn a_link_depends_on_its_basis_and_nothing_else(
+            bases in prop::array::uniform2("(http://a[.]org|https://a[.]org|http://b[.]org:81)/(a/)?[a-c]?([?][a-c])?"),
+            text in text(),
+        ) {
+            let [one, other] = bases.map(|base| BaseUrl::parse(&base, usize::MAX).unwrap());
+            if one.basis(&text) == other.basis(&text) {
+                let [one, other] = [one, other].map(|base| resolve(Some(&base), &text, usize::MAX).map(wire_of));
+                prop_assert_eq!(one, other);
             }
         }
     }

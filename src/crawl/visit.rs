@@ -10,7 +10,7 @@ use super::source::{Extract, ReadLinks, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::lease::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, Outcome, Trouble};
-use crate::gate::{Found, Gate};
+use crate::gate::{Found, Gate, Links};
 
 /// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
 /// can read it, and no page may hold up the others for longer.
@@ -20,7 +20,10 @@ const INLINE_BODY: usize = 128 * 1024;
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) outcome: Outcome,
-    pub(super) found: Vec<Found>,
+    /// The links of its page.
+    pub(super) links: Links,
+    /// Where it redirects to.
+    pub(super) redirect: Option<Found>,
     pub(super) record: PageRecord,
     /// Links refused before the gate.
     pub(super) skips: Skips,
@@ -44,17 +47,18 @@ impl Visit {
     /// There is no response, or none that can be used. `key` is that of the lease's URL.
     pub(super) fn failed(lease: &Lease, key: &str, trouble: Trouble) -> Self {
         let record = record_of(lease, key, &trouble);
-        Self::without_response(Outcome::Failed(trouble), record)
+        Self::without_response(lease, Outcome::Failed(trouble), record)
     }
 
     /// The URL was not asked for: its host cannot be reached.
     pub(super) fn given_up(lease: &Lease, key: &str, trouble: &Trouble) -> Self {
         let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, key, trouble) };
-        Self::without_response(Outcome::GivenUp, record)
+        Self::without_response(lease, Outcome::GivenUp, record)
     }
 
-    fn without_response(outcome: Outcome, record: PageRecord) -> Self {
-        Self { outcome, found: Vec::new(), record, skips: Skips::default(), exchange: None }
+    fn without_response(lease: &Lease, outcome: Outcome, record: PageRecord) -> Self {
+        let links = Links::of(lease);
+        Self { outcome, links, redirect: None, record, skips: Skips::default(), exchange: None }
     }
 
     /// There is a response.
@@ -79,7 +83,7 @@ impl Visit {
             None => source.outcome(&response),
         };
         let exchange = response.exchange.take();
-        let mut visit = Self { outcome, found: Vec::new(), record, skips, exchange };
+        let mut visit = Self { outcome, links: Links::of(lease), redirect: None, record, skips, exchange };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(&reader, location);
         } else if let Some(read) = source.links(&response) {
@@ -109,17 +113,16 @@ impl Visit {
             Redirect::Same(to) => self.outcome = Outcome::Moved { to },
             Redirect::Other(found) => {
                 self.record.links.found = 1;
-                self.found.push(found);
+                self.redirect = Some(found);
             }
         }
     }
 
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
-        let Reader { source, lease, base, gate, options, share, .. } = reader;
+        let Reader { lease, base, gate, options, share, .. } = reader;
         let (body, options) = (response.body.len(), options.clone());
-        let mut extract =
-            Extract::new(Arc::clone(gate), std::mem::take(&mut self.skips), lease.depth().saturating_add(1));
+        let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
         let work = move || {
             read(&response, base, &options, &mut extract);
             extract
@@ -141,14 +144,14 @@ impl Visit {
             return;
         };
         let kept = self.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
-        share.resize((extract.bytes + kept) as u64).await;
+        share.resize((extract.links.memory() + kept) as u64).await;
         let (encoding, from) = extract.encoding.unzip();
         self.record.encoding = encoding.map(str::to_owned);
         self.record.encoding_source = from.map(|from| from.name().to_owned());
         self.record.title = extract.title;
         self.record.links = extract.counts;
         self.skips = extract.skips;
-        self.found = extract.links.into_iter().map(|url| source.found(url, lease)).collect();
+        self.links = extract.links;
     }
 }
 

@@ -18,7 +18,7 @@ use super::source::{UrlSource, source_of};
 use super::visit::{Reader, Visit};
 use crate::address::{BaseUrl, CanonicalUrl};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Receipts, Trouble};
-use crate::gate::{Admission, Admitted, Found, Refusal};
+use crate::gate::{Admission, Refusal};
 use crate::lending::HeldLease;
 
 /// How a task ended.
@@ -187,28 +187,22 @@ impl<J: Journal> Worker<J> {
     ) -> io::Result<(Settled<J>, Skips)> {
         let shared = &self.shared;
         let gate = shared.frontier.gate();
-        let found = std::mem::take(&mut visit.found);
-        let named = |found: &Found| (found.url.wire().to_owned(), found.depth);
-        let mut named = if visit.skips.is_kept() { found.iter().map(named).collect() } else { Vec::new() }.into_iter();
-        let mut admitted: Vec<Admitted> = Vec::with_capacity(found.len());
-        let links = &mut visit.record.links;
-        for admission in gate.admit_batch(found) {
-            let named = named.next();
-            match admission {
-                Admission::Admitted(proof) => admitted.push(proof),
-                Admission::Refused(Refusal::Seen) => links.seen += 1,
-                Admission::Refused(refusal) => {
-                    links.refused += 1;
-                    if let Some((url, depth)) = named {
-                        visit.skips.add(refusal, &url, depth);
-                    }
-                }
+        let (mut admitted, mut refused) = gate.admit_links(visit.links);
+        match visit.redirect.map(|found| gate.admit(found)) {
+            Some(Admission::Admitted(proof)) => admitted.push(proof),
+            Some(Admission::Refused(refusal)) => {
+                refused.add(refusal, 1);
+                visit.skips.add(refusal, visit.record.redirect.as_deref().unwrap_or_default(), lease.depth());
             }
+            None => {}
         }
         // A seen set that is exact must not go on as one that is not.
         gate.seen().check().map_err(io::Error::other)?;
         shared.check_fill();
+        let links = &mut visit.record.links;
         links.admitted = admitted.len() as u64;
+        links.seen = refused.of(Refusal::Seen);
+        links.refused = refused.total() - links.seen;
         let is_given_up = lease.trouble().is_some();
         // A page of its own is reserved for the next lease, while this one still has its.
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::answers::Answers;
 use super::scope::Roots;
 use super::{
     Admission, Admitted, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits, Via,
@@ -17,11 +18,13 @@ use crate::seen::{SeenOptions, SeenSet, Sighting};
 pub struct Gate {
     canonicalizer: Canonicalizer,
     key: FingerprintKey,
-    scope: Scope,
+    pub(super) scope: Scope,
     traps: TrapLimits,
     seen: SeenSet,
-    admitted: AtomicU64,
-    refused: [AtomicU64; Refusal::ALL.len()],
+    /// What was said of links lately.
+    pub(super) answers: Answers,
+    pub(super) admitted: AtomicU64,
+    pub(super) refused: [AtomicU64; Refusal::ALL.len()],
 }
 
 impl fmt::Debug for Gate {
@@ -46,6 +49,7 @@ impl Gate {
             scope: Scope::new(options.scope)?,
             traps: options.traps.clone(),
             seen,
+            answers: Answers::default(),
             admitted: AtomicU64::default(),
             refused: Default::default(),
         })
@@ -72,7 +76,7 @@ impl Gate {
 
     /// The verdict on one URL, which is remembered where it is new. A seed, and where a seed redirects to, widens the scope first.
     pub fn admit(&self, found: Found) -> Admission {
-        self.scope.widen(std::slice::from_ref(&found));
+        self.widen(std::slice::from_ref(&found));
         let verdict = self.judge(&self.scope.roots(), &found);
         match verdict {
             Ok(fingerprint) => self.conclude(found, fingerprint, self.seen.insert(fingerprint)),
@@ -86,7 +90,7 @@ impl Gate {
     /// # Errors
     /// Why it does not pass.
     pub fn check(&self, found: &Found) -> Result<(), Refusal> {
-        self.scope.widen(std::slice::from_ref(found));
+        self.widen(std::slice::from_ref(found));
         self.judge(&self.scope.roots(), found).map(drop)
     }
 
@@ -96,7 +100,7 @@ impl Gate {
     /// # Panics
     /// Where the seen set does not answer each question.
     pub fn admit_batch(&self, found: Vec<Found>) -> Vec<Admission> {
-        self.scope.widen(&found);
+        self.widen(&found);
         let verdicts: Vec<_> = {
             let roots = self.scope.roots();
             found.iter().map(|found| self.judge(&roots, found)).collect()
@@ -149,7 +153,7 @@ impl Gate {
     /// set and the counts are to have it: those of a checkpoint may have it already.
     pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
         if via.widens_scope(depth) {
-            self.scope.widen_by(url);
+            self.forget_narrower(self.scope.widen_by(url));
         }
         if insert {
             self.seen.insert(url.fingerprint(self.key));
@@ -178,10 +182,20 @@ impl Gate {
     }
 
     /// Scope, then traps: the rules that remember nothing. They give the fingerprint, so that each key is hashed once.
-    fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
+    pub(super) fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
         Ok(found.url.fingerprint(self.key))
+    }
+
+    fn widen(&self, found: &[Found]) {
+        self.forget_narrower(self.scope.widen(found));
+    }
+
+    fn forget_narrower(&self, is_wider: bool) {
+        if is_wider {
+            self.answers.forget_out_of_scope();
+        }
     }
 
     /// What scope and traps say of a URL, and by which rules. Nothing changes by it: even a seed opens nothing.

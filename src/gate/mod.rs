@@ -24,7 +24,8 @@
 //!
 //! Every URL that is found is counted once: as admitted, or as refused for one [`Refusal`]. At any time that nobody is inside,
 //! [`Gate::found`] is [`Gate::admitted`] and all of [`Gate::refusals`] together. Texts that are no URLs are counted by
-//! [`Gate::join`], and links that their page forbids to follow by [`Gate::refuse`]. [`Gate::check`] counts nothing.
+//! [`Gate::join`], and links that their page forbids to follow by [`Gate::refuse`]; [`Gate::admit_links`] counts all that a page has.
+//! [`Gate::check`] counts nothing.
 //!
 //! A URL that its host's robots.txt disallows was admitted before anybody had read that file: its count moves from admitted to
 //! [`Refusal::Robots`] when its turn comes.
@@ -35,6 +36,13 @@
 //! and the opened surroundings stand behind a lock that is only read once the seeds are in. [`Gate::admit_batch`] takes each
 //! shard's lock once for all links of a page. No lock is held between two calls.
 //!
+//! # The links of a page
+//!
+//! Most links of a page stand on its neighbors too, in the same letters. [`Links`] are judged one by one as they are added, and a
+//! link whose answer is known costs one look: no URL is made of it, and nobody is asked. The answers of a gate take half a MiB,
+//! however many links there are. They change no verdict and no count: `answers` says why. [`Gate::admit_links`] shows the rest to
+//! the seen set, all at once, and counts them all.
+//!
 //! # The proof
 //!
 //! Only a gate makes an [`Admitted`], and only an [`Admitted`] can be [submitted](crate::frontier::Frontier::submit), so no URL
@@ -43,14 +51,17 @@
 //!
 //! # Where things stand
 //!
-//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. `scope`, `pattern` and `trap` are the rules, each of
-//! which can say which of them decided ([`Ruled`], for `explain`). `metadata` bounds what travels with a URL. A [`Position`] is where the journal keeps an admission.
+//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, with `answers` in front of them.
+//! `scope`, `pattern` and `trap` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
+//! bounds what travels with a URL. A [`Position`] is where the journal keeps an admission.
 //! The gate's options are part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
 mod admission;
+mod answers;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
+mod links;
 mod metadata;
 mod option_error;
 mod options;
@@ -64,6 +75,7 @@ mod trap;
 pub use admission::{Admission, Admitted};
 pub use found::{Found, Via};
 pub use gate::Gate;
+pub use links::Links;
 pub use metadata::MetadataError;
 pub use option_error::OptionError;
 pub(crate) use options::GateOptions;

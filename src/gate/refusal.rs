@@ -107,6 +107,11 @@ impl RefusalCounts {
         Self(Refusal::ALL.map(count))
     }
 
+    /// Counts so many more for a reason.
+    pub(crate) fn add(&mut self, refusal: Refusal, urls: u64) {
+        self.0[refusal as usize] += urls;
+    }
+
     /// How many for this reason.
     pub fn of(&self, refusal: Refusal) -> u64 {
         self.0[refusal as usize]

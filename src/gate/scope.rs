@@ -47,7 +47,8 @@ impl Scope {
     ///
     /// The write lock is taken only where something new is opened. Links on pages never do that, so workers meet at this lock only
     /// to read.
-    pub(crate) fn widen(&self, found: &[Found]) {
+    /// Whether it is wider now.
+    pub(crate) fn widen(&self, found: &[Found]) -> bool {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
         let mut new: Vec<Box<str>> =
@@ -57,16 +58,21 @@ impl Scope {
             new.retain(|root| !roots.contains(root));
         }
         // A million seeds on a thousand hosts take the write lock a thousand times.
-        if !new.is_empty() {
+        let is_wider = !new.is_empty();
+        if is_wider {
             self.roots.write().unwrap_or_else(PoisonError::into_inner).extend(new);
         }
+        is_wider
     }
 
     /// Opens the surroundings of a seed that was admitted before: a journal is read again. What is excluded now was not then.
-    pub(crate) fn widen_by(&self, seed: &CanonicalUrl) {
+    /// Whether it is wider now.
+    pub(crate) fn widen_by(&self, seed: &CanonicalUrl) -> bool {
         if let Some(root) = self.opens(seed).filter(|root| !self.roots().contains(*root)) {
             self.roots.write().unwrap_or_else(PoisonError::into_inner).insert(root.into());
+            return true;
         }
+        false
     }
 
     /// Opens what seeds had opened when a checkpoint was written.

@@ -157,6 +157,13 @@ impl SeenSet {
         self.recent_hits.fetch_add((fingerprints.len() - missing) as u64, Ordering::Relaxed);
     }
 
+    /// Counts fingerprints that were not shown again, since who had them knew that they were seen.
+    pub(crate) fn note_recent(&self, fingerprints: u64) {
+        if fingerprints > 0 {
+            self.recent_hits.fetch_add(fingerprints, Ordering::Relaxed);
+        }
+    }
+
     /// Shows all of a group to the shard that it belongs to.
     fn insert_group(&self, mut shard: MutexGuard<'_, Shard>, group: &[Fingerprint], new: impl FnMut(usize)) {
         shard.insert_batch(group, new);

@@ -17,9 +17,8 @@ use super::http::Response;
 use super::numbers::Tally;
 use super::options::ParseOptions;
 use super::records::PageRecord;
-use crate::address::{BaseUrl, CanonicalUrl};
-use crate::frontier::{Lease, LeaseKind, Outcome};
-use crate::gate::Found;
+use crate::address::BaseUrl;
+use crate::frontier::{LeaseKind, Outcome};
 
 /// Takes links from a response, whose URL is the base.
 pub(super) type ReadLinks = fn(&Response, BaseUrl, &ParseOptions, &mut Extract);
@@ -37,11 +36,6 @@ pub(super) trait UrlSource: Sync {
 
     /// How the links of a response are read that is no redirect; `None` where it has none. Its body may have broken off.
     fn links(&self, response: &Response) -> Option<ReadLinks>;
-
-    /// What a link is that was found in the response to `lease`.
-    fn found(&self, url: CanonicalUrl, lease: &Lease) -> Found {
-        Found::link(url, lease)
-    }
 
     /// Counts a request by its record. It is done, or will be tried again.
     fn count(&self, tally: &mut Tally, is_done: bool, record: &PageRecord);

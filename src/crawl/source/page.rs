@@ -43,7 +43,6 @@ fn read(response: &Response, base: BaseUrl, options: &ParseOptions, extract: &mu
     extract.refuse_untold(Refusal::TooLong, page.links_too_long);
     extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
-    extract.links.reserve(page.links.len());
     for link in &page.links {
         extract.add(&base, &link.href, nofollow || (options.nofollow && link.nofollow));
     }

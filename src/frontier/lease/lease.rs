@@ -6,7 +6,7 @@ use super::{Href, Trouble, Validators};
 use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
 use crate::frontier::hosts::HostId;
-use crate::gate::{Found, Position, Via};
+use crate::gate::{Found, Links, Position, Via};
 
 /// What a lease is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +157,13 @@ impl Lease {
     #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn delay(&self) -> Duration {
         self.delay
+    }
+}
+
+impl Links {
+    /// The links of the page that `lease` fetched: none yet.
+    pub fn of(lease: &Lease) -> Self {
+        Self::new(lease.depth().saturating_add(1), lease.position())
     }
 }
 

@@ -1,0 +1,90 @@
+//! What was said of links lately: most links of a page stand on its neighbors too, in the same letters.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ahash::RandomState;
+
+use super::Refusal;
+use crate::address::BaseUrl;
+
+/// Slots, a power of two: half a MiB, made with the first link.
+const SLOTS: usize = 1 << 16;
+/// Bits of a slot that hold the reason and the length. The number of its slot stands for these bits of the key.
+const NOTE: u64 = (1 << 16) - 1;
+/// The longest URL whose length a slot can hold.
+const LONGEST: usize = (1 << 12) - 1;
+
+/// The answers to links, each in the one slot that its key falls into, where the next one that falls there takes its place.
+///
+/// An answer is kept only where it stays the answer whatever comes: seen is seen, and the rules do not change while a crawl runs.
+/// Two things do: scope may widen, by which [`forget_out_of_scope`](Self::forget_out_of_scope) is called; and the same link may be
+/// found on a page that is less deep or deeper, which [`answer`](Self::answer) respects.
+///
+/// A key is 64 bits of a hash, keyed at random, and all of them are compared. Of 10^11 links, one is taken for another with a
+/// chance of 5e-9. No slot is locked: each is one number.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    slots: OnceLock<Box<[AtomicU64]>>,
+    hasher: RandomState,
+}
+
+/// Stands for a link's text, and for what of its base decides where it leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkKey(u64);
+
+impl LinkKey {
+    #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
+    fn slot(self, slots: &[AtomicU64]) -> &AtomicU64 {
+        &slots[self.0 as usize % SLOTS]
+    }
+}
+
+impl Answers {
+    /// The key of a link; `None` where too much decides where it leads.
+    pub(super) fn key(&self, base: &BaseUrl, href: &str) -> Option<LinkKey> {
+        base.basis(href).map(|basis| LinkKey(self.hasher.hash_one((basis, href))))
+    }
+
+    /// Why the link is refused again, and the bytes of its URL; `None` where nobody knows.
+    pub(super) fn answer(&self, key: LinkKey, is_too_deep: bool) -> Option<(Refusal, usize)> {
+        let word = key.slot(self.slots.get()?).load(Ordering::Relaxed);
+        let (note, reason) = (word & NOTE, word & 0xf);
+        if word == 0 || word ^ note != key.0 & !NOTE {
+            return None;
+        }
+        let refusal = Refusal::ALL[usize::try_from(reason).ok()?.checked_sub(1)?];
+        let bytes = usize::try_from(note >> 4).ok()?;
+        let refusal = match refusal {
+            // What these rules refuse is not asked how deep it is.
+            Refusal::Excluded
+            | Refusal::Malformed
+            | Refusal::NotIncluded
+            | Refusal::OutOfScope
+            | Refusal::TooLong
+            | Refusal::UnsupportedScheme => refusal,
+            _ if is_too_deep => Refusal::TooDeep,
+            // Scope let it pass, and no more is known.
+            Refusal::TooDeep => return None,
+            refusal => refusal,
+        };
+        Some((refusal, bytes))
+    }
+
+    /// Notes why a link is refused, here and wherever it stands; `bytes` is the length of its URL.
+    pub(super) fn note(&self, key: Option<LinkKey>, refusal: Refusal, bytes: usize) {
+        let Some(key) = key.filter(|_| bytes <= LONGEST) else { return };
+        let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
+        let note = (bytes as u64) << 4 | (refusal as u64 + 1);
+        key.slot(slots).store(key.0 & !NOTE | note, Ordering::Relaxed);
+    }
+
+    /// Forgets which links are out of scope: it is wider now.
+    pub(super) fn forget_out_of_scope(&self) {
+        for slot in self.slots.get().into_iter().flatten() {
+            if slot.load(Ordering::Relaxed) & 0xf == Refusal::OutOfScope as u64 + 1 {
+                slot.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A page's links on their way through the gate.
+
+use std::sync::atomic::Ordering;
+
+use super::answers::LinkKey;
+use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, Via};
+use crate::address::{BaseUrl, Fingerprint};
+use crate::seen::Sighting;
+
+/// Bytes that the links of a page may take. Resolved, a short link on a page with a long address is as long as that.
+const MOST: usize = 8 << 20;
+
+/// The links of one page, judged by scope and traps as they are added. [`Gate::admit_links`] asks the seen set of all of them at
+/// once, and counts them.
+///
+/// A link whose answer is known, by its text and by what of the base it depends on, costs one look: no URL is made of it.
+#[derive(Debug)]
+pub struct Links {
+    depth: u32,
+    referrer: Option<Position>,
+    bytes: usize,
+    open: Vec<Open>,
+    refused: RefusalCounts,
+}
+
+/// A link that scope and traps let pass: only the seen set knows whether it is new.
+#[derive(Debug)]
+struct Open {
+    key: Option<LinkKey>,
+    found: Found,
+    fingerprint: Fingerprint,
+}
+
+impl Links {
+    /// None yet. They will be `depth` links from a seed.
+    pub fn new(depth: u32, referrer: Option<Position>) -> Self {
+        Self { depth, referrer, bytes: 0, open: Vec::new(), refused: RefusalCounts::default() }
+    }
+
+    /// Links from a seed that each of these has.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Adds a link as its page wrote it. One that is not to be followed is refused.
+    ///
+    /// # Errors
+    /// Why it is refused, as far as that is known before [`Gate::admit_links`].
+    pub fn add(&mut self, gate: &Gate, base: &BaseUrl, href: &str, nofollow: bool) -> Result<(), Refusal> {
+        let verdict = match nofollow {
+            _ if self.bytes > MOST => Err(Refusal::TooManyLinks),
+            true => Err(Refusal::Nofollow),
+            false => self.judge(gate, base, href),
+        };
+        verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
+    }
+
+    /// Adds links that are refused for a reason of their page's.
+    pub fn refuse(&mut self, refusal: Refusal, links: u32) {
+        self.refused.add(refusal, links.into());
+    }
+
+    /// Bytes that they take until the gate has answered.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl keeps an account of its memory"))]
+    pub(crate) fn memory(&self) -> usize {
+        self.open.iter().map(|open| size_of::<Open>() + 2 * open.found.url.wire().len()).sum()
+    }
+
+    fn judge(&mut self, gate: &Gate, base: &BaseUrl, href: &str) -> Result<(), Refusal> {
+        let is_too_deep = gate.max_depth().is_some_and(|most| self.depth > most);
+        let key = gate.answers.key(base, href);
+        if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
+            self.take(bytes);
+            return Err(refusal);
+        }
+        let url = gate.canonicalizer().join(base, href).map_err(|error| {
+            let refusal = Refusal::from(&error);
+            gate.answers.note(key, refusal, 0);
+            refusal
+        })?;
+        self.take(url.wire().len());
+        let found = Found { depth: self.depth, via: Via::Link, referrer: self.referrer, ..Found::seed(url) };
+        let fingerprint = gate.rule(&found, key)?;
+        self.open.push(Open { key, found, fingerprint });
+        Ok(())
+    }
+
+    /// Takes a link's bytes into account; those of a text that is no URL are none.
+    fn take(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.bytes += size_of::<Found>() + 2 * bytes;
+        }
+    }
+}
+
+impl Gate {
+    /// The verdicts on a page's links: those that are new, in their order, and how many were refused for each reason. All of them
+    /// are counted by it. Each shard's lock is taken once for all of them.
+    ///
+    /// # Panics
+    /// Where the seen set does not answer each question.
+    pub fn admit_links(&self, links: Links) -> (Vec<Admitted>, RefusalCounts) {
+        let Links { open, mut refused, .. } = links;
+        self.seen().note_recent(refused.of(Refusal::Seen));
+        let fingerprints: Vec<Fingerprint> = open.iter().map(|open| open.fingerprint).collect();
+        let mut sightings = Vec::new();
+        self.seen().insert_links(&fingerprints, &mut sightings);
+        assert_eq!(sightings.len(), open.len(), "one answer for each fingerprint");
+        let forgets = self.seen().options().layout.forgets();
+        let mut admitted = Vec::new();
+        for (Open { key, found, fingerprint }, sighting) in open.into_iter().zip(sightings) {
+            if !forgets {
+                self.answers.note(key, Refusal::Seen, found.url.wire().len());
+            }
+            if sighting == Sighting::New {
+                admitted.push(Admitted { priority: found.front_queue(), found, fingerprint });
+            } else {
+                refused.add(Refusal::Seen, 1);
+            }
+        }
+        self.admitted.fetch_add(admitted.len() as u64, Ordering::Relaxed);
+        for (refusal, urls) in refused.iter().filter(|(_, urls)| *urls > 0) {
+            self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
+        }
+        (admitted, refused)
+    }
+
+    /// Scope and traps, for a link of this key: what they refuse is known from here on.
+    fn rule(&self, found: &Found, key: Option<LinkKey>) -> Result<Fingerprint, Refusal> {
+        // Held until it is noted: a scope that widens meanwhile forgets it again.
+        let roots = self.scope.roots();
+        let verdict = self.judge(&roots, found);
+        verdict.inspect_err(|&refusal| self.answers.note(key, refusal, found.url.wire().len()))
+    }
+}
