@@ -1,7 +1,7 @@
 //! One admission, as the journal keeps it.
 
 use crate::frontier::Timestamp;
-use crate::gate::{Position, Via};
+use crate::gate::{Found, Position, Via};
 
 /// One admission, as the journal keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,29 @@ pub(crate) struct Entry<'a> {
     pub metadata: &'a [u8],
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
+    /// A seed of which nothing else is said.
+    pub(crate) const fn seed(wire: &'a str) -> Self {
+        Self {
+            wire,
+            depth: 0,
+            priority: 0,
+            via: Via::Seed,
+            redirects: 0,
+            attempts: 0,
+            referrer: None,
+            replaces: None,
+            not_before: None,
+            metadata: &[],
+        }
+    }
+
+    /// What was found, with the front queue that it goes to.
+    pub(crate) fn of(found: &'a Found, priority: u8) -> Self {
+        let Found { ref url, depth, via, redirects, referrer, ref metadata, .. } = *found;
+        Self { depth, priority, via, redirects, referrer, metadata, ..Self::seed(url.wire()) }
+    }
+
     /// The time before which a page is not fetched that was given up: never, or until somebody asks for it again.
     pub(crate) const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Href, Trouble, Validators};
 use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
+use crate::frontier::durable::Entry;
 use crate::frontier::hosts::HostId;
 use crate::gate::{Found, Links, Position, Via};
 
@@ -151,6 +152,12 @@ impl Lease {
     #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn lent_at(&self) -> Timestamp {
         self.lent_at
+    }
+
+    /// The entry of the same page at this wire URL, in the place of the one that was lent.
+    pub(crate) fn entry<'a>(&'a self, wire: &'a str) -> Entry<'a> {
+        let Self { depth, priority, via, redirects, position, ref metadata, .. } = *self;
+        Entry { depth, priority, via, redirects, replaces: position, metadata, ..Entry::seed(wire) }
     }
 
     /// The rest that its host is given between requests.

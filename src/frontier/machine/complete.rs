@@ -185,21 +185,9 @@ impl<J: Journal> Frontier<J> {
             After::Parked => Entry::NEVER,
         };
         let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
-        let Lease { depth, priority, via, redirects, attempt, position, .. } = *lease;
-        let blank = Entry {
-            wire: lease.url(),
-            depth,
-            priority,
-            via,
-            redirects,
-            attempts: 0,
-            referrer,
-            replaces: position,
-            not_before: Some(not_before),
-            metadata: &lease.metadata,
-        };
+        let blank = Entry { referrer, not_before: Some(not_before), ..lease.entry(lease.url()) };
         Ok(Some(match after {
-            After::Later(_) => Entry { attempts: attempt, ..blank },
+            After::Later(_) => Entry { attempts: lease.attempt, ..blank },
             // The way to it begins anew: a page that is reached by a redirect each time would be refused after some.
             After::Again(_) => Entry { redirects: 0, replaces: None, ..blank },
             _ => blank,
@@ -229,20 +217,7 @@ impl<J: Journal> Frontier<J> {
         }
         let referrer = self.journal.read(from)?.referrer;
         self.note_host(lease.host, conduct, true)?;
-        let Lease { depth, priority, via, redirects, .. } = *lease;
-        let (redirects, replaces) = (redirects + 1, Some(from));
-        let entry = Entry {
-            wire: to,
-            depth,
-            priority,
-            via,
-            redirects,
-            attempts: 0,
-            referrer,
-            replaces,
-            not_before: None,
-            metadata: &lease.metadata,
-        };
+        let entry = Entry { redirects: lease.redirects + 1, referrer, ..lease.entry(to) };
         self.commit(&Record::Admitted(entry), Some(lease.host), None)?;
         Ok(None)
     }

@@ -145,19 +145,7 @@ impl<J: Journal> Frontier<J> {
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
         let Admitted { found, priority, .. } = admitted;
         let host = self.host_of(&found.url, now)?;
-        let entry = Entry {
-            wire: found.url.wire(),
-            depth: found.depth,
-            priority,
-            via: found.via,
-            redirects: found.redirects,
-            attempts: 0,
-            referrer: found.referrer,
-            replaces: None,
-            not_before: None,
-            metadata: &found.metadata,
-        };
-        self.commit(&Record::Admitted(entry), Some(host), None)?;
+        self.commit(&Record::Admitted(Entry::of(&found, priority)), Some(host), None)?;
         self.arrived(host, priority, now);
         Ok(())
     }

@@ -136,18 +136,7 @@ impl<J: Journal> Frontier<J> {
             self.gate().refuse(refusal);
             return Ok(Some(refusal));
         }
-        let entry = Entry {
-            wire: found.url.wire(),
-            depth: found.depth,
-            priority: found.front_queue(),
-            via: found.via,
-            redirects: found.redirects,
-            attempts: 0,
-            referrer: found.referrer,
-            replaces: None,
-            not_before: Some(at),
-            metadata: &found.metadata,
-        };
+        let entry = Entry { not_before: Some(at), ..Entry::of(found, found.front_queue()) };
         self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
         Ok(None)
     }

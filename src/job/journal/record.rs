@@ -146,16 +146,13 @@ mod tests {
 
     fn records() -> Vec<Record<'static>> {
         let entry = Entry {
-            wire: "http://a/",
             depth: 1,
             priority: 2,
             via: Via::Redirect,
             redirects: 3,
             attempts: 2,
             referrer: Some(Position::from_u64(32)),
-            replaces: None,
-            not_before: None,
-            metadata: &[],
+            ..Entry::seed("http://a/")
         };
         let host = Standing {
             key: "http://a",

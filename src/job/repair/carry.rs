@@ -176,16 +176,10 @@ impl Findings {
 /// The entry of a page that only its record tells of. The record does not say where the page was found.
 fn entry(line: &PageLine) -> Entry<'_> {
     Entry {
-        wire: &line.url,
         depth: line.depth,
         priority: u8::try_from(line.depth).unwrap_or(u8::MAX),
         via: if line.is_seed { Via::Seed } else { Via::Link },
-        redirects: 0,
-        attempts: 0,
-        referrer: None,
-        replaces: None,
-        not_before: None,
-        metadata: &[],
+        ..Entry::seed(&line.url)
     }
 }
 

@@ -12,18 +12,7 @@ pub(super) const JOB: u64 = 77;
 pub(super) type History = Vec<(Position, String)>;
 
 pub(super) fn entry(wire: &str) -> Entry<'_> {
-    Entry {
-        wire,
-        depth: 1,
-        priority: 1,
-        via: Via::Link,
-        redirects: 0,
-        attempts: 0,
-        referrer: None,
-        replaces: None,
-        not_before: None,
-        metadata: &[],
-    }
+    Entry { depth: 1, priority: 1, via: Via::Link, ..Entry::seed(wire) }
 }
 
 /// Mostly short, at times longer than a sector or what is read ahead.

@@ -18,7 +18,7 @@ use crate::frontier::{
     DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipts, ReceiptsBuf, Record, Resume, Settled,
     Standing, Timestamp,
 };
-use crate::gate::{Position, Via};
+use crate::gate::Position;
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
 
@@ -229,26 +229,14 @@ fn resume(
 #[test]
 fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
     let [a, c] = [32, 64].map(Position::from_u64);
-    let entry = |wire| Entry {
-        wire,
-        depth: 0,
-        priority: 0,
-        via: Via::Seed,
-        redirects: 0,
-        attempts: 0,
-        referrer: None,
-        replaces: None,
-        not_before: None,
-        metadata: &[],
-    };
     let key = "https://h0.example";
     let host = Standing { key, due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
     let mut receipts = ReceiptsBuf::default();
     receipts.add("pages", &[0; 10], 0);
     let receipts = receipts.list();
     let records = [
-        Record::Admitted(entry("https://h0.example/a")),
-        Record::Admitted(entry("https://h0.example/c")),
+        Record::Admitted(Entry::seed("https://h0.example/a")),
+        Record::Admitted(Entry::seed("https://h0.example/c")),
         Record::Settled(Settled { host, position: a, priority: 0, attempts: 1, done: true, receipts }),
         Record::Resumed { output: 0 },
         Record::Disallowed(DisallowedRecord { host: key, priority: 0, first: a, urls: 1 }),
