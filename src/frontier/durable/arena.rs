@@ -9,17 +9,24 @@ use crate::gate::Position;
 
 /// Bytes in a chunk; growing allocates one of them and copies nothing.
 const CHUNK: usize = 1 << 20;
+
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// No entry straddles two chunks; one that is too long for a chunk has its own.
+/// It keeps entries alone. What else a frontier notes serves to make a frontier again, and this one ends with its process: the
+/// methods that keep the rest have the trait's own bodies, which do nothing. Nothing is ever freed, since a report may ask for the
+/// text of a page's referrer at any time.
+///
+/// A position is a chunk's number and a place in it. No entry straddles two chunks; one that is too long for a chunk has its own.
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Vec<u8>>,
+    /// Bytes of all chunks, with the room that is left in them.
     memory: usize,
 }
 
 #[expect(private_interfaces, reason = "as the trait has it")]
 impl Journal for Arena {
+    /// Cannot fail. Where the entry could be longer than the room that is left, a new chunk is begun.
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         let needed = entry.longest();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
@@ -55,6 +62,7 @@ impl Journal for Arena {
 }
 
 impl Arena {
+    /// The entry at a position; `None` where none begins there, as far as its bytes tell.
     fn entry(&self, position: u64) -> Option<Entry<'_>> {
         let at = usize::try_from(position).ok()?;
         let bytes = self.chunks.get(at / CHUNK)?.get(at % CHUNK..)?;

@@ -78,6 +78,7 @@ impl<'a> Receipts<'a> {
     }
 }
 
+/// Takes one off the front: the length of the output's name, the name, where its bytes end, how many they are, their checksum.
 fn take<'a>(rest: &mut &'a [u8]) -> Result<(&'a str, Receipt), &'static str> {
     let mut fields = Fields::of(rest);
     let length = fields.u8()?;

@@ -1,4 +1,14 @@
 //! "Why was this URL not fetched?": each station of its life is asked again, and none remembers that it was.
+//!
+//! | station | what it is asked |
+//! |---|---|
+//! | gate | whether scope and traps let it through, by which rule |
+//! | seen set | whether it takes the URL for seen, and how often it is wrong |
+//! | robots.txt | whether the rules allow it, and which of them decides |
+//! | queue, schedule | where it waits, and how many go before it |
+//! | host | when it may be asked, and what is wrong with it |
+//!
+//! What happened to it is the journal's to say, in its [`History`]. The verdict is drawn from all of this elsewhere.
 
 use std::io;
 
@@ -41,7 +51,9 @@ impl<J: Journal> Frontier<J> {
 
 /// A question to what is known. It borrows the state alone, so that a resume can ask it before there is a frontier.
 pub(crate) struct Inquiry<'a> {
+    /// What is known, which no answer changes.
     pub(crate) state: &'a State,
+    /// Whether robots.txt is honored, and how long a host rests.
     pub(crate) politeness: &'a Politeness,
 }
 

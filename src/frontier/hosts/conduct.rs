@@ -23,9 +23,13 @@ pub(crate) struct Rest {
 /// How a host has behaved: a draft of its next [`Standing`]. The host itself stands so once the journal has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Conduct {
+    /// The time before which it is not asked.
     pub(crate) due: Timestamp,
+    /// Failures in a row that count against it.
     pub(crate) failures: u16,
+    /// It has answered at least once.
     pub(crate) has_answered: bool,
+    /// What is wrong with it, if anything is.
     pub(crate) ill: Option<Illness>,
 }
 

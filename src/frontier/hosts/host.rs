@@ -18,11 +18,13 @@ const HANGING_PAGES: u16 = 4;
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Host {
+    /// Its name, by which all but this frontier know it; empty in a hole.
     pub(crate) key: HostKey,
     /// Its URLs, those that are lent out too.
     pub(crate) queue: Queue,
     /// The time before which it is not asked.
     pub(crate) due: Timestamp,
+    /// What is known of its robots.txt, and the rules where they are in memory.
     pub(crate) robots: RobotsFile,
     /// What is wrong with it; `None` since it last answered well.
     pub(crate) ill: Option<Box<Illness>>,
@@ -34,6 +36,7 @@ pub(crate) struct Host {
     pub(crate) has_answered: bool,
     /// Its rules are among those that may be dropped.
     pub(crate) is_on_clock: bool,
+    /// Where it is in the queues of hosts, and how much of it is out.
     pub(crate) seat: Seat,
 }
 

@@ -1,4 +1,13 @@
 //! What is known of a host's robots.txt.
+//!
+//! ```text
+//!   Unknown ──▶ Moved ──▶ ... ──▶ Known: no rules, or rules
+//!      ▲                            │ stale, and a page was lent by it
+//!      └── not to be had ◀── asked for again
+//! ```
+//!
+//! What is known is never given up for an answer that says nothing: it holds while the file is asked for again, through
+//! redirects too, and up to 30 days where it is not to be had. The text of the rules is the journal's, and what is parsed is a cache.
 
 use std::time::Duration;
 
@@ -45,7 +54,9 @@ pub(crate) struct Rules {
 /// A robots.txt on its way through redirects.
 #[derive(Debug)]
 pub(crate) struct Detour {
+    /// Redirects so far.
     pub(crate) hops: u8,
+    /// Where to ask next: the wire URL.
     pub(crate) url: Box<str>,
     /// What was known before, and holds until the way is gone to its end.
     pub(crate) before: Option<Box<RobotsFile>>,
@@ -150,6 +161,7 @@ impl RobotsFile {
         }
     }
 
+    /// The rules in force, to be dropped or parsed.
     fn rules_mut(&mut self) -> Option<&mut Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref_mut(),

@@ -1,4 +1,10 @@
 //! Robots rules in memory, as many as may be.
+//!
+//! With a million hosts, parsed rules would take more than all else that is known of them. A host needs its rules when a page of it is
+//! lent, which is once in a while; the journal has their text. So they are dropped beyond a bound, and read again when they
+//! are needed. Rules that no journal has stay.
+//!
+//! All changes of what is known of a robots.txt go through here, and none other keeps the sums right.
 
 use std::collections::VecDeque;
 

@@ -9,6 +9,7 @@ use crate::frontier::queues::ListLink;
 pub(crate) struct Seat {
     /// Its neighbors in a front queue.
     pub(crate) link: ListLink,
+    /// The queue of hosts that it is in, if any.
     pub(crate) state: HostState,
     /// Its pages that are lent out.
     pub(crate) out: u8,

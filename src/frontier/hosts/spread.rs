@@ -27,15 +27,18 @@ impl HostSpread {
         })
     }
 
+    /// Counts a host with so many requests.
     pub(crate) fn add(&mut self, requests: u64) {
         self.0[bucket(requests)] += 1;
     }
 
+    /// Counts a host no more that was counted with so many requests.
     pub(crate) fn remove(&mut self, requests: u64) {
         self.0[bucket(requests)] -= 1;
     }
 }
 
+/// The bucket of so many requests: the number of its bits.
 fn bucket(requests: u64) -> usize {
     (u64::BITS - requests.leading_zeros()) as usize
 }

@@ -6,7 +6,9 @@ use crate::frontier::Timestamp;
 /// How many of the hosts with URLs queued are in trouble, counted as hosts change seats.
 #[derive(Debug, Default)]
 pub(crate) struct Struggle {
+    /// Hosts that fail and may come back.
     pub(crate) struggling: usize,
+    /// Hosts that do not exist.
     pub(crate) hopeless: usize,
     /// Since when there are no others.
     pub(crate) since: Option<Timestamp>,

@@ -1,4 +1,10 @@
 //! The hosts in memory, by number and by key.
+//!
+//! Queues hold numbers, of four bytes; keys come from URLs. A number is a place in a segment, so a host is found by it without a
+//! search, and stays where it is for as long as it is in memory. The number of a host that was evicted goes to the next that comes.
+//!
+//! Links lead mostly to the host that they are found on. So a small table of the hosts that were looked for lately answers before the
+//! large one, which no cache holds.
 
 use std::ops::{Index, IndexMut};
 
@@ -15,7 +21,9 @@ pub(crate) struct Hosts {
     all: Vec<Vec<Host>>,
     /// Where the holes are, for hosts that come.
     holes: Vec<HostId>,
+    /// The numbers by the hashes of the keys, which stand in the hosts alone.
     ids: HashTable<HostId>,
+    /// Drawn at random, so that nobody can choose names that collide.
     hasher: RandomState,
     /// Hosts that were looked for lately, each where its hash says: most links lead to the host they are found on, and the
     /// table of a million hosts is in no cache.

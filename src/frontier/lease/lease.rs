@@ -29,25 +29,36 @@ pub enum LeaseKind {
 pub struct Lease {
     /// Which frontier lent it.
     pub(crate) frontier: u64,
+    /// Its host, which stays in memory for as long as the lease is out.
     pub(crate) host: HostId,
     pub(crate) kind: LeaseKind,
+    /// The entry of its page; none of a robots.txt.
     pub(crate) position: Option<Position>,
+    /// Its URL, its host's key and its referrer.
     pub(crate) texts: Texts,
     pub(crate) depth: u32,
+    /// The front queue that its page was in, and stays in while it is out.
     pub(crate) priority: u8,
     pub(crate) via: Via,
+    /// Redirects in a row that led to its page.
     pub(crate) redirects: u8,
+    /// Which try this is, from 1 on.
     pub(crate) attempt: u8,
+    /// The rest of its host when it went out.
     pub(crate) delay: Duration,
     /// The tries that stand in its entry: they are counted in `attempt` too.
     pub(crate) earlier: u8,
+    /// Its host has never answered.
     pub(crate) is_first_contact: bool,
     /// How often its host had failed while leases of it were out, when this one went out.
     pub(crate) wave: u32,
     /// When it went out.
     pub(crate) lent_at: Timestamp,
+    /// Why its page is to be given up; none of one that is to be fetched.
     pub(crate) trouble: Option<Box<Trouble>>,
+    /// For a robots.txt that is known: what to ask with whether it has changed.
     pub(crate) validators: Option<Box<Validators>>,
+    /// The finder's own bytes.
     pub(crate) metadata: Box<[u8]>,
 }
 
@@ -61,6 +72,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
+    /// The texts of a page or robots.txt that has no referrer yet.
     pub(crate) fn new(wire: &str, origin: &str) -> Self {
         // Most pages are found on one whose URL is about as long.
         let mut text = String::with_capacity(2 * wire.len() + origin.len() + 32);
@@ -69,6 +81,7 @@ impl Texts {
         Self { wire_end: wire.len(), origin_end: text.len(), text }
     }
 
+    /// Adds the referrer, or replaces it.
     pub(crate) fn set_referrer(&mut self, referrer: &str) {
         self.text.truncate(self.origin_end);
         self.text.push_str(referrer);

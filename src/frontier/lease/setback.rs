@@ -8,7 +8,9 @@ use super::trouble::Blame;
 /// A try that came to nothing: what a host's [`Conduct`](crate::frontier::hosts::Conduct) is judged by.
 #[derive(Debug)]
 pub(crate) struct Setback {
+    /// Whom it speaks against.
     pub(crate) blame: Blame,
+    /// What happened, for records and for whoever asks why.
     pub(crate) trouble: Trouble,
     /// The rest that the host asked for.
     pub(crate) retry_after: Option<Duration>,

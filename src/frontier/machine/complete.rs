@@ -1,4 +1,18 @@
 //! Leases come back: what became of a page, and how that leaves its host.
+//!
+//! Two things are decided. What is said of the *host* is a [`Conduct`]: its clock, its failures in a row, whether it is retired. What
+//! becomes of the *page* is an `After`:
+//!
+//! | after | the page |
+//! |---|---|
+//! | done | leaves its queue, with its record |
+//! | again | the same, and is scheduled for a later visit |
+//! | later | leaves its queue for the schedule, until its next try |
+//! | parked | was given up: has a record, and waits to be asked for |
+//! | tried, untried | stays where it is, and goes next, with one try less or with all of them |
+//!
+//! Both are in one record, `Settled`, or `Again` where the page waits for a time, so no crash can come between them. Where the journal
+//! cannot take the record, nothing has changed, and the page goes next.
 
 use std::io;
 
@@ -89,6 +103,9 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// What became of a page; `None` where it goes next of its host again.
+    ///
+    /// A page that is given up says nothing of its host, since that was not asked. Else the outcome is either an answer, or a setback
+    /// with somebody to blame, and by that it is decided whether the page has another try and when.
     fn complete_page(
         &mut self,
         lease: &Lease,
@@ -144,7 +161,8 @@ impl<J: Journal> Frontier<J> {
         self.settle(lease, position, &conduct, after, receipts)
     }
 
-    /// The page leaves the queue, or waits for its next try.
+    /// Writes down what becomes of the page and of its host, as one record. Only a page that is done names its receipts: of others
+    /// the outputs have nothing.
     fn settle(
         &mut self,
         lease: &Lease,
@@ -177,7 +195,8 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
-    /// The entry by which the page waits for a time, if it does.
+    /// The entry by which the page waits for a time, if it does. It names the page it was found on, as the entry before did, which
+    /// is read for it.
     fn entry_after<'a>(&mut self, lease: &'a Lease, after: After) -> io::Result<Option<Entry<'a>>> {
         let not_before = match after {
             After::Done | After::Tried | After::Untried => return Ok(None),
@@ -194,7 +213,8 @@ impl<J: Journal> Frontier<J> {
         }))
     }
 
-    /// The page is asked for at another spelling of its key: a new entry, in the place of the one before.
+    /// The page is asked for at another spelling of its key: a new entry, in the place of the one before, that no seen test is asked
+    /// for. Where it was sent around too often, or to where no redirect of its key can lead, it is done instead.
     fn follow(
         &mut self,
         lease: &Lease,

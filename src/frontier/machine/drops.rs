@@ -22,8 +22,11 @@ pub(crate) struct Dropped {
 /// Dropped URLs that nobody has taken yet. A list that is not asked for costs nothing: their texts are not even read.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
+    /// Somebody takes them.
     pub(crate) is_kept: bool,
+    /// Those that wait to be taken.
     pub(crate) kept: Vec<Dropped>,
+    /// How many there were beyond.
     pub(crate) further: u32,
 }
 

@@ -77,6 +77,8 @@ impl<J: Journal> Frontier<J> {
 
     /// Notes that the file is known from here on, or where to ask next. The rules go to the journal as the lines that concern this
     /// crawler; parsed, they go to the cache only once the journal has them.
+    ///
+    /// The rest until the first page is by the Crawl-delay of these rules, and not by that of the ones before.
     fn learn(
         &mut self,
         lease: &Lease,
@@ -158,7 +160,8 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// Writes down how the host stands, and what is known of its robots.txt where that has changed, as one record.
+    /// Writes down how the host stands, and what is known of its robots.txt where that has changed, as one record. `is_retry` says that
+    /// the file will be asked for again, which is counted.
     fn note_robots(
         &mut self,
         lease: &Lease,

@@ -1,8 +1,16 @@
 //! A host's turn becomes a lease.
 //!
-//! What is lent, in this order: a URL to be given up, where the host is retired; its robots.txt, where nothing is known of that or
-//! it is stale; else the first URL of its best priority that robots.txt allows. Those before it that it does not allow are dropped, a
-//! hundred or so a call. Nothing is taken out of a queue to be lent: a page stays where it is until it comes back, so that a crash
+//! | the host | what is lent |
+//! |---|---|
+//! | is retired | the URL that goes next, to be given up |
+//! | has no robots.txt that is known, or a stale one | its robots.txt |
+//! | else | the first URL of its best priority that robots.txt allows |
+//!
+//! URLs before that one, which robots.txt does not allow, are dropped on the way: a hundred or so a call, so that other hosts have
+//! their turn. They are asked here and not when they are found, since the rules of a host are known only when its first page goes out,
+//! and may change while its pages wait.
+//!
+//! Nothing is taken out of a queue to be lent: a page stays where it is until it comes back, so that a crash
 //! needs no record of what was out.
 
 use std::hint::black_box;
@@ -55,6 +63,9 @@ impl<J: Journal> Frontier<J> {
 
     /// A lease of the page that goes next of its host, to be fetched or, by `trouble`, to be given up. Pages of the same priority
     /// before it that robots.txt disallows are dropped, up to the bound; `None` where there is no other.
+    ///
+    /// The entry is read from the journal, and with it what the fetcher needs: the texts are copied into the lease, since the journal
+    /// may move before it comes back. A page that is given up is not asked of robots.txt.
     fn lend_page(
         &mut self,
         id: HostId,
@@ -119,7 +130,8 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Reads and parses a host's rules from the journal: they were dropped from memory, or a resume has not needed them yet. `false`
-    /// where the journal has lost them with an old segment, so that the host is asked for them again.
+    /// where the journal has lost them with an old segment, so that the host is asked for them again. That is noted first, as any
+    /// change is, and the host goes back to its place.
     fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
         // Before, since those that are read now must stay until a page was lent by them.
         self.state.drop_rules(self.politeness.robots_memory);
@@ -183,7 +195,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Counts a lease that goes out, and seats its host as leased. Links to the host are likely to be found on the page, so it
-    /// is noted for the table's cache.
+    /// is noted for the table's cache. No record is written: after a crash, what was out is queued as if it had never gone.
     fn note_lent(&mut self, lease: &mut Lease) {
         let seat = &mut self.state.seats()[lease.host];
         if let Some(page) = lease.position {

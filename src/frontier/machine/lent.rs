@@ -9,18 +9,21 @@ use crate::gate::Position;
 /// Leases that are out.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
+    /// Leases of all kinds.
     pub(crate) all: u64,
     /// Of these, pages.
     pub(crate) pages: u64,
     /// Of these, first contacts with their hosts.
     pub(crate) first_contacts: u64,
-    /// The pages of each host, where a host may have several out. Without it a host's seat says all.
+    /// The pages of each host of which any is out, where a host may have several. Else a host's seat says all, and this stays empty:
+    /// a polite crawl pays nothing for it.
     beside: AHashMap<HostId, Beside>,
 }
 
 /// The pages of one host that are out side by side.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
+    /// In the order in which they went out.
     pages: Vec<Position>,
     /// When its next request may start, by the start of the last.
     pub(crate) next: Timestamp,

@@ -51,18 +51,24 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 pub struct Frontier<J: Journal = Arena> {
     /// All that is known. What follows are the queues of hosts, what is lent out, and options.
     pub(crate) state: State,
+    /// What is appended here is kept, and comes back at a resume.
     pub(crate) journal: J,
     pub(crate) politeness: Politeness,
+    /// Redirects in a row that are followed.
     pub(crate) redirects: u8,
     /// Marks its leases, so that those of another frontier are told apart.
     pub(crate) id: u64,
+    /// Hosts that may be asked now.
     pub(crate) front: Front,
     /// Hosts that never answered, and are due: too many of their kind are lent out.
     pub(crate) held: Front,
     /// So many first contacts may be lent out at once.
     first_contacts: u64,
+    /// Hosts that rest.
     pub(crate) agenda: Agenda,
+    /// Hosts that fail, by what may be hoped of them.
     pub(crate) struggle: Struggle,
+    /// What is out.
     pub(crate) lent: Lent,
     /// Hosts with URLs queued, those that are lent out too.
     pub(crate) busy: usize,
@@ -221,6 +227,9 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The one way in which what is known changes: the journal has the record, then the state. Says where the journal has it.
+    ///
+    /// `host` is the host that the record is about, and `remember` a URL of which the seen set is to be told: the state can look up
+    /// neither by itself.
     pub(crate) fn commit(
         &mut self,
         record: &Record<'_>,
@@ -256,7 +265,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Puts a host, that is nowhere, where it belongs by its queue and its clock.
+    /// Puts a host, that is nowhere, where it belongs by its queue and its clock: idle, resting or due. One that has pages out rests or
+    /// is due for a further one, or stays leased.
     pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
         let host = self.state.host(id);
         let was_idle = host.seat.state == HostState::Idle;
@@ -300,6 +310,7 @@ impl<J: Journal> Frontier<J> {
         !host.has_answered && !host.is_retired() && self.lent.first_contacts >= self.first_contacts
     }
 
+    /// Holds a host back that is due.
     fn hold(&mut self, host: HostId, priority: u8) {
         let seats = &mut self.state.seats();
         self.held.push(seats, host, priority);

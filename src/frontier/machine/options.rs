@@ -1,4 +1,7 @@
 //! What a frontier is made from.
+//!
+//! Options are plain data that an embedder fills in, from [`Default`] on. They are read once: a frontier that was made does not see
+//! what is changed in them later. A resume may use others than the run before: what was admitted stays so, and hosts go on by the new ones.
 
 use std::fmt;
 
@@ -34,6 +37,9 @@ impl FrontierOptions {
 
     /// Checks what no other part checks for itself. The first option that is out of its range is told, by the path that it has in
     /// settings.
+    ///
+    /// The agent must be a product token, since groups of a robots.txt are found by it. A number of which 0 would stop the crawl without
+    /// a word is refused here, and so is one that a lease or a queue has no room for.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let Politeness { agent, attempts, connections_per_host, host_failures, robots_ttl, .. } = &self.politeness;
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));

@@ -43,7 +43,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Asks a retired host again, as if it had never failed. It rests no longer than after a response, unless it said itself when it
-    /// may be asked.
+    /// may be asked. Any other host is left as it is, also one that fails.
     fn forgive(&mut self, id: HostId, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
         if !host.is_retired() {
@@ -101,7 +101,8 @@ impl<J: Journal> Frontier<J> {
         Ok(Patience::Unasked)
     }
 
-    /// Retires all hosts with URLs queued: they fail, each of them.
+    /// Retires all hosts with URLs queued: they fail, each of them, and nothing is out. Their URLs are given up one by one, as their turn
+    /// comes, so that each has a record. Where the journal cannot take it, the hosts that it has are retired, and the call is tried again.
     fn retire_all(&mut self, now: Timestamp) -> io::Result<()> {
         self.struggle.since = None;
         let mut noted = Ok(());

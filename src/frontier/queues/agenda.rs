@@ -13,21 +13,24 @@ use crate::frontier::hosts::HostId;
 /// only the few thousand of one day are sorted, in cache, where a heap of all of them would be walked from top to bottom in
 /// memory for each.
 ///
-/// Nothing is ever removed but what is due: a host that rests is not lent, so nothing that would change its time or its
-/// life can happen to it before.
+/// Nothing is ever removed but what is due. A host that rests with nothing lent out cannot change. One that has pages out may be told to
+/// rest longer meanwhile; it is found too early then, and put back.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     /// The hosts of this day and of earlier ones; empty only where there are no later ones either.
     today: BinaryHeap<Note>,
     /// The number of this day: microseconds, shifted by [`DAY`].
     day: u64,
+    /// The hosts of later days, by the day's number.
     later: BTreeMap<u64, Vec<Note>>,
+    /// Hosts of all days.
     len: usize,
 }
 
 /// The earliest is the greatest; of those due at the same time, the lowest host number.
 type Note = Reverse<(Timestamp, HostId)>;
 
+/// A day is 2¹⁴ microseconds: a few thousand hosts of a million that rest for seconds.
 const DAY: u32 = 14;
 
 impl Agenda {
@@ -67,6 +70,7 @@ impl Agenda {
         self.today.as_slice().iter().take(3).map(|&Reverse((_, host))| host)
     }
 
+    /// Hosts that rest.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -14,8 +14,17 @@ use crate::gate::Position;
 /// it is read. The best level of a host stands in the host, its others in a list here. So a busy host costs two to four
 /// bytes a URL (its journal entries stand close together), and the million hosts of a wide crawl no allocation each.
 ///
+/// # URLs that are lent out
+///
 /// A URL that is lent out stays where it is, and leaves from there once it is done. It has no URL before it but others that were lent
-/// out with it, so it is found by a short look from the front.
+/// out with it, so it is found by a short look from the front. To take it away, the few before it are taken too, and put back. So the
+/// queue is at each moment what it would be had nothing been lent, and is saved as it is.
+///
+/// # Calls
+///
+/// `push` is for what is found, `push_front` for what a crash lost. `remove`, `remove_run` and `replace` are for what is done, dropped,
+/// or moved to another spelling. `first_but` says what goes next while some are out. Whoever calls keeps the [`Queue`], since it
+/// stands in the host.
 #[derive(Debug, Default)]
 pub(crate) struct Back {
     levels: Pool<Level>,
@@ -29,6 +38,7 @@ pub(crate) struct Back {
 pub(crate) struct Queue {
     /// The level of the best priority; worse and worse ones follow. Of no meaning where nothing is queued.
     best: Level,
+    /// URLs of all priorities, those that are lent out too.
     len: u32,
 }
 
@@ -56,7 +66,7 @@ impl Back {
         queue.len += 1;
     }
 
-    /// Queues before all of the same priority.
+    /// Queues before all of the same priority. For pages that a crash put back: they were found before all that wait.
     pub(crate) fn push_front(&mut self, queue: &mut Queue, queued: Queued) {
         if let Some((level, chunks)) = self.level(queue, queued) {
             level.push_front(chunks, queued.position.to_u64());
@@ -107,7 +117,8 @@ impl Back {
         self.of(queue, queued.priority).take(REACH).any(|position| position == queued.position)
     }
 
-    /// The URL that goes next of those that are not `out`.
+    /// The URL that goes next of those that are not `out`: the best priority that has one, and of it the first. O(`out`²), and a host
+    /// has a few out.
     pub(crate) fn first_but(&self, queue: &Queue, out: &[Position]) -> Option<Queued> {
         self.levels(queue).find_map(|level| {
             let position = self.positions(level).find(|position| !out.contains(position))?;
@@ -197,6 +208,7 @@ impl Back {
         before.iter().rev().for_each(|&position| self.push_front(queue, Queued { position, priority }));
     }
 
+    /// What leaves a queue has no tries any more. Mostly no URL at all has any, and nothing is looked up.
     fn forget_tries(&mut self, position: Position) {
         if !self.tried.is_empty() {
             self.tried.remove(&position);
@@ -216,7 +228,7 @@ impl Back {
         Some(first)
     }
 
-    /// Takes away the first URL of a priority.
+    /// Takes away the first URL of a priority. Its tries stay noted: it may be put back.
     fn pop_of(&mut self, queue: &mut Queue, priority: u8) -> Option<Position> {
         if queue.first()?.priority == priority {
             return self.pop(queue);

@@ -18,6 +18,7 @@ pub(crate) struct Front {
     queues: Box<[ListLink; 256]>,
     /// One bit for each priority: whether its list has a host. So the best priority is found in four words.
     occupied: [u64; 4],
+    /// Hosts in all lists.
     len: usize,
 }
 
@@ -66,6 +67,7 @@ impl Front {
         self.best().map(|priority| self.queues[usize::from(priority)].behind)
     }
 
+    /// Hosts that may be asked now.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -1,4 +1,15 @@
 //! The URLs of one priority of one host.
+//!
+//! ```text
+//!   Level   first ─────────────▶ head ──▶ chunk ──▶ chunk ◀── tail           last
+//!                                  ▲                   ▲
+//!                               head_at             tail_at
+//! ```
+//!
+//! A chunk is 28 bytes of steps and the number of the next chunk. Steps are varints and may straddle two chunks. Reading frees a chunk
+//! as it leaves it, so a queue that is read as fast as it is written keeps two chunks, however many URLs go through it.
+//!
+//! A level itself is 32 bytes, and [`Back`](super::Back) copies it freely: between the host, where the best one stands, and the pool.
 
 use super::{Linked, NONE, Pool, Queued};
 use crate::bytes::varint;
@@ -10,10 +21,13 @@ use crate::gate::Position;
 /// the chunks have each step from the first to the last. No URL follows itself, so a step is never 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
+    /// The position of the URL that goes first, as it is.
     pub(crate) first: u64,
+    /// The position of the URL that goes last, from which the next one that is pushed has its step.
     pub(crate) last: u64,
     /// The chunks of the steps from the first to the last; none where the two say it all.
     pub(crate) head: u32,
+    /// The chunk that is written to; the head too, where there is one chunk.
     tail: u32,
     /// The next worse level.
     pub(crate) next: u32,
@@ -21,13 +35,17 @@ pub(crate) struct Level {
     head_at: u8,
     /// Where in the tail chunk writing goes on.
     tail_at: u8,
+    /// All its URLs have it. The levels of one host are in its order, the least first.
     pub(crate) priority: u8,
 }
 
+/// Bytes of steps in a chunk: with its link it is half a cache line.
 const CHUNK: u8 = 28;
 
+/// A piece of a level's steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chunk {
+    /// The next piece; in the pool, the next chunk that is free.
     pub(crate) next: u32,
     bytes: [u8; CHUNK as usize],
 }
@@ -44,7 +62,7 @@ impl Level {
         Self { next, ..self }
     }
 
-    /// Adds a URL behind the last.
+    /// Adds a URL behind the last. The second URL needs no step: the first and the last say it.
     pub(crate) fn push(&mut self, chunks: &mut Pool<Chunk>, at: u64) {
         if !self.is_one() || at == self.first {
             self.write_step(chunks);
@@ -54,7 +72,7 @@ impl Level {
         self.last = at;
     }
 
-    /// Adds a URL before the first.
+    /// Adds a URL before the first. Its bytes are written backwards, into the room before the head or a chunk put before it.
     pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, at: u64) {
         if !self.is_one() || at == self.first {
             self.write_step(chunks);
@@ -64,7 +82,7 @@ impl Level {
         self.first = at;
     }
 
-    /// Goes on to the next URL; `false` where there is none.
+    /// Goes on to the next URL; `false` where there is none, and the level is over. A chunk that has been read is given back.
     #[inline]
     pub(crate) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
         if self.is_one() {
@@ -84,7 +102,7 @@ impl Level {
         Queued { position: Position::from_u64(self.first), priority: self.priority }
     }
 
-    /// The steps from the first URL on, without taking them.
+    /// The steps from the first URL on, without taking them. Each is the way from one position to the next.
     pub(crate) fn steps(&self, chunks: &Pool<Chunk>) -> impl Iterator<Item = u64> {
         let mut bytes = self.bytes(chunks).flatten().copied();
         self.unwritten().into_iter().chain(std::iter::from_fn(move || varint::decode(|| bytes.next())))
@@ -114,6 +132,7 @@ impl Level {
         }
     }
 
+    /// Writes a byte behind the last.
     fn write(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.tail == NONE {
             self.start(chunks, 0);
@@ -126,6 +145,7 @@ impl Level {
         self.tail_at += 1;
     }
 
+    /// Writes a byte before the first.
     fn write_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.head == NONE {
             self.start(chunks, CHUNK);
@@ -137,7 +157,7 @@ impl Level {
         chunks[self.head].bytes[usize::from(self.head_at)] = byte;
     }
 
-    /// Only called while there are bytes.
+    /// Takes the first byte; only called while there is one. With its last byte the last chunk goes too, and the level has none.
     fn read(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
         let byte = chunks[self.head].bytes[usize::from(self.head_at)];
         self.head_at += 1;
@@ -165,6 +185,7 @@ impl Level {
         })
     }
 
+    /// Begins with one chunk, to be written to from this place on: from its begin, or backwards from its end.
     fn start(&mut self, chunks: &mut Pool<Chunk>, at: u8) {
         let chunk = chunks.take(Chunk { next: NONE, ..Chunk::default() });
         (self.head, self.tail) = (chunk, chunk);

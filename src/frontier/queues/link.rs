@@ -5,10 +5,13 @@ use crate::frontier::hosts::HostId;
 /// For a host the one before and the one behind; for a queue the last and the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListLink {
+    /// The host before this one; for a queue its last.
     pub(crate) before: HostId,
+    /// The host behind this one; for a queue its first.
     pub(crate) behind: HostId,
 }
 
+/// A list that is empty, or a host that is in none.
 impl Default for ListLink {
     fn default() -> Self {
         Self { before: HostId::NONE, behind: HostId::NONE }

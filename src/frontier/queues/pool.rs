@@ -10,7 +10,9 @@ const SEGMENT: usize = 4096;
 
 /// A record that has room for the number of another: its follower in a list, or the next free one.
 pub(crate) trait Linked: Copy + Default {
+    /// The number of its follower; [`NONE`] at the end.
     fn next(&self) -> u32;
+    /// Changes its follower.
     fn set_next(&mut self, next: u32);
 }
 
@@ -18,6 +20,7 @@ pub(crate) trait Linked: Copy + Default {
 /// taken stays: a record that is given back is the next that is taken.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
+    /// All records, in the order of their numbers.
     segments: Vec<Box<[T]>>,
     /// Records ever taken; those beyond were never touched.
     taken: u32,
@@ -69,6 +72,7 @@ impl<T: Linked> Pool<T> {
     }
 }
 
+/// A record by its number. Whoever has a number knows that it is in use; a pool does not check it.
 impl<T> Index<u32> for Pool<T> {
     type Output = T;
 

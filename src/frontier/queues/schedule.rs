@@ -18,7 +18,9 @@ use crate::gate::Position;
 pub(crate) struct Schedule {
     /// By the number of the second, counted by their ends from the Unix epoch; none is empty.
     seconds: BTreeMap<u64, Queue>,
+    /// The URLs of all seconds, which are the priorities of no host here.
     back: Back,
+    /// URLs that wait for a time, without those that are parked.
     len: u64,
 }
 
@@ -95,6 +97,7 @@ impl Schedule {
         if first == PARKED { None } else { self.pop_of(first) }
     }
 
+    /// Takes away the first URL of a second, and the second with its last.
     fn pop_of(&mut self, second: u64) -> Option<Position> {
         let queue = self.seconds.get_mut(&second)?;
         let position = self.back.pop(queue)?;
@@ -165,12 +168,14 @@ impl Schedule {
         read(piece, |second, position| self.put(second, position))
     }
 
+    /// Notes a URL in a second, behind the others of that.
     fn put(&mut self, second: u64, position: Position) {
         // Which of them goes first is for their hosts' queues to say: all are of one priority here.
         self.back.push(self.seconds.entry(second).or_default(), Queued { position, priority: 0 });
         self.len += u64::from(second < PARKED);
     }
 
+    /// The URLs of a second, in order.
     fn positions<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = Position> {
         self.back.levels(queue).flat_map(|level| self.back.positions(level))
     }

@@ -1,4 +1,8 @@
 //! A robots.txt as lines: bytes in, fields and values out.
+//!
+//! It takes what servers really send: byte order marks, UTF-16, lines that end by CR, a colon that was forgotten, names that are
+//! misspelled. RFC 9309 section 2.2 asks for less, and a rule that its author meant is better kept than lost. What has no known field is
+//! passed over, HTML included, so an error page that is served as a robots.txt allows everything.
 
 use std::borrow::Cow;
 
@@ -10,10 +14,15 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 /// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
+    /// A path that may be fetched.
     Allow,
+    /// The rest that the host asks for, in seconds. No standard has it.
     CrawlDelay,
+    /// A path that may not be fetched.
     Disallow,
+    /// Where a sitemap is; it belongs to no group.
     Sitemap,
+    /// Whom the lines that follow are for.
     UserAgent,
 }
 
@@ -58,7 +67,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (Field, &[u8])> {
     text.split(|&byte| is_line_end(byte)).filter_map(line)
 }
 
-/// One line as a field and its value; `None` where the field is not known.
+/// One line as a field and its value; `None` where the field is not known. A comment begins at `#`, wherever that stands.
 fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     let line = &line[..line.len().min(MAX_LINE_BYTES)];
     let end = line.iter().position(|&byte| matches!(byte, b'#' | b'\0')).unwrap_or(line.len());

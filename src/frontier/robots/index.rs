@@ -23,14 +23,17 @@ struct Span {
 }
 
 impl Span {
+    /// From one byte of the text to before another.
     fn new(start: usize, end: usize) -> Self {
         Self { start: number(start), end: number(end) }
     }
 
+    /// The part of this text.
     fn of(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]
     }
 
+    /// Bytes.
     fn len(self) -> usize {
         (self.end - self.start) as usize
     }
@@ -43,7 +46,9 @@ struct Rule {
     line: Span,
     /// The pattern as it is compared; a part of the line where the spelling is the same.
     pattern: Span,
+    /// The pattern ended with `$`: the path must end there too.
     anchored: bool,
+    /// It allows what it matches.
     allow: bool,
 }
 
@@ -60,10 +65,15 @@ struct Prefix {
 /// The rules of one group, built once and only asked from then on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
+    /// The lines, and the patterns whose spelling is another.
     text: Box<str>,
+    /// By rank: the rule that decides is the least that matches.
     rules: Box<[Rule]>,
+    /// Rules without `*` and `$`, in the order of their patterns.
     prefixes: Box<[Prefix]>,
+    /// Rules with `$` and no `*`, in the order of their patterns.
     exact: Box<[u32]>,
+    /// Rules with `*`.
     wild: Wild,
 }
 

@@ -1,4 +1,8 @@
 //! From lines to the rules of one agent's group.
+//!
+//! A group is one or more User-agent lines and the rules behind them. All groups that name the agent count as one; those for `*` count
+//! only where none does (RFC 9309 section 2.2.1). So the lines are walked twice: first to see whether any group names the agent, then
+//! to take the rules of those that do. A journal keeps the lines that were taken, and not the file.
 
 use std::time::Duration;
 
@@ -93,7 +97,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Does the value of a User-agent line name this token?
+/// Whether the value of a User-agent line names this token, in any case of letters. A version may follow it, and commas may part it from
+/// other names.
 fn names(value: &[u8], token: &str) -> bool {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).any(|name| {
         let is_in_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');

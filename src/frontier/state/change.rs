@@ -8,6 +8,7 @@ use crate::gate::Position;
 /// A record on its way into the state, with what the state cannot look up for itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change<'a> {
+    /// What happened, as the journal has it.
     pub(crate) record: &'a Record<'a>,
     /// Where the journal has it; `None` where the journal keeps no such records.
     pub(crate) at: Option<Position>,
@@ -15,6 +16,7 @@ pub(crate) struct Change<'a> {
     pub(crate) host: Option<HostId>,
     /// The URL that it admits, where the gate has not remembered it yet.
     pub(crate) remember: Option<&'a CanonicalUrl>,
+    /// What of the state does not have it yet.
     pub(crate) fresh: Fresh,
 }
 
@@ -22,8 +24,11 @@ pub(crate) struct Change<'a> {
 /// that is read again is new to those that a checkpoint saved before it was written: see [`Pieces`](super::pieces::Pieces).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fresh {
+    /// The sums.
     pub(crate) counts: bool,
+    /// The URLs that wait for a time.
     pub(crate) schedule: bool,
+    /// The shard of the seen set that the URL is in.
     pub(crate) seen: bool,
 }
 

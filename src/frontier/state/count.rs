@@ -9,6 +9,7 @@ pub(crate) struct Count {
     pub(crate) completed: u64,
     /// Leases that came to nothing.
     pub(crate) retries: u64,
+    /// Hosts that are not asked again in this run.
     pub(crate) retired_hosts: u64,
     /// Bytes of the first output, by the last receipt.
     pub(crate) output: u64,

@@ -1,4 +1,11 @@
 //! Pages that were done, and whose records are lost: they are queued again.
+//!
+//! A page is done once two things are on disk: the journal's record that says so, and the page's own record in each output. A crash
+//! may keep the first and lose the second. So at a resume the outputs are asked, for each page that the journal calls done, whether they
+//! have what its receipts say. Where they have not, the page was never done, and waits again.
+//!
+//! The frontier that was opened after an earlier crash did the same, and queued its lost pages then. So they are queued at the same
+//! place of the replay: where the journal says that it was opened again.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +28,7 @@ pub(super) struct Lost {
 /// A page that is queued again, should its record be lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LostPage {
+    /// Its host, which stays in memory: nothing is evicted at a resume.
     pub(super) host: HostId,
     /// As it was queued.
     pub(super) queued: Queued,
@@ -31,6 +39,7 @@ pub(super) struct LostPage {
 }
 
 impl LostPage {
+    /// Queues it before all others of its priority.
     fn queue(self, state: &mut State) {
         state.queue_first(self.host, self.queued, self.tries);
     }
@@ -39,6 +48,7 @@ impl LostPage {
 /// A page that is done.
 #[derive(Debug)]
 pub(super) struct Done {
+    /// What to queue, should its record be lost after all.
     pub(super) page: LostPage,
     /// The entry by which it is asked for again.
     pub(super) again: Option<Again>,
@@ -47,7 +57,9 @@ pub(super) struct Done {
 /// How a page that is done is asked for again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Again {
+    /// The time that it waits for.
     pub(super) at: Timestamp,
+    /// The entry by which it waits.
     pub(super) position: Position,
     /// It was given up.
     pub(super) is_parked: bool,

@@ -36,10 +36,12 @@ impl Pieces {
         self.schedule.push((last, saved));
     }
 
+    /// Where each shard of the seen set was saved, in their order.
     pub(super) fn set_shards(&mut self, saved: Vec<Position>) {
         self.shards = saved;
     }
 
+    /// Where the counts were taken.
     pub(super) fn set_counts(&mut self, taken: Position) {
         self.counts = taken;
     }

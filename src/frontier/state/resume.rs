@@ -1,4 +1,17 @@
 //! A frontier on its way back, from a checkpoint and the journal behind it.
+//!
+//! In this order, and by whoever has the files:
+//!
+//! 1. [`Resume::new`], with the checkpoint's seen set.
+//! 2. [`load`](Resume::load) for each slice, then where the shards were saved, the counts, and the images of evicted hosts.
+//! 3. [`record`](Resume::record) for each record of the journal from the checkpoint's begin on. It goes to [`State::apply`], as it did
+//!    when it was written, with what of the state has it already taken out.
+//! 4. [`finish`](Resume::finish), which places the hosts and makes a frontier.
+//!
+//! Without a checkpoint the second step is left out, and the journal is read from its begin.
+//!
+//! Three things differ from a live change. A host may be evicted, and is brought back by its image. A piece of the checkpoint may have
+//! the record, by [`Pieces`]. And a page that is done may have lost its record in an output, by [`Lost`]; then it waits again.
 
 use std::io;
 
@@ -26,8 +39,11 @@ pub(crate) struct Resume {
     /// The gate's, but for its limits: what was admitted stays so, should they be lower now.
     canonicalizer: Canonicalizer,
     options: FrontierOptions,
+    /// Where each piece of the checkpoint was saved.
     pieces: Pieces,
+    /// Pages that are done, and those whose records the outputs have not.
     lost: Lost,
+    /// How many were taken.
     records: u64,
     /// Something was lent out when the checkpoint was written.
     was_busy: bool,
@@ -284,7 +300,7 @@ impl Resume {
         {
             // Done before, or its record is lost: only what the host did counts.
             if is_queued(host) {
-                self.state.set_aside(host, queued);
+                self.state.unqueue(host, queued);
                 self.lost.add(page(host));
             }
             let was_asked = !again.is_some_and(Entry::is_parked);

@@ -1,4 +1,10 @@
 //! A frontier in slices, for a checkpoint.
+//!
+//! A slice is what one call writes while the frontier is held, and between two calls the crawl goes on. So a checkpoint is never of
+//! one moment. Each slice is exact at the position where the journal ended then, and a resume gives it the records behind that: see
+//! [`Pieces`](super::pieces::Pieces).
+//!
+//! What is lent out is written as queued, since it stands in its queue. So a checkpoint needs no leases to come back first.
 
 use super::State;
 use crate::frontier::Frontier;
@@ -12,6 +18,7 @@ const SLICE: u32 = 2048;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slice(Part);
 
+/// What there is to save, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// The schedule, from a second on.

@@ -1,4 +1,15 @@
 //! All that a frontier knows, and the one function that changes it.
+//!
+//! | record | what changes |
+//! |---|---|
+//! | `Admitted` | a URL is queued, scheduled, or takes the place of another |
+//! | `Settled` | a page leaves its queue or stays, and its host stands as it says |
+//! | `Again` | both at once: a page leaves its queue, and waits for a time |
+//! | `Due` | a URL goes from the schedule to its host's queue |
+//! | `Disallowed` | URLs leave their queue, and no page was fetched |
+//! | `Forgotten` | a URL leaves the seen set |
+//! | `Host` | a host stands as it says, and its robots.txt is known |
+//! | `Resumed` | nothing: whoever resumes acts on it |
 
 use std::sync::Arc;
 
@@ -26,11 +37,15 @@ pub(crate) const RULES_HOLD: std::time::Duration = std::time::Duration::from_sec
 /// which are the machine's; parsed robots rules, of which the journal has the text; and which hosts are in memory.
 #[derive(Debug)]
 pub(crate) struct State {
+    /// The seen set, the scope and the counts of what was admitted and refused.
     gate: Arc<Gate>,
     hosts: Hosts,
+    /// Their URLs that wait, those that are lent out too.
     back: Back,
+    /// URLs that wait for a time, and those that were given up.
     schedule: Schedule,
     evicted: Evicted,
+    /// Which parsed rules may be dropped.
     rules: RulesCache,
     count: Count,
 }
@@ -50,6 +65,9 @@ impl State {
     }
 
     /// Takes a record in. O(log hosts); for URLs that were dropped, O(their number).
+    ///
+    /// It cannot fail, and it asks nobody: the machine has looked up the host and decided, and the journal has the record. Parts of the
+    /// state that are not [`Fresh`] have it already, from a checkpoint.
     ///
     /// # Panics
     /// Where a lease comes back whose URL is not queued, in a build with assertions.
@@ -212,7 +230,7 @@ impl State {
     }
 
     /// Takes a URL out of its queue.
-    fn unqueue(&mut self, host: HostId, queued: Queued) {
+    pub(super) fn unqueue(&mut self, host: HostId, queued: Queued) {
         let was_queued = self.back.remove(&mut self.hosts[host].queue, queued);
         debug_assert!(was_queued, "a URL stays queued while it is lent out");
         self.count.queued -= u64::from(was_queued);
@@ -363,11 +381,6 @@ impl State {
     /// The gate, while nobody else has it.
     pub(super) fn gate_mut(&mut self) -> &mut Gate {
         Arc::get_mut(&mut self.gate).expect("it is not shared before the frontier is finished")
-    }
-
-    /// Takes a page out of its queue whose record is lost.
-    pub(super) fn set_aside(&mut self, host: HostId, queued: Queued) {
-        self.unqueue(host, queued);
     }
 
     /// Queues a page, of which so many tries are used up, before all others of its priority.
