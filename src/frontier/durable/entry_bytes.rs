@@ -18,7 +18,7 @@
 
 use super::Entry;
 use crate::bytes::Fields;
-use crate::bytes::varint::{self, put};
+use crate::bytes::varint;
 use crate::frontier::Timestamp;
 use crate::gate::{Position, Via};
 
@@ -29,10 +29,32 @@ const NOT_BEFORE: u8 = 1 << 4;
 const ATTEMPTS: u8 = 1 << 5;
 const METADATA: u8 = 1 << 6;
 
+/// Bytes before the metadata, at most: three, and seven numbers.
+const HEAD: usize = 3 + 7 * varint::MAX_BYTES;
+
+/// What goes before the metadata, put together first, so that an entry is appended in two or three pieces.
+struct Head {
+    bytes: [u8; HEAD],
+    length: usize,
+}
+
+impl Head {
+    /// Appends a number as a [`varint`].
+    fn put(&mut self, mut number: u64) {
+        while number > 0x7f {
+            self.bytes[self.length] = (number & 0x7f) as u8 | 0x80;
+            self.length += 1;
+            number >>= 7;
+        }
+        self.bytes[self.length] = (number & 0x7f) as u8;
+        self.length += 1;
+    }
+}
+
 impl<'a> Entry<'a> {
     /// Bytes that it takes at most, so that room can be made before anything is written.
     pub(crate) fn longest(&self) -> usize {
-        3 + 7 * varint::MAX_BYTES + self.metadata.len() + self.wire.len()
+        HEAD + self.metadata.len() + self.wire.len()
     }
 
     /// Appends an entry that stands at this position: the ways to the entries that it names are counted from there.
@@ -49,22 +71,24 @@ impl<'a> Entry<'a> {
             | flag(NOT_BEFORE, self.not_before.is_some())
             | flag(ATTEMPTS, self.attempts > 0)
             | flag(METADATA, !self.metadata.is_empty());
-        to.reserve(self.longest());
-        to.extend_from_slice(&[flags, self.priority, self.redirects]);
-        put(to, self.depth.into());
+        let mut head = Head { bytes: [0; HEAD], length: 3 };
+        head.bytes[..3].copy_from_slice(&[flags, self.priority, self.redirects]);
+        head.put(self.depth.into());
         for before in [self.referrer, self.replaces].into_iter().flatten() {
-            put(to, varint::step(at.to_u64(), before.to_u64()));
+            head.put(varint::step(at.to_u64(), before.to_u64()));
         }
         if let Some(at) = self.not_before {
-            put(to, at.as_micros());
+            head.put(at.as_micros());
         }
         if self.attempts > 0 {
-            put(to, self.attempts.into());
+            head.put(self.attempts.into());
         }
         if !self.metadata.is_empty() {
-            put(to, self.metadata.len() as u64);
+            head.put(self.metadata.len() as u64);
         }
-        put(to, self.wire.len() as u64);
+        head.put(self.wire.len() as u64);
+        to.reserve(head.length + self.metadata.len() + self.wire.len());
+        to.extend_from_slice(&head.bytes[..head.length]);
         to.extend_from_slice(self.metadata);
         to.extend_from_slice(self.wire.as_bytes());
     }

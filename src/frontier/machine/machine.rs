@@ -319,6 +319,9 @@ impl<J: Journal> Frontier<J> {
 
     /// Lets hosts go that nobody knows, as many as may be asked now.
     fn let_go(&mut self) {
+        if self.held.len() == 0 {
+            return;
+        }
         let seats = &mut self.state.seats();
         for _ in self.lent.first_contacts..self.first_contacts {
             let Some((host, priority)) = self.held.pop(seats) else { break };
