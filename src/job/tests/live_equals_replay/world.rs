@@ -110,6 +110,8 @@ pub(super) enum How {
     Slow,
     Down,
     Busy,
+    /// The fetcher is gone; the page goes next, with one try less.
+    Lost,
     Same,
     Gone,
     Released,
@@ -118,7 +120,7 @@ pub(super) enum How {
 pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
     let how = prop_oneof![
         6 => Just(How::Fine), 1 => Just(How::Redirect), 1 => Just(How::Broken), 1 => Just(How::Slow),
-        1 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
+        1 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Lost), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
     ];
     let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
     let act = prop_oneof![
@@ -296,6 +298,7 @@ impl Puppet {
             How::Slow => Outcome::Failed(Trouble::new(Failure::Timeout, "the total clock ran out")),
             How::Down => Outcome::Failed(Failure::Connect.into()),
             How::Busy => status(503),
+            How::Lost => Outcome::Failed(Failure::Lost.into()),
             How::Same => status(304),
             How::Gone => status(404),
         };
