@@ -41,7 +41,7 @@ const ROBOTS: u32 = 4;
 /// What is lent out is written as queued. What follows from the rest is not written: the seat, parsed rules, and the validators of a
 /// robots.txt, without which it is asked for in full once more.
 pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
-    // Of a robots.txt that is elsewhere, what was known before is kept: next time it is asked for from the first hop on.
+    // While a robots.txt is elsewhere, what was known before is kept: it is asked for again from the first hop on.
     let file = match &host.robots {
         RobotsFile::Moved(_) => host.robots.known().unwrap_or(&host.robots),
         file => file,
@@ -112,7 +112,7 @@ pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
 /// Shows `each` the URLs that wait in a slice of a [`Frontier::save`](crate::frontier::Frontier::save).
 ///
 /// # Errors
-/// Where it is none.
+/// If it is none.
 pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
     if slice.first() == Some(&MARK) {
         return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
@@ -182,7 +182,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<Host> {
 /// The evicted host with this key, of which a journal has the image.
 ///
 /// # Errors
-/// Where it is no image of an evicted host, or one of another.
+/// If it is no image of an evicted host, or one of another.
 pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<Host> {
     let host = load(&mut image, &mut Back::default());
     let is_sound = |host: &Host| host.key.as_str() == key && host.may_be_evicted() && host.queue.len() == 0;

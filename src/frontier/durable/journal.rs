@@ -16,14 +16,14 @@ pub trait Journal {
     /// Appends an admission and says where it stands.
     ///
     /// # Errors
-    /// Where the storage fails; nothing was appended then.
+    /// If the storage fails; nothing was appended then.
     #[doc(hidden)]
     fn append(&mut self, entry: Entry<'_>) -> io::Result<Position>;
 
     /// The entry at a position that [`append`](Self::append) gave.
     ///
     /// # Errors
-    /// Where the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
+    /// If the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
     #[doc(hidden)]
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
 
@@ -31,7 +31,7 @@ pub trait Journal {
     /// that outlives its process keeps both or neither: else a crash would leave a page that is never asked for again, or twice.
     ///
     /// # Errors
-    /// Where the storage fails; nothing was appended then.
+    /// If the storage fails; nothing was appended then.
     #[doc(hidden)]
     fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
         let _ = settled;
@@ -41,7 +41,7 @@ pub trait Journal {
     /// Appends what is no admission, and says where it stands. Nothing, in memory: it serves to make a frontier again.
     ///
     /// # Errors
-    /// Where the storage fails; nothing was appended then.
+    /// If the storage fails; nothing was appended then.
     #[doc(hidden)]
     fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
         let _ = record;
@@ -52,7 +52,7 @@ pub trait Journal {
     /// journal.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     #[doc(hidden)]
     fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
         let _ = position;
@@ -63,7 +63,7 @@ pub trait Journal {
     /// in memory.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     #[doc(hidden)]
     fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
         let _ = key;
@@ -73,7 +73,7 @@ pub trait Journal {
     /// The end of a batch: hands what was appended to whatever keeps it. Nothing, in memory.
     ///
     /// # Errors
-    /// Where the storage fails; what was appended is still there, and is handed over by the next call that succeeds.
+    /// If the storage fails; what was appended is still there, and is handed over by the next call that succeeds.
     #[doc(hidden)]
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {
         let _ = now;

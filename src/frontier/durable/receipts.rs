@@ -18,7 +18,7 @@ impl ReceiptsBuf {
     /// Adds what was, or will be, written to an output behind `before` bytes.
     ///
     /// # Panics
-    /// Where the name has more than 255 bytes, as no file's has; where the list takes more than 64 KiB, as 240 outputs with the
+    /// If the name has more than 255 bytes, as no file's has; where the list takes more than 64 KiB, as 240 outputs with the
     /// longest names do.
     pub fn add(&mut self, output: &str, written: &[u8], before: u64) {
         self.push(output, Receipt::of(written, before));

@@ -20,42 +20,42 @@ use crate::seen::Sighting;
 pub struct Explanation {
     /// When it was asked for.
     pub now: Timestamp,
-    /// What would be requested.
+    /// The wire URL, which would be requested.
     pub wire: String,
-    /// What equal URLs share.
+    /// The key, which equal URLs share.
     pub key: String,
-    /// What the seen set remembers of it.
+    /// The fingerprint, by which the seen set knows it.
     pub fingerprint: Fingerprint,
-    /// What the scope says. Who was never admitted is judged as a link of a seed.
+    /// The answer of the scope. A URL that was never admitted is judged as a link of a seed.
     pub scope: Ruled,
     /// Links from a seed at most: a URL that is found only deeper is refused, and not remembered.
     pub max_depth: Option<u32>,
-    /// What the limits on traps say.
+    /// The answer of the limits on traps.
     pub trap: Ruled,
-    /// What the seen set says.
+    /// The answer of the seen set.
     pub sighting: Sighting,
     /// The shard that says so.
     pub shard: usize,
     /// The chance that it takes a new URL for seen, estimated from its fill; `None` for the layouts that never do.
     pub false_positive_rate: Option<f64>,
-    /// What the host's robots.txt says.
+    /// The answer of its host's robots.txt.
     pub(crate) robots: RobotsAnswer,
     /// How its host stands; `None` where nothing of that host was ever admitted.
     pub(crate) host: Option<HostAccount>,
-    /// What the journal says.
+    /// The answer of the journal.
     pub(crate) history: History,
     /// Its page record, where one was found.
     pub(crate) page: Option<Fetched>,
 }
 
-/// What a host's robots.txt says to a URL.
+/// The answer of a host's robots.txt to a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RobotsAnswer {
     /// The crawl does not honor robots.txt.
     Ignored,
     /// It is elsewhere, and not fetched yet.
     Moved {
-        /// Where to ask next.
+        /// The URL to ask next.
         to: String,
     },
     /// There is none.
@@ -89,7 +89,7 @@ pub(crate) struct HostAccount {
     pub failures: u32,
     /// It has answered at least once.
     pub has_answered: bool,
-    /// What is wrong with it: its last failure.
+    /// Its last failure, if anything is wrong with it.
     pub trouble: Option<Trouble>,
     /// It is not asked again in this run.
     pub is_retired: bool,
@@ -99,7 +99,7 @@ pub(crate) struct HostAccount {
     pub queued: u64,
 }
 
-/// What the journal says of a URL.
+/// The answer of the journal to a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum History {
     /// It was admitted.
@@ -116,9 +116,9 @@ pub(crate) enum History {
 /// An admission, and what followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remembered {
-    /// Where the journal has it.
+    /// The place of its entry in the journal.
     pub position: Position,
-    /// What is requested.
+    /// The wire URL.
     pub wire: String,
     /// Links from a seed.
     pub depth: u32,
@@ -134,13 +134,13 @@ pub(crate) struct Remembered {
     pub referrer_url: Option<String>,
     /// Tries used up.
     pub attempts: u8,
-    /// Where its record is in the first output, if it has one.
+    /// The place of its record in the first output, if it has one.
     pub receipt: Option<Receipt>,
-    /// Where it is.
+    /// The queue that it is in, if any.
     pub place: Place,
 }
 
-/// Where an admitted URL is.
+/// The place of an admitted URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Its last try came back.

@@ -23,7 +23,7 @@ use crate::gate::{Found, Via};
 use crate::seen::Sighting;
 
 impl<J: Journal> Frontier<J> {
-    /// What is known of a URL here: each rule that decides, what the seen set says, and how its host stands. Nothing is changed,
+    /// Tells what is known of a URL here: each rule that decides, what the seen set says, and how its host stands. Nothing is changed,
     /// counted or remembered.
     ///
     /// Whether it is queued, or was fetched, a frontier cannot say without a walk through its journal:
@@ -51,7 +51,7 @@ impl<J: Journal> Frontier<J> {
 
 /// A question to what is known. It borrows the state alone, so that a resume can ask it before there is a frontier.
 pub(crate) struct Inquiry<'a> {
-    /// What is known, which no answer changes.
+    /// All that is known. No answer changes it.
     pub(crate) state: &'a State,
     /// Whether robots.txt is honored, and how long a host rests.
     pub(crate) politeness: &'a Politeness,
@@ -119,7 +119,7 @@ impl Inquiry<'_> {
         queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
     }
 
-    /// What the host's robots.txt says of a path. Rules that are not in memory are read from the journal, and not kept.
+    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept.
     fn robots(
         &self,
         journal: &mut impl Journal,

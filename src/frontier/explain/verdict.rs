@@ -32,7 +32,7 @@ pub enum Verdict {
     NotFound {
         /// Links from a seed at most.
         max_depth: Option<u32>,
-        /// What else would keep it from being fetched.
+        /// The rule that would keep it from being fetched anyway.
         unless: Option<String>,
     },
     /// Not for this crawl.

@@ -7,7 +7,7 @@ use crate::frontier::durable::Standing;
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Failure, Timestamp, Trouble};
 
-/// So many different pages of a host that break one after another count as one failure of the host: a site may have a corner
+/// This many different pages that break one after another count as one failure of their host: a site may have a corner
 /// that is broken, and a host that is broken has nothing else.
 const BROKEN_PAGES: u16 = 4;
 

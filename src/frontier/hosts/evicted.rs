@@ -10,7 +10,7 @@
 use super::{Host, HostSpread, HostStatistics, Politeness};
 use crate::frontier::Timestamp;
 
-/// So many of the hosts with the most requests are exact, whichever are evicted.
+/// The length of the list of hosts with the most requests, which is exact whichever of them are evicted.
 const TOP: usize = 100;
 
 /// What is known of the evicted hosts without a look at the disk.

@@ -22,7 +22,7 @@ use crate::gate::MetadataError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Href<'a> {
-    /// As it is written.
+    /// The link, as it is written.
     pub text: &'a str,
     /// It is not to be followed, and is counted as refused.
     pub nofollow: bool,

@@ -9,7 +9,7 @@ use crate::frontier::durable::Entry;
 use crate::frontier::hosts::HostId;
 use crate::gate::{Found, Links, Position, Via};
 
-/// What a lease is for.
+/// The kind of thing that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseKind {
@@ -198,7 +198,7 @@ impl Found {
     pub(crate) fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
         let redirects = lease.redirects().saturating_add(1);
         let (depth, referrer) = (lease.depth(), lease.position());
-        // What was asked of the one is asked of the other.
+        // The finder's wishes hold for the target too.
         let (priority, metadata) = (Some(lease.priority), lease.metadata.clone());
         Self { depth, via: Via::Redirect, redirects, referrer, priority, metadata, ..Self::seed(url) }
     }

@@ -3,7 +3,7 @@
 use super::Lease;
 use crate::frontier::Timestamp;
 
-/// What to do now. Each answer but a lease says when to ask again: at a time, when a lease comes back, or never.
+/// An answer to "what now?". Each one but a lease says when to ask again: at a time, when a lease comes back, or never.
 #[derive(Debug)]
 #[must_use = "a lease in it holds its host back until it is completed"]
 pub enum Next {

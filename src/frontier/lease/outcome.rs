@@ -63,7 +63,7 @@ impl Outcome {
     }
 }
 
-/// What became of a completed lease.
+/// The fate of a completed lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Completion {

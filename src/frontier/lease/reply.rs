@@ -76,7 +76,7 @@ impl Reply<'_> {
         (plain, admitted(gate, links(gate, lease, self.base_href, hrefs)))
     }
 
-    /// What to complete the lease with where the reply leads nowhere else.
+    /// The outcome of a reply that leads nowhere else.
     fn outcome(&self, lease: &Lease) -> Outcome {
         let mut outcome = Outcome::response(lease, self.status, self.body);
         if let Outcome::Robots { validators, .. } = &mut outcome {
@@ -89,7 +89,7 @@ impl Reply<'_> {
     }
 }
 
-/// Where the response to a lease leads.
+/// The target of a response that redirects.
 #[derive(Debug)]
 pub(crate) enum Redirect {
     /// To the same page at another spelling of its key, or to where the robots.txt is: that is asked for next, and the seen test,

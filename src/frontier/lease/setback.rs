@@ -10,14 +10,14 @@ use super::trouble::Blame;
 pub(crate) struct Setback {
     /// Whom it speaks against.
     pub(crate) blame: Blame,
-    /// What happened, for records and for whoever asks why.
+    /// The failure and its words, for records and for whoever asks why.
     pub(crate) trouble: Trouble,
     /// The rest that the host asked for.
     pub(crate) retry_after: Option<Duration>,
 }
 
 impl Setback {
-    /// Where there was no response, the failure alone says whom it speaks against.
+    /// A try without a response: the failure alone says whom it speaks against.
     pub(crate) fn failed(trouble: Trouble) -> Self {
         Self { blame: Blame::of_failure(trouble.failure), trouble, retry_after: None }
     }

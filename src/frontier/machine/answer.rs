@@ -25,7 +25,7 @@ impl<J: Journal> Frontier<J> {
     /// other target is queued like a link, and waits for its own host. So the client must not follow redirects by itself. Where there
     /// was no reply, [complete](Self::complete) the lease with [`Outcome::Failed`].
     ///
-    /// Where a link cannot be written to the journal, the page is not done: it is lent again, and its links are found again.
+    /// If a link cannot be written to the journal, the page is not done: it is lent again, and its links are found again.
     ///
     /// # Errors
     /// [`ForeignLease`](FrontierError::ForeignLease), or [`Storage`](FrontierError::Storage): the lease is then as if it had been

@@ -1,6 +1,6 @@
 //! Pages of one host that are out side by side.
 //!
-//! Where [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host takes its next place in the
+//! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host takes its next place in the
 //! queues of hosts as soon as one of its pages is lent out. Three things are kept for it meanwhile, and none of them is state: which
 //! pages are out, when its next request may start, and which of the requests that are out were sent before it failed.
 //!
@@ -55,7 +55,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// What a lease that comes back now means for the clock of its host. Where one thing is asked at a time, the rest begins with
+    /// The clock of a host of which a lease comes back now. Where one thing is asked at a time, the rest begins with
     /// the response; else it began with the start of the last request, and what other leases brought holds.
     pub(crate) fn rest(&self, lease: &Lease, now: Timestamp) -> Rest {
         let host = self.state.host(lease.host);

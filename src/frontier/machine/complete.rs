@@ -43,7 +43,7 @@ impl<J: Journal> Frontier<J> {
     /// to 30 days (RFC 9309 section 2.3.1.4).
     ///
     /// # Errors
-    /// Where the journal's storage fails: nothing has changed but that the lease is back, as if it had been released.
+    /// If the journal's storage fails: nothing has changed but that the lease is back, as if it had been released.
     /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it: nothing has changed.
     pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> Result<Completion, FrontierError> {
         self.complete_with(lease, outcome, Receipts::default(), now)
@@ -102,7 +102,7 @@ impl<J: Journal> Frontier<J> {
         if lease.frontier == self.id { Ok(()) } else { Err(FrontierError::ForeignLease) }
     }
 
-    /// What became of a page; `None` where it goes next of its host again.
+    /// Takes a page back, and says what became of it; `None` where it goes next of its host again.
     ///
     /// A page that is given up says nothing of its host, since that was not asked. Else the outcome is either an answer, or a setback
     /// with somebody to blame, and by that it is decided whether the page has another try and when.
@@ -114,7 +114,7 @@ impl<J: Journal> Frontier<J> {
         receipts: Receipts<'_>,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        // Of no use where it is tried again: then its next lease is asked.
+        // If the page is tried again, this is dropped: the next lease is asked.
         let again = self.again.remove(&position);
         let mut conduct = Conduct::of(self.state.host(lease.host));
         if lease.trouble.is_some() {
@@ -251,7 +251,7 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// What becomes of a page whose lease came back.
+/// The fate of a page whose lease came back.
 #[derive(Clone, Copy, Debug)]
 enum After {
     /// Its record is its last.

@@ -24,7 +24,7 @@ pub(crate) struct Dropped {
 pub(crate) struct Drops {
     /// Somebody takes them.
     pub(crate) is_kept: bool,
-    /// Those that wait to be taken.
+    /// The URLs that wait to be taken.
     pub(crate) kept: Vec<Dropped>,
     /// How many there were beyond.
     pub(crate) further: u32,

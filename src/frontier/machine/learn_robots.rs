@@ -26,7 +26,7 @@ use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, V
 /// Redirects of a robots.txt that are followed, at least as many as RFC 9309 section 2.3.1.2 asks for.
 const ROBOTS_HOPS: u8 = 5;
 
-/// What the answer says of the file, whatever it says of the host.
+/// The news of the file, whatever the answer says of the host.
 enum Answer {
     /// There is one: the lines that concern this crawler, and the headers by which to ask whether it has changed.
     Rules(Vec<u8>, Option<Box<Validators>>),
@@ -187,7 +187,7 @@ impl<J: Journal> Frontier<J> {
 }
 
 impl Answer {
-    /// What a response says of the file. `conduct` takes in what it says of the host. `lines` is only called where there are any, since
+    /// Reads what a response says of the file. `conduct` takes in what it says of the host. `lines` is only called where there are any, since
     /// to pick them takes a walk over the body.
     fn of_status(
         lease: &Lease,

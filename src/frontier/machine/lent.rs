@@ -11,9 +11,9 @@ use crate::gate::Position;
 pub(crate) struct Lent {
     /// Leases of all kinds.
     pub(crate) all: u64,
-    /// Of these, pages.
+    /// Leases of pages.
     pub(crate) pages: u64,
-    /// Of these, first contacts with their hosts.
+    /// Leases that are first contacts with their hosts.
     pub(crate) first_contacts: u64,
     /// The pages of each host of which any is out, where a host may have several. Else a host's seat says all, and this stays empty:
     /// a polite crawl pays nothing for it.
@@ -32,7 +32,7 @@ pub(crate) struct Beside {
 }
 
 impl Lent {
-    /// What is kept of a host of which something is out.
+    /// A host of which several pages may be out, and one is.
     pub(crate) fn beside(&self, host: HostId) -> Option<&Beside> {
         self.beside.get(&host)
     }

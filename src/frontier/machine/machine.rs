@@ -51,7 +51,7 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 pub struct Frontier<J: Journal = Arena> {
     /// All that is known. What follows are the queues of hosts, what is lent out, and options.
     pub(crate) state: State,
-    /// What is appended here is kept, and comes back at a resume.
+    /// Keeps what is appended, and gives it back at a resume.
     pub(crate) journal: J,
     pub(crate) politeness: Politeness,
     /// Redirects in a row that are followed.
@@ -62,13 +62,13 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) front: Front,
     /// Hosts that never answered, and are due: too many of their kind are lent out.
     pub(crate) held: Front,
-    /// So many first contacts may be lent out at once.
+    /// The most first contacts that may be lent out at once.
     first_contacts: u64,
     /// Hosts that rest.
     pub(crate) agenda: Agenda,
     /// Hosts that fail, by what may be hoped of them.
     pub(crate) struggle: Struggle,
-    /// What is out.
+    /// The leases that are out.
     pub(crate) lent: Lent,
     /// Hosts with URLs queued, those that are lent out too.
     pub(crate) busy: usize,
@@ -77,15 +77,14 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) drops: Drops,
 }
 
-/// So many URLs that robots.txt disallows are dropped in one call, at most: a host with a million of them does not stop the
-/// others.
+/// The most URLs that robots.txt disallows and that one call drops: a host with a million of them does not stop the others.
 const DROPS: u32 = 128;
 
 impl Frontier {
     /// A frontier in memory.
     ///
     /// # Errors
-    /// Where an option is out of its range or does not parse.
+    /// If an option is out of its range or does not parse.
     pub fn new(options: &FrontierOptions) -> Result<Self, OptionError> {
         Self::with_journal(options, Arena::default())
     }
@@ -95,7 +94,7 @@ impl<J: Journal> Frontier<J> {
     /// A frontier over a journal.
     ///
     /// # Errors
-    /// Where an option is out of its range or does not parse.
+    /// If an option is out of its range or does not parse.
     pub(crate) fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
         Ok(Self::of(State::new(Gate::new(options.gate(), None)?), options, journal))
@@ -156,7 +155,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// What to do now. O(log hosts), amortized: each host that has become due moves to the front once.
+    /// Says what to do now. O(log hosts), amortized: each host that has become due moves to the front once.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage); nothing is lost then, and the call can be tried again.

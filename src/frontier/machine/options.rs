@@ -10,7 +10,7 @@ use crate::frontier::hosts::Politeness;
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::SeenOptions;
 
-/// What a frontier is made from; plain data, checked once in [`Frontier::new`](super::Frontier::new).
+/// The options of a frontier; plain data, checked once in [`Frontier::new`](super::Frontier::new).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FrontierOptions {
@@ -20,16 +20,16 @@ pub struct FrontierOptions {
     pub fingerprint_key: Option<FingerprintKey>,
     /// The URL-seen test.
     pub seen: SeenOptions,
-    /// What belongs to this crawl.
+    /// The URLs that belong to this crawl.
     pub scope: ScopeOptions,
-    /// Where a site goes on for ever.
+    /// The limits at which a site counts as endless.
     pub traps: TrapLimits,
     /// How hosts are treated.
     pub politeness: Politeness,
 }
 
 impl FrontierOptions {
-    /// What its gate is made from.
+    /// The options of its gate.
     pub(crate) fn gate(&self) -> GateOptions<'_> {
         let Self { keys, fingerprint_key, seen, scope, traps, .. } = self;
         GateOptions { keys, fingerprint_key: *fingerprint_key, seen, scope, traps }

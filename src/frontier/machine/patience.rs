@@ -24,7 +24,7 @@ impl<J: Journal> Frontier<J> {
         for host in self.state.hosts().ids() {
             self.forgive(host, now)?;
         }
-        // What was admitted stays so, should the limits be lower now.
+        // The limits may be lower now; an admitted URL stays admitted.
         let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         let mut asked = 0;
         while let Some(position) = self.state.schedule().first_parked() {

@@ -146,7 +146,7 @@ impl<J: Journal> Frontier<J> {
         if self.state.schedule().first_due(now).is_none() {
             return Ok(());
         }
-        // What was admitted stays so, should the limits be lower now.
+        // The limits may be lower now; an admitted URL stays admitted.
         let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         for _ in 0..RELEASES {
             let Some(position) = self.state.schedule().first_due(now) else { break };

@@ -23,11 +23,11 @@ pub struct FrontierStatistics {
     pub retries: u64,
     /// Hosts known.
     pub hosts: u64,
-    /// Of these, in memory: idle hosts may be evicted.
+    /// Hosts in memory: idle ones may be evicted.
     pub hosts_in_memory: u64,
     /// Hosts with URLs queued, resting or due.
     pub active_hosts: u64,
-    /// Of these, those that fail and are tried again.
+    /// Active hosts that fail and are tried again.
     pub failing_hosts: u64,
     /// Hosts that are not asked again in this run.
     pub retired_hosts: u64,
@@ -35,11 +35,11 @@ pub struct FrontierStatistics {
     pub unreachable: u64,
     /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
     pub memory: u64,
-    /// Of these, in the back queues and the schedule: what the URLs waiting cost beside the journal.
+    /// The part of it in the back queues and the schedule: what the URLs waiting cost beside the journal.
     pub queue_memory: u64,
-    /// Of these, in the journal.
+    /// The part of it in the journal.
     pub journal_memory: u64,
-    /// Of these, in what is known of the hosts' robots.txt.
+    /// The part of it in what is known of the hosts' robots.txt.
     pub robots_memory: u64,
 }
 

@@ -51,7 +51,7 @@ impl Queue {
         self.len
     }
 
-    /// What goes next: the first of the best priority. Needs no look at [`Back`]: it is in the host's own cache lines.
+    /// The URL that goes next: the first of the best priority. Needs no look at [`Back`]: it is in the host's own cache lines.
     pub(crate) fn first(&self) -> Option<Queued> {
         (self.len > 0).then(|| self.best.queued())
     }
@@ -208,7 +208,7 @@ impl Back {
         before.iter().rev().for_each(|&position| self.push_front(queue, Queued { position, priority }));
     }
 
-    /// What leaves a queue has no tries any more. Mostly no URL at all has any, and nothing is looked up.
+    /// A URL that leaves its queue has no tries any more. Mostly no URL at all has any, and nothing is looked up.
     fn forget_tries(&mut self, position: Position) {
         if !self.tried.is_empty() {
             self.tried.remove(&position);

@@ -31,9 +31,9 @@ pub(crate) struct Level {
     tail: u32,
     /// The next worse level.
     pub(crate) next: u32,
-    /// Where in the head chunk reading goes on.
+    /// The place in the head chunk at which reading goes on.
     head_at: u8,
-    /// Where in the tail chunk writing goes on.
+    /// The place in the tail chunk at which writing goes on.
     tail_at: u8,
     /// All its URLs have it. The levels of one host are in its order, the least first.
     pub(crate) priority: u8,
@@ -173,7 +173,7 @@ impl Level {
         byte
     }
 
-    /// What the chunks have of the steps, in pieces.
+    /// The bytes of the steps that are in chunks, in pieces.
     fn bytes<'a>(&self, chunks: &'a Pool<Chunk>) -> impl Iterator<Item = &'a [u8]> {
         let Self { mut head, mut head_at, tail, tail_at, .. } = *self;
         std::iter::from_fn(move || {

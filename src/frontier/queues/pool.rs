@@ -38,7 +38,7 @@ impl<T: Linked> Pool<T> {
     /// Takes a record and fills it.
     ///
     /// # Panics
-    /// Where 2³² - 1 records are in use: at 32 bytes each, 128 GiB.
+    /// If 2³² - 1 records are in use: at 32 bytes each, 128 GiB.
     pub(crate) fn take(&mut self, value: T) -> u32 {
         let id = if self.free == NONE {
             assert!(self.taken < NONE, "2^32 - 1 records are in use");

@@ -24,7 +24,7 @@ pub(crate) struct Schedule {
     len: u64,
 }
 
-/// What a URL waited for that was taken away.
+/// The thing that a URL waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// Its time.
@@ -39,7 +39,7 @@ const SECOND: u64 = 1_000_000;
 /// Bytes after which a piece of it ends.
 const PIECE: usize = 16 << 10;
 
-/// What a piece begins with: no host has a key of no bytes.
+/// The first byte of a piece: no host has a key of no bytes.
 pub(crate) const MARK: u8 = 0;
 
 /// The second of parked URLs: behind all time.

@@ -6,7 +6,7 @@
 
 use super::bound::{OutOfSteps, number};
 
-/// So few rules are looked at one by one, without a table.
+/// Up to this many rules are looked at one by one, without a table.
 const FEW: usize = 8;
 
 /// The rules with `*` of one group, by the runs of octets that a path must hold.

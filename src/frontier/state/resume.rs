@@ -53,7 +53,7 @@ impl Resume {
     /// Begins; `seen` is the checkpoint's seen set.
     ///
     /// # Errors
-    /// Where an option is out of its range or does not parse.
+    /// If an option is out of its range or does not parse.
     pub(crate) fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         options.check()?;
         Ok(Self {
@@ -70,7 +70,7 @@ impl Resume {
     /// Takes the next slice, saved where the journal ended at `position`.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If it is none.
     pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
         if slice.first() == Some(&MARK) {
             let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
@@ -103,7 +103,7 @@ impl Resume {
     /// host once.
     ///
     /// # Errors
-    /// Where it is no host, or one that is not idle.
+    /// If it is no host, or one that is not idle.
     pub(crate) fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
         let idle = idle_hosts(image).next().ok_or(BadSlice)?;
         if self.state.hosts().find(idle.key).is_none() {
@@ -180,7 +180,7 @@ impl Resume {
     /// place is found.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// If the journal's storage fails.
     pub(crate) fn explain(
         &mut self,
         journal: &mut impl Journal,

@@ -70,7 +70,7 @@ impl State {
     /// state that are not [`Fresh`] have it already, from a checkpoint.
     ///
     /// # Panics
-    /// Where a lease comes back whose URL is not queued, in a build with assertions.
+    /// If a lease comes back whose URL is not queued, in a build with assertions.
     pub(crate) fn apply(&mut self, change: &Change<'_>) {
         let (host, fresh) = (change.host, change.fresh);
         match change.record {
@@ -345,7 +345,7 @@ impl State {
     /// Takes a URL from the seen set. [`apply`](Self::apply) does it with the record that says so.
     ///
     /// # Errors
-    /// Where the layout cannot forget.
+    /// If the layout cannot forget.
     pub(crate) fn forget(&self, fingerprint: Fingerprint) -> Result<Removal, SeenError> {
         self.gate.seen().remove(fingerprint)
     }
