@@ -1,4 +1,7 @@
 //! Points in time.
+//!
+//! The frontier reads no clock: whoever calls it says what the time is. So a test crawls a year in a second, and a record that is
+//! replayed means what it meant. Sums saturate: a rest without end is the last moment there is.
 
 use std::fmt;
 use std::ops::Add;
@@ -54,7 +57,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Milliseconds.
+/// Milliseconds of a day.
 const DAY: u64 = 86_400_000;
 /// The last microsecond of the year 9999.
 const END: u64 = 253_402_300_799_999_999;

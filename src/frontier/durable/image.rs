@@ -16,6 +16,9 @@
 //! ```
 //!
 //! All numbers are [`varint`]s.
+//!
+//! A checkpoint is a list of these, and so is the file of evicted hosts. Hosts that are equal have equal images, whether their pages
+//! were out or not, and whether they were made live or by a resume. The tests of live against replay compare nothing else of a host.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,15 @@
 //! What a page wrote to each output, as the journal knows it.
+//!
+//! ```text
+//! for each output:  length    u8, of its name
+//!                   name      UTF-8
+//!                   end       u64, where the page's bytes end in the output
+//!                   length    u32, how many they are
+//!                   checksum  u32, of them
+//! ```
+//!
+//! Numbers are little-endian. After a crash the outputs are asked whether they have these bytes, and a page of which one has not is
+//! queued again.
 
 use std::fmt;
 

@@ -1,4 +1,8 @@
 //! All that is known of one URL.
+//!
+//! Each part is the answer of one station to one question, and was asked anew: none of them had noted anything for this. So an
+//! explanation is of today. A rule that was changed since the URL was found is told as it is now, and the verdict says what happened
+//! before it says what would.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,14 @@
 //! Why a URL was not fetched, or that it was.
+//!
+//! Many things may be true of a URL at once, and one is told: the first of these that holds.
+//!
+//! 1. It is done and has a record: fetched, or failed for good.
+//! 2. It was admitted, and its host is retired or gave it up: unreachable.
+//! 3. It was admitted, robots.txt disallows it today, and it does not wait for a time: refused.
+//! 4. It was admitted: scheduled, waiting in its queue, or turned away by the robots.txt of that day.
+//! 5. It was never admitted, and the gate refuses it: by which rule.
+//! 6. The seen set does not have it: never found.
+//! 7. The seen set has it: seen already, or taken for seen by mistake, with the chance of that.
 
 use std::fmt;
 

@@ -1,4 +1,10 @@
 //! How a host has behaved, while it is decided what a lease's outcome makes of that.
+//!
+//! 1. A draft is taken from the host as it stands.
+//! 2. An answer makes it well, or a setback worse; both set its clock.
+//! 3. The draft is written down as a standing, and the state takes it in from the record.
+//!
+//! So a journal that fails between the second step and the third leaves the host as it was.
 
 use std::time::Duration;
 

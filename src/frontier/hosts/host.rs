@@ -1,4 +1,11 @@
 //! One host, as the frontier has it.
+//!
+//! Its fields are of three kinds. *Facts* change by records alone: key, queue, clock, robots.txt, illness, requests, failures, whether
+//! it has answered. They are in its image. The *seat* follows from them, and is the machine's. And *caches*: parsed rules, and whether
+//! the host is on the clock of those that may be dropped.
+//!
+//! With a million hosts, memory is what a lease waits for. So a host is two cache lines, aligned, and what most hosts do not have stands
+//! in a box of its own. Whoever adds a field looks at the assertion below first.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! One host in numbers.
+//!
+//! A row for reports. It is made of a host in memory, and kept of those evicted hosts that had the most requests.
 
 use std::cmp::Ordering;
 use std::time::Duration;

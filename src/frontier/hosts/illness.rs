@@ -1,4 +1,8 @@
 //! What is wrong with a host.
+//!
+//! A host is ill from its first failure to its next good answer. Whether the failures count, and how often in a row they did, stands in
+//! the host: here is what the last one was, for whoever asks, and what it lets one hope for. An illness is boxed, since most hosts have
+//! none.
 
 use crate::frontier::Trouble;
 use crate::frontier::durable::Ill;

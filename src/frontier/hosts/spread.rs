@@ -1,4 +1,7 @@
 //! How many hosts have how many requests.
+//!
+//! A crawl of the web has a few hosts with very many requests and very many with a few. The buckets double, so both ends are seen in
+//! one short list, and a host moves to the next one seldom.
 
 use std::ops::RangeInclusive;
 

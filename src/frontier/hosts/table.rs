@@ -60,6 +60,8 @@ impl Default for Hosts {
     }
 }
 
+/// Looking up, adding and removing keep the two tables of numbers and the hosts in step. A host is changed in place through
+/// its number.
 impl Hosts {
     /// The host with this key. It is noted as one that was looked for lately: of the links on a page four in five lead to its own
     /// host, which is found without a look into the table.

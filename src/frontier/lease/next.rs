@@ -1,4 +1,6 @@
-//! What to do now.
+//! The answers to "what now?".
+//!
+//! A loop that follows them needs nothing else: it fetches, gives up, sleeps until a time or a completion, or ends.
 
 use super::Lease;
 use crate::frontier::Timestamp;

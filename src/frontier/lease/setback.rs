@@ -1,4 +1,7 @@
 //! A try that came to nothing.
+//!
+//! It is between the outcome, which says what happened, and the conduct of the host, which says what follows. Outcomes that are no
+//! setback make a host well.
 
 use std::time::Duration;
 

@@ -1,4 +1,16 @@
 //! What went wrong, and whose fault it is.
+//!
+//! | failure, or status | blamed | the host | the page |
+//! |---|---|---|---|
+//! | `Connect`, `Dns`, `NoSuchHost`, `Tls`, `Robots`, `Server` | host | counts, rests longer each time | keeps its tries |
+//! | `Address`, `Port` | host | is retired at once | keeps its tries |
+//! | `Timeout`, 429, 503 | load | counts, and rests as it asks or longer each time | has one try less |
+//! | `Incomplete`, other 5xx | page | goes on; every fourth page in a row counts | waits for its next try |
+//! | `BadResponse` | page | as above | is done: it would answer the same again |
+//! | `Lost` | fetcher | goes on | has one try less |
+//!
+//! A failure is a kind, by which the frontier decides, and words, for people. The kinds have numbers on disk and names in records, and
+//! both stay: a name is what a user's own script looks for.
 
 use std::fmt;
 

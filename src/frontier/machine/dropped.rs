@@ -1,4 +1,7 @@
-//! Queued URLs that robots.txt turned away when their turn came, kept for whoever lists them.
+//! The calls by which a crawl takes the URLs that were [dropped](super::drops).
+//!
+//! An embedder has them not: it sees what it found, and `explain` says of the rest what robots.txt does. A crawl with `--skipped` takes
+//! them after each lease, so that the list stays short.
 
 use super::Frontier;
 use super::drops::Dropped;

@@ -1,4 +1,8 @@
 //! Queued URLs that robots.txt turned away when their turn came, kept for whoever lists them.
+//!
+//! A link that the gate refuses is told to whoever found it, who lists it. A URL that is dropped here was found long before, by a page
+//! that is done. So the frontier keeps it, with the page that it was found on, until the crawl's loop takes it. The list is
+//! bounded, since an embedder may never ask.
 
 use std::io;
 

@@ -1,4 +1,7 @@
 //! Why a call of a frontier fails.
+//!
+//! A call that fails has changed nothing, but where it says so; the same call may be tried again. Three of the four are the caller's to
+//! mend. A storage that fails is not: a crawl ends then, rather than know what its journal does not.
 
 use std::io;
 

@@ -3,6 +3,13 @@
 //! A host with nothing queued or lent need not be in memory. The owner of a checkpoint keeps the images of such hosts, as their slices
 //! had them, and evicts them once the checkpoint is safe. A host of which anything has changed since stays. It comes back with the
 //! next URL that is queued for it, and the journal is then asked for its image.
+//!
+//! ```text
+//!   checkpoint: slice ──▶ images of idle hosts ──▶ on disk, safe ──▶ evict: still the same? then it leaves
+//!   later:      a URL of it ──▶ its image from the journal ──▶ back in memory, with its clock and rules
+//! ```
+//!
+//! Nothing happens to a host while it is away. So its newest image is the host, and a crawl cannot tell whether any host ever left.
 
 use std::io;
 

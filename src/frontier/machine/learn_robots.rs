@@ -8,6 +8,9 @@
 //! | 4xx, but 429 | there is none, everything is allowed, for as long |
 //! | 429, 5xx, no response | what was known, up to 30 days beyond its time; where nothing was, the host waits |
 //!
+//! A redirect is followed for the host that was asked, wherever it leads: the rules found there are this host's, and the host there is
+//! asked for its own robots.txt when a page of it goes out. Each hop is a lease of its own, with the host's rest between them.
+//!
 //! Rules that are known are never thrown away for an answer that says nothing of them. Where nothing is known, nothing of the host is
 //! fetched, and the host is treated like one that cannot be reached: it rests longer each time, and is retired in the end.
 

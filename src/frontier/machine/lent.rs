@@ -1,4 +1,8 @@
 //! Leases that are out.
+//!
+//! None of this is known after a crash, and none of it need be. A lease is given to one caller and moves back into the call that
+//! completes it, so what is counted here is what callers hold. One that is never completed keeps its place for ever, and a host that
+//! has one connection then waits for ever.
 
 use ahash::AHashMap;
 

@@ -4,6 +4,14 @@
 //! nothing but failing hosts is left and the crawl has waited for them as long as it should. Each of its URLs then comes up as
 //! [`Next::GiveUp`](crate::frontier::Next::GiveUp): it has a record of its own, and is *parked*, until
 //! [`Frontier::ask_again`] queues it anew.
+//!
+//! ```text
+//!   well ── a failure that counts ──▶ fails ── host_failures in a row, or patience is over ──▶ retired
+//!    ▲                                  │                                                        │
+//!    └─────────── a good answer ────────┘◀──────────── ask_again: as if never ill ───────────────┘
+//! ```
+//!
+//! Patience is for the end of a crawl. While any host is well, those that fail cost nothing but their own rest.
 
 use std::io;
 

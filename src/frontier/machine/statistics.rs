@@ -1,4 +1,7 @@
 //! The frontier in numbers.
+//!
+//! All sums are kept as things change, so a progress line may ask each second whatever the size of the crawl. Two lists walk over
+//! the hosts in memory, and are for reports. What is lent out counts as leased and not as queued, though it stands in its queue.
 
 use std::fmt;
 use std::ops::RangeInclusive;

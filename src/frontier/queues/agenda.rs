@@ -1,4 +1,13 @@
 //! Hosts by the time they may next be asked.
+//!
+//! ```text
+//!   today: a heap ◀── the day comes ── later: lists, by the day's number
+//!     │
+//!     └── pop_due(now) ──▶ Front
+//! ```
+//!
+//! Most rests are of one length, so most hosts are noted at the end of the last list or close to it, and each is sorted once, among
+//! those of its own day.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

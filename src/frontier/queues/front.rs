@@ -1,4 +1,6 @@
 //! The front queues: hosts that may be asked now.
+//!
+//! A priority is one byte, and 0 goes first. With 256 lists and one bit for each, the best host is found in four words of memory.
 
 use super::ListLink;
 use crate::frontier::hosts::{HostId, Seats};

@@ -1,4 +1,7 @@
 //! A place in a list of hosts.
+//!
+//! The list is doubly linked and runs through the hosts themselves, so a host leaves it from the middle in O(1), when a better URL is
+//! found for it.
 
 use crate::frontier::hosts::HostId;
 

@@ -1,4 +1,7 @@
 //! Many small things of one size, freed and used again.
+//!
+//! A number is half of a pointer, and a record has no header. Free records are a list through themselves, so giving one back and taking
+//! it again touches one line of memory. The pool never shrinks: what a queue needed once it may need again.
 
 use std::ops::{Index, IndexMut};
 

@@ -19,7 +19,8 @@ pub(super) struct Pattern {
     pub(super) octets: usize,
 }
 
-/// The pattern of an Allow or Disallow value; `None` where it cannot match a path.
+/// The pattern of an Allow or Disallow value; `None` where it cannot match a path: it begins with neither `/` nor `*`. An empty
+/// value says nothing, as `Disallow:` alone allows everything.
 pub(super) fn pattern(value: &[u8]) -> Option<Pattern> {
     if !matches!(value.first(), Some(b'/' | b'*')) {
         return None;
@@ -45,7 +46,8 @@ pub(super) fn pattern(value: &[u8]) -> Option<Pattern> {
     Some(Pattern { text, anchored, octets })
 }
 
-/// A path and query as compared: from its `/`, which is added where it is missing, to its fragment.
+/// A path and query as compared: from its `/`, which is added where it is missing, to its fragment. Most are in this form already, and
+/// are borrowed.
 pub(super) fn path(text: &str) -> Cow<'_, str> {
     let text = text.split('#').next().unwrap_or_default();
     if text.starts_with('/') && text.bytes().all(is_plain) {
