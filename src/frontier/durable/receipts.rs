@@ -21,6 +21,9 @@ use crate::bytes::Fields;
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Receipts<'a>(&'a [u8]);
 
+/// Bytes of the longest list. A record says in two bytes how long it is together with its host.
+const MOST: usize = 63 << 10;
+
 /// A list of receipts that is being made.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiptsBuf(Vec<u8>);
@@ -29,7 +32,7 @@ impl ReceiptsBuf {
     /// Adds what was, or will be, written to an output behind `before` bytes.
     ///
     /// # Panics
-    /// If the name has more than 255 bytes, as no file's has; where the list takes more than 64 KiB, as 240 outputs with the
+    /// If the name has more than 255 bytes, as no file's has; if the list takes more than 63 KiB, as 240 outputs with the
     /// longest names do.
     pub fn add(&mut self, output: &str, written: &[u8], before: u64) {
         self.push(output, Receipt::of(written, before));
@@ -42,7 +45,7 @@ impl ReceiptsBuf {
         self.0.extend(output.bytes());
         self.0.extend(end.to_le_bytes());
         self.0.extend([length, checksum].into_iter().flat_map(u32::to_le_bytes));
-        assert!(u16::try_from(self.0.len()).is_ok(), "the journal keeps at most 64 KiB of receipts for a page");
+        assert!(self.0.len() <= MOST, "the journal keeps at most 63 KiB of receipts for a page");
     }
 
     /// The list.
@@ -110,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "at most 64 KiB")]
+    #[should_panic(expected = "at most 63 KiB")]
     fn a_list_that_the_journal_could_not_keep_is_refused() {
         let mut receipts = ReceiptsBuf::default();
         (0..5_000).for_each(|number| receipts.add("pages.jsonl", b"{}", number * 2));

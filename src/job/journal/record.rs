@@ -1,4 +1,7 @@
 //! Records as bytes. The page of the [journal](super) draws each kind.
+//!
+//! The kind stands in the frame, and so a payload begins with the record's own fields. A text that ends a payload has no length: the
+//! frame's tells it. What is read borrows from the payload, so a replay of millions of records copies none.
 
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
 use crate::address::Fingerprint;
@@ -6,7 +9,7 @@ use crate::bytes::Fields;
 use crate::frontier::{DisallowedRecord, DueRecord, Entry, Receipts, Record, Settled};
 use crate::gate::Position;
 
-/// Flags of a lease that came back.
+/// Flags of a lease that came back. They share a byte with those of its host, which take the lowest bits.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPTS: u8 = 1 << 3;
 /// Bytes of the length of a record that stands within another one.
@@ -49,7 +52,8 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     }
 }
 
-/// The record with this payload, which stands at this position.
+/// The record with this payload, which stands at this position: entries name others by the way from there. Bytes that are left over
+/// are an error, since a later version may have written them.
 pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>, Unreadable> {
     let mut fields = Fields::of(payload);
     let record = match kind {
@@ -122,8 +126,7 @@ fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, at: Position, to: &mut 
     let begin = to.len();
     to.extend([0; LENGTH]);
     write_settled(settled, to);
-    // The length fits: a host's name has at most 253 bytes.
-    let length = u16::try_from(to.len() - begin - LENGTH).unwrap_or(u16::MAX);
+    let length = u16::try_from(to.len() - begin - LENGTH).expect("receipts of 63 KiB, and less than 1 KiB of a host");
     to[begin..][..LENGTH].copy_from_slice(&length.to_le_bytes());
     entry.write(at, to);
 }
