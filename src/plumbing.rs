@@ -13,7 +13,7 @@ pub struct BareJournal(Kept);
 #[derive(Debug)]
 enum Kept {
     InMemory(Arena),
-    OnDisk(FileJournal),
+    OnDisk(Box<FileJournal>),
 }
 
 impl BareJournal {
@@ -27,7 +27,7 @@ impl BareJournal {
         let disk = Disk::at(directory).expect("a directory");
         let opened = FileJournal::open(disk, 1, options, Position::default(), |_, _| {});
         let (journal, found) = opened.expect("a journal");
-        (Self(Kept::OnDisk(journal)), found.records)
+        (Self(Kept::OnDisk(Box::new(journal))), found.records)
     }
 
     /// Appends a link.
