@@ -1,4 +1,7 @@
 //! One URL, followed through the journal.
+//!
+//! `explain` reads the whole journal once and shows each record to the trail of each URL that was asked about. A trail keeps the last
+//! admission of its URL, with what became of that.
 
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{History, Receipt, Record, Remembered};

@@ -1,4 +1,7 @@
 //! The choice of the hosts that are evicted once a checkpoint holds them.
+//!
+//! The slices of a checkpoint are looked at as they are written, so nothing is read again, and the frontier is not locked for it. Only
+//! hosts with nothing queued or lent are taken: one that has URLs is asked soon, and would come back at once.
 
 use std::ops::Range;
 

@@ -1,4 +1,7 @@
 //! The files of a checkpoint: a header, then frames.
+//!
+//! A frame's checksum is seeded with the file's number and its own. So a frame of an older file, left in a reused block of the disk, is
+//! told apart, and so are frames that changed places.
 
 use std::io::{self, BufReader, Read, Write};
 

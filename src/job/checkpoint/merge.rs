@@ -1,4 +1,7 @@
 //! Several runs of hosts, read as one.
+//!
+//! A checkpoint merges the hosts that it evicts with the runs of like size; a restore merges all runs to see each host once. Both take
+//! the memory of one frame a run, whatever the number of hosts.
 
 use std::ops::Range;
 use std::sync::Arc;

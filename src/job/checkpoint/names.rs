@@ -1,4 +1,7 @@
 //! The names of the files that checkpoints are made of.
+//!
+//! A number has six digits at least, so that names sort by it, and only its shortest form is a name of ours: `hosts-0000007` is
+//! somebody else's file, and is left alone.
 
 /// The files of a checkpoint, the last one last.
 pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];

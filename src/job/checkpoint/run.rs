@@ -1,4 +1,7 @@
 //! One run of evicted hosts: written, searched and read.
+//!
+//! The first hash of each frame is in memory. So a host is found with one read of 4 KiB: by a binary search for its frame, and from
+//! host to host in that. A frame is closed once it has 4 KiB, so one with a large host is longer.
 
 use std::ops::Range;
 

@@ -1,4 +1,7 @@
 //! A record in its frame, behind a checksum.
+//!
+//! The checksum covers length and kind too. So a frame whose length was damaged is told from a record of that length, and reading goes
+//! no further than the bytes that are there.
 
 use super::record::Unreadable;
 use super::{JournalError, record};

@@ -1,4 +1,7 @@
 //! What a record says of a host, as bytes.
+//!
+//! Each record of a host has all of its clock and its illness, not what has changed of them. So a
+//! replay keeps the last one.
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
 //! The parts of a journal that must not be removed.
+//!
+//! A URL that waits is a position in a queue, and its text stands in the journal alone. So a segment stays for as long as one of its
+//! URLs waits, however old it is. While a checkpoint is written, each URL that it saves marks its segment here.
 
 use std::ops::Range;
 

@@ -1,4 +1,7 @@
 //! How a damaged journal is read: each whole record, and the damaged or missing parts between them.
+//!
+//! Behind a damaged record the next whole one is looked for, byte by byte. Bytes of a page that look like a record do not deceive it:
+//! a frame's checksum is seeded with the job and the frame's own position.
 
 use super::file::damaged;
 use super::frame::Frame;

@@ -1,4 +1,7 @@
 //! One file of the journal: its name, its header, its place among the positions.
+//!
+//! A segment's header counts as positions too. So the place of a record in its file is its position less the segment's start, and no
+//! table is needed to find it.
 
 use std::ops::Range;
 use std::path::Path;

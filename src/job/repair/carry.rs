@@ -1,4 +1,19 @@
 //! How a repair is carried out: everything is written beside the old files, then renamed into place.
+//!
+//! # What the new journal says
+//!
+//! 1. Each page whose record stays, in the order of the records: it was admitted, and it is done. Its receipts name the places that
+//!    its bytes have in the new output.
+//! 2. Each page that the old journal alone knows, in the old order: those that are done without a record, and those that wait. A page
+//!    that is scheduled stays so. One that was given up waits like any other.
+//! 3. Each page that only a removed record tells of. It waits, at the depth that the record says.
+//!
+//! A page is written once: `placed` has the fingerprints of those that are there. A referrer is kept where its page was written before.
+//!
+//! # Where it dies
+//!
+//! Before the renames, the job is as it was, and the next repair begins afresh. Between the renames of `frontier`, the job has none
+//! and is refused; the old one stands beside it, as `frontier.damaged`, and the new one as `frontier.new`.
 
 use std::collections::HashMap;
 use std::fs;

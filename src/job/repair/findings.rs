@@ -1,4 +1,8 @@
 //! What is damaged in a job, and what a repair would do about it.
+//!
+//! Not all that is missing is damage. A segment that no checkpoint needs was removed on purpose, where the journal is not kept. A
+//! record behind the last confirmed one was written by a run that was killed. And a damaged checkpoint keeps no job from going on
+//! while another one, or the whole journal, is there.
 
 use std::collections::HashSet;
 use std::io;

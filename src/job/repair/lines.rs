@@ -1,4 +1,7 @@
 //! The page records of a job, read by receipt or line by line.
+//!
+//! This floor does not know the format of a record. Whoever wrote the lines gives a function that takes one apart into a
+//! [`PageLine`].
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
