@@ -75,7 +75,6 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "src/crawl/numbers/carried.rs",
             "src/crawl/records/page_record.rs",
-            "src/crawl/records/skipped.rs",
             "src/report/file.rs",
             "src/cli/explain.rs",
             "src/cli/seen/compare/mod.rs",
