@@ -162,7 +162,7 @@ impl Lease {
     }
 
     /// When it was lent out.
-    #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "a crawl watches its politeness by it"))]
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn lent_at(&self) -> Timestamp {
         self.lent_at
     }
