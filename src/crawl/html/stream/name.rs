@@ -9,6 +9,22 @@ pub(super) struct Name(u128);
 /// Bytes of a name that is not hashed.
 const WHOLE: usize = 15;
 
+/// Stands for what ends a name; no text has this byte.
+const END: u8 = 0xff;
+
+/// Each byte of a name in lower case, or [`END`].
+const LOWER: [u8; 256] = {
+    let mut lower = [END; 256];
+    let mut byte = 0;
+    while byte < END {
+        if !is_space(byte) && byte != b'/' && byte != b'>' {
+            lower[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    lower
+};
+
 impl Name {
     /// Of a name that stands in the code, in lower case.
     pub(super) const fn new(name: &str) -> Self {
@@ -25,14 +41,15 @@ impl Name {
     /// Reads the name at the beginning, and tells its length.
     pub(super) fn read(bytes: &[u8]) -> (Self, usize) {
         let mut packed = 0;
-        for (length, byte) in bytes.iter().enumerate() {
-            if is_space(*byte) || matches!(byte, b'/' | b'>') {
+        for (length, byte) in bytes.iter().take(WHOLE + 1).enumerate() {
+            let lower = LOWER[usize::from(*byte)];
+            if lower == END {
                 return (Self(packed), length);
             }
             if length == WHOLE {
                 return Self::read_long(bytes);
             }
-            packed = packed << 8 | u128::from(byte.to_ascii_lowercase());
+            packed = packed << 8 | u128::from(lower);
         }
         (Self(packed), bytes.len())
     }

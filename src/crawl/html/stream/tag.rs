@@ -4,6 +4,17 @@ use std::ops::Range;
 
 use memchr::memchr;
 
+/// Bytes that end an attribute's name.
+const ENDS_NAME: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        ends[byte as usize] = is_space(byte) || matches!(byte, b'/' | b'>' | b'=');
+        byte += 1;
+    }
+    ends
+};
+
 /// What stands in a tag behind its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -29,7 +40,7 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
     }
     // A `=` that nothing stands before is the name's first letter.
     let start = at;
-    let end = find(bytes, at + 1, |byte| matches!(byte, b'/' | b'>' | b'=') || is_space(byte))?;
+    let end = find(bytes, at + 1, |byte| ENDS_NAME[usize::from(byte)])?;
     let equals = find(bytes, end, |byte| !is_space(byte))?;
     if bytes[equals] != b'=' {
         return Some((Part::Attribute(start..end, end..end), equals));
@@ -62,7 +73,7 @@ pub(super) fn skip(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
 }
 
 /// White space within a tag; `\r` is `\n` before the tokenizer sees it.
-pub(super) fn is_space(byte: u8) -> bool {
+pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r')
 }
 
