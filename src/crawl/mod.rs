@@ -5,7 +5,7 @@
 //! | step | where |
 //! |---|---|
 //! | [`Crawl`] starts the parts, and makes the [`Finished`] of them at the end | `run`, `resume` for a job |
-//! | one loop leases what is due, and gives each lease a task | `dispatch` |
+//! | one loop leases what is due, and starts a task for it; a task that has settled its lease goes on with the next | `dispatch` |
 //! | the task asks for the URL, within what memory and open files allow | `worker`, `http`, `bounds` |
 //! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html` |
 //! | links pass the gate, the lease goes back, the record goes out | `worker`, in `commit` |
