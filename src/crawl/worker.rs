@@ -58,6 +58,8 @@ impl<J: Journal> Worker<J> {
             let Some(next) = settled.next else { return Ok(Ended::Well) };
             (lease, page) = next;
             self.list_dropped().await;
+            // Where hosts are given up, nothing else waits.
+            tokio::task::consume_budget().await;
         }
     }
 

@@ -4,8 +4,6 @@
 //! are flushed by [`flush_in_time`](SharedFrontier::flush_in_time), which the crawl's loop polls beside all that it waits for. A lease
 //! that leaves records wakes it, unless it was woken in the last 10 ms.
 
-use std::sync::atomic::Ordering;
-
 use tokio::time::sleep_until;
 
 use super::SharedFrontier;
@@ -22,13 +20,12 @@ impl<J: Journal> SharedFrontier<J> {
     /// Flushes what settled leases leave, when it is due. Ends only where that fails.
     pub(crate) async fn flush_in_time(&self) -> FrontierError {
         loop {
-            // Whoever leaves records from here on tells of them.
-            self.lender.flushes.store(false, Ordering::Release);
+            self.lender.unflushed.look();
             match self.flush_due() {
                 Err(error) => return error,
-                Ok(None) => self.lender.unflushed.notified().await,
+                Ok(None) => self.lender.unflushed.wait().await,
                 Ok(Some(due)) => {
-                    self.lender.flushes.store(true, Ordering::Release);
+                    self.lender.unflushed.know();
                     sleep_until(self.clock().instant(due).into()).await;
                 }
             }

@@ -83,7 +83,7 @@ impl<J: Journal> HeldLease<J> {
         let now = lender.clock.now();
         let completed = settle(&mut frontier, lease, admitted, outcome, receipts, write, now);
         if frontier.flush_due(now)?.is_some() {
-            lender.leave_unflushed();
+            lender.unflushed.tell();
         }
         let completion = completed?;
         if goes_on && let Next::Fetch(next) | Next::GiveUp(next) = frontier.next(now)? {

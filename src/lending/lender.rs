@@ -1,13 +1,17 @@
 //! The frontier behind its lock, and those who wait for it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
 use super::Clock;
-use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next, Timestamp};
+#[cfg(feature = "crawl")]
+use super::unflushed::Unflushed;
+#[cfg(feature = "crawl")]
+use crate::frontier::Timestamp;
+use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next};
 use crate::gate::Gate;
 
 /// The frontier behind its lock, the line of those who wait for a lease, and what wakes the first of them.
@@ -21,12 +25,8 @@ pub(super) struct Lender<J: Journal> {
     changed: Notify,
     /// When the first in line looks again by itself, in microseconds; 0 where it does not wait. Changed under the frontier's lock.
     looks_again: AtomicU64,
-    /// Told that records wait to be flushed, and somebody must see to it.
     #[cfg(feature = "crawl")]
-    pub(super) unflushed: Notify,
-    /// Somebody sees to it, or was told to.
-    #[cfg(feature = "crawl")]
-    pub(super) flushes: AtomicBool,
+    pub(super) unflushed: Unflushed,
 }
 
 impl<J: Journal> Lender<J> {
@@ -40,9 +40,7 @@ impl<J: Journal> Lender<J> {
             changed: Notify::new(),
             looks_again: AtomicU64::new(0),
             #[cfg(feature = "crawl")]
-            unflushed: Notify::new(),
-            #[cfg(feature = "crawl")]
-            flushes: AtomicBool::new(false),
+            unflushed: Unflushed::default(),
         }
     }
 
@@ -88,15 +86,7 @@ impl<J: Journal> Lender<J> {
         let due = frontier.due(now).map_or(u64::MAX, Timestamp::as_micros);
         if due < self.looks_again.load(Ordering::Relaxed) {
             self.looks_again.store(0, Ordering::Relaxed);
-            self.changed.notify_one();
-        }
-    }
-
-    /// Records wait to be flushed. Wakes whoever [sees to it](super::SharedFrontier::flush_in_time), unless that is awake.
-    #[cfg(feature = "crawl")]
-    pub(super) fn leave_unflushed(&self) {
-        if !self.flushes.swap(true, Ordering::AcqRel) {
-            self.unflushed.notify_one();
+            self.wake();
         }
     }
 

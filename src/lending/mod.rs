@@ -25,6 +25,8 @@ mod flushing;
 mod held;
 mod lender;
 mod shared;
+#[cfg(feature = "crawl")]
+mod unflushed;
 
 pub use clock::Clock;
 pub use held::HeldLease;
