@@ -85,7 +85,8 @@
 //! **Links are scanned, and no tree is built.** One pass over the bytes finds links, base, title and directives. Of 838
 //! microseconds that a page took, 679 went into the tree. The tree is the oracle in tests.
 //!
-//! **HTTP/1.1 alone**: with one request at a time for a host HTTP/2 gains nothing, and its floods cannot come in.
+//! **HTTP/1.1 alone**: with one request at a time for a host HTTP/2 gains nothing, and its floods cannot come in. A host that may have
+//! several connections could do with one.
 //!
 //! # Politeness by something other than the host
 //!

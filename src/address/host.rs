@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 
-/// Scheme, host and port: what is asked politely, one request at a time. Written as an origin,
+/// Scheme, host and port: what is asked politely, mostly one request at a time. Written as an origin,
 /// `https://example.org` or `http://example.org:8080`.
 ///
 /// It takes one allocation of exactly the text, and 16 bytes beside it. A table of hosts can be
