@@ -85,6 +85,15 @@
 //! **Links are scanned, and no tree is built.** One pass over the bytes finds links, base, title and directives. Of 838
 //! microseconds that a page took, 679 went into the tree. The tree is the oracle in tests.
 //!
+//! **A page is one task's from its lease to the next lease.** A task polls its own connection, and takes its next lease under the lock
+//! by which it settles the last one. Journal and outputs are written in groups. Nobody is woken for a page then: 5,981 pages took
+//! 39,695 calls of futex before, and take 5,430.
+//!
+//! **A link that stood on a neighboring page is answered by its text.** Nine in ten links of a manual do. To resolve, judge and hash one
+//! takes some 7,000 instructions, to look it up 800.
+//!
+//! **The system's allocator.** mimalloc saves a seventh of the crawl's own time, and gives it back in page faults.
+//!
 //! **HTTP/1.1 alone**: with one request at a time for a host HTTP/2 gains nothing, and its floods cannot come in. A host that may have
 //! several connections could do with one.
 //!
