@@ -14,6 +14,24 @@ const MOST: usize = 8 << 20;
 /// once, and counts them.
 ///
 /// A link whose answer is known, by its text and by what of the base it depends on, costs one look: no URL is made of it.
+///
+/// ```
+/// # use crawler::frontier::{Frontier, FrontierOptions};
+/// use crawler::gate::{Found, Links, Refusal};
+///
+/// let frontier = Frontier::new(&FrontierOptions::default())?;
+/// let gate = frontier.gate();
+/// let (page, base) = gate.canonicalizer().page("https://example.org/a/")?;
+/// gate.admit(Found::seed(page));
+/// let mut links = Links::new(1, None);
+/// for href in ["b", "../c", "b#top", "mailto:ann@example.org"] {
+///     let _ = links.add(gate, &base, href, false);
+/// }
+/// let (new, refused) = gate.admit_links(links);
+/// assert_eq!(new.iter().map(|new| new.found().url.wire()).collect::<Vec<_>>(), ["https://example.org/a/b", "https://example.org/c"]);
+/// assert_eq!((refused.of(Refusal::Seen), refused.of(Refusal::UnsupportedScheme)), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Links {
     depth: u32,
