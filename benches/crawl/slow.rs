@@ -21,9 +21,10 @@ pub(crate) fn measure() {
     web.pages = 3 * web.hosts;
     (web.slow_host_percent, web.latency) = (100, Duration::from_secs(1));
     let served = Served::start(&web);
-    let mut options = crate::options(&served, web.hosts as usize);
+    // Half of all fetches may be first contacts.
+    let mut options = crate::options(&served, 2 * web.hosts as usize);
     // A share for each fetch, which few of them take.
-    options.memory = 1 << 30;
+    options.memory = 2 << 30;
     // The hosts with many pages would go on for long, alone.
     options.max_duration = Some(TIME);
     let world = World::new(&web).expect("valid options");
