@@ -32,18 +32,7 @@ impl BareJournal {
 
     /// Appends a link.
     pub fn append(&mut self, wire: &str) -> Position {
-        let entry = Entry {
-            wire,
-            depth: 3,
-            priority: 3,
-            via: Via::Link,
-            redirects: 0,
-            attempts: 0,
-            referrer: None,
-            replaces: None,
-            not_before: None,
-            metadata: &[],
-        };
+        let entry = Entry { depth: 3, priority: 3, via: Via::Link, ..Entry::seed(wire) };
         let appended = match &mut self.0 {
             Kept::InMemory(journal) => journal.append(entry),
             Kept::OnDisk(journal) => journal.append(entry),
