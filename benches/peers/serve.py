@@ -23,6 +23,7 @@ http {{
              image/jpeg jpg; text/plain txt; application/pdf pdf; application/gzip gz; text/xml xml; }}
     default_type application/octet-stream;
     sendfile on;
+    gzip_static {zipped};
     tcp_nopush on;
     keepalive_timeout 3600s;
     keepalive_requests {keep_alive};
@@ -93,6 +94,7 @@ class Server:
                 protocol=(" ssl http2" if self.corpus.http2 else " ssl") if is_tls else "",
                 certificate=certificate if is_tls else "",
                 keep_alive=self.corpus.keep_alive,
+                zipped="on" if self.corpus.shape.is_zipped else "off",
                 root=self.corpus.root,
             )
         )

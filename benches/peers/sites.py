@@ -1,13 +1,31 @@
 """A thousand generated sites on addresses of their own: sizes and numbers of pages as skewed as those of real ones."""
 
+import gzip
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _PARAGRAPH = re.compile(r"<p>(.{60,3000}?)</p>", re.DOTALL)
 _LINK = re.compile(r"</?(?:a|img|iframe|script|form|base)\b[^>]*>", re.IGNORECASE)
 _BLOCK = re.compile(r"<(?:p|div|table|ul|ol|pre|dl|h\d)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the pages of all sites are like. Sizes and numbers are log-normal: the mean and the deviation of their logarithm."""
+
+    pages: tuple[float, float] = (3.4, 0.75)
+    most_pages: int = 400
+    size: tuple[float, float] = (9.9, 0.7)
+    most_bytes: int = 300_000
+    links: tuple[int, int] = (6, 22)
+    """To pages of the same site."""
+    elsewhere: tuple[int, int] = (1, 6)
+    """Links to pages of other sites."""
+    is_zipped: bool = False
+    """Each page lies beside itself in gzip, as a server sends it."""
 
 
 def address(number: int) -> str:
@@ -30,10 +48,11 @@ def paragraphs(roots: Iterable[Path], wanted: int = 30_000) -> list[str]:
     return found[:wanted]
 
 
-def generate(root: Path, origins: Mapping[str, str], texts: list[str]) -> None:
+def generate(root: Path, origins: Mapping[str, str], texts: list[str], shape: Shape) -> None:
     """Writes every page of every site: by its host, as which its URLs begin."""
     chance = random.Random(34)
-    counts = [clamped(chance.lognormvariate(3.4, 0.75), 5, 400) for _ in origins]
+    least = min(5, shape.most_pages)
+    counts = [clamped(chance.lognormvariate(*shape.pages), least, shape.most_pages) for _ in origins]
     others = list(origins.values())
     for (host, origin), count in zip(origins.items(), counts, strict=True):
         folder = root / host
@@ -41,7 +60,10 @@ def generate(root: Path, origins: Mapping[str, str], texts: list[str]) -> None:
         (folder / "style.css").write_text("body { margin: 2em auto; max-width: 50em; }\n")
         for number in range(count):
             path = folder / "index.html" if number == 0 else folder / "p" / f"{number}.html"
-            path.write_text(_page(chance, origin, number, count, others, counts, texts), encoding="utf-8")
+            page = _page(chance, origin, number, count, others, counts, texts, shape).encode()
+            path.write_bytes(page)
+            if shape.is_zipped:
+                path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(page, 6, mtime=0))
 
 
 def _page(
@@ -52,11 +74,12 @@ def _page(
     others: Sequence[str],
     counts: list[int],
     texts: list[str],
+    shape: Shape,
 ) -> str:
     inside = [n for n in (2 * number + 1, 2 * number + 2) if n < count]
-    inside += [chance.randrange(count) for _ in range(chance.randint(6, 22) - len(inside))]
+    inside += [chance.randrange(count) for _ in range(chance.randint(*shape.links) - len(inside))]
     links = [f'<a href="{_spelling(chance, origin, number, n)}">part {n}</a>' for n in inside]
-    for _ in range(chance.randint(1, 6)):
+    for _ in range(chance.randint(*shape.elsewhere)):
         other = int(chance.random() ** 2 * len(others))
         page = int(chance.random() ** 2 * counts[other])
         links.append(f'<a href="{others[other]}{_path(page)}" rel="external">elsewhere {other}</a>')
@@ -66,7 +89,7 @@ def _page(
         f'<link rel="stylesheet" href="/style.css"><link rel="canonical" href="{origin}{_path(number)}"></head>\n'
         f"<body><nav><ul>{navigation}</ul></nav><main><h1>Part {number}</h1>\n"
     ]
-    left = clamped(chance.lognormvariate(9.9, 0.7), 2_000, 300_000) - sum(map(len, links)) - len(parts[0])
+    left = clamped(chance.lognormvariate(*shape.size), 2_000, shape.most_bytes) - sum(map(len, links)) - len(parts[0])
     while left > 0 or links:
         text = chance.choice(texts)
         link = links.pop() if links else ""
