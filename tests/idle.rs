@@ -1,5 +1,7 @@
 //! Hosts that are evicted while a checkpoint is written, and come back: a crawl cannot tell whether any were.
 
+mod random;
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -9,26 +11,15 @@ use crawler::gate::ScopeKind;
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
 use crawler::job::journal::Disk;
 use crawler::job::{JobJournal, OpenOptions};
+use random::Random;
 use tempfile::TempDir;
-
-fn options() -> FrontierOptions {
-    let mut options = FrontierOptions::default();
-    options.scope.kind = ScopeKind::Any;
-    options.fingerprint_key = Some(FingerprintKey::from_u64(7));
-    (options.seen.capacity, options.seen.false_positive_rate) = (1000, 1e-9);
-    options.politeness.host_failures = 3;
-    options.politeness.robots_ttl = Duration::from_secs(600);
-    // Of two hosts or so.
-    options.politeness.robots_memory = 600;
-    options
-}
 
 /// A crawl that is kept on disk, of a web of many hosts.
 struct Kept {
     directory: TempDir,
     frontier: Frontier<JobJournal>,
     now: Timestamp,
-    random: u64,
+    random: Random,
     web: Web,
     /// URLs that were new.
     admitted: u64,
@@ -57,10 +48,12 @@ const HOSTS: u64 = 5000;
 
 impl Kept {
     /// Beyond so many, idle hosts leave.
-    fn open(directory: TempDir, hosts: u64, now: Timestamp, random: u64, web: Web, admitted: u64) -> Self {
+    fn open(directory: TempDir, hosts: u64, now: Timestamp, random: Random, web: Web, admitted: u64) -> Self {
         let disk = || Disk::at(directory.path()).unwrap();
-        let mut options = options();
-        options.seen.capacity = 100_000;
+        let mut options = FrontierOptions::default();
+        options.scope.kind = ScopeKind::Any;
+        options.fingerprint_key = Some(FingerprintKey::from_u64(7));
+        (options.seen.capacity, options.seen.false_positive_rate) = (100_000, 1e-9);
         options.politeness.robots_ttl = Duration::from_secs(24 * 3600);
         let mut open = OpenOptions::default();
         open.hosts_in_memory = hosts;
@@ -79,17 +72,10 @@ impl Kept {
         again
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % bound
-    }
-
     fn act(&mut self, acts: usize) {
         for _ in 0..acts {
-            if self.below(5) < 2 {
-                let url = format!("https://h{}.example/{}", self.below(HOSTS), self.below(40));
+            if self.random.below(5) < 2 {
+                let url = format!("https://h{}.example/{}", self.random.below(HOSTS), self.random.below(40));
                 self.admitted += u64::from(self.frontier.seed(&url, self.now).unwrap().is_none());
             } else {
                 self.fetch();
@@ -133,7 +119,7 @@ impl Owner for Kept {
 #[test]
 fn hosts_that_come_and_go_while_slices_are_saved_are_all_there_after_a_kill() {
     let now = Timestamp::from_micros(1_000_000_000);
-    let mut crawl = Kept::open(tempfile::tempdir().unwrap(), 0, now, 0x0051_1ce5, Web::default(), 0);
+    let mut crawl = Kept::open(tempfile::tempdir().unwrap(), 0, now, Random(0x0051_1ce5), Web::default(), 0);
     crawl.act(15_000);
     let mut fewest = u64::MAX;
     for hosts_in_memory in [0, 2000, 0, 3000, 0, 0] {
