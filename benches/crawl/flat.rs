@@ -43,7 +43,10 @@ pub(crate) fn measure() {
         }
         let mark = Mark {
             pages: progress.pages,
-            admitted: progress.pages + progress.queued + progress.scheduled + progress.in_flight,
+            admitted: progress.pages
+                + progress.frontier.queued
+                + progress.frontier.scheduled
+                + progress.frontier.leased,
             cpu_ms: Cost::of_this_process().cpu_ms.expect("Linux"),
             resident: resident(),
         };

@@ -33,7 +33,7 @@ pub(crate) fn measure() {
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let most = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&most);
-    let look = move |progress: &Progress| _ = seen.fetch_max(progress.in_flight, Ordering::Relaxed);
+    let look = move |progress: &Progress| _ = seen.fetch_max(progress.frontier.leased, Ordering::Relaxed);
     let finished = crate::crawl(&runtime, &options, &seeds, Some(Box::new(look)));
     let most = most.load(Ordering::Relaxed);
     let memory = Cost::of_this_process().peak_memory_bytes.expect("Linux") / 1_000_000;

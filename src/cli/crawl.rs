@@ -95,7 +95,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     // This comes before the begin: a job that is begun goes on without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
-    let is_drained = resumed.runs > 0 && progress.is_drained();
+    let is_drained = resumed.runs > 0 && progress.frontier.is_drained();
     let asked_again = if is_drained { seeds::ask_again(&crawl, &job, &options)? } else { 0 };
     if is_drained && asked_again == 0 && is_reported(&job, resumed.pages) {
         let directory = job.directory().display();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::crawl::Progress;
+use crate::frontier::FrontierStatistics;
 
 /// Standard error, with a place at its bottom where a bar may stand. Lines are written above the bar.
 #[derive(Clone, Debug)]
@@ -116,17 +117,20 @@ struct Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Progress { pages, queued, scheduled, unreachable, in_flight, hosts, failing, errors, duplicates, elapsed } =
-            self.progress;
+        let Progress { pages, errors, duplicates, elapsed, frontier } = self.progress;
+        let FrontierStatistics { leased, active_hosts, unreachable, .. } = frontier;
         // Failing hosts explain why nothing happens, where nothing does.
-        let failing = if failing > 0 { format!(" ({failing} failing)") } else { String::new() };
-        let queued = queued + scheduled;
+        let failing = match frontier.failing_hosts {
+            0 => String::new(),
+            failing => format!(" ({failing} failing)"),
+        };
+        let queued = frontier.queued + frontier.scheduled;
         let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);
         let per_second = self.per_second;
         write!(
             f,
-            "{minutes}:{seconds:02} {pages} pages, {per_second:.1}/s, {queued} queued, {in_flight} in flight, \
-             {hosts} hosts{failing}, {errors} errors, {duplicates} duplicates"
+            "{minutes}:{seconds:02} {pages} pages, {per_second:.1}/s, {queued} queued, {leased} in flight, \
+             {active_hosts} hosts{failing}, {errors} errors, {duplicates} duplicates"
         )?;
         if unreachable > 0 { write!(f, ", {unreachable} unreachable") } else { Ok(()) }
     }

@@ -233,8 +233,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     fn reason(&self, frontier: &FrontierStatistics) -> FinishReason {
-        let is_drained = frontier.queued == 0 && frontier.scheduled == 0 && frontier.leased == 0;
-        let end = if is_drained { FinishReason::Drained } else { FinishReason::MaxPages };
+        let end = if frontier.is_drained() { FinishReason::Drained } else { FinishReason::MaxPages };
         self.shared.stop.reason().unwrap_or(end)
     }
 

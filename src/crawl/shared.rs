@@ -47,22 +47,16 @@ pub(super) struct Shared<J: Journal> {
 impl<J: Journal> Shared<J> {
     /// The crawl's numbers now.
     pub(super) fn progress(&self) -> Progress {
-        let frontier = self.frontier.with(|frontier| frontier.statistics());
         let (mut pages, mut errors) = (0, 0);
         for tally in [&*lock(&self.tally), &lock(&self.carried).tally] {
             (pages, errors) = (pages + tally.fetched + tally.failed, errors + tally.failed);
         }
         Progress {
             pages,
-            queued: frontier.queued,
-            scheduled: frontier.scheduled,
-            unreachable: frontier.unreachable,
-            in_flight: frontier.leased,
-            hosts: frontier.active_hosts,
-            failing: frontier.failing_hosts,
             errors,
             duplicates: self.frontier.gate().refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),
+            frontier: self.frontier.with(|frontier| frontier.statistics()),
         }
     }
 

@@ -58,6 +58,7 @@ impl Evicted {
     }
 
     /// How their requests are spread.
+    #[cfg(any(feature = "crawl", test))]
     pub(crate) fn spread(&self) -> &HostSpread {
         &self.spread
     }

@@ -3,6 +3,7 @@
 //! A crawl of the web has a few hosts with very many requests and very many with a few. The buckets double, so both ends are seen in
 //! one short list, and a host moves to the next one seldom.
 
+#[cfg(any(feature = "crawl", test))]
 use std::ops::RangeInclusive;
 
 /// How many hosts have had how many requests: a histogram whose buckets are 0, 1, 2 to 3, 4 to 7 and so on.
@@ -22,6 +23,7 @@ impl Default for HostSpread {
 
 impl HostSpread {
     /// The buckets that have hosts, each with its least and its most requests, and how many they are; fewest requests first.
+    #[cfg(any(feature = "crawl", test))]
     pub(crate) fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let filled = (0..).zip(self.0).filter(|&(_, hosts)| hosts > 0);
         filled.map(|(bits, hosts)| {

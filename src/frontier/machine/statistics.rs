@@ -4,6 +4,7 @@
 //! the hosts in memory, and are for reports. What is lent out counts as leased and not as queued, though it stands in its queue.
 
 use std::fmt;
+#[cfg(any(feature = "crawl", test))]
 use std::ops::RangeInclusive;
 
 use super::Frontier;
@@ -44,6 +45,14 @@ pub struct FrontierStatistics {
     pub journal_memory: u64,
     /// The part of it in what is known of the hosts' robots.txt.
     pub robots_memory: u64,
+}
+
+#[cfg(feature = "crawl")]
+impl FrontierStatistics {
+    /// Nothing waits, for its turn or for a time, and nothing is out.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.queued == 0 && self.scheduled == 0 && self.leased == 0
+    }
 }
 
 /// In numbers: everything would be a line for each byte of its queues.
@@ -96,7 +105,8 @@ impl<J: Journal> Frontier<J> {
 
     /// How many hosts have had how many requests, evicted ones too: the least and the most requests of each bucket that has hosts,
     /// and how many they are; fewest requests first. The buckets are 0, 1, 2 to 3, 4 to 7 and so on. O(hosts in memory).
-    pub fn hosts_by_requests(&self) -> Vec<(RangeInclusive<u64>, u64)> {
+    #[cfg(any(feature = "crawl", test))]
+    pub(crate) fn hosts_by_requests(&self) -> Vec<(RangeInclusive<u64>, u64)> {
         let mut spread = self.state.evicted().spread().clone();
         self.state.hosts().iter().for_each(|host| spread.add(host.requests.into()));
         spread.buckets().collect()

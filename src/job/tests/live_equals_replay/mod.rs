@@ -163,6 +163,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     let (was, is) = (frontier.statistics(), again.statistics());
     prop_assert_eq!((was.completed, was.retries, was.retired_hosts), (is.completed, is.retries, is.retired_hosts));
     prop_assert_eq!((was.hosts, was.scheduled, was.unreachable), (is.hosts, is.scheduled, is.unreachable));
+    prop_assert_eq!(frontier.hosts_by_requests(), again.hosts_by_requests());
     for n in 0..6 {
         for page in 0..=255 {
             let url = frontier.gate().canonicalizer().canonicalize(&url(n, page)).unwrap();
