@@ -41,12 +41,12 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
     // The parser, and its table of character references.
     ("html5ever", &["src/crawl/html/document.rs", "src/crawl/html/stream/references.rs"]),
-    ("http_body_util", &["src/crawl/http/connection.rs", "src/simulate/server.rs"]),
+    ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs"]),
     // The client, the server.
     ("hyper", &["src/crawl/http/", "src/simulate/server.rs"]),
     // What connects; what a connection runs over.
-    ("hyper_rustls", &["src/crawl/http/client.rs", "src/crawl/http/connection.rs"]),
-    ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/connection.rs", "src/simulate/server.rs"]),
+    ("hyper_rustls", &["src/crawl/http/client.rs", "src/crawl/http/http1.rs"]),
+    ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/http1.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),

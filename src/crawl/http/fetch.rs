@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::ask::Ask;
 use super::client::Client;
-use super::connection::{Connection, NoHead};
+use super::http1::{Connection, NoHead};
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::exchange::Exchange;

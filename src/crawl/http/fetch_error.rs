@@ -5,7 +5,7 @@ use std::io;
 use std::time::Instant;
 
 use super::causes::causes;
-use super::connection::NoHead;
+use super::http1::NoHead;
 use super::resolve::ResolveError;
 use super::shortage::is_shortage;
 use super::tls;

@@ -10,7 +10,7 @@ use hyper::ext::ReasonPhrase;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 
-use super::connection::Connection;
+use super::http1::Connection;
 
 /// A response whose body is still to come, with the connection that it comes on.
 #[derive(Debug)]

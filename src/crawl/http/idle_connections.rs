@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 
-use super::connection::Connection;
+use super::http1::Connection;
 use crate::crawl::lock::lock;
 
 /// How long a connection is kept without use.
@@ -112,7 +112,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::crawl::http::connection::over;
+    use crate::crawl::http::http1::over;
 
     /// A server that says nothing.
     struct Server(TcpListener);

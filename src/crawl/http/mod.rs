@@ -3,7 +3,6 @@
 mod ask;
 mod causes;
 mod client;
-mod connection;
 mod deadline;
 mod decoder;
 mod exchange;
@@ -11,6 +10,7 @@ mod fetch;
 mod fetch_error;
 mod guard;
 mod head;
+mod http1;
 mod idle_connections;
 mod quiet;
 mod request;

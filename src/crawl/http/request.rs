@@ -3,7 +3,7 @@
 use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::connection::Get;
+use super::http1::Get;
 use super::fetch_error::FetchError;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
