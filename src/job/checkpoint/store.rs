@@ -10,6 +10,14 @@
 //!
 //! A draft that is dropped removes its files. A crash leaves them, and the next process removes them when it has restored a frontier:
 //! until then somebody may put a lost summary back.
+//!
+//! # What a power cut leaves
+//!
+//! | when | there is | the next process |
+//! |---|---|---|
+//! | while the draft is written | any part of `hosts-N`, `evicted-N`, `seen-N` | goes on from checkpoint N-1, and removes these |
+//! | before the rename is safe | `checkpoint-N.new`, or already `checkpoint-N` | takes N if it has its name: all it names is whole |
+//! | after it | checkpoint N, and perhaps older files that were to go | goes on from N, and removes these behind its next commit |
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -49,7 +57,8 @@ pub(crate) struct Checkpoints<S: Storage = Disk> {
     pub(super) damaged: Vec<u64>,
     /// The evicted hosts.
     pub(super) evicted: EvictedHosts,
-    /// The runs that each checkpoint lists; checkpoints whose summary cannot be read are missing here.
+    /// The runs that each checkpoint lists; checkpoints whose summary cannot be read are missing here. While any is missing, no run
+    /// is removed.
     listed: BTreeMap<u64, Vec<u64>>,
     /// The runs on disk, listed or not.
     runs: Vec<u64>,
@@ -66,11 +75,10 @@ pub(crate) struct Checkpoints<S: Storage = Disk> {
 pub(super) struct Draft<'a, S: Storage = Disk> {
     store: &'a mut Checkpoints<S>,
     number: u64,
-    needs: Needs,
-    slices: u32,
+    /// What is known so far.
+    summary: Summary,
+    /// Bytes written, without the seen set.
     bytes: u64,
-    has_seen: bool,
-    seen_at: Vec<Position>,
     /// How many hosts are to be evicted.
     to_evict: u64,
     /// Its runs, where they differ from those of the checkpoint before.
@@ -79,7 +87,10 @@ pub(super) struct Draft<'a, S: Storage = Disk> {
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// Looks for checkpoints. Half-written ones that a crash left are removed later, when a frontier was restored.
+    /// Looks for checkpoints. Half-written ones that a crash left are removed later, when a frontier was restored. Only what can never
+    /// count is removed now: summaries that did not get their names, and temporary files of a seen set.
+    ///
+    /// Costs a look at the names and the read of each summary, of which there are two or three.
     ///
     /// # Errors
     /// Where the storage fails.
@@ -163,7 +174,7 @@ impl<S: Storage> Checkpoints<S> {
     }
 
     /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is
-    /// saved.
+    /// saved: a replay begins there, and gives each slice what was recorded behind its own position.
     pub(super) fn begin(&mut self, needs: Needs) -> Draft<'_, S> {
         // A failed try may have left a summary that could not be removed. It must not meet files of the same number.
         self.last += 1;
@@ -172,11 +183,8 @@ impl<S: Storage> Checkpoints<S> {
         Draft {
             store: self,
             number,
-            needs,
-            slices: 0,
+            summary: Summary { needs, ..Summary::default() },
             bytes: 0,
-            has_seen: false,
-            seen_at: Vec::new(),
             to_evict: 0,
             runs: None,
             is_placed: false,
@@ -224,6 +232,9 @@ impl<S: Storage> Draft<'_, S> {
     /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice, and returns where the journal
     /// ended then and which slice follows.
     ///
+    /// Takes the memory of the largest slice, which is 2,048 hosts with their queues or a piece of the schedule, and of up to twice the
+    /// hosts that are to be evicted.
+    ///
     /// # Errors
     /// Where the storage fails.
     pub(super) fn hosts(
@@ -232,7 +243,7 @@ impl<S: Storage> Draft<'_, S> {
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes) = (0, 0);
-        let mut needs = std::mem::take(&mut self.needs);
+        let mut needs = std::mem::take(&mut self.summary.needs);
         let mut eviction = Eviction::up_to(self.to_evict);
         self.write(FILES[0], |to| {
             let mut frames = frames::begin(to, HOSTS, job, number)?;
@@ -251,7 +262,8 @@ impl<S: Storage> Draft<'_, S> {
             }
             frames.finish().map(drop)
         })?;
-        (self.slices, self.bytes, self.needs) = (slices, self.bytes + bytes, needs);
+        (self.summary.slices, self.summary.needs) = (slices, needs);
+        self.bytes += bytes;
         if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
     }
 
@@ -278,7 +290,7 @@ impl<S: Storage> Draft<'_, S> {
         let mut positions = Vec::new();
         let forgets = seen.options().layout.forgets();
         self.write(FILES[1], |to| seen.save_with(to, |lock| if forgets { positions.push(at(lock)) } else { lock() }))?;
-        (self.has_seen, self.seen_at) = (true, positions);
+        (self.summary.has_seen, self.summary.seen_at) = (true, positions);
         Ok(())
     }
 
@@ -294,27 +306,19 @@ impl<S: Storage> Draft<'_, S> {
     /// Makes this the newest checkpoint, and removes all but the last two. The counts are taken last. Journal and output must be
     /// safe on disk up to them. `extra` are bytes that the owner gets back at a resume.
     ///
+    /// The names are synced twice. Before the rename, so that no power cut keeps the summary's name and loses those of the files that
+    /// it names. After it, so that the older checkpoint and the journal's old segments can go.
+    ///
     /// Returns the bytes written, without the seen set.
     ///
     /// # Errors
     /// Where the storage fails.
     pub(super) fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
-        let needs = std::mem::take(&mut self.needs);
-        let seen_at = std::mem::take(&mut self.seen_at);
-        let Self { ref mut store, number, slices, bytes, has_seen, .. } = self;
-        let position = counts.position;
-        let runs = self.runs.take();
-        let listed = runs.as_deref().map_or_else(|| store.evicted.numbers(), evicted::numbers);
-        let summary = Summary {
-            needs,
-            slices,
-            has_seen,
-            seen_at,
-            keys: keys.clone(),
-            counts,
-            runs: listed.clone(),
-            extra: extra.to_vec(),
-        };
+        let (position, runs) = (counts.position, self.runs.take());
+        let mut summary = std::mem::take(&mut self.summary);
+        let Self { ref mut store, number, bytes, .. } = self;
+        (summary.keys, summary.counts, summary.extra) = (keys.clone(), counts, extra.to_vec());
+        summary.runs = runs.as_deref().map_or_else(|| store.evicted.numbers(), evicted::numbers);
         let payload = summary.to_bytes();
         let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
         let job = store.job;
@@ -328,7 +332,7 @@ impl<S: Storage> Draft<'_, S> {
             storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
         placed.map_err(FileError::of("rename", storage.path(&beside)))?;
         store.numbers.push((number, Some(summary.needs)));
-        store.listed.insert(number, listed);
+        store.listed.insert(number, summary.runs);
         if let Some(runs) = runs {
             store.evicted.publish(runs);
         }

@@ -1,4 +1,11 @@
 //! The summary of a checkpoint: all that is neither hosts nor seen set.
+//!
+//! It is the file that makes a checkpoint count, so it names all that the others must agree with: how many slices there are, which
+//! runs of evicted hosts belong to it, from where the journal is read. It has a few hundred bytes, and some more for each segment
+//! that is needed and for what the owner keeps.
+//!
+//! What may grow with a later version stands by name: reasons to refuse, and rules on keys. A name that this version does not know is
+//! an error, since neither can be left out: a count would be wrong, or URLs would get other keys.
 
 use crate::address::KeyRules;
 use crate::bytes::Fields;
@@ -7,24 +14,30 @@ use crate::gate::{Position, Refusal};
 use crate::job::journal::Needs;
 
 /// The summary of a checkpoint: all that is neither hosts nor seen set. The page of [checkpoints](super) draws its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::job) struct Summary {
     /// What is needed of the journal; its replay begins where these do.
     pub(in crate::job) needs: Needs,
+    /// Frames of `hosts-N`, but for the empty one at its end: pieces of the schedule and slices of hosts.
     pub(super) slices: u32,
+    /// There is a file `seen-N`. There is none while nothing was shown to the seen set.
     pub(in crate::job) has_seen: bool,
     /// Where the journal ended when each shard was saved; empty for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
+    /// The rules by which the seen set's URLs got their keys. With others, none of them would be known again.
     pub(in crate::job) keys: KeyRules,
+    /// The frontier's counts, and the position at which they were taken: journal and output are safe on disk up to there.
     pub(in crate::job) counts: Counts,
     /// The runs of evicted hosts, the newest last.
     pub(super) runs: Vec<u64>,
-    /// The bytes of the frontier's owner.
+    /// The bytes of the frontier's owner. A crawl keeps the totals of its runs there.
     pub(in crate::job) extra: Vec<u8>,
 }
 
 impl Summary {
-    /// The bytes without the counts' position, which stands before them in the frame.
+    /// The bytes without the counts' position, which stands before them in the frame, as that of a slice does.
+    ///
+    /// The owner's bytes come last and have no length: the frame's tells where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Counts { admitted, completed, retries, output, leased, refused, roots, .. } = &self.counts;
         let mut keys = self.keys.clone();
@@ -61,6 +74,10 @@ impl Summary {
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position stood before it in the frame.
+    ///
+    /// # Errors
+    /// Where the bytes end too early, a text is not UTF-8, or a name is not known. The frame's checksum was right, so these are the
+    /// bytes of a fault of ours or of a later version.
     pub(super) fn read(payload: &[u8], position: Position) -> Result<Self, &'static str> {
         let mut fields = Fields::of(payload);
         let flags = fields.u8()?;
@@ -115,7 +132,7 @@ impl Summary {
         self.needs.any_in(&(Position::from_u64(part.start)..Position::from_u64(part.end)))
     }
 
-    /// The path of the first rule on keys that differs from these.
+    /// The first rule on keys that differs from these, by its name in `crawler.toml`: the user is told what to set back.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());
         let mut pairs = ours.switches().into_iter().zip(theirs.switches());
@@ -124,8 +141,8 @@ impl Summary {
     }
 }
 
-/// Turns the rules of these names on and all others off. A name that this version does not know is an error: the rule could not be
-/// followed.
+/// Turns the rules of these names on and all others off. So a rule that a later version adds is off in a job that is older than the
+/// rule. A name that this version does not know is an error: the rule could not be followed.
 fn keys_of(names: &[String], drop_parameters: Vec<String>) -> Result<KeyRules, &'static str> {
     let mut keys = KeyRules { drop_parameters, ..KeyRules::default() };
     let mut rules = keys.switches();
