@@ -27,6 +27,28 @@ pub struct Explained {
 /// The newest checkpoint is loaded and the whole journal read once. That takes the memory of a resume, and as long as the disk takes
 /// for the journal.
 ///
+/// ```
+/// use crawler::address::{Canonicalizer, KeyRules};
+/// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+/// use crawler::job::{Job, explain};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path();
+/// let (options, now) = (FrontierOptions::default(), Timestamp::from_micros(0));
+/// let mut frontier = Frontier::open(directory, &options, now)?;
+/// frontier.seed("https://example.org/", now)?;
+/// frontier.flush(now)?;
+///
+/// // From here on, another process would do as well.
+/// let job = Job::open_for_reading(directory)?;
+/// let canonicalizer = Canonicalizer::new(&KeyRules::default());
+/// let url = canonicalizer.canonicalize("https://EXAMPLE.org/?utm_source=mail")?;
+/// let explained = explain(&job, &options, &[url], now)?;
+/// println!("{}", explained.explanations[0]);
+/// # assert!(explained.explanations[0].to_string().contains("queue"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// Where a file is another job's or of a later format, the journal is damaged before its end, or an option is another than that
 /// of the job; where the file system refuses.

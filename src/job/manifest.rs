@@ -1,4 +1,10 @@
 //! The manifest: what a job's other files depend on. Where the file is, there is a job.
+//!
+//! It is text, so that a person can see what a directory is. It is written once, under the name `manifest.new`, and renamed when all else
+//! that a job needs is safe on disk. A power cut before the rename leaves a draft, which the next process begins afresh.
+//!
+//! Its lines have a fixed order and no more may follow. So there is one way to write a manifest, and any other text is an error with the
+//! number of its line.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
@@ -17,7 +23,8 @@ const FORMAT: u32 = 1;
 /// Bytes that are read at most; a manifest has a few hundred.
 const MAX_BYTES: u64 = 4096;
 
-/// What a job's other files depend on: fixed when the job is created, and never changed.
+/// What a job's other files depend on: fixed when the job is created, and never changed. Journal, checkpoints and seen set name the id,
+/// so that a file of another job is told apart from a damaged one.
 ///
 /// On disk it is UTF-8 text, a line with the format and then `name = value` lines, in this order:
 ///

@@ -67,6 +67,39 @@ impl Frontier<JobJournal> {
     /// [with receipts](Frontier::complete_with), `has` says whether the outputs have what the receipts of a page say, and the
     /// [opening](super::Opening::output) where to cut off the first of them.
     ///
+    /// ```
+    /// use std::fs;
+    ///
+    /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Receipt, Receipts, ReceiptsBuf, Timestamp};
+    /// use crawler::job::OpenOptions;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// let (job, output) = (directory.path().join("job"), directory.path().join("records"));
+    /// let (mut options, open, now) = (FrontierOptions::default(), OpenOptions::default(), Timestamp::from_micros(0));
+    /// options.politeness.robots = false;
+    /// let has = |receipts: Receipts<'_>| {
+    ///     let written = fs::read(&output).unwrap_or_default();
+    ///     receipts.iter().all(|(_, Receipt { end, length, checksum })| {
+    ///         let bytes = written.get((end - u64::from(length)) as usize..end as usize);
+    ///         bytes.is_some_and(|bytes| Receipt::checksum(bytes) == checksum)
+    ///     })
+    /// };
+    /// let mut frontier = Frontier::open_with(&job, &options, &open, has, now)?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let Next::Fetch(lease) = frontier.next(now)? else { panic!("the page is queued") };
+    /// let mut receipts = ReceiptsBuf::default();
+    /// receipts.add("records", b"a page\n", 0);
+    /// let outcome = Outcome::response(&lease, 200, b"");
+    /// frontier.complete_with(lease, outcome, (&receipts).into(), now)?;
+    /// frontier.flush(now)?;
+    /// drop(frontier);
+    ///
+    /// // The process died before it wrote the record, so the page is asked for again.
+    /// let frontier = Frontier::open_with(&job, &options, &open, has, now)?;
+    /// assert_eq!((frontier.opening().output, frontier.statistics().queued), (0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As `open`.
     pub fn open_with(

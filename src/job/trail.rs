@@ -2,6 +2,8 @@
 //!
 //! `explain` reads the whole journal once and shows each record to the trail of each URL that was asked about. A trail keeps the last
 //! admission of its URL, with what became of that.
+//!
+//! Costs a comparison of some twenty bytes for each record and each URL that was asked about; a URL of the same host is parsed as well.
 
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{History, Receipt, Record, Remembered};

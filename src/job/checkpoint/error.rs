@@ -1,4 +1,12 @@
 //! Why a checkpoint cannot be written or read.
+//!
+//! | the error | what helps |
+//! |---|---|
+//! | `Changed`, `Frontier` | the settings that the job had before |
+//! | `Disturbed`, `Job` | to find out who else is in the directory |
+//! | `File`, `Seen` | a copy of the file, where it is [lost](CheckpointError::is_loss); an older checkpoint serves meanwhile |
+//! | `Irreparable`, `Journal` | the same, or [`repair`](crate::job::repair) |
+//! | `Lost` | to open the frontier again |
 
 use std::io;
 use std::path::PathBuf;
@@ -89,7 +97,7 @@ impl CheckpointError {
         }
     }
 
-    /// Whether a file is gone or is not what was written. A copy of it would help, and so may a repair.
+    /// Whether a file is gone or is not what was written. A copy of it would help, and so may a repair; the command offers both.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Irreparable { .. } => true,
@@ -105,7 +113,8 @@ impl CheckpointError {
         }
     }
 
-    /// Whether this checkpoint's files are not what was written, so that an earlier one may be used.
+    /// Whether this checkpoint's files are not what was written, so that an earlier one may be used. A later format of its own
+    /// files is not damage: what a later version wrote is not passed over for something older.
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::File(error) => error.is_loss(),
@@ -131,6 +140,7 @@ fn each_once(damaged: &[CheckpointError]) -> String {
 }
 
 impl From<CheckpointError> for io::Error {
+    /// Keeps the kind of a file's error, and the error itself: [`of_io`](CheckpointError::of_io) takes it out again.
     fn from(error: CheckpointError) -> Self {
         match error {
             CheckpointError::File(ref file) => Self::new(file.kind(), error),

@@ -4,6 +4,15 @@
 //! is found. Each image is written again about as often as there are runs, since a run takes in those of like size.
 //!
 //! A run in use is not removed: a reader holds the lock of the list, and a checkpoint that lists the run keeps its file.
+//!
+//! # When a host leaves
+//!
+//! 1. The draft of a checkpoint chooses idle hosts and [writes](EvictedHosts::write) their images. The hosts are still in memory, and
+//!    the run with their images is not looked into.
+//! 2. The checkpoint is committed, and [publishes](EvictedHosts::publish) the run.
+//! 3. The frontier drops each host that still equals its image. From then on the image is the host.
+//!
+//! A draft that fails leaves the keys of its hosts in the filter. That costs a look in vain for each of them, and nothing else.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -57,7 +66,8 @@ impl EvictedHosts {
         Self::of(job, Vec::new(), OnceLock::new())
     }
 
-    /// Opens these runs, the newest last. Each is read and checked.
+    /// Opens these runs, the newest last. Each is read and checked, and the filter is made again of all their hosts: it is not kept on
+    /// disk. So an opening costs a read of all images, some 60 bytes a host, and the hash of each key.
     pub(super) fn open<S: Storage>(storage: &mut S, job: u64, numbers: &[u64]) -> Result<Self, CheckpointError> {
         let mut hashes = Vec::new();
         let mut read = |number: &u64| HostRun::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
@@ -79,7 +89,10 @@ impl EvictedHosts {
         evicted
     }
 
-    /// Shows the newest image of each host.
+    /// Shows the newest image of each host, in the order of their hashes. A restore counts the evicted hosts by it.
+    ///
+    /// # Errors
+    /// Where a run cannot be read, and where `show` refuses an image: the error names the frame that it came from.
     pub(super) fn each<S: Storage>(
         &self,
         storage: &mut S,
@@ -94,7 +107,10 @@ impl EvictedHosts {
         Ok(())
     }
 
-    /// Reads the newest image of a host into a buffer; `None` where the host was never evicted.
+    /// Reads the newest image of a host into a buffer; `None` where the host was never evicted. It also finds the image of a host that
+    /// has come back since, so it is asked only for a host that is not in memory.
+    ///
+    /// Of the hosts that were never evicted, one in a hundred costs a read a run: the filter's rate of false positives.
     pub(super) fn find<'a, S: Storage>(
         &self,
         storage: &mut S,
@@ -114,7 +130,10 @@ impl EvictedHosts {
         Ok(None)
     }
 
-    /// Writes a run of these hosts, merged with the newest runs before it that are of like size.
+    /// Writes a run of these hosts, merged with the newest runs before it that are of like size. Nothing is looked up in it before it is
+    /// [published](Self::publish), and the runs that it took in serve until then.
+    ///
+    /// Takes the memory of the images twice more: once for the merge, once in pieces for the frontier.
     pub(super) fn write<'a, S: Storage>(
         &self,
         storage: &mut S,
@@ -148,7 +167,7 @@ impl EvictedHosts {
         Ok(WrittenRuns { runs, evictable: batches })
     }
 
-    /// Makes these the runs that are looked into.
+    /// Makes these the runs that are looked into. Waits for whoever reads one now, which takes as long as one host's search.
     pub(super) fn publish(&self, runs: Vec<Arc<HostRun>>) {
         let filter = self.0.filter.get().map_or(0, SeenSet::bytes);
         let memory = usize::try_from(filter).unwrap_or(usize::MAX) + runs.iter().map(|run| run.memory()).sum::<usize>();

@@ -2,6 +2,9 @@
 //!
 //! The slices of a checkpoint are looked at as they are written, so nothing is read again, and the frontier is not locked for it. Only
 //! hosts with nothing queued or lent are taken: one that has URLs is asked soon, and would come back at once.
+//!
+//! The longest rest goes first, by the time at which a host might have been asked again. That is nearly what a cache that drops the
+//! least recently used would choose, without a list of hosts in the order of their use.
 
 use std::ops::Range;
 
@@ -39,7 +42,7 @@ impl Eviction {
         }
     }
 
-    /// Drops all but the hosts that have rested for longest, and their images. O(hosts).
+    /// Drops all but the hosts that have rested for longest, and their images. O(hosts): a selection, and no sort.
     fn choose(&mut self) {
         if self.hosts.len() <= self.most {
             return;

@@ -2,6 +2,8 @@
 //!
 //! A frame's checksum is seeded with the file's number and its own. So a frame of an older file, left in a reused block of the disk, is
 //! told apart, and so are frames that changed places.
+//!
+//! A file of slices and a run end with an empty frame. Without it, a run that was cut between two frames would look whole.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -26,6 +28,9 @@ pub(super) fn begin<W: Write>(mut to: W, magic: [u8; 8], job: u64, number: u64) 
 }
 
 /// Reads a file that [`begin`] began: checks its header, and gives its frames to `read`. Errors name the file.
+///
+/// `read` must see the end: by the empty frame where there is one, else by [`FrameReader::end`]. A frame may have any length, since a
+/// host's queue has; memory is taken only as far as the bytes are there.
 pub(super) fn read<S: Storage, T>(
     storage: &mut S,
     file: &str,

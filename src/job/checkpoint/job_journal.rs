@@ -1,4 +1,13 @@
 //! The journal of a frontier that is kept in a job.
+//!
+//! The frontier asks it for what a journal gives, and for the images of evicted hosts. The checkpoint's writer asks it for the rest: the
+//! file, the checkpoints, the lock. So a frontier, whoever has it, is all that a checkpoint needs.
+//!
+//! # A URL that is lost
+//!
+//! The gate remembers a URL before the journal has it. Where the journal then fails, the URL is in the seen set alone, and a checkpoint
+//! would keep that for ever. So from then on no checkpoint is written. The next process makes the seen set again, from the last checkpoint
+//! and the journal, and the URL passes the gate when it is found again.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -17,10 +26,13 @@ pub struct JobJournal<S: Storage = Disk> {
     pub(super) file: FileJournal<S>,
     /// Held while a checkpoint is written. It is locked before the frontier is, never after.
     pub(super) checkpoints: Arc<Mutex<Checkpoints<S>>>,
+    /// Each checkpoint goes by them: how many hosts may stay in memory, whether old segments go.
     pub(super) options: OpenOptions,
+    /// For the frontier's owner, who cuts its output to what this says.
     opening: Opening,
     /// `None` where the job is only read.
     pub(in crate::job) lock: Option<Arc<Lock>>,
+    /// Shared with the checkpoints, which add to them. Looked into without the lock of these: a checkpoint takes long.
     evicted: EvictedHosts,
     /// The last frame of a run that was read.
     buffer: Vec<u8>,

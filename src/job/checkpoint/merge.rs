@@ -2,6 +2,9 @@
 //!
 //! A checkpoint merges the hosts that it evicts with the runs of like size; a restore merges all runs to see each host once. Both take
 //! the memory of one frame a run, whatever the number of hosts.
+//!
+//! There are as many sources as runs, at most thirty for a billion hosts. So the next host is the smallest of all heads, found by a look
+//! at each of them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +39,7 @@ struct Source {
     head: Option<Head>,
 }
 
-/// The host that a source gives next.
+/// The host that a source gives next. It has a copy of the key, by which the sources are compared.
 struct Head {
     hash: Fingerprint,
     key: Box<str>,
@@ -67,12 +70,16 @@ impl HostMerge {
         Ok(Self { job, sources, image: Vec::new(), place: None })
     }
 
-    /// The next host's hash and image.
+    /// The next host's hash and image; `None` behind the last one. Older images of the same host are passed over.
+    ///
+    /// # Errors
+    /// Where a frame cannot be read or is damaged.
     pub(super) fn next<S: Storage>(
         &mut self,
         storage: &mut S,
     ) -> Result<Option<(Fingerprint, &[u8])>, CheckpointError> {
         let heads = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.head.as_ref()?, at)));
+        // Of equal hosts, that of the newest source: its number is the lowest.
         let Some((first, at)) = heads.min_by_key(|(head, at)| (head.hash, &head.key, *at)) else { return Ok(None) };
         let (hash, key) = (first.hash, first.key.clone());
         let source = &self.sources[at];

@@ -1,4 +1,18 @@
 //! How a checkpoint is written while the frontier goes on.
+//!
+//! | step | the frontier is held | with what it is done |
+//! |---|---|---|
+//! | begin: is the job still ours, has no URL been lost | for a moment | |
+//! | schedule and hosts | once for each slice | the slice is written while the frontier is free |
+//! | seen set | once for each shard, where the layout can forget | the set locks one shard at a time |
+//! | counts | while nobody is between the gate and the frontier | |
+//! | sync of the journal | for what was written since the sync before | a sync ahead, through a handle of its own |
+//! | output, summary, names | not at all | |
+//! | eviction | once for 64 hosts | |
+//! | old segments | for their removal | |
+//!
+//! Before the commit, a step that fails calls the checkpoint off, and its files are removed. Behind it, the checkpoint counts whatever
+//! fails.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,10 +23,12 @@ use crate::job::journal::{Disk, Storage};
 
 /// The owner of a frontier of which a checkpoint is written. The frontier is locked for one piece at a time, and is free in between.
 pub trait Owner<S: Storage = Disk> {
-    /// Runs `act` on the frontier while nobody else uses it.
+    /// Runs `act` on the frontier while nobody else uses it. Whatever the owner does between two calls goes to the journal, behind the
+    /// positions of the pieces that are saved already.
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
 
-    /// Runs `act` at a moment when every admitted URL is also submitted: nobody is between the gate and the frontier.
+    /// Runs `act` at a moment when every admitted URL is also submitted: nobody is between the gate and the frontier. For an owner who
+    /// has the frontier to itself, any moment is one.
     fn quiesce<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T {
         self.with(act)
     }

@@ -2,6 +2,16 @@
 //!
 //! The first hash of each frame is in memory. So a host is found with one read of 4 KiB: by a binary search for its frame, and from
 //! host to host in that. A frame is closed once it has 4 KiB, so one with a large host is longer.
+//!
+//! A run is written once, synced, and never changed. It counts when the summary of a checkpoint lists it. So whatever a power cut leaves
+//! of a run that is being written is a file that no checkpoint lists, and the next process removes it. Which hosts are in a run, and why
+//! an image in it needs no position, stands on the page of [checkpoints](super).
+//!
+//! | act | reads | memory |
+//! |---|---|---|
+//! | find a host | one frame, of 4 KiB mostly | that frame |
+//! | open a run | all of it, once | 16 bytes a frame, and the longest frame |
+//! | merge runs | all of them, once, frame by frame | one frame a run, and 256 KiB to write from |
 
 use std::ops::Range;
 
@@ -22,21 +32,28 @@ const FRAME: usize = 4096;
 /// Sixteen bytes a frame are in memory: a quarter of a byte for each host of 60 bytes.
 #[derive(Debug)]
 pub(super) struct HostRun {
+    /// Stands in the file's name and header, and seeds the checksums of its frames.
     pub(super) number: u64,
     /// The hash of each frame's first host, and where the frame begins.
     frames: Vec<(Fingerprint, u64)>,
     /// Where the last of these frames ends.
     end: u64,
+    /// A new run is merged with those that have few enough.
     pub(super) hosts: u64,
 }
 
-/// The hash that a job's hosts are sorted by.
+/// The hash that a job's hosts are sorted by. It is seeded with the job's id, so a site cannot choose names that all fall into one
+/// frame: it does not know the id.
 pub(super) fn hash_of(job: u64, key: &str) -> Fingerprint {
     FingerprintKey::from_u64(job).fingerprint(key)
 }
 
 impl HostRun {
     /// Reads and checks a whole run, and shows the hash of each host.
+    ///
+    /// # Errors
+    /// Besides the errors of its frames: where a payload is not a list of hosts, or a host does not follow the one before it in the
+    /// order of hashes and keys. A search would miss a host that stands in the wrong place, and the host would be asked as a new one.
     pub(super) fn read<S: Storage>(
         storage: &mut S,
         job: u64,
@@ -79,7 +96,8 @@ impl HostRun {
         self.frames.len()
     }
 
-    /// Reads a frame into a buffer, and says which part of the buffer holds the hosts.
+    /// Reads a frame into a buffer, and says which part of the buffer holds the hosts. The place of the next frame tells its length, so
+    /// one read is enough. The checksum is looked at each time: the disk may have failed since the run was opened.
     pub(super) fn frame<S: Storage>(
         &self,
         storage: &mut S,
@@ -110,7 +128,7 @@ impl HostRun {
         key: &str,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Range<usize>>, CheckpointError> {
-        // All hosts of one hash are in one frame.
+        // The last frame that does not begin behind the hash: all hosts of one hash are in one frame.
         let Some(frame) = self.frames.partition_point(|(first, _)| *first <= hash).checked_sub(1) else {
             return Ok(None);
         };
@@ -132,9 +150,10 @@ impl HostRun {
     }
 }
 
-/// Writes a run, host by host in its order.
+/// Writes a run, host by host in its order. Where it fails, the file stays, and the draft that began it removes it.
 pub(super) struct HostRunWriter {
     name: String,
+    /// The frames that are not with the storage yet: 256 KiB of them, and the one that goes beyond.
     frames: FrameWriter<Vec<u8>>,
     /// The hosts of the frame that is being filled.
     images: Vec<u8>,
@@ -155,7 +174,8 @@ impl HostRunWriter {
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
     }
 
-    /// Appends a host, which must follow the last one in the order of hashes and keys.
+    /// Appends a host, which must follow the last one in the order of hashes and keys. A frame that is full stays open for more hosts of
+    /// the same hash, so that a search needs to look into one frame only.
     pub(super) fn push<S: Storage>(
         &mut self,
         storage: &mut S,
@@ -209,7 +229,8 @@ impl HostRunWriter {
     }
 }
 
-/// Hosts in the order that a run has them in, with their hashes.
+/// Hosts in the order that a run has them in, with their hashes. Hosts of one hash go by their keys, so that the order is total and a
+/// merge meets equal hosts side by side.
 pub(super) fn in_order<'a>(job: u64, hosts: impl Iterator<Item = IdleHost<'a>>) -> Vec<(Fingerprint, IdleHost<'a>)> {
     let mut hosts: Vec<_> = hosts.map(|host| (hash_of(job, host.key), host)).collect();
     hosts.sort_unstable_by_key(|(hash, host)| (*hash, host.key));

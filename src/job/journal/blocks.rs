@@ -2,6 +2,12 @@
 //!
 //! Links of one page stand side by side in the journal, wait for the same host, and name the same referrer. So the block that one
 //! lease reads mostly holds what the next leases of its host read.
+//!
+//! The cache has 256 sets of four blocks. The position of a block decides in which set it is; in a set, the one that was used last comes
+//! first, and the last one makes room. A look costs at most four comparisons. What was written lately is read from the
+//! [`Tail`](super::tail::Tail) instead.
+//!
+//! A frame mostly lies in one block and is read where it lies. One that reaches into the next is put together in a buffer of its own.
 
 use std::io;
 use std::ops::Range;
@@ -11,7 +17,8 @@ use super::segment::Segment;
 use super::{JournalError, Storage};
 use crate::bytes::FileError;
 
-/// Bytes of a block. A larger one takes longer to read, which counts where nothing else of it is needed.
+/// Bytes of a block: a page of the operating system's cache. A larger one takes longer to read, which counts where nothing else of it is
+/// needed.
 const BLOCK: usize = 4096;
 /// Sets of blocks; a block's position tells in which one it is.
 const SETS: usize = 256;
@@ -61,7 +68,8 @@ impl Blocks {
         filled.map(|()| &*self.frame)
     }
 
-    /// Completes a frame of which the first block is there.
+    /// Completes a frame of which the first block is there. Where its head says a length that the segment does not have, the frame stays
+    /// short, and its reader says so.
     fn fill<S: Storage>(
         &mut self,
         storage: &mut S,
@@ -90,6 +98,9 @@ impl Blocks {
     }
 
     /// The block in which a position lies, as far as the segment goes. It is the first of its set then.
+    ///
+    /// # Errors
+    /// Where the storage fails, or the file is shorter than the segment. The block is empty then and is read again when it is asked for.
     fn block<S: Storage>(&mut self, storage: &mut S, segment: &Segment, at: u64) -> Result<&Block, JournalError> {
         let start = start_of(segment, at);
         let length = usize::try_from(segment.end - start).unwrap_or(usize::MAX).min(BLOCK);
@@ -110,6 +121,7 @@ impl Blocks {
         Ok(block)
     }
 
+    /// Bytes of memory held: up to 4 MiB of blocks, and the longest frame of late.
     pub(super) fn memory(&self) -> usize {
         let blocks: usize = self.sets.iter().flatten().map(|block| block.bytes.capacity()).sum();
         self.sets.capacity() * size_of::<[Block; WAYS]>() + blocks + self.frame.capacity()
@@ -135,6 +147,9 @@ fn set_of(segment: &Segment, at: u64) -> usize {
 }
 
 /// Reads as many bytes as the buffer has, which lie within the segment.
+///
+/// # Errors
+/// Where the storage fails, and where the file has become shorter since the segment's length was asked for.
 pub(super) fn read_at(
     storage: &mut impl Storage,
     segment: &Segment,

@@ -1,7 +1,10 @@
 //! What a record says of a host, as bytes.
 //!
-//! Each record of a host has all of its clock and its illness, not what has changed of them. So a
-//! replay keeps the last one.
+//! Each record of a host has all of its clock and its illness, not what has changed of them. So a replay keeps the last one, and need
+//! not begin with the first.
+//!
+//! The same three parts stand in the record of a page that came back (kind 2), around its own fields: flags, clock, and the key at the
+//! end. All of it is drawn on the page of the [journal](super).
 
 use std::time::Duration;
 
@@ -17,7 +20,7 @@ const IS_PATIENT: u8 = 1 << 1;
 /// Flags of what was learned of a host.
 const WAS_ASKED: u8 = 1 << 2;
 const IS_RETRY: u8 = 1 << 3;
-/// Codes of what was learned of its robots.txt.
+/// Codes of what was learned of its robots.txt. A code is never given to another answer.
 const SAME: u8 = 0;
 const MOVED: u8 = 1;
 const MISSING: u8 = 2;
@@ -53,6 +56,10 @@ pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
 }
 
 /// Reads what [`write_host`] wrote.
+///
+/// # Errors
+/// Where a flag or a code is not known, a text is not UTF-8, or the bytes end too early. The robots.txt itself is not looked at: rules
+/// are any bytes, and parsed when they are needed.
 pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str> {
     let (flags, robots, hops) = (fields.u8()?, fields.u8()?, fields.u8()?);
     if flags & !(HAS_ANSWERED | IS_ILL | WAS_ASKED | IS_RETRY) != 0 {
@@ -82,7 +89,8 @@ pub(super) fn flags_of(host: &Standing<'_>) -> u8 {
     flag(host.has_answered, HAS_ANSWERED) | flag(host.ill.is_some(), IS_ILL)
 }
 
-/// Appends a host's standing without its flags and its key: its clock, its failures and its illness.
+/// Appends a host's standing without its flags and its key: its clock, its failures and its illness. A host that is well takes 10
+/// bytes.
 pub(super) fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
     to.extend(host.due.as_micros().to_le_bytes());
     to.extend(host.failures.to_le_bytes());
@@ -96,7 +104,7 @@ pub(super) fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
     }
 }
 
-/// Reads a standing without its key, which follows later.
+/// Reads a standing without its key, which follows later. `flags` are those of the whole record.
 pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<Standing<'a>, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
     let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;

@@ -2,6 +2,21 @@
 //!
 //! The kind stands in the frame, and so a payload begins with the record's own fields. A text that ends a payload has no length: the
 //! frame's tells it. What is read borrows from the payload, so a replay of millions of records copies none.
+//!
+//! | kind | bytes of the payload, behind the 8 of the frame | written |
+//! |---|---|---|
+//! | 1, admitted | about 9 and the wire URL | for each URL that passes the gate |
+//! | 2, settled | 21 and the host; 30 more for a receipt of `pages.jsonl` | for each page |
+//! | 3, a host | 31 and the host; the rules of a robots.txt | for each robots.txt, and where a host changes without a page |
+//! | 4, resumed | 8 | at each opening |
+//! | 5, due | 9 and the host | for each URL whose time comes |
+//! | 6, forgotten | 8 | for each URL that is taken from the seen set |
+//! | 7, again | both of its parts and 2 | for each page that is tried or visited again |
+//! | 8, disallowed | 13 and the host | for each run of URLs that are dropped |
+//!
+//! A host that is ill takes 5 bytes more, and those of the failure's words.
+//!
+//! Records name a host by its key and not by a number: a number would mean another host once hosts were evicted.
 
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
 use crate::address::Fingerprint;
@@ -18,7 +33,7 @@ const LENGTH: usize = 2;
 /// Why a payload is not a record.
 #[derive(Clone, Copy)]
 pub(super) enum Unreadable {
-    /// Its kind is not known.
+    /// Its kind is not known. The checksum was right, so a later version wrote it: that is no damage, and nothing is repaired.
     Kind(u8),
     /// What is wrong with it.
     Payload(&'static str),
@@ -38,7 +53,8 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
     }
 }
 
-/// Appends the payload of a record that stands at this position.
+/// Appends the payload of a record that stands at this position. There is no limit here: the frame refuses a payload that is too long,
+/// and takes back what was appended.
 pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     match record {
         Record::Admitted(entry) => entry.write(at, to),
@@ -70,6 +86,7 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
 }
 
+/// Appends that a URL's time had come: kind 5.
 fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
     to.push(due.priority);
     to.extend(due.position.to_u64().to_le_bytes());
@@ -80,6 +97,7 @@ fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> 
     Ok(DueRecord { priority: fields.u8()?, position: Position::from_u64(fields.u64()?), host: fields.rest()? })
 }
 
+/// Appends that URLs were dropped: kind 8. One record tells of a whole run of them: as many as one look for a lease may drop.
 fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
     to.push(disallowed.priority);
     to.extend(disallowed.first.to_u64().to_le_bytes());

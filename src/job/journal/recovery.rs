@@ -3,6 +3,23 @@
 //! The segments are read in order. Each must begin where the one before it ends, unless nothing of the gap is needed. A bad frame is an
 //! error, with one exception: in the last segment, behind everything that is known to be safe on disk, it is a torn end. What is known
 //! to be safe comes from the newest checkpoint: the journal was synced up to its counts before it got its name.
+//!
+//! # What a bad frame means
+//!
+//! | where | it is | the opening |
+//! |---|---|---|
+//! | in a segment that another one follows | damage: a segment is synced before the next is begun | fails, and names the byte |
+//! | in the last one, before what a checkpoint knows to be safe | damage | fails |
+//! | in the last one, behind that | a torn end | cuts it off and reports it |
+//! | in a header, at the very end | a segment that was being begun | begins it again |
+//!
+//! The order of the changes: first all that is needed is read, and only where all of it is whole the end is written anew. So an opening
+//! that fails has changed nothing, and one that is cut short by a power cut is repeated by the next.
+//!
+//! # What it costs
+//!
+//! One read of what lies behind the position, by a window of 1 MiB, or as long as the longest record; a header for each segment before
+//! it; and the last segment, of 64 MiB at most by default, written once more.
 
 use std::iter;
 use std::path::PathBuf;
@@ -28,7 +45,7 @@ const LONGEST: usize = 1 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Records that were replayed.
+    /// Records that were replayed: those behind the newest checkpoint, or all where there is none.
     pub records: u64,
     /// The end of the last segment, where it was torn by a crash, or damaged, and was cut off.
     pub cut: Option<Cut>,
@@ -112,7 +129,10 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, is_whole))
     }
 
-    /// Reads what is needed, or everything if `is_all`. Where there is no segment to append to, returns where one must begin.
+    /// Reads what is needed, or everything if `is_all`. Where there is no segment to append to, returns where one must begin: at 0 where
+    /// there is none at all, else in the place of one whose header is torn.
+    ///
+    /// Changes nothing. A segment that is not read counts as long as its file is; the next one must begin where it ends.
     fn scan(
         mut storage: S,
         job: u64,
@@ -158,7 +178,11 @@ impl<S: Storage> FileJournal<S> {
     }
 
     /// Writes the good part of the last segment to a new file, and renames that into place. A sync before may have failed. Then the
-    /// operating system shows bytes that the disk does not have, and does not report that at the next sync.
+    /// operating system shows bytes that the disk does not have, and does not report that at the next sync. (Rebello and others, "Can
+    /// Applications Recover from fsync Failures?", USENIX ATC 2020, tell what each file system does then.)
+    ///
+    /// A power cut leaves the old file or the new one under the name, and perhaps a part of the new one beside it. Nothing looks for
+    /// that, and the next opening writes over it.
     fn renew(&mut self) -> Result<(), JournalError> {
         let Self { storage, segments, .. } = self;
         let last = segments.last().expect("there is one");
@@ -188,6 +212,9 @@ pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, Journ
 
 /// The first position, from this one on, at which a whole record of a known kind begins. A damaged record does not tell its length, so
 /// every byte behind it is tried. Records longer than the rules of a robots.txt are not looked for.
+///
+/// A place is taken for a record by mistake with a chance of one in 2^32 at most: three bytes must claim a length that fits, the checksum
+/// must be right for this job and this place, and the payload must be a record. Each place whose length fits costs a checksum over so many bytes.
 pub(super) fn next_frame(
     storage: &mut impl Storage,
     segment: &Segment,
@@ -217,6 +244,7 @@ pub(super) fn next_frame(
 struct Scan<'a, S> {
     storage: S,
     job: u64,
+    /// What may not be missing before the position at which reading begins.
     needs: &'a Needs,
     /// The position at which reading begins.
     from: u64,
@@ -293,7 +321,11 @@ impl<S: Storage> Scan<'_, S> {
         Ok(segment)
     }
 
-    /// Goes frame by frame to the position at which reading begins, and checks that a frame ends there.
+    /// Goes frame by frame to the position at which reading begins, and checks that a frame ends there. Done only where the position is in
+    /// doubt, since it reads the segment from its beginning.
+    ///
+    /// # Errors
+    /// [`NoEntry`](JournalError::NoEntry) where the position lies within a record; damage, where a frame on the way is damaged.
     fn lead(&mut self, segment: &Segment) -> Result<(), JournalError> {
         let mut at = segment.start + HEADER as u64;
         while at < self.from {

@@ -2,6 +2,11 @@
 //!
 //! Behind a damaged record the next whole one is looked for, byte by byte. Bytes of a page that look like a record do not deceive it:
 //! a frame's checksum is seeded with the job and the frame's own position.
+//!
+//! It differs from an [opening](super::recovery) in three ways: it goes on behind damage, it reads from the first segment on, and it
+//! changes nothing. A segment of another job or of a later format still ends it: those bytes were never this job's, or cannot be judged.
+//!
+//! Costs one read of the journal, and a search behind each damaged place, up to the next whole record.
 
 use super::file::damaged;
 use super::frame::Frame;
@@ -58,6 +63,9 @@ pub(crate) fn look_closely(
 }
 
 /// Shows every piece of a journal, in order.
+///
+/// Bytes of the last segment that no whole record follows are [torn](Piece::Torn), since a crash leaves such an end. They may also be
+/// damage: nobody can tell.
 ///
 /// # Errors
 /// Where the storage fails, or a segment is another job's or of a later format; and the errors of `show`.

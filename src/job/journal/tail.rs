@@ -34,7 +34,7 @@ impl Tail {
         bytes.filter(|bytes| !bytes.is_empty())
     }
 
-    /// The storage has all of it now.
+    /// The storage has all of it now. What is kept is moved to the front once in 256 KiB, and not at each write.
     pub(super) fn note_written(&mut self) {
         if self.bytes.len() > 2 * KEPT {
             self.bytes.drain(..self.bytes.len() - KEPT);
@@ -50,6 +50,7 @@ impl Tail {
         self.written = 0;
     }
 
+    /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
         self.bytes.capacity()
     }

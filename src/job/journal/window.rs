@@ -1,4 +1,8 @@
 //! The part of a segment that was read last, where a journal is read from one end to the other.
+//!
+//! One read of the storage serves for about 1 MiB of frames. A frame that reaches beyond the window is read again from its beginning, with
+//! what follows it: so a record is always in one piece, and at most one frame a window is read twice. The [cache](super::blocks) is for
+//! the other way of reading, one record here and one there.
 
 use super::blocks::read_at;
 use super::frame::{Frame, HEAD};
@@ -34,7 +38,11 @@ impl Window {
         Ok(self.rest(at))
     }
 
-    /// Reads from a position on, as far as the segment goes.
+    /// Reads from a position on, as far as the segment goes: `wanted` bytes, or what there is. So a damaged length makes the window no
+    /// longer than its segment.
+    ///
+    /// # Errors
+    /// Where the storage fails. The window is empty then.
     pub(super) fn fill(
         &mut self,
         storage: &mut impl Storage,

@@ -47,7 +47,9 @@ pub struct KeptFiles {
 type Placed = HashMap<u64, Position>;
 
 impl Findings {
-    /// Carries the repair out. This process must hold the job.
+    /// Carries the repair out. This process must hold the job. `read` is the function that [`look`](super::look) was given.
+    ///
+    /// Takes the room on disk of a second journal and, where records are taken out, of a second output; the old files are kept as well.
     ///
     /// # Errors
     /// Where the file system refuses. Unless the last renames failed, the job is as it was then, but for files beside it.
@@ -83,7 +85,10 @@ impl Findings {
         Ok(kept)
     }
 
-    /// Writes the records that stay, and their pages as done.
+    /// Writes the records that stay, and their pages as done. Where records were taken out, the others have other places now, and so their
+    /// receipts are made anew. What they say of other outputs is kept as it is: those are not repaired.
+    ///
+    /// The output is synced here, and the journal behind it: when the renames begin, both are safe from a power cut.
     fn write_done(
         &self,
         lines: &mut PageLines,
@@ -124,7 +129,9 @@ impl Findings {
         }
     }
 
-    /// Writes what only the old journal knows: pages that are done without a record, and pages that wait.
+    /// Writes what only the old journal knows: pages that are done without a record, and pages that wait. Hosts are not carried over.
+    ///
+    /// The old journal is read a second time, and what a first reading could not read is passed over again.
     fn write_known(
         &self,
         job: &Job,

@@ -51,7 +51,10 @@ impl Findings {
 }
 
 /// Looks for damage, and changes nothing. `keep_journal` says that no part of the journal was ever removed. `read` takes a line of the
-/// output apart.
+/// output apart; it gives `None` for one that is no record of a page.
+///
+/// Reads the journal and the output from end to end, and loads the newest whole checkpoint: that takes the memory of a resume, and some
+/// 40 bytes for each URL of the journal.
 ///
 /// # Errors
 /// Where there is no journal; where a file is another job's or of a later format, an option that the job's files depend on has
@@ -131,7 +134,10 @@ pub fn look(
 
 impl Findings {
     /// Decides which lines stay: those that the journal confirms, and, where parts of it were removed, those that it may have
-    /// confirmed.
+    /// confirmed. The pages of the others go to the queue. The fingerprints of those that stay go to `done`.
+    ///
+    /// A line is confirmed by where it ends. Its bytes were compared with the receipt by the survey, so a line of the same end is the same
+    /// line.
     fn sort_lines(
         &mut self,
         output: &mut PageLines,
@@ -175,7 +181,8 @@ impl Findings {
         })
     }
 
-    /// Keeps in the queue the pages that only records tell of, and counts what is asked for again.
+    /// Keeps in the queue the pages that only records tell of, and counts what is asked for again: each page once, however many records
+    /// and entries it has. A page that the journal knows is carried over from there, with where it was found.
     fn count(&mut self, done: &HashSet<u64>) {
         let Self { survey, queue, canonicalizer, .. } = self;
         let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).collect();

@@ -41,7 +41,8 @@ impl PageLines {
         Ok(Some(Self { file, length, buffer: Vec::new() }))
     }
 
-    /// The record that a receipt describes, if it is there.
+    /// The record that a receipt describes, if it is there: the file reaches as far, and the bytes have the receipt's checksum. A disk that
+    /// fails to read them counts as a record that is not there.
     pub(super) fn record(&mut self, receipt: &Receipt) -> Option<&[u8]> {
         use std::io::Read;
 

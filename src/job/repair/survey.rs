@@ -19,7 +19,7 @@ use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
 /// have had links there. A fetch lasts a minute at most; this much of the journal takes longer to write.
 const NEIGHBORHOOD: u64 = 256 << 20;
 
-/// What became of a page.
+/// What became of a page, as far as its entry in the journal goes. Later records overwrite it; all but `Waits` are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageState {
     /// It waits.
@@ -142,14 +142,15 @@ impl Surveying<'_> {
         self.survey.damage.push(Damage { path, offset, bytes, reason });
     }
 
-    /// Counts lost bytes. Pages that settle soon behind them may have lost links.
+    /// Counts lost bytes. Pages that settle soon behind them may have lost links: their fetch was under way.
     fn lose(&mut self, position: u64, bytes: u64) {
         self.survey.end = position + bytes;
         self.survey.lost += bytes;
         self.near = self.survey.end + NEIGHBORHOOD;
     }
 
-    /// Takes an entry: a page that waits, in the place of the one that it replaces, or one more link of its referrer.
+    /// Takes an entry: a page that waits, in the place of the one that it replaces, or one more link of its referrer. An entry that
+    /// replaces another is no link that anybody found, and is not counted as one.
     fn admitted(&mut self, position: u64, entry: &Entry<'_>) {
         if let Some(replaced) = entry.replaces {
             self.settle(replaced.to_u64(), PageState::Replaced);
@@ -162,6 +163,8 @@ impl Surveying<'_> {
     }
 
     /// Takes how a lease came back. A page is done only if its record is there, and as many links were admitted as the record says.
+    ///
+    /// The links are compared only near a lost part. Elsewhere all of them are in the journal: they stand before this record.
     fn settled(&mut self, at: u64, settled: &Settled<'_>) {
         let page = settled.position.to_u64();
         if !settled.done {
