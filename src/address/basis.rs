@@ -1,4 +1,7 @@
 //! What a link's meaning depends on, beside its own text.
+//!
+//! Pages of one directory have many links in the same letters. Where such a link leads is known from the first of them, if no more
+//! than the directory decides it. A part that is larger than it need be is never wrong: the link is only resolved once more.
 
 use super::wire::Wire;
 
@@ -20,7 +23,8 @@ pub(super) fn basis<'b>(base: &'b Wire, href: &str) -> &'b str {
     }
 }
 
-/// Whether a text is the scheme of no page, whatever it stands on.
+/// Whether a text is the scheme of no page, whatever it stands on: letters alone, and neither http nor https. A scheme may have digits and
+/// signs too; those are left to the parser.
 fn is_foreign(scheme: &str) -> bool {
     let is_web = ["http", "https"].iter().any(|web| web.eq_ignore_ascii_case(scheme));
     !is_web && !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())

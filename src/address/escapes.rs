@@ -1,4 +1,7 @@
-//! Percent-escapes by RFC 3986 section 6.2.2.
+//! Percent-escapes by RFC 3986 section 6.2.2: `%7e` is `~`, and `%c3` is `%C3`.
+//!
+//! An escape is looked at once. What comes out of one is never taken for the beginning of another:
+//! `%2541` stays, since it stands for `%41` and not for `A`.
 
 /// Which escapes a key does not have.
 #[derive(Clone, Copy, Debug)]

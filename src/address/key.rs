@@ -1,4 +1,12 @@
 //! From the wire form to the key. The order of the rules is that of the [table](super#the-rules).
+//!
+//! Most URLs are their own key. So the text is first looked over for anything that a rule might
+//! change, without an allocation, and only where there is something is a key written. It is
+//! compared with the wire form then: a rule may have looked, and changed nothing.
+//!
+//! The order matters in two places. Escapes go first, so that the other rules see letters and not
+//! escapes of letters: `?%75tm_source=x` is a tracking parameter. And parameters are dropped before
+//! they are sorted, which leaves less to sort.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -30,6 +38,8 @@ pub(super) struct KeyMaker {
 }
 
 impl KeyMaker {
+    /// Prepares the rules: all names of parameters to drop go into one set, the built-in ones of the
+    /// rules that are on and the user's own.
     pub(super) fn new(rules: &KeyRules) -> Self {
         let tracking = TRACKING_PARAMETERS.iter().filter(|_| rules.drop_tracking);
         let sessions = SESSION_PARAMETERS.iter().filter(|_| rules.drop_sessions);
@@ -37,6 +47,7 @@ impl KeyMaker {
         Self { rules: rules.clone(), dropped: NameSet::new(tracking.chain(sessions).copied().chain(own)) }
     }
 
+    /// The rules as they were given.
     pub(super) fn rules(&self) -> &KeyRules {
         &self.rules
     }
@@ -93,6 +104,7 @@ impl KeyMaker {
         if has_any { normalize(text, needless).into() } else { text.into() }
     }
 
+    /// Appends the path, segment by segment, by the rules on slashes and on sessions.
     fn push_path(&self, out: &mut String, path: &str) {
         let start = out.len();
         for (at, segment) in path.split('/').enumerate() {
@@ -107,6 +119,8 @@ impl KeyMaker {
         }
     }
 
+    /// Appends the query without what is dropped, sorted where that is asked for, and its mark; nothing
+    /// where no parameter is left. With `drop_empty_query` off, an empty parameter is one that stays.
     fn push_query(&self, out: &mut String, query: &str) {
         let mut parameters: Vec<&str> = query.split('&').filter(|parameter| !self.drops(parameter)).collect();
         if self.rules.sort_query {
@@ -118,6 +132,8 @@ impl KeyMaker {
         }
     }
 
+    /// Whether a rule takes this parameter out of the query. The name decides, but for a session of
+    /// hexadecimal digits.
     fn drops(&self, parameter: &str) -> bool {
         if parameter.is_empty() {
             return self.rules.drop_empty_query;
@@ -138,7 +154,8 @@ fn by_name_then_value(one: &str, other: &str) -> Ordering {
     next(one).cmp(&next(other))
 }
 
-/// Name and value of a parameter.
+/// Name and value of a parameter; one without `=` has an empty value. Both as they are written: `+`
+/// and escapes stay.
 fn parts(parameter: &str) -> (&str, &str) {
     parameter.split_once('=').unwrap_or((parameter, ""))
 }

@@ -18,6 +18,7 @@ pub(super) struct TextLines<R> {
 const MARGIN: usize = 64;
 
 impl<R: BufRead> TextLines<R> {
+    /// The lines of a reader. `max_bytes` is the most that an address may have.
     pub(super) fn new(reader: R, max_bytes: usize) -> Self {
         Self { reader, max_bytes, kept: Vec::new(), number: 0 }
     }
@@ -27,6 +28,11 @@ impl<R: BufRead> TextLines<R> {
         self.number
     }
 
+    /// The next line, without a byte-order mark and the blanks around it; `None` at the end. Of a line
+    /// that is too long the rest is skipped and counted, so that the error can say its length.
+    ///
+    /// # Errors
+    /// Where the reader fails.
     pub(super) fn next(&mut self) -> io::Result<Option<TextLine<'_>>> {
         self.kept.clear();
         self.number += 1;
@@ -57,6 +63,10 @@ pub(super) struct TextLine<'a> {
 }
 
 impl<'a> TextLine<'a> {
+    /// The line as text.
+    ///
+    /// # Errors
+    /// Where it is longer than an address may be, or is not UTF-8.
     pub(super) fn text(self) -> Result<&'a str, AddressError> {
         if self.length > self.max_bytes.saturating_add(MARGIN) {
             return Err(AddressError::TooLong { length: self.length, limit: self.max_bytes });

@@ -1,4 +1,11 @@
 //! Query parameters that do not choose a page.
+//!
+//! A name gets into a list only where a page is the same with and without it, on every site that is
+//! known to use it. A name that is missing costs a few pages fetched twice. One that should not be there costs pages that
+//! are never fetched. So where it is in doubt, it is left out.
+//!
+//! Any change of a list is another version of the [rules](super::KEY_RULES_VERSION): URLs would get
+//! other keys than those that a job has seen.
 
 /// Names of parameters that only say where a visitor came from. They count in upper and lower case,
 /// and `utm_*` stands for all that start with `utm_`.
@@ -83,6 +90,8 @@ pub const SESSION_PARAMETERS: &[&str] = &[
 /// value is a digest, of 32 hexadecimal digits or more.
 pub const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
 
+/// Whether this parameter names a session by a digest: MD5 has 32 hexadecimal digits, and a number
+/// or a word that chooses a page has fewer.
 pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
     value.len() >= 32
         && value.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -94,13 +103,16 @@ pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct NameSet(Box<[Vec<Pattern>; 27]>);
 
+/// A name to drop, or the beginning of names.
 #[derive(Clone, Debug)]
 struct Pattern {
     text: Box<str>,
+    /// It stood before a `*`.
     prefix: bool,
 }
 
 impl NameSet {
+    /// The names of these patterns. `*` alone stands for all names, so it is in each of the lists.
     pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         let mut set = Self(Box::default());
         for pattern in patterns {
@@ -115,6 +127,7 @@ impl NameSet {
         set
     }
 
+    /// Whether a name is to be dropped, in whatever case it is written.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.0[initial(name)].iter().any(|Pattern { text, prefix }| {
             let head = if *prefix { name.get(..text.len()) } else { Some(name) };

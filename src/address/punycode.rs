@@ -12,7 +12,9 @@ const PREFIX: &str = "xn--";
 const MASK: &str = "*n--";
 
 /// The text with its host in lower case and its labels masked. `None` where the host is not ASCII
-/// or has no such label.
+/// or has no such label: then the parser's error stands.
+///
+/// The mask is as long as what it stands for, so that the limits on labels and names hold as before.
 pub(super) fn mask(text: &str) -> Option<String> {
     let range = host(text)?;
     let host = decode(&text[range.clone()])?;
@@ -31,12 +33,14 @@ pub(super) fn unmask(text: &mut String, host: Range<usize>) {
     text.replace_range(host, &labels.join("."));
 }
 
+/// The label as it was before [`mask`].
 fn unmasked(rest: &str) -> String {
     [PREFIX, rest].concat()
 }
 
 /// Where the parser would find the host of an http(s) URL. `None` where the text has no host of its
-/// own, as a path has none.
+/// own, as a path has none. An IPv6 address in brackets is not found whole; no label of it begins
+/// with `xn--`.
 fn host(text: &str) -> Option<Range<usize>> {
     let scheme = text.find(':').filter(|&end| {
         let scheme: String = text[..end].chars().filter(|&c| !is_dropped(c)).collect();

@@ -1,4 +1,15 @@
 //! The door to the `url` crate: text in, the wire form out.
+//!
+//! A text takes the first of these ways that it can:
+//!
+//! 1. It is too long, or has a scheme that is not crawled: an error, before anything is copied.
+//! 2. It is [plain]: the wire form is put together of its letters and the base's.
+//! 3. The parser takes it. The fragment, user and password are cut off what it makes.
+//! 4. The parser refuses its host, and a label of it begins with `xn--`: the parser is asked again
+//!    with that label [masked](punycode).
+//!
+//! The parser differs from the URL standard, as it is today, in two ways that are mended here: more
+//! than two slashes before a link's host, and hosts whose `xn--` labels are no punycode.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -46,6 +57,7 @@ pub struct BaseUrl {
 }
 
 impl BaseUrl {
+    /// The base that an absolute URL is. `max_bytes` holds for it and for the bases that are made of it.
     pub(super) fn parse(text: &str, max_bytes: usize) -> Result<Self, AddressError> {
         Self::resolve(None, text, max_bytes)
     }
@@ -68,12 +80,15 @@ impl BaseUrl {
         Some(base.with_query_encoder(self.query.clone()))
     }
 
-    /// The part of this base that decides, with a link's text, where that leads; `None` where more does.
+    /// The part of this base that decides, with a link's text, where that leads; `None` where more does:
+    /// the encoding of the page, for a query. Links of equal texts and equal parts lead to the same URL,
+    /// whatever pages they stand on.
     pub(crate) fn basis(&self, href: &str) -> Option<&str> {
         let is_encoded = self.query.is_some() && href.contains('?');
         (!is_encoded).then(|| basis::basis(&self.wire, href))
     }
 
+    /// A base of a text. One in plain letters is not parsed before a link needs that.
     fn resolve(base: Option<&Self>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
         let plain_query = base.is_none_or(|base| base.query.is_none());
         let plain = plain::absolute(text, plain_query).filter(|_| text.len() <= max_bytes);
@@ -86,6 +101,7 @@ impl BaseUrl {
         Ok(Self { wire, parsed, query: None, max_bytes })
     }
 
+    /// What the parser makes of this base: parsed once, by whichever link needs it first.
     fn parsed(&self) -> Result<&Parsed, AddressError> {
         if let Some(parsed) = self.parsed.get() {
             return Ok(parsed);
@@ -124,7 +140,8 @@ impl fmt::Debug for QueryEncoder {
     }
 }
 
-/// The wire form of a text, against a base where there is one.
+/// The wire form of a text, against a base where there is one. The limit holds for the text and for
+/// the wire form: a short link may be long once it is escaped, or once its base stands before it.
 pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Wire, AddressError> {
     let plain = if text.len() > max_bytes {
         None
@@ -138,6 +155,8 @@ pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Resu
     Ok(wire)
 }
 
+/// The wire form of what the parser made: without user, password and fragment, and with its own
+/// labels where they were masked. The parser's text is taken over; only user and password move it.
 fn wire_of(Parsed { url, masked }: Parsed) -> Wire {
     let authority = url.scheme().len() + "://".len();
     let userinfo = url[..Position::BeforeHost].len() - authority;
@@ -189,6 +208,7 @@ fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parse
     }
 }
 
+/// Asks the parser.
 fn parse(base: Option<&Parsed>, query: Option<&QueryEncoder>, text: &str) -> Result<Url, ParseError> {
     let Some(base) = base else { return Url::parse(text) };
     let encode = query.map(|query| &*query.0 as &dyn Fn(&str) -> Cow<'_, [u8]>);

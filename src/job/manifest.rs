@@ -23,8 +23,8 @@ const FORMAT: u32 = 1;
 /// Bytes that are read at most; a manifest has a few hundred.
 const MAX_BYTES: u64 = 4096;
 
-/// What a job's other files depend on: fixed when the job is created, and never changed. Journal, checkpoints and seen set name the id,
-/// so that a file of another job is told apart from a damaged one.
+/// What a job's other files depend on: fixed when the job is created, and never changed. Journal and checkpoints name the id, so that
+/// a file of another job is told apart from a damaged one.
 ///
 /// On disk it is UTF-8 text, a line with the format and then `name = value` lines, in this order:
 ///

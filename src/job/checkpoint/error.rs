@@ -140,7 +140,7 @@ fn each_once(damaged: &[CheckpointError]) -> String {
 }
 
 impl From<CheckpointError> for io::Error {
-    /// Keeps the kind of a file's error, and the error itself: [`of_io`](CheckpointError::of_io) takes it out again.
+    /// Keeps the kind of a file's error, and the error itself, which can be taken out again.
     fn from(error: CheckpointError) -> Self {
         match error {
             CheckpointError::File(ref file) => Self::new(file.kind(), error),

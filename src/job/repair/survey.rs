@@ -19,7 +19,7 @@ use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
 /// have had links there. A fetch lasts a minute at most; this much of the journal takes longer to write.
 const NEIGHBORHOOD: u64 = 256 << 20;
 
-/// What became of a page, as far as its entry in the journal goes. Later records overwrite it; all but `Waits` are final.
+/// What became of a page, as far as its entry in the journal goes. The last record about it decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageState {
     /// It waits.
