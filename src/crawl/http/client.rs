@@ -14,8 +14,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
-use super::http1::{Connection, Get, NoHead};
 use super::head::Head;
+use super::http1::{Connection, Get, NoHead};
 use super::idle_connections::IdleConnections;
 use super::resolve::{ResolveError, Resolver};
 use super::tls;

@@ -11,13 +11,13 @@ use jiff::Timestamp;
 
 use super::ask::Ask;
 use super::client::Client;
-use super::http1::{Connection, NoHead};
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::exchange::Exchange;
 use super::fetch_error::{FetchError, is_timeout};
 use super::guard::{is_bad_port, is_global};
 use super::head::Head;
+use super::http1::{Connection, NoHead};
 use super::request::{RequestHeaders, Unsendable};
 use super::response::{Response, header_text, location_text, retry_after};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};

@@ -3,8 +3,8 @@
 use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::http1::Get;
 use super::fetch_error::FetchError;
+use super::http1::Get;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::frontier::{Failure, Validators};
