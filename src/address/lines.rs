@@ -7,7 +7,7 @@ use super::AddressError;
 /// Reads a list line by line. However long a line is, no more of it is kept than an address could
 /// have.
 #[derive(Debug)]
-pub(super) struct TextLines<R> {
+pub(crate) struct TextLines<R> {
     reader: R,
     max_bytes: usize,
     kept: Vec<u8>,
@@ -19,12 +19,12 @@ const MARGIN: usize = 64;
 
 impl<R: BufRead> TextLines<R> {
     /// The lines of a reader. `max_bytes` is the most that an address may have.
-    pub(super) fn new(reader: R, max_bytes: usize) -> Self {
+    pub(crate) fn new(reader: R, max_bytes: usize) -> Self {
         Self { reader, max_bytes, kept: Vec::new(), number: 0 }
     }
 
     /// Lines that were read so far, with the one that failed.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
@@ -33,7 +33,7 @@ impl<R: BufRead> TextLines<R> {
     ///
     /// # Errors
     /// Where the reader fails.
-    pub(super) fn next(&mut self) -> io::Result<Option<TextLine<'_>>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<TextLine<'_>>> {
         self.kept.clear();
         self.number += 1;
         let most = self.max_bytes.saturating_add(MARGIN);
@@ -52,11 +52,11 @@ impl<R: BufRead> TextLines<R> {
 
 /// One line, without the blanks around it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TextLine<'a> {
+pub(crate) struct TextLine<'a> {
     /// 1-based.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// What was kept of it.
-    pub(super) kept: &'a [u8],
+    pub(crate) kept: &'a [u8],
     /// Bytes in the whole line, with its end.
     length: usize,
     max_bytes: usize,
@@ -67,7 +67,7 @@ impl<'a> TextLine<'a> {
     ///
     /// # Errors
     /// Where it is longer than an address may be, or is not UTF-8.
-    pub(super) fn text(self) -> Result<&'a str, AddressError> {
+    pub(crate) fn text(self) -> Result<&'a str, AddressError> {
         if self.length > self.max_bytes.saturating_add(MARGIN) {
             return Err(AddressError::TooLong { length: self.length, limit: self.max_bytes });
         }

@@ -81,6 +81,7 @@ pub use canonical::CanonicalUrl;
 pub use canonicalizer::{Canonicalizer, DEFAULT_MAX_BYTES};
 pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
 pub use host::HostKey;
+pub(crate) use lines::TextLines;
 pub use listing::canonicalize_lines;
 pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 pub use rules::{KEY_RULES_VERSION, KeyRules};

@@ -15,6 +15,7 @@ use super::unfit::{refused, unfit};
 use super::{config, ending, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{Crawl, CrawlOptions, FinishReason, Places, Resumed, Writer, WriterThread, raise_open_files};
+use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, replace};
 use crate::report::{self, Cost, Report};
 
@@ -56,6 +57,14 @@ fn tell_token(settings: &AllSettings) {
     }
 }
 
+/// Says which lines of the blocklists could not be read.
+fn tell_blocklist(gate: &Gate) {
+    if let Some((lines, first)) = gate.blocklist().and_then(Blocklist::unread) {
+        let further = if lines == 1 { String::new() } else { format!(", and {} more such lines", lines - 1) };
+        output::warn(&format!("{first} names neither host nor URL{further}: not blocked"));
+    }
+}
+
 async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let mut options = settings.crawl.clone();
@@ -71,6 +80,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         settings.output.skipped.then(|| crawl.list_skipped(&job.skipped_path())).transpose().map_err(unlisted)?;
     tell(&job, &resumed);
     tell_token(settings);
+    tell_blocklist(crawl.gate());
     let places = crawl.places();
     if places.is_short() {
         let Places { open_files, fetches, idle_connections, wanted, .. } = places;
@@ -165,7 +175,10 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
     let key = asked.unwrap_or_else(FingerprintKey::random);
     options.frontier.fingerprint_key = Some(key);
     options.frontier.seen.directory = Some(settings.dir.clone());
-    Crawl::new(options).map_err(|error| unfit(layers, &error))?;
+    // The lists are read when the crawl is opened.
+    let mut checked = options.clone();
+    checked.frontier.scope.blocklists.clear();
+    Crawl::new(&checked).map_err(|error| unfit(layers, &error))?;
     let job = Job::draft(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))?;
     Ok((job, seeds))
 }

@@ -22,12 +22,22 @@ use crate::seen::Sighting;
 pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<(), CommandError> {
     let settings = &layers.settings;
     let job = Job::open_for_reading(&settings.job.dir).map_err(|error| refused(&error))?;
-    let options = &settings.crawl.frontier;
+    let mut options = settings.crawl.frontier.clone();
+    options.scope.blocklists.retain(|list| {
+        let is_there = list.exists();
+        if !is_there {
+            output::warn(&format!(
+                "blocklist {} is gone: what it refused looks as if it were never found",
+                list.display()
+            ));
+        }
+        is_there
+    });
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes);
     let canonical: Vec<_> = urls.iter().map(|url| canonicalizer.canonicalize(url)).collect();
     let asked: Vec<CanonicalUrl> = canonical.iter().filter_map(|url| url.as_ref().ok()).cloned().collect();
     let Explained { mut explanations, damaged, is_resumed, .. } =
-        explain_from(&job, options, &asked, Clock::start().now())
+        explain_from(&job, &options, &asked, Clock::start().now())
             .map_err(|error| unfit(layers, &CrawlError::Checkpoint(error)))?;
     for damage in &damaged {
         output::warn(&damage.to_string());

@@ -199,7 +199,7 @@ impl<J: Journal> Worker<J> {
             None => {}
         }
         // A seen set that is exact must not go on as one that is not.
-        gate.seen().check().map_err(io::Error::other)?;
+        gate.check_disk().map_err(io::Error::other)?;
         shared.check_fill();
         let links = &mut visit.record.links;
         links.admitted = admitted.len() as u64;

@@ -13,7 +13,12 @@ const SLOTS: usize = 1 << 16;
 /// Bits of a slot that hold the reason and the length. The number of its slot stands for these bits of the key.
 const NOTE: u64 = (1 << 16) - 1;
 /// The longest URL whose length a slot can hold.
-const LONGEST: usize = (1 << 12) - 1;
+const LONGEST: usize = (1 << (16 - REASON_BITS)) - 1;
+/// Bits of a note that hold the reason, counted from 1 on.
+const REASON_BITS: u32 = 5;
+/// They are the last of it.
+const REASON: u64 = (1 << REASON_BITS) - 1;
+const _: () = assert!(Refusal::ALL.len() as u64 <= REASON, "a reason does not fit into its bits");
 
 /// The answers to links, each in the one slot that its key falls into, where the next one that falls there takes its place.
 ///
@@ -49,15 +54,16 @@ impl Answers {
     /// Why the link is refused again, and the bytes of its URL; `None` where nobody knows.
     pub(super) fn answer(&self, key: LinkKey, is_too_deep: bool) -> Option<(Refusal, usize)> {
         let word = key.slot(self.slots.get()?).load(Ordering::Relaxed);
-        let (note, reason) = (word & NOTE, word & 0xf);
+        let (note, reason) = (word & NOTE, word & REASON);
         if word == 0 || word ^ note != key.0 & !NOTE {
             return None;
         }
         let refusal = Refusal::ALL[usize::try_from(reason).ok()?.checked_sub(1)?];
-        let bytes = usize::try_from(note >> 4).ok()?;
+        let bytes = usize::try_from(note >> REASON_BITS).ok()?;
         let refusal = match refusal {
             // What these rules refuse is not asked how deep it is.
-            Refusal::Excluded
+            Refusal::Blocked
+            | Refusal::Excluded
             | Refusal::Malformed
             | Refusal::NotIncluded
             | Refusal::OutOfScope
@@ -75,14 +81,14 @@ impl Answers {
     pub(super) fn note(&self, key: Option<LinkKey>, refusal: Refusal, bytes: usize) {
         let Some(key) = key.filter(|_| bytes <= LONGEST) else { return };
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
-        let note = (bytes as u64) << 4 | (refusal as u64 + 1);
+        let note = (bytes as u64) << REASON_BITS | (refusal as u64 + 1);
         key.slot(slots).store(key.0 & !NOTE | note, Ordering::Relaxed);
     }
 
     /// Forgets which links are out of scope: it is wider now.
     pub(super) fn forget_out_of_scope(&self) {
         for slot in self.slots.get().into_iter().flatten() {
-            if slot.load(Ordering::Relaxed) & 0xf == Refusal::OutOfScope as u64 + 1 {
+            if slot.load(Ordering::Relaxed) & REASON == Refusal::OutOfScope as u64 + 1 {
                 slot.store(0, Ordering::Relaxed);
             }
         }

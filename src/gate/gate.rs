@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::answers::Answers;
 use super::scope::Roots;
 use super::{
-    Admission, Admitted, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits, Via,
+    Admission, Admitted, Blocklist, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits,
+    Via,
 };
 use crate::address::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
-use crate::seen::{SeenOptions, SeenSet, Sighting};
+use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 
 /// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
 ///
@@ -43,10 +44,13 @@ impl Gate {
             Some(seen) => seen,
             None => SeenSet::new(&SeenOptions { key, ..options.seen.clone() })?,
         };
+        let canonicalizer = Canonicalizer::new(options.keys).with_max_bytes(options.traps.url_bytes);
+        let directory = options.seen.directory.as_deref();
+        let blocklist = Blocklist::read(&options.scope.blocklists, &canonicalizer, directory)?;
         Ok(Self {
-            canonicalizer: Canonicalizer::new(options.keys).with_max_bytes(options.traps.url_bytes),
+            canonicalizer,
             key: seen.options().key,
-            scope: Scope::new(options.scope)?,
+            scope: Scope::new(options.scope, blocklist)?,
             traps: options.traps.clone(),
             seen,
             answers: Answers::default(),
@@ -164,6 +168,20 @@ impl Gate {
     /// The seen set, for its statistics.
     pub fn seen(&self) -> &SeenSet {
         &self.seen
+    }
+
+    /// What is never asked for; `None` where no list names it.
+    pub fn blocklist(&self) -> Option<&Blocklist> {
+        self.scope.blocklist()
+    }
+
+    /// Whether the disk has served so far, where the seen set or a blocklist needs one. A crawl must not go on where it did not.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn check_disk(&self) -> Result<(), SeenError> {
+        self.seen.check()?;
+        self.blocklist().map_or(Ok(()), Blocklist::check)
     }
 
     /// URLs refused so far, by reason.

@@ -10,7 +10,7 @@
 //!
 //! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So
 //!    does the URL that a seed redirects to. An excluded seed opens nothing. What is opened stays open.
-//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then `include`, then the depth. The first rule that
+//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then `include`, then the depth. The first rule that
 //!    refuses gives the reason.
 //! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, a path too deep, a segment that repeats.
 //! 4. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
@@ -52,12 +52,13 @@
 //! # Where things stand
 //!
 //! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, with `answers` in front of them.
-//! `scope`, `pattern` and `trap` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
+//! `scope`, `blocklist`, `pattern` and `trap` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
 //! bounds what travels with a URL. A [`Position`] is where the journal keeps an admission.
 //! The gate's options are part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
 mod admission;
 mod answers;
+mod blocklist;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
@@ -73,6 +74,7 @@ mod scope;
 mod trap;
 
 pub use admission::{Admission, Admitted};
+pub use blocklist::Blocklist;
 pub use found::{Found, Via};
 pub use gate::Gate;
 pub use links::Links;

@@ -1,6 +1,7 @@
 //! What a gate is made from.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use super::TrapLimits;
 use crate::address::{FingerprintKey, KeyRules};
@@ -77,6 +78,9 @@ pub struct ScopeOptions {
     pub include: Vec<String>,
     /// Regular expressions on the key. None of them may match, not even for a seed.
     pub exclude: Vec<String>,
+    /// Lists of hosts and URLs that are never asked for, not even as seeds: one a line, or hosts files. A host stands for all below
+    /// it too. They are read once.
+    pub blocklists: Vec<PathBuf>,
     /// Links from a seed at most; `None` is no limit.
     pub max_depth: Option<u32>,
 }

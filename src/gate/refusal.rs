@@ -11,6 +11,8 @@ use crate::address::AddressError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
+    /// A blocklist names it, its host, or one above its host.
+    Blocked,
     /// `--exclude` matches.
     Excluded,
     /// A text that is no URL.
@@ -43,7 +45,8 @@ pub enum Refusal {
 
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
+        Self::Blocked,
         Self::Excluded,
         Self::Malformed,
         Self::Nofollow,
@@ -63,6 +66,7 @@ impl Refusal {
     /// The reason's name in records and reports: `out_of_scope`.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Blocked => "blocked",
             Self::Excluded => "excluded",
             Self::Malformed => "malformed",
             Self::Nofollow => "nofollow",

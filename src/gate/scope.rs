@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use ahash::AHashSet;
 use regex::RegexSet;
 
-use super::{Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
+use super::{Blocklist, Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
 use crate::address::CanonicalUrl;
 
 /// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth.
@@ -18,6 +18,7 @@ pub(crate) struct Scope {
     /// Where it is empty, everything is included.
     include: RegexSet,
     exclude: RegexSet,
+    blocklist: Option<Blocklist>,
     max_depth: Option<u32>,
 }
 
@@ -25,13 +26,14 @@ pub(crate) struct Scope {
 pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
-    /// Compiles the patterns once.
-    pub(crate) fn new(options: &ScopeOptions) -> Result<Self, OptionError> {
+    /// Compiles the patterns once. The blocklist is that of the options, read.
+    pub(crate) fn new(options: &ScopeOptions, blocklist: Option<Blocklist>) -> Result<Self, OptionError> {
         Ok(Self {
             kind: options.kind,
             roots: RwLock::default(),
             include: patterns("scope.include", &options.include)?,
             exclude: patterns("scope.exclude", &options.exclude)?,
+            blocklist,
             max_depth: options.max_depth,
         })
     }
@@ -51,8 +53,7 @@ impl Scope {
     pub(crate) fn widen(&self, found: &[Found]) -> bool {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
-        let mut new: Vec<Box<str>> =
-            seeds.filter(|found| !self.exclude.is_match(found.url.key())).filter_map(opened).collect();
+        let mut new: Vec<Box<str>> = seeds.filter(|found| self.check(&found.url).is_ok()).filter_map(opened).collect();
         if !new.is_empty() {
             let roots = self.roots();
             new.retain(|root| !roots.contains(root));
@@ -90,9 +91,7 @@ impl Scope {
         if !is_asked_for && !self.is_inside(roots, &found.url) {
             return Err(Refusal::OutOfScope);
         }
-        if self.exclude.is_match(found.url.key()) {
-            return Err(Refusal::Excluded);
-        }
+        self.check(&found.url)?;
         if found.via != Via::Seed && !self.include.is_empty() && !self.include.is_match(found.url.key()) {
             return Err(Refusal::NotIncluded);
         }
@@ -100,6 +99,20 @@ impl Scope {
             return Err(Refusal::TooDeep);
         }
         Ok(())
+    }
+
+    /// Whether a URL may belong to the crawl at all, even as a seed.
+    fn check(&self, url: &CanonicalUrl) -> Result<(), Refusal> {
+        match &self.blocklist {
+            _ if self.exclude.is_match(url.key()) => Err(Refusal::Excluded),
+            Some(list) if list.blocks(url) => Err(Refusal::Blocked),
+            _ => Ok(()),
+        }
+    }
+
+    /// The lists of what is never asked for.
+    pub(crate) fn blocklist(&self) -> Option<&Blocklist> {
+        self.blocklist.as_ref()
     }
 
     /// The rule behind a verdict of [`judge`](Self::judge), as the option that it comes from and its value. For
@@ -113,6 +126,10 @@ impl Scope {
                 let matching = self.exclude.matches(key).iter().next();
                 let pattern = matching.map_or("", |at| self.exclude.patterns()[at].as_str());
                 format!("scope.exclude = {pattern}")
+            }
+            Err(Refusal::Blocked) => {
+                let line = self.blocklist().and_then(|list| list.line(&found.url));
+                format!("scope.blocklists: {}", line.as_deref().unwrap_or("a line that is gone since"))
             }
             Err(Refusal::NotIncluded) => {
                 format!("scope.include = {}", self.include.patterns().join(" or "))

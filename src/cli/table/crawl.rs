@@ -36,6 +36,8 @@ pub(super) static ROWS: &[Setting] = &[
         "Where there are any, a URL must match one of these; seeds are exempt")
     .flags(&[value("include", "REGEX")]),
     setting!(Many, crawl.frontier: scope.exclude, "A URL must match none of these").flags(&[value("exclude", "REGEX")]),
+    setting!(Many, crawl.frontier: scope.blocklists, "Lists of hosts and URLs that are never asked for; hosts files too")
+        .flags(&[value("blocklist", "FILE").rare()]),
     setting!(Maybe, crawl.frontier: scope.max_depth, "Links from a seed at most; 0 is the seeds alone", UNLIMITED)
         .flags(&[value("depth", "N").short('d')]),
     setting!(Bytes, crawl.frontier: traps.url_bytes, "A longer URL is a trap"),
