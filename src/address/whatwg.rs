@@ -5,11 +5,10 @@
 //! 1. It is too long, or has a scheme that is not crawled: an error, before anything is copied.
 //! 2. It is [plain]: the wire form is put together of its letters and the base's.
 //! 3. The parser takes it. The fragment, user and password are cut off what it makes.
-//! 4. The parser refuses its host, and a label of it begins with `xn--`: the parser is asked again
-//!    with that label [masked](punycode).
+//! 4. The parser refuses its host, and a label of it begins with `xn--`: it is asked again with that label [masked](punycode).
 //!
-//! The parser differs from the URL standard, as it is today, in two ways that are mended here: more
-//! than two slashes before a link's host, and hosts whose `xn--` labels are no punycode.
+//! The parser differs from today's URL standard in two ways that are mended here: more than two slashes before a link's host, and
+//! hosts whose `xn--` labels are no punycode.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -80,15 +79,13 @@ impl BaseUrl {
         Some(base.with_query_encoder(self.query.clone()))
     }
 
-    /// The part of this base that decides, with a link's text, where that leads; `None` where more does:
-    /// the encoding of the page, for a query. Links of equal texts and equal parts lead to the same URL,
-    /// whatever pages they stand on.
+    /// The part of this base that decides, with a link's text, where that leads; `None` where more does: the page's encoding, for a
+    /// query. Links of equal texts and equal parts lead to the same URL, whatever pages they stand on.
     pub(crate) fn basis(&self, href: &str) -> Option<&str> {
         let is_encoded = self.query.is_some() && href.contains('?');
         (!is_encoded).then(|| basis::basis(&self.wire, href))
     }
 
-    /// A base of a text. One in plain letters is not parsed before a link needs that.
     fn resolve(base: Option<&Self>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
         let plain_query = base.is_none_or(|base| base.query.is_none());
         let plain = plain::absolute(text, plain_query).filter(|_| text.len() <= max_bytes);
@@ -140,8 +137,7 @@ impl fmt::Debug for QueryEncoder {
     }
 }
 
-/// The wire form of a text, against a base where there is one. The limit holds for the text and for
-/// the wire form: a short link may be long once it is escaped, or once its base stands before it.
+/// The wire form of a text, against a base where there is one. The limit holds for both: a short link may be long once it is escaped.
 pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Wire, AddressError> {
     let plain = if text.len() > max_bytes {
         None
@@ -208,7 +204,6 @@ fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parse
     }
 }
 
-/// Asks the parser.
 fn parse(base: Option<&Parsed>, query: Option<&QueryEncoder>, text: &str) -> Result<Url, ParseError> {
     let Some(base) = base else { return Url::parse(text) };
     let encode = query.map(|query| &*query.0 as &dyn Fn(&str) -> Cow<'_, [u8]>);
