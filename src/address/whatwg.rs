@@ -98,7 +98,6 @@ impl BaseUrl {
         Ok(Self { wire, parsed, query: None, max_bytes })
     }
 
-    /// What the parser makes of this base: parsed once, by whichever link needs it first.
     fn parsed(&self) -> Result<&Parsed, AddressError> {
         if let Some(parsed) = self.parsed.get() {
             return Ok(parsed);
