@@ -15,37 +15,17 @@ use crate::gate::Position;
 /// which was saved later.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pieces {
-    /// For each slice of hosts one more than its last host's number, and where it was saved.
-    hosts: Vec<(u32, Position)>,
-    /// The last second of each piece of the schedule, and where it was saved.
-    schedule: Vec<(u64, Position)>,
+    /// For each slice of hosts one more than its last host's number, and where it was saved; ascending.
+    pub(super) hosts: Vec<(u32, Position)>,
+    /// The last second of each piece of the schedule, and where it was saved; ascending.
+    pub(super) schedule: Vec<(u64, Position)>,
     /// Where each shard of the seen set was saved; none where the layout cannot forget, and it does no harm to insert twice.
-    shards: Vec<Position>,
+    pub(super) shards: Vec<Position>,
     /// Where the counts were taken.
-    counts: Position,
+    pub(super) counts: Position,
 }
 
 impl Pieces {
-    /// Hosts with numbers below `end`, and not in a slice before.
-    pub(super) fn add_hosts(&mut self, end: u32, saved: Position) {
-        self.hosts.push((end, saved));
-    }
-
-    /// The schedule up to a second, and not in a piece before.
-    pub(super) fn add_schedule(&mut self, last: u64, saved: Position) {
-        self.schedule.push((last, saved));
-    }
-
-    /// Where each shard of the seen set was saved, in their order.
-    pub(super) fn set_shards(&mut self, saved: Vec<Position>) {
-        self.shards = saved;
-    }
-
-    /// Where the counts were taken.
-    pub(super) fn set_counts(&mut self, taken: Position) {
-        self.counts = taken;
-    }
-
     /// What a record is new to that schedules nothing and remembers nothing: of the parts beside the host, the counts alone can have
     /// it.
     pub(super) fn fresh(&self, at: Position) -> Fresh {

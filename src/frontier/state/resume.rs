@@ -74,25 +74,25 @@ impl Resume {
     pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
         if slice.first() == Some(&MARK) {
             let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
-            self.pieces.add_schedule(last, position);
+            self.pieces.schedule.push((last, position));
             return Ok(());
         }
         while !slice.is_empty() {
             self.state.load_host(|back| image::load(&mut slice, back)).ok_or(BadSlice)?;
         }
-        self.pieces.add_hosts(self.state.hosts().end(), position);
+        self.pieces.hosts.push((self.state.hosts().end(), position));
         Ok(())
     }
 
     /// Takes where each shard of the seen set was saved, in their order; for layouts that can
     /// [forget](crate::seen::Layout::forgets).
     pub(crate) fn load_seen_at(&mut self, positions: Vec<Position>) {
-        self.pieces.set_shards(positions);
+        self.pieces.shards = positions;
     }
 
     /// Takes the counts of a checkpoint.
     pub(crate) fn load_counts(&mut self, counts: &Counts) {
-        self.pieces.set_counts(counts.position);
+        self.pieces.counts = counts.position;
         let count = self.state.count_mut();
         (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
         self.was_busy |= counts.leased > 0;

@@ -77,8 +77,8 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
         Ok((Arc::clone(frontier.gate()), file.needs(), to_evict, options.keep_journal))
     })?;
 
-    let mut draft = checkpoints.begin(needs).evicting(to_evict);
-    draft.hosts(|slice, to| owner.with(|frontier| (frontier.journal().end(), frontier.save(slice, to))))?;
+    let mut draft = checkpoints.begin(needs);
+    draft.hosts(to_evict, |slice, to| owner.with(|frontier| (frontier.journal().end(), frontier.save(slice, to))))?;
     if gate.seen().tests() > 0 {
         draft.seen(gate.seen(), |lock| {
             owner.with(|frontier| {

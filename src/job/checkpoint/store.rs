@@ -79,8 +79,6 @@ pub(super) struct Draft<'a, S: Storage = Disk> {
     summary: Summary,
     /// Bytes written, without the seen set.
     bytes: u64,
-    /// How many hosts are to be evicted.
-    to_evict: u64,
     /// Its runs, where they differ from those of the checkpoint before.
     runs: Option<Vec<Arc<HostRun>>>,
     is_placed: bool,
@@ -185,7 +183,6 @@ impl<S: Storage> Checkpoints<S> {
             number,
             summary: Summary { needs, ..Summary::default() },
             bytes: 0,
-            to_evict: 0,
             runs: None,
             is_placed: false,
         }
@@ -221,16 +218,9 @@ impl<S: Storage> Checkpoints<S> {
 }
 
 impl<S: Storage> Draft<'_, S> {
-    /// Asks for up to `to_evict` hosts to be evicted: of the idle ones, those that have rested for longest. They are
-    /// [evictable](Checkpoints::evictable) when this checkpoint is committed.
-    #[must_use]
-    pub(super) fn evicting(mut self, to_evict: u64) -> Self {
-        self.to_evict = to_evict;
-        self
-    }
-
     /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice, and returns where the journal
-    /// ended then and which slice follows.
+    /// ended then and which slice follows. Up to `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is
+    /// committed: of the idle ones, those that have rested for longest.
     ///
     /// Takes the memory of the largest slice, which is 2,048 hosts with their queues or a piece of the schedule, and of up to twice the
     /// hosts that are to be evicted.
@@ -239,12 +229,13 @@ impl<S: Storage> Draft<'_, S> {
     /// Where the storage fails.
     pub(super) fn hosts(
         &mut self,
+        to_evict: u64,
         mut next: impl FnMut(Slice, &mut Vec<u8>) -> (Position, Option<Slice>),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes) = (0, 0);
         let mut needs = std::mem::take(&mut self.summary.needs);
-        let mut eviction = Eviction::up_to(self.to_evict);
+        let mut eviction = Eviction::up_to(to_evict);
         self.write(FILES[0], |to| {
             let mut frames = frames::begin(to, HOSTS, job, number)?;
             let mut slice = Vec::new();

@@ -127,11 +127,6 @@ impl Summary {
         })
     }
 
-    /// Whether this part of the journal is needed.
-    pub(in crate::job) fn needs_any(&self, part: &std::ops::Range<u64>) -> bool {
-        self.needs.any_in(&(Position::from_u64(part.start)..Position::from_u64(part.end)))
-    }
-
     /// The first rule on keys that differs from these, by its name in `crawler.toml`: the user is told what to set back.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());

@@ -15,6 +15,7 @@ use super::survey::{PageState, Survey, fingerprint};
 use crate::address::Canonicalizer;
 use crate::bytes::FileError;
 use crate::frontier::FrontierOptions;
+use crate::gate::Position;
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::Disk;
 use crate::job::{Job, JobError};
@@ -95,7 +96,10 @@ pub fn look(
         survey.lost += synced - survey.end;
     }
     // A missing part is damage where everything was kept, or where a checkpoint needs it. Otherwise it was removed on purpose.
-    let is_needed = |gap: &Range<u64>| newest.as_ref().map_or(keep_journal, |summary| summary.needs_any(gap));
+    let is_needed = |gap: &Range<u64>| {
+        let gap = Position::from_u64(gap.start)..Position::from_u64(gap.end);
+        newest.as_ref().map_or(keep_journal, |summary| summary.needs.any_in(&gap))
+    };
     let (needed, removed): (Vec<_>, Vec<_>) = survey.gaps.iter().cloned().partition(is_needed);
     damage.extend(needed.iter().map(missing));
     survey.lost -= removed.iter().map(|gap| gap.end - gap.start).sum::<u64>();
