@@ -72,7 +72,7 @@ pub struct FetchOptions {
     pub user_agent: String,
     /// The product token that `X-Robots-Tag` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
-    /// Who runs the crawl. A mail address is sent as `From`, a URL inside the User-Agent.
+    /// The person or company that runs the crawl. A mail address is sent as `From`, a URL inside the User-Agent.
     pub contact: Option<String>,
     /// Time for TCP and TLS together.
     pub connect_timeout: Duration,

@@ -32,7 +32,7 @@ pub(super) struct Shared<J: Journal> {
     pub(super) tally: Mutex<Tally>,
     /// What the runs before counted.
     pub(super) carried: Mutex<Carried>,
-    /// Held by each page on its way from the gate to the journal and the counters. Who holds it alone sees all of a page or nothing.
+    /// Held by each page on its way from the gate to the journal and the counters. A task that holds it alone sees all of a page or nothing.
     pub(super) quiesce: RwLock<()>,
     /// Where the outputs end.
     pub(super) output_ends: Mutex<OutputEnds>,

@@ -20,8 +20,8 @@ pub struct Explained {
     pub is_resumed: bool,
 }
 
-/// Says why these URLs were not fetched, by a job that is finished, stopped, killed, or under way in another process. Of a job under
-/// way, what counts is its last flush. Nothing is written, so a read-only directory will do. With the verified layout, the
+/// Says why these URLs were not fetched, by a job that is finished, stopped, killed, or under way in another process. Where the
+/// job is under way, its last flush counts. Nothing is written, so a read-only directory will do. With the verified layout, the
 /// fingerprints go through the directory for temporary files.
 ///
 /// The newest checkpoint is loaded and the whole journal read once. That takes the memory of a resume, and as long as the disk takes

@@ -1,8 +1,8 @@
 //! The lock of a job, which lets in one process at a time even where somebody removes a name.
 //!
-//! A lock belongs to a file and not to its name. Whoever removes `lock` and starts a second crawl would get a new file, and so a lock of
-//! its own. The lock of the directory prevents that where there is one. And the crawl asks before each checkpoint whether the name still
-//! leads to the file that it locked; where not, it stops before it damages what the other process writes.
+//! A lock belongs to a file and not to its name. A second crawl that is started after somebody removed `lock` would get a new file, and
+//! so a lock of its own. The lock of the directory prevents that where there is one. And the crawl asks before each checkpoint whether
+//! the name still leads to the file that it locked; where not, it stops before it damages what the other process writes.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -43,7 +43,7 @@
 //! | `seeds.txt` | every seed that it was given, refused or not |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
-//! To replace a file, its new content is written to `NAME.new` and renamed into place. Files are opened under their own names, and
+//! A file gets new content in one step: it is written to `NAME.new` and renamed into place. Files are opened under their own names, and
 //! never through a link.
 
 pub mod checkpoint;

@@ -129,7 +129,7 @@ impl Inode {
         Self { device: 0, number: 0 }
     }
 
-    /// What the name leads to now, which led to this file before.
+    /// Says what a name leads to now that led to this file before.
     ///
     /// # Errors
     /// Of the file system.
@@ -143,7 +143,7 @@ impl Inode {
     }
 }
 
-/// What a name leads to, compared with the file that it led to before.
+/// The answer to what a name leads to, compared with the file that it led to before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// The same file.

@@ -18,7 +18,7 @@ pub struct HeldLease<J: Journal = Arena> {
     /// Taken out when it is completed.
     lease: Option<Lease>,
     lender: Arc<Lender<J>>,
-    /// What it is completed with where nobody completes it.
+    /// The outcome where nobody completes it.
     dropped: Outcome,
 }
 
@@ -95,7 +95,7 @@ impl<J: Journal> HeldLease<J> {
         Ok((completion, None))
     }
 
-    /// As `settle`, and the records are flushed at once.
+    /// Does the same as `settle`, and flushes the records at once.
     fn settle_and_flush(
         mut self,
         admitted: Vec<Admitted>,

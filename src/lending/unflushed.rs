@@ -21,7 +21,7 @@ impl Unflushed {
         }
     }
 
-    /// Whoever leaves records from here on tells of them.
+    /// From here on, a lease that leaves records tells of them.
     pub(super) fn look(&self) {
         self.is_known.store(false, Ordering::Release);
     }

@@ -11,7 +11,7 @@ const STEP: u64 = 64 << 10;
 /// that grows (2), its links and what tells them apart (3).
 const READING: u64 = 8;
 
-/// A budget of bytes. Whoever asks for more than there is waits, so the process does not grow.
+/// A budget of bytes. A task that asks for more than there is waits, so the process does not grow.
 ///
 /// A quarter of it is for bodies. These grow piece by piece, so all of them could wait for each other: one of them at a time goes on
 /// without room. Another quarter is for reading. A page asks there for all that it needs at once, and asks for nothing more before it

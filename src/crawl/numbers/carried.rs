@@ -40,7 +40,7 @@ impl Carried {
     }
 
     /// Reads what a checkpoint has kept; `None` where that is nothing, since no crawl has written it. Counters that this version does
-    /// not have are passed over. Those that the bytes do not have begin at 0.
+    /// not have are passed over. Counters that the bytes do not have begin at 0.
     ///
     /// # Errors
     /// Where the bytes cannot be read. They are never taken for a new beginning.
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// What an earlier version wrote is read after counters were added. Whoever adds one takes none away here.
+    /// Bytes of an earlier version are read after counters were added. A new counter takes none away here.
     #[test]
     fn what_counts_less_is_read() {
         let before = r#"{

@@ -14,7 +14,7 @@
 //!            the bytes of both
 //! ```
 //!
-//! An 85-byte URL takes about 94 bytes: its referrer is near, so the step to it is short. What is not there takes nothing.
+//! An 85-byte URL takes about 94 bytes: its referrer is near, so the step to it is short. A field that is not there takes no byte.
 
 use super::Entry;
 use crate::bytes::Fields;

@@ -41,8 +41,8 @@ const ROBOTS: u32 = 4;
 /// Appends a host and its queue. Equal hosts have equal bytes: an eviction compares them, to see whether anything has happened to
 /// the host since.
 ///
-/// What is lent out is written as queued. What follows from the rest is not written: the seat, parsed rules, and the validators of a
-/// robots.txt, without which it is asked for in full once more.
+/// A URL that is lent out is written as queued. The seat and the parsed rules are not written, since they follow from the rest. Nor are the
+/// validators of a robots.txt: without them it is asked for in full once more.
 pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     // While a robots.txt is elsewhere, what was known before is kept: it is asked for again from the first hop on.
     let file = match &host.robots {

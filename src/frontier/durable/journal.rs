@@ -1,4 +1,4 @@
-//! What a frontier asks of its journal.
+//! The questions that a frontier puts to its journal.
 
 use std::io;
 

@@ -61,7 +61,7 @@ impl<'a> From<&'a ReceiptsBuf> for Receipts<'a> {
 }
 
 impl<'a> Receipts<'a> {
-    /// As they stand in the journal.
+    /// Reads a list as it stands in the journal.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, &'static str> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -80,13 +80,13 @@ impl<'a> Receipts<'a> {
         self.0.is_empty()
     }
 
-    /// Each with its output's name.
+    /// Each receipt with its output's name.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, Receipt)> + use<'a> {
         let mut rest = self.0;
         std::iter::from_fn(move || take(&mut rest).ok())
     }
 
-    /// That of the first output.
+    /// The receipt of the first output.
     pub(crate) fn first(&self) -> Option<Receipt> {
         self.iter().next().map(|(_, receipt)| receipt)
     }

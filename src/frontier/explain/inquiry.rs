@@ -8,7 +8,7 @@
 //! | queue, schedule | where it waits, and how many go before it |
 //! | host | when it may be asked, and what is wrong with it |
 //!
-//! What happened to it is the journal's to say, in its [`History`]. The verdict is drawn from all of this elsewhere.
+//! The journal says what happened to the URL, in its [`History`]. `verdict` draws the conclusion from all of this.
 
 use std::io;
 
@@ -26,8 +26,8 @@ impl<J: Journal> Frontier<J> {
     /// Tells what is known of a URL here: each rule that decides, what the seen set says, and how its host stands. Nothing is changed,
     /// counted or remembered.
     ///
-    /// Whether it is queued, or was fetched, a frontier cannot say without a walk through its journal:
-    /// [`job::explain`](crate::job::explain) takes that. Costs a walk over one shard of the seen set, for its rate.
+    /// A frontier cannot say whether the URL is queued or was fetched: that takes a walk through the journal, and
+    /// [`job::explain`](crate::job::explain) does it. Costs a walk over one shard of the seen set, for its rate.
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};

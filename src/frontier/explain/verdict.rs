@@ -19,8 +19,8 @@ use crate::seen::Sighting;
 
 /// Why a URL was not fetched, or that it was. Displayed in plain words, on a line.
 ///
-/// What happened comes before what would happen: a URL that was admitted is never called refused by the scope or the traps of today.
-/// Of a URL that was not, the first rule of the gate that refuses it is told.
+/// Facts come before forecasts: a URL that was admitted is never called refused by the scope or the traps of today. For one that was not
+/// admitted, the verdict names the first rule of the gate that refuses it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -49,7 +49,7 @@ pub enum Verdict {
     Refused {
         /// Why.
         refusal: Refusal,
-        /// By which rule.
+        /// The rule, in words.
         rule: String,
     },
     /// It waits for a time.

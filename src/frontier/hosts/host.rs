@@ -117,7 +117,7 @@ impl Host {
         self.seat.out > 0 || self.seat.state == HostState::LeasedRobots
     }
 
-    /// What is to be expected of it, where it has URLs queued. By this alone it is decided whether a crawl waits for it at its end.
+    /// Its prospect, where it has URLs queued. This alone decides whether a crawl waits for it at its end.
     pub(crate) fn prospect(&self) -> Prospect {
         let Some(ill) = self.ill.as_deref() else { return Prospect::Good };
         if self.failures == 0 || ill.is_patient || ill.is_retired || self.seat.state == HostState::Idle {

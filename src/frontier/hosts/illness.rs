@@ -34,7 +34,7 @@ impl Illness {
     }
 }
 
-/// What is to be expected of a host with URLs queued.
+/// The prospect of a host with URLs queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Prospect {
     /// It answers, or has nothing queued.

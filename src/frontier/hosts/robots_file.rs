@@ -6,7 +6,7 @@
 //!      └── not to be had ◀── asked for again
 //! ```
 //!
-//! What is known is never given up for an answer that says nothing: it holds while the file is asked for again, through
+//! Rules that are known are never given up for an answer that says nothing. They hold while the file is asked for again, through
 //! redirects too, and up to 30 days where it is not to be had. The text of the rules is the journal's, and what is parsed is a cache.
 
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl RobotsFile {
         self.rules().filter(|rules| rules.parsed.is_none()).and_then(|rules| rules.kept_at)
     }
 
-    /// What is known holds on, and is new again: the next page is lent by it, however old it is by then.
+    /// The rules hold on and count as new: the next page is lent by them, however old they are by then.
     pub(crate) fn renew(&mut self, stale: Timestamp, good: Timestamp) {
         if let Self::Known { stale_at, is_used, rules } = self {
             (*stale_at, *is_used) = (stale, false);
@@ -134,7 +134,7 @@ impl RobotsFile {
         }
     }
 
-    /// What is known now, or was before the file turned out to be elsewhere.
+    /// The file as it is known, or as it was before it turned out to be elsewhere.
     pub(crate) fn known(&self) -> Option<&Self> {
         match self {
             Self::Known { .. } => Some(self),

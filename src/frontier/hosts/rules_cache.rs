@@ -27,7 +27,7 @@ pub(crate) struct RulesCache {
 }
 
 impl RulesCache {
-    /// Replaces what is known of a host's robots.txt, and says what was known before. Whoever changes it otherwise leaves the sums
+    /// Replaces what is known of a host's robots.txt, and returns what was known before. Any other way to change it leaves the sums
     /// wrong.
     pub(crate) fn replace(&mut self, hosts: &mut Hosts, id: HostId, file: RobotsFile) -> RobotsFile {
         let robots = &mut hosts[id].robots;

@@ -13,7 +13,7 @@ pub(crate) struct Seat {
     pub(crate) state: HostState,
     /// Its pages that are lent out.
     pub(crate) out: u8,
-    /// What it is counted as among the hosts with URLs queued.
+    /// The prospect under which it is counted, among the hosts with URLs queued.
     pub(crate) counted: Prospect,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum HostState {
     Due(u8),
     /// Due with this priority, and held back: it has never answered, and as many such hosts are lent out as may be.
     Held(u8),
-    /// As many of its pages are lent out as may be, or all. They stay in its queue until they come back.
+    /// All of its pages are lent out, or as many as may be. They stay in its queue until they come back.
     Leased,
     /// Its robots.txt is lent out.
     LeasedRobots,

@@ -1,7 +1,8 @@
 //! How many hosts are in trouble.
 //!
-//! A crawl that has nothing left but failing hosts waits for them for a while, and then gives them up. To see that moment without a
-//! walk over all hosts, each is counted by its prospect when it takes a seat, and taken out of the count when it leaves it.
+//! A crawl that has nothing left but failing hosts waits for them for a while, and then gives them up. A walk over all hosts would be
+//! too much to look for that moment. So each host is counted by its prospect when it takes a seat, and taken out of the count when it
+//! leaves it.
 
 use super::Prospect;
 use crate::frontier::Timestamp;

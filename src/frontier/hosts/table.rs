@@ -93,7 +93,7 @@ impl Hosts {
         self.texts += host.key.as_str().len();
         let id = match self.holes.pop() {
             Some(hole) => {
-                // What is on the clock is the number.
+                // The clock holds numbers, and this one may be on it already.
                 let is_on_clock = self[hole].is_on_clock;
                 self[hole] = Host { is_on_clock, ..host };
                 hole

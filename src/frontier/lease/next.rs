@@ -17,8 +17,8 @@ pub enum Next {
     /// No host and nothing scheduled is due before this time; a completion, submission or schedule may bring it forward. Where
     /// it is not after `now`, enough was done in one call: call again.
     Wait(Timestamp),
-    /// All that is queued waits for leases that are out; what is lent out may bring more.
+    /// Everything queued waits for leases that are out, and these may bring more URLs.
     Busy,
-    /// Nothing is queued, scheduled or lent out: the crawl is over. What was given up may wait to be asked for again.
+    /// Nothing is queued, scheduled or lent out: the crawl is over. Pages that were given up may wait to be asked for again.
     Drained,
 }

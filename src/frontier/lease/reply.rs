@@ -103,8 +103,8 @@ impl Reply<'_> {
 /// The target of a response that redirects.
 #[derive(Debug)]
 pub(crate) enum Redirect {
-    /// To the same page at another spelling of its key, or to where the robots.txt is: that is asked for next, and the seen test,
-    /// which would take the page for its own duplicate, is not.
+    /// To the same page at another spelling of its key, or to where the robots.txt is. It is asked for there next. The seen test is
+    /// left out: it would take the page for its own duplicate.
     Same(String),
     /// To another page, which is found by it.
     Other(Found),

@@ -176,7 +176,7 @@ pub(crate) enum Blame {
 }
 
 impl Blame {
-    /// By the status of a response; `None` for an answer that is final.
+    /// The blame for a response with this status; `None` for an answer that is final.
     pub(crate) const fn of_status(status: u16) -> Option<Self> {
         match status {
             // "Not now", whatever was asked for.
@@ -186,7 +186,7 @@ impl Blame {
         }
     }
 
-    /// By the kind of failure. A timeout may be the host's load or the page's own slowness, so it costs both something.
+    /// The blame for this kind of failure. A timeout may be the host's load or the page's own slowness, so it costs both something.
     pub(crate) const fn of_failure(failure: Failure) -> Self {
         match failure {
             Failure::Lost => Self::Fetcher,

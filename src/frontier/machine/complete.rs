@@ -1,7 +1,7 @@
 //! Leases come back: what became of a page, and how that leaves its host.
 //!
-//! Two things are decided. What is said of the *host* is a [`Conduct`]: its clock, its failures in a row, whether it is retired. What
-//! becomes of the *page* is an `After`:
+//! Two things are decided. One is how the *host* stands from now on, as a [`Conduct`]: its clock, its failures in a row, whether it is
+//! retired. The other is the fate of the *page*, as an `After`:
 //!
 //! | after | the page |
 //! |---|---|
@@ -49,9 +49,9 @@ impl<J: Journal> Frontier<J> {
         self.complete_with(lease, outcome, Receipts::default(), now)
     }
 
-    /// As [`complete`](Self::complete), of a page that is written to outputs: where it is [done](Completion::Done), what its receipts
-    /// speak of must be appended now, before that of any other page. After a crash, the page counts as done only if the outputs
-    /// have it.
+    /// As [`complete`](Self::complete), for a page that is written to outputs. Where it is [done](Completion::Done), append now the
+    /// bytes that its receipts describe, before those of any other page. After a crash, the page counts as done only if the outputs
+    /// have these bytes.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -256,7 +256,7 @@ impl<J: Journal> Frontier<J> {
 enum After {
     /// Its record is its last.
     Done,
-    /// As before, and it is to be fetched again then.
+    /// Its record is its last for now: the page is to be fetched again at this time.
     Again(Timestamp),
     /// Its next try comes not before this time; others of its host go first.
     Later(Timestamp),

@@ -1,4 +1,4 @@
-//! What to do now: the frontier as a machine.
+//! The frontier as a machine that says what to do now.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -49,7 +49,7 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Frontier<J: Journal = Arena> {
-    /// All that is known. What follows are the queues of hosts, what is lent out, and options.
+    /// All that is known. The fields below are the queues of hosts, the leases that are out, and options.
     pub(crate) state: State,
     /// Keeps what is appended, and gives it back at a resume.
     pub(crate) journal: J,

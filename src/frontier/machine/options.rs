@@ -1,4 +1,4 @@
-//! What a frontier is made from.
+//! The options that a frontier is made from.
 //!
 //! Options are plain data that an embedder fills in, from [`Default`] on. They are read once: a frontier that was made does not see
 //! what is changed in them later. A resume may use others than the run before: what was admitted stays so, and hosts go on by the new ones.

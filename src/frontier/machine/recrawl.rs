@@ -19,7 +19,7 @@ impl<J: Journal> Frontier<J> {
     /// scope. A page that keeps its depth is scheduled by [its lease](Self::schedule_again).
     ///
     /// It goes to its host's queue within a second of its time, at the next call of [`next`](Self::next), and behind what
-    /// waits there; robots.txt and politeness are asked then as for any other. Whoever schedules a URL twice has it fetched
+    /// waits there; robots.txt and politeness are asked then as for any other. A URL that is scheduled twice is fetched
     /// twice.
     ///
     /// Works with every [layout](crate::seen::Layout) of the seen set, and costs, beside the journal's entry, two to four bytes
@@ -74,7 +74,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that no page comes nearer to a seed by it.
     ///
-    /// To be called before the lease is completed. Both happen at once then: the page is done and scheduled in one record, and whenever
+    /// Call it before the lease is completed. Both happen at once then: the page is done and scheduled in one record, and whenever
     /// the process dies, it waits once. Where the completion leads to another try, or to another spelling of the page, nothing is
     /// scheduled: call it again with the next lease. A robots.txt is asked for again without it, and is not scheduled.
     ///

@@ -1,7 +1,7 @@
 //! The frontier in numbers.
 //!
 //! All sums are kept as things change, so a progress line may ask each second whatever the size of the crawl. Two lists walk over
-//! the hosts in memory, and are for reports. What is lent out counts as leased and not as queued, though it stands in its queue.
+//! the hosts in memory, and are for reports. A URL that is lent out counts as leased and not as queued, though it stands in its queue.
 
 use std::fmt;
 #[cfg(any(feature = "crawl", test))]
@@ -87,8 +87,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The hosts with the most requests, most first, equals by name. Of evicted hosts, only the first
-    /// hundred are known. O(hosts in memory).
+    /// The hosts with the most requests, most first, equals by name. Only the first hundred of the
+    /// evicted hosts are known. O(hosts in memory).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let mut hosts: Vec<_> = self.state.hosts().iter().collect();
         let order = |a: &&Host, b: &&Host| b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key));

@@ -11,19 +11,20 @@ use crate::gate::Position;
 ///
 /// A level holds the positions of one priority of one host. Its first and last stand in it as they are; where there are more, they are a
 /// run of bytes, each position as the [`varint::step`] from the one before, in a list of 28-byte chunks that is freed as
-/// it is read. The best level of a host stands in the host, its others in a list here. So a busy host costs two to four
-/// bytes a URL (its journal entries stand close together), and the million hosts of a wide crawl no allocation each.
+/// it is read. The best level of a host stands in the host, its others in a list here. So a URL of a busy
+/// host costs two to four bytes, since its journal entries stand close together. And a wide crawl of a million hosts needs no
+/// allocation for each of them.
 ///
 /// # URLs that are lent out
 ///
 /// A URL that is lent out stays where it is, and leaves from there once it is done. It has no URL before it but others that were lent
-/// out with it, so it is found by a short look from the front. To take it away, the few before it are taken too, and put back. So the
-/// queue is at each moment what it would be had nothing been lent, and is saved as it is.
+/// out with it, so it is found by a short look from the front. The few before it are taken out with it, and put back. So the queue is at
+/// each moment what it would be had nothing been lent, and is saved as it is.
 ///
 /// # Calls
 ///
 /// `push` is for what is found, `push_front` for what a crash lost. `remove`, `remove_run` and `replace` are for what is done, dropped,
-/// or moved to another spelling. `first_but` says what goes next while some are out. Whoever calls keeps the [`Queue`], since it
+/// or moved to another spelling. `first_but` says what goes next while some are out. The caller keeps the [`Queue`], since it
 /// stands in the host.
 #[derive(Debug, Default)]
 pub(crate) struct Back {
@@ -36,7 +37,7 @@ pub(crate) struct Back {
 /// One host's share of the back queues, which stands in the host. Only [`Back`], which has the rest, can change it.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// The level of the best priority; worse and worse ones follow. Of no meaning where nothing is queued.
+    /// The level of the best priority; worse and worse ones follow. It means nothing where nothing is queued.
     best: Level,
     /// URLs of all priorities, those that are lent out too.
     len: u32,

@@ -75,7 +75,7 @@ impl<T: Linked> Pool<T> {
     }
 }
 
-/// A record by its number. Whoever has a number knows that it is in use; a pool does not check it.
+/// A record by its number. The caller knows that the number is in use; a pool does not check it.
 impl<T> Index<u32> for Pool<T> {
     type Output = T;
 

@@ -10,13 +10,13 @@ use crate::gate::Position;
 
 /// URLs that are not to be fetched before a time, by the second at whose end that lies; first come, first served within one.
 ///
-/// So none goes early, and none a second late; and the URLs of a day are in 86,400 queues at most, like those of the hosts:
+/// So none goes early, and none a second late. The URLs of a day are in 86,400 queues at most. These are like those of the hosts:
 /// positions in the journal, two to four bytes each where many share a second, and about a hundred where one has it alone.
 ///
-/// Parked URLs, those of pages that were given up, stand behind all seconds: no time frees them, only somebody who asks for them.
+/// Pages that were given up are *parked*: they stand behind all seconds. No time frees them, only somebody who asks for them.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    /// By the number of the second, counted by their ends from the Unix epoch; none is empty.
+    /// One queue a second, by the second's number: seconds are counted by their ends from the Unix epoch. None is empty.
     seconds: BTreeMap<u64, Queue>,
     /// The URLs of all seconds, which are the priorities of no host here.
     back: Back,

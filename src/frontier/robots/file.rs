@@ -1,8 +1,8 @@
 //! A robots.txt as lines: bytes in, fields and values out.
 //!
 //! It takes what servers really send: byte order marks, UTF-16, lines that end by CR, a colon that was forgotten, names that are
-//! misspelled. RFC 9309 section 2.2 asks for less, and a rule that its author meant is better kept than lost. What has no known field is
-//! passed over, HTML included, so an error page that is served as a robots.txt allows everything.
+//! misspelled. RFC 9309 section 2.2 asks for less, and a rule that its author meant is better kept than lost. A line without a known
+//! field is passed over, HTML included, so an error page that is served as a robots.txt allows everything.
 
 use std::borrow::Cow;
 

@@ -67,7 +67,7 @@ struct Prefix {
 pub(super) struct Index {
     /// The lines, and the patterns whose spelling is another.
     text: Box<str>,
-    /// By rank: the rule that decides is the least that matches.
+    /// In the order of their ranks: the rule that decides is the least that matches.
     rules: Box<[Rule]>,
     /// Rules without `*` and `$`, in the order of their patterns.
     prefixes: Box<[Prefix]>,

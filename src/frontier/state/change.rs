@@ -16,7 +16,7 @@ pub(crate) struct Change<'a> {
     pub(crate) host: Option<HostId>,
     /// The URL that it admits, where the gate has not remembered it yet.
     pub(crate) remember: Option<&'a CanonicalUrl>,
-    /// What of the state does not have it yet.
+    /// The parts of the state that do not have it yet.
     pub(crate) fresh: Fresh,
 }
 

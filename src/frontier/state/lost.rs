@@ -30,7 +30,7 @@ pub(super) struct Lost {
 pub(super) struct LostPage {
     /// Its host, which stays in memory: nothing is evicted at a resume.
     pub(super) host: HostId,
-    /// As it was queued.
+    /// Its place in the queue, as it was.
     pub(super) queued: Queued,
     /// The tries that it had used up then.
     pub(super) tries: u8,
@@ -48,7 +48,7 @@ impl LostPage {
 /// A page that is done.
 #[derive(Debug)]
 pub(super) struct Done {
-    /// What to queue, should its record be lost after all.
+    /// The page to queue, should its record be lost after all.
     pub(super) page: LostPage,
     /// The entry by which it is asked for again.
     pub(super) again: Option<Again>,

@@ -26,8 +26,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// What a record is new to that schedules nothing and remembers nothing: of the parts beside the host, the counts alone can have
-    /// it.
+    /// The parts that do not have a record which neither schedules nor remembers a URL. Beside the host, only the counts can have it.
     pub(super) fn fresh(&self, at: Position) -> Fresh {
         Fresh { counts: at >= self.counts, ..Fresh::ALL }
     }

@@ -99,8 +99,8 @@ impl Resume {
         self.state.gate_mut().restore(counts.admitted, &counts.refused, &counts.roots);
     }
 
-    /// Takes the newest image of a host that may be evicted: the hosts that no slice had are. To be told behind the slices, each
-    /// host once.
+    /// Takes the newest image of a host that was evicted at some time. It still is where no slice has the host. Call it behind the
+    /// slices, once for each host.
     ///
     /// # Errors
     /// If it is no host, or one that is not idle.
@@ -176,7 +176,7 @@ impl Resume {
     }
 
     /// Explains a URL by the frontier that was left behind: nothing is lent out, and no host rests longer than it
-    /// was told to. To be asked behind the last record. `history` is what `journal` says of the URL; where it is queued, its
+    /// was told to. Call it behind the last record. `history` is what `journal` says of the URL; where it is queued, its
     /// place is found.
     ///
     /// # Errors
@@ -224,15 +224,15 @@ impl Resume {
         self.state.apply(&Change { record, at: Some(at), host, remember, fresh });
     }
 
-    /// A URL was queued or scheduled. What it replaces, a page that is lent out, is queued again first where its record was
-    /// lost: it must stand there to be replaced.
+    /// A URL was queued or scheduled. It may replace a page that is lent out. Where the record of that page was lost, the
+    /// page is queued again first: it must stand there to be replaced.
     fn admitted(
         &mut self,
         at: Position,
         entry: &Entry<'_>,
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
-        // What was admitted was canonical; only with other rules on keys, which a job refuses, it would not be now.
+        // It was canonical when it was admitted. Only other rules on keys could change that, and a job refuses these.
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let host = match entry.not_before {
             Some(_) => None,
@@ -246,8 +246,8 @@ impl Resume {
         Ok(())
     }
 
-    /// What an entry is new to, and the URL if the gate is to remember it. An entry that takes another's place is the same page: the
-    /// gate remembers it since the first one.
+    /// The parts that do not have an entry yet, and the URL if the gate is to remember it. An entry that takes another's place is the
+    /// same page: the gate remembers it since the first one.
     fn schedules<'a>(
         &self,
         at: Position,

@@ -4,7 +4,7 @@
 //! one moment. Each slice is exact at the position where the journal ended then, and a resume gives it the records behind that: see
 //! [`Pieces`](super::pieces::Pieces).
 //!
-//! What is lent out is written as queued, since it stands in its queue. So a checkpoint needs no leases to come back first.
+//! A URL that is lent out is written as queued, since it stands in its queue. So a checkpoint needs no leases to come back first.
 
 use super::State;
 use crate::frontier::Frontier;
@@ -55,7 +55,7 @@ impl State {
 
 impl<J: Journal> Frontier<J> {
     /// Appends a slice, of the schedule and then of the hosts with their queues, and says which follows; `None` where this was
-    /// the last. What is lent out is in it as queued.
+    /// the last. A URL that is lent out is in it as queued.
     pub(crate) fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
         self.state.save(slice, to)
     }

@@ -9,7 +9,7 @@
 //! | `Disallowed` | URLs leave their queue, and no page was fetched |
 //! | `Forgotten` | a URL leaves the seen set |
 //! | `Host` | a host stands as it says, and its robots.txt is known |
-//! | `Resumed` | nothing: whoever resumes acts on it |
+//! | `Resumed` | nothing: the resume acts on it |
 
 use std::sync::Arc;
 
@@ -172,7 +172,7 @@ impl State {
         self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
     }
 
-    /// What is known of a robots.txt changes, and how its host stands. What was known before is taken out first, so that the
+    /// A robots.txt is known otherwise than before, and its host stands otherwise. The old rules are taken out first, so that the
     /// memory that rules hold is counted once. Rules that are new are not parsed here: live, the machine has parsed them and
     /// hands them to the [cache](Self::cache_rules); on resume, they wait for the host's first lease.
     fn learned(&mut self, host: HostId, record: &HostRecord<'_>, at: Option<Position>) {
@@ -246,7 +246,7 @@ impl State {
     }
 }
 
-/// What is no knowledge of its own, and needs no record.
+/// Parts that are no knowledge of their own, and change without a record.
 impl State {
     /// The gate, which the state shares with whoever admits URLs.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
@@ -351,7 +351,7 @@ impl State {
     }
 }
 
-/// What a resume brings in beside records.
+/// The parts of a checkpoint, which a resume brings in beside records.
 impl State {
     /// A host of a checkpoint with its queue; `None` where there is one with its key.
     pub(super) fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<Host>) -> Option<()> {

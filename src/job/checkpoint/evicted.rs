@@ -1,6 +1,6 @@
 //! The hosts that were evicted from memory, in runs on disk.
 //!
-//! To look for a host costs nothing where the filter does not know it. Otherwise it costs one read a run, from the newest on, until it
+//! A look for a host costs nothing where the filter does not know the host. Otherwise it costs one read a run, from the newest on, until it
 //! is found. Each image is written again about as often as there are runs, since a run takes in those of like size.
 //!
 //! A run in use is not removed: a reader holds the lock of the list, and a checkpoint that lists the run keeps its file.
@@ -48,7 +48,8 @@ pub(super) struct WrittenRuns {
 #[derive(Clone, Debug)]
 pub(super) struct EvictedHosts(Arc<Shared>);
 
-/// What all clones share. The journal reads it while a checkpoint is written, and waits only for [`publish`](EvictedHosts::publish).
+/// The part that all clones share. The journal reads it while a checkpoint is written, and waits only for
+/// [`publish`](EvictedHosts::publish).
 #[derive(Debug)]
 struct Shared {
     job: u64,
@@ -110,7 +111,7 @@ impl EvictedHosts {
     /// Reads the newest image of a host into a buffer; `None` where the host was never evicted. It also finds the image of a host that
     /// has come back since, so it is asked only for a host that is not in memory.
     ///
-    /// Of the hosts that were never evicted, one in a hundred costs a read a run: the filter's rate of false positives.
+    /// One in a hundred of the hosts that were never evicted costs a read a run: the filter's rate of false positives.
     pub(super) fn find<'a, S: Storage>(
         &self,
         storage: &mut S,

@@ -79,7 +79,7 @@ impl HostMerge {
         storage: &mut S,
     ) -> Result<Option<(Fingerprint, &[u8])>, CheckpointError> {
         let heads = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.head.as_ref()?, at)));
-        // Of equal hosts, that of the newest source: its number is the lowest.
+        // The newest source goes first among equal hosts: its number is the lowest.
         let Some((first, at)) = heads.min_by_key(|(head, at)| (head.hash, &head.key, *at)) else { return Ok(None) };
         let (hash, key) = (first.hash, first.key.clone());
         let source = &self.sources[at];

@@ -23,7 +23,7 @@ use crate::job::journal::{Disk, Storage};
 
 /// The owner of a frontier of which a checkpoint is written. The frontier is locked for one piece at a time, and is free in between.
 pub trait Owner<S: Storage = Disk> {
-    /// Runs `act` on the frontier while nobody else uses it. Whatever the owner does between two calls goes to the journal, behind the
+    /// Runs `act` on the frontier while nobody else uses it. All that the owner does between two calls goes to the journal, behind the
     /// positions of the pieces that are saved already.
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
 
@@ -146,7 +146,7 @@ impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
         act(self)
     }
 
-    /// The embedder has synced its output before it calls. What an earlier owner kept is kept on.
+    /// The embedder has synced its output before it calls. The bytes of an earlier owner are kept on.
     fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(Some(self.journal().opening().extra.clone()))
     }

@@ -24,7 +24,7 @@ use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, si
 use crate::frontier::{IdleHost, idle_hosts};
 use crate::job::journal::Storage;
 
-/// A frame is closed when it has this many bytes of hosts. To find one host, one frame is read.
+/// A frame is closed when it has this many bytes of hosts. A search for one host reads one frame.
 const FRAME: usize = 4096;
 
 /// A file of evicted hosts in the order of their keys' hashes. It never changes once it is written.

@@ -196,7 +196,7 @@ impl<S: Storage> Checkpoints<S> {
         self.evictable.drain(..)
     }
 
-    /// Removes what is not needed any more. What cannot be removed now is tried again after the next commit.
+    /// Removes what is not needed any more. A file that cannot be removed now is tried again after the next commit.
     fn tidy(&mut self) {
         let Self { storage, numbers, damaged, .. } = self;
         damaged.retain(|number| remove_all(storage, *number).is_err());
@@ -342,7 +342,7 @@ impl<S: Storage> Draft<'_, S> {
 }
 
 impl<S: Storage> Drop for Draft<'_, S> {
-    /// Removes the files of a draft that was not committed. Those that stay are removed when the checkpoints are opened again.
+    /// Removes the files of a draft that was not committed. Files that stay are removed when the checkpoints are opened again.
     fn drop(&mut self) {
         if !self.is_placed {
             let Checkpoints { storage, runs, evictable, .. } = &mut *self.store;

@@ -4,7 +4,7 @@
 //! runs of evicted hosts belong to it, from where the journal is read. It has a few hundred bytes, and some more for each segment
 //! that is needed and for what the owner keeps.
 //!
-//! What may grow with a later version stands by name: reasons to refuse, and rules on keys. A name that this version does not know is
+//! Lists that may grow with a later version stand by name: reasons to refuse, and rules on keys. A name that this version does not know is
 //! an error, since neither can be left out: a count would be wrong, or URLs would get other keys.
 
 use crate::address::KeyRules;

@@ -141,7 +141,7 @@ fn start_of(segment: &Segment, at: u64) -> u64 {
     at - (at - segment.start) % BLOCK as u64
 }
 
-/// The set of a position's block. Those of neighbours are different.
+/// The set of a position's block. Blocks side by side have different sets.
 fn set_of(segment: &Segment, at: u64) -> usize {
     usize::try_from(start_of(segment, at) / BLOCK as u64 % SETS as u64).expect("less than the number of sets")
 }

@@ -63,13 +63,13 @@ impl Default for JournalOptions {
     }
 }
 
-/// What a power cut may cost. A kill of the process costs nothing that was flushed, under any policy: the operating system has it.
+/// The price of a power cut. A kill of the process costs nothing that was flushed, under any policy: the operating system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// Nothing that was flushed. Each flush waits for the disk.
     Always,
-    /// What was flushed within this time, and after it until the next flush has reached the disk. That flush does not wait: a later
-    /// one reports its failure.
+    /// The records that were flushed within this time, and behind it until the next flush has reached the disk. That flush does not wait:
+    /// a later one reports its failure.
     Interval(Duration),
     /// The records of the last segment. The disk is waited for only when a segment is closed, so that the journal stays readable.
     Never,
@@ -81,7 +81,7 @@ pub enum SyncPolicy {
 /// it at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: it lets records wait
 /// for others for 10 ms. Dropping the journal does not flush.
 ///
-/// What was written last can be read from memory too, and so can blocks of 4 KiB that were read before: at most 5 MiB together.
+/// The records that were written last can be read from memory too, and so can blocks of 4 KiB that were read before: at most 5 MiB together.
 ///
 /// An append or flush that fails, as on a full disk, can be tried again. After a sync failed, everything but reading is
 /// [refused](JournalError::Stopped): the operating system may have dropped what it could not write.
@@ -197,7 +197,7 @@ impl<S: Storage> FileJournal<S> {
         self.state = FileState::Stopped;
     }
 
-    /// What a checkpoint that begins now needs of the journal: everything from its end on, and so far nothing before.
+    /// The needs of a checkpoint that begins now: everything from the journal's end on, and so far nothing before.
     pub(crate) fn needs(&self) -> Needs {
         Needs::of(self.end(), self.segments.iter().map(Segment::part))
     }

@@ -103,7 +103,7 @@
 //! # What may be missing
 //!
 //! A segment can be removed when a checkpoint holds what it tells and no URL in it waits. So segments may be missing before the
-//! position from which the journal is opened. What a checkpoint needs may not be missing.
+//! position from which the journal is opened. No part that a checkpoint needs may be missing.
 //!
 //! # Who reads it
 //!

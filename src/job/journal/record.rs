@@ -1,7 +1,7 @@
 //! Records as bytes. The page of the [journal](super) draws each kind.
 //!
 //! The kind stands in the frame, and so a payload begins with the record's own fields. A text that ends a payload has no length: the
-//! frame's tells it. What is read borrows from the payload, so a replay of millions of records copies none.
+//! frame's tells it. A record that is read borrows from the payload, so a replay of millions of records copies none.
 //!
 //! | kind | bytes of the payload, behind the 8 of the frame | written |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! How a journal is opened: every record is shown, and a torn end is cut off.
 //!
 //! The segments are read in order. Each must begin where the one before it ends, unless nothing of the gap is needed. A bad frame is an
-//! error, with one exception: in the last segment, behind everything that is known to be safe on disk, it is a torn end. What is known
-//! to be safe comes from the newest checkpoint: the journal was synced up to its counts before it got its name.
+//! error, with one exception: in the last segment, behind everything that is known to be safe on disk, it is a torn end. The newest
+//! checkpoint tells what is known to be safe: the journal was synced up to its counts before it got its name.
 //!
 //! # What a bad frame means
 //!

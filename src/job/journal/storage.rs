@@ -1,7 +1,7 @@
 //! Files of one directory, by name.
 //!
 //! All that a job writes in `frontier/` goes through this trait, so that tests can put a storage in its place that fails at any call,
-//! tears any write, or loses what was not synced. What such a storage may do at a power cut is what file systems do: everything behind
+//! tears any write, or loses what was not synced. Such a storage does at a power cut what file systems do: everything behind
 //! the last sync of a file may be there, or a part of it, or other bytes; names that were not synced may be the old ones.
 
 use std::fs::{self, File};
@@ -47,7 +47,7 @@ pub trait Storage {
     /// Returns when the content of a file is safe from a power cut.
     ///
     /// # Errors
-    /// Of the file system. What was written since the last sync may be lost then, even if a later sync succeeds.
+    /// Of the file system. Bytes that were written since the last sync may be lost then, even if a later sync succeeds.
     fn sync(&mut self, name: &str) -> io::Result<()>;
 
     /// Begins to [`sync`](Self::sync) what a file holds now, and returns at once. The caller ends it before it begins another sync or

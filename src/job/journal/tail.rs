@@ -4,7 +4,7 @@
 /// each of them from here.
 const KEPT: usize = 256 << 10;
 
-/// The last frames of the last segment. Those at the end are *pending*: the storage does not have them yet.
+/// The last frames of the last segment. The frames at its end are *pending*: the storage does not have them yet.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
@@ -34,7 +34,7 @@ impl Tail {
         bytes.filter(|bytes| !bytes.is_empty())
     }
 
-    /// The storage has all of it now. What is kept is moved to the front once in 256 KiB, and not at each write.
+    /// The storage has all of it now. The bytes that are kept are moved to the front once in 256 KiB, and not at each write.
     pub(super) fn note_written(&mut self) {
         if self.bytes.len() > 2 * KEPT {
             self.bytes.drain(..self.bytes.len() - KEPT);

@@ -1,6 +1,6 @@
 //! The page records of a job, read by receipt or line by line.
 //!
-//! This floor does not know the format of a record. Whoever wrote the lines gives a function that takes one apart into a
+//! This floor does not know the format of a record. The program that wrote the lines gives a function that takes one apart into a
 //! [`PageLine`].
 
 use std::fs::File;
