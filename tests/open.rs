@@ -12,7 +12,7 @@ use crawler::frontier::{
 };
 use crawler::gate::Refusal;
 use crawler::job::checkpoint::CheckpointError;
-use crawler::job::{FileError, Job, JobError, JobJournal, OpenError, OpenOptions, explain};
+use crawler::job::{FileError, Job, JobError, JobJournal, OpenOptions, explain};
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
 
@@ -280,7 +280,7 @@ fn what_cannot_be_opened_is_refused_with_its_reason() {
     let occupied = "thesis.tex is not part of a job; give an empty or a new directory";
     assert_eq!(refused(elsewhere.path(), &FrontierOptions::default()), occupied);
     let error = Frontier::open(&elsewhere.path().join("thesis.tex"), &FrontierOptions::default(), NOW).map(drop);
-    assert!(matches!(error, Err(OpenError::Job(JobError::File(FileError::Io { .. })))), "{error:?}");
+    assert!(matches!(error, Err(CheckpointError::Job(JobError::File(FileError::Io { .. })))), "{error:?}");
 }
 
 #[test]

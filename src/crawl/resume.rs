@@ -11,7 +11,7 @@ use super::options::CrawlOptions;
 use super::records::{Output, OutputFiles, Sink, Writer, WriterThread, Written, agree};
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipts};
-use crate::job::{FileError, Job, JobJournal, OpenError, PAGES, newest_extra};
+use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra};
 use crate::lending::Clock;
 
 /// What a crawl found in its job when it was opened.
@@ -145,15 +145,6 @@ impl Crawl<JobJournal> {
     pub fn writer(&self) -> io::Result<(Writer, WriterThread)> {
         let output = self.checkpointer.as_ref().and_then(|checkpointer| checkpointer.outputs.pages());
         Writer::start(output.ok_or(io::ErrorKind::Unsupported)?.handle()?)
-    }
-}
-
-impl From<OpenError> for CrawlError {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Checkpoint(error) => error.into(),
-            OpenError::Job(error) => error.into(),
-        }
     }
 }
 

@@ -72,7 +72,6 @@ pub use explain::{Explained, explain};
 pub use lock::Lock;
 pub use look::{look, newest_extra, newest_keys, newest_seen};
 pub use manifest::Manifest;
-pub use open::OpenError;
 pub use options::OpenOptions;
 pub use replace::{replace, replace_with};
 

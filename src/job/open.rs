@@ -9,18 +9,6 @@ use crate::address::FingerprintKey;
 use crate::bytes::FileError;
 use crate::frontier::{Frontier, FrontierOptions, Receipts, Timestamp};
 
-/// Why a frontier cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The journal or the checkpoints cannot be used.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
-    /// The directory cannot be used.
-    #[error(transparent)]
-    Job(#[from] JobError),
-}
-
 impl Frontier<JobJournal> {
     /// Opens a durable frontier: makes a job in the directory, or goes on with the one that is there. No other process can use the
     /// directory while the frontier lives.
@@ -59,7 +47,7 @@ impl Frontier<JobJournal> {
     /// # Errors
     /// Where another process has the directory, its files are another program's, damaged or of a later format, an option that they
     /// depend on has changed, or the file system refuses.
-    pub fn open(directory: &Path, options: &FrontierOptions, now: Timestamp) -> Result<Self, OpenError> {
+    pub fn open(directory: &Path, options: &FrontierOptions, now: Timestamp) -> Result<Self, CheckpointError> {
         Self::open_with(directory, options, &OpenOptions::default(), |_| true, now)
     }
 
@@ -108,7 +96,7 @@ impl Frontier<JobJournal> {
         open: &OpenOptions,
         has: impl FnMut(Receipts<'_>) -> bool,
         now: Timestamp,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, CheckpointError> {
         let job = match Job::resume(directory) {
             Err(JobError::NoJob { .. } | JobError::Draft { .. }) => {
                 Job::draft(directory, false, options.fingerprint_key.unwrap_or_else(FingerprintKey::random))?
@@ -128,14 +116,14 @@ impl Frontier<JobJournal> {
         open: &OpenOptions,
         has: impl FnMut(Receipts<'_>) -> bool,
         now: Timestamp,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, CheckpointError> {
         let (directory, key) = (job.frontier_directory(), job.manifest().fingerprint_key);
         if options.fingerprint_key.is_some_and(|asked| asked != key) {
-            return Err(CheckpointError::Changed { option: "fingerprint_key".to_owned() }.into());
+            return Err(CheckpointError::Changed { option: "fingerprint_key".to_owned() });
         }
         let mut options = FrontierOptions { fingerprint_key: Some(key), ..options.clone() };
         options.seen.directory = Some(directory.clone());
-        let disk = || Disk::at(&directory).map_err(FileError::of("create", &directory)).map_err(JobError::from);
+        let disk = || Disk::at(&directory).map_err(FileError::of("create", &directory));
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
         if !job.is_new() && checkpoints.is_empty() && !checkpoints.has_journal()? {
             return Err(JobError::NoJournal { path: directory }.into());
