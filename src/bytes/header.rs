@@ -13,7 +13,7 @@
 
 use std::path::Path;
 
-use super::{Fields, FileError, checksum};
+use super::{Fields, FileError, half_checksum};
 
 /// What a file is, in which format, and of which job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Header {
         bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         bytes[12..20].copy_from_slice(&self.job.to_le_bytes());
         bytes[20..CHECKED].copy_from_slice(&self.number.to_le_bytes());
-        let checksum = half_checksum(&bytes);
+        let checksum = half_checksum(0, &bytes[..CHECKED]);
         bytes[CHECKED..].copy_from_slice(&checksum);
         bytes
     }
@@ -57,7 +57,7 @@ impl Header {
         if found.magic != self.magic {
             return Err(damaged("the header is another kind of file's"));
         }
-        if bytes[CHECKED..] != half_checksum(bytes) {
+        if bytes[CHECKED..] != half_checksum(0, &bytes[..CHECKED]) {
             return Err(damaged("the header's checksum does not match"));
         }
         if found.version > self.version {
@@ -77,12 +77,6 @@ impl Header {
         let mut fields = Fields::of(bytes);
         Ok(Self { magic: fields.take()?, version: fields.u32()?, job: fields.u64()?, number: fields.u64()? })
     }
-}
-
-/// The lower half of the checksum of the bytes before it.
-fn half_checksum(header: &[u8; Header::SIZE]) -> [u8; Header::SIZE - CHECKED] {
-    let checksum = checksum(0, &header[..CHECKED]).to_le_bytes();
-    *checksum.first_chunk().expect("four of eight bytes")
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ mod frames;
 mod header;
 pub(crate) mod varint;
 
-pub(crate) use checksum::checksum;
+pub(crate) use checksum::{checksum, half_checksum};
 pub(crate) use fields::Fields;
 pub use file_error::FileError;
 pub(crate) use frames::{FrameError, FrameReader, FrameWriter, HEAD_OF_FRAME, open_frame, size_of_frame};

@@ -14,6 +14,7 @@ mod wild;
 use std::time::Duration;
 
 use index::Index;
+pub(super) use parse::relevant;
 pub use ruling::Ruling;
 
 /// The rules of one robots.txt for one product token (RFC 9309).
@@ -46,11 +47,6 @@ pub struct Robots {
     index: Index,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
-}
-
-/// The lines of a body that say something to this agent, for one that keeps many: they parse to the same rules.
-pub(super) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
-    parse::relevant(body, agent)
 }
 
 impl Robots {

@@ -44,7 +44,7 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
 
 /// The lines that say something to this agent, as a group for all. Parsed again they are the same rules, without the sitemaps: a
 /// journal keeps them instead of a file of up to 500 KiB, which is mostly for other agents.
-pub(super) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
+pub(in crate::frontier) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
     let text = file::text(body);
     let mut group = Group::of(&text, agent);
     let mut lines = b"User-agent: *\n".to_vec();

@@ -3,12 +3,12 @@
 //! The checksum covers length and kind too. So a frame whose length was damaged is told from a record of that length, and reading goes
 //! no further than the bytes that are there.
 //!
-//! Eight bytes a record, where the [frames](crate::bytes) of other files take twelve. With 32 bits, one damaged frame in four billion
-//! goes unnoticed. That is enough here: each is read seldom, and a payload must still be a record.
+//! Eight bytes a record, where the [frames](crate::bytes) of other files take twelve. Half a checksum is enough here: each is read
+//! seldom, and a payload must still be a record.
 
 use super::record::Unreadable;
 use super::{JournalError, record};
-use crate::bytes::checksum;
+use crate::bytes::half_checksum;
 use crate::frontier::Record;
 use crate::gate::Position;
 
@@ -39,7 +39,7 @@ impl<'a> Frame<'a> {
         };
         let frame = &mut to[begin..];
         frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(record::kind(record)) << 24).to_le_bytes());
-        let checksum = half_checksum(&frame[CHECKSUM..], job ^ at);
+        let checksum = half_checksum(job ^ at, &frame[CHECKSUM..]);
         frame[..CHECKSUM].copy_from_slice(&checksum);
         Ok(())
     }
@@ -48,7 +48,7 @@ impl<'a> Frame<'a> {
     pub(super) fn read(bytes: &'a [u8], job: u64, at: u64) -> Result<Self, &'static str> {
         let frame = Self::length(bytes).and_then(|length| bytes.get(..length)).ok_or("the frame is cut short")?;
         let (found, checked) = frame.split_at(CHECKSUM);
-        if found != half_checksum(checked, job ^ at) {
+        if found != half_checksum(job ^ at, checked) {
             return Err("the checksum does not match");
         }
         Ok(Self { at: Position::from_u64(at), kind: frame[HEAD - 1], payload: &frame[HEAD..] })
@@ -69,9 +69,4 @@ impl<'a> Frame<'a> {
         let [_, _, _, _, low, middle, high, _] = *bytes.first_chunk::<HEAD>()?;
         Some(HEAD + u32::from_le_bytes([low, middle, high, 0]) as usize)
     }
-}
-
-/// Half a checksum: 32 bits for each record.
-fn half_checksum(bytes: &[u8], seed: u64) -> [u8; CHECKSUM] {
-    *checksum(seed, bytes).to_le_bytes().first_chunk().expect("four of eight bytes")
 }
