@@ -3,8 +3,8 @@
 mod agreement;
 mod legible;
 mod lookup;
-mod output;
 mod output_files;
+mod output_part;
 mod outputs;
 mod page_record;
 mod sink;
@@ -16,8 +16,8 @@ pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
 pub use lookup::look_up;
 pub(super) use lookup::open_if_there;
-pub(super) use output::Output;
 pub(super) use output_files::OutputFiles;
+pub(super) use output_part::Output;
 pub(super) use outputs::{Additions, OutputEnds, Outputs};
 pub(crate) use page_record::is_zero;
 #[cfg(test)]

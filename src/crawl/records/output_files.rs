@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::output::Output;
+use super::output_part::Output;
 use super::outputs::OutputEnds;
 use super::writer::Written;
 use crate::job::checkpoint::CheckpointError;
