@@ -145,7 +145,9 @@ impl Checkpointer {
             self.quiesce(|_| ());
             let saved = self.outputs.save(&self.carried.outputs)?;
             self.disturbed = saved.or(self.disturbed.take());
-            self.checkpoint()?;
+            if self.checkpoint()? {
+                self.outputs.finish(&self.carried.outputs, true)?;
+            }
         }
         self.disturbed.map_or(Ok(self.costs), Err)
     }
@@ -173,12 +175,13 @@ impl Checkpointer {
         Ok(())
     }
 
-    fn checkpoint(&mut self) -> Result<(), CheckpointError> {
+    /// Writes a checkpoint, and finishes the files that it is the end of. Returns whether it counts.
+    fn checkpoint(&mut self) -> Result<bool, CheckpointError> {
         self.check_files()?;
-        if let Some(cost) = checkpoint::write(self)? {
-            self.costs.add(cost);
-        }
-        Ok(())
+        let Some(cost) = checkpoint::write(self)? else { return Ok(false) };
+        self.costs.add(cost);
+        self.outputs.finish(&self.carried.outputs, false)?;
+        Ok(true)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A crawl that has ended, in all its numbers.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use super::checkpointer::CheckpointCosts;
 use super::finish::FinishReason;
 use super::numbers::{Carried, PolitenessCounts, SeedCounts, Tally, Violation};
+use super::records::OutputEnd;
 use crate::frontier::{Frontier, FrontierStatistics, HostStatistics, Journal, Timestamp};
 use crate::gate::Gate;
 
@@ -44,6 +46,8 @@ pub struct Finished {
     pub resumes: u64,
     /// The seeds of all runs, by [`Crawl::count_seeds`](super::Crawl::count_seeds).
     pub seeds: SeedCounts,
+    /// Where the outputs of the job end, by their names. There are none where the crawl is not kept.
+    pub outputs: BTreeMap<String, OutputEnd>,
     /// What this run's checkpoints have cost; `None` where the crawl is not kept.
     pub checkpoints: Option<CheckpointCosts>,
     /// The storage's error, where the reason is [`FinishReason::StorageFailed`].
@@ -67,6 +71,7 @@ impl Finished {
             elapsed: Duration::ZERO,
             resumes: 0,
             seeds: SeedCounts::default(),
+            outputs: BTreeMap::new(),
             checkpoints: None,
             storage_error: None,
         }
@@ -80,6 +85,7 @@ impl Finished {
             resumes: carried.resumes,
             seeds: carried.seeds,
             politeness: carried.politeness,
+            outputs: carried.outputs.clone(),
             ..self
         }
     }

@@ -12,7 +12,7 @@ use super::options::CrawlOptions;
 use super::records::{OutputEnds, open_if_there, record};
 use crate::frontier::Timestamp;
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{FileError, Job, look as look_at};
+use crate::job::{FileError, Job, PAGES, look as look_at};
 use crate::lending::Clock;
 
 /// What was found of a crawl that has not ended.
@@ -60,6 +60,7 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
     let tally = tally.map_err(FileError::of("read", &path)).map_err(CheckpointError::from)?;
     carried.tally.merge(&tally);
+    carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
     let finished = Finished::of(&frontier, std::mem::take(&mut carried.tally), ended).with(&carried);
     let finished = Finished { reason: FinishReason::Unfinished, elapsed: carried.elapsed() + since, ..finished };
     Ok(Underway {
@@ -79,7 +80,11 @@ pub(super) fn tally(path: &Path, from: u64, to: u64, ends: &mut OutputEnds) -> i
     for line in BufReader::new(file).take(to.saturating_sub(from)).split(b'\n') {
         if let Some(record) = record(&line?) {
             tally.record_page(true, &record);
-            ends.extend(record.outputs.into_iter().map(|(name, place)| (name, place.receipt().end)));
+            ends.entry(PAGES.to_owned()).or_default().pages += 1;
+            for (name, place) in record.outputs {
+                let end = ends.entry(name).or_default();
+                (end.bytes, end.pages) = (place.receipt().end, end.pages + 1);
+            }
         }
     }
     Ok(tally)

@@ -21,7 +21,7 @@
 //! nobody would ever ask for it. So each page goes through these steps in this order, and nothing waits between the first and
 //! the last:
 //!
-//! 1. Before the gate: a place is reserved in each output's queue, and each [`Sink`] says what its file gets. A writer that is
+//! 1. Before the gate: each [`Sink`] says what its file gets, and room is taken for it in each output's queue. A writer that is
 //!    behind holds up the page here. A panic up to here is the page's failure; its lease goes back, and it is tried again.
 //! 2. The gate admits the page's links: they are in the seen set now.
 //! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with a receipt for each output: the output's
@@ -47,7 +47,7 @@
 //!
 //! # Locks
 //!
-//! They are taken in this order: `quiesce` (by pages together, by a checkpoint alone), `output_ends`, the frontier. `tally` comes
+//! They are taken in this order: `quiesce` (by pages together, by a checkpoint alone), `output_ends`, an output's tail, the frontier. `tally` comes
 //! before `carried`. `politeness` is held alone. No lock is held while a task waits.
 
 mod bounds;
@@ -78,7 +78,7 @@ pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, Page, Reading, RobotsTag, is_html, parse};
-pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, is_global};
+pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, Truncated, is_global};
 pub use look::{Underway, look};
 pub use numbers::{
     Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic, Violation,
@@ -88,7 +88,8 @@ pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
-    LinkCounts, OutputPlace, PageRecord, Sink, SkippedLink, Timings, Writer, WriterThread, look_up, page_line,
+    LinkCounts, OutputEnd, OutputPlace, PageRecord, Sink, SkippedLink, Timings, Writer, WriterThread, look_up,
+    page_line,
 };
 pub use resume::Resumed;
 pub use run::Crawl;

@@ -8,7 +8,7 @@ use super::error::CrawlError;
 use super::look::{read_totals, tally};
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
-use super::records::{Output, OutputFiles, Sink, Writer, WriterThread, Written, agree};
+use super::records::{Output, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree};
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipts};
 use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra};
@@ -95,13 +95,13 @@ impl Crawl<JobJournal> {
         // The checkpoint has not counted what came behind it.
         let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
         carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);
-        carried.outputs.insert(PAGES.to_owned(), opening.output);
+        carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
         for file in &mut files {
-            let (found, expected) = (file.length(), carried.outputs.get(file.name()).copied().unwrap_or_default());
+            let (found, expected) = (file.length(), carried.outputs.get(file.name()).map_or(0, |end| end.bytes));
             if found < expected {
-                return Err(CrawlError::Output { path: file.path.clone(), found, expected });
+                return Err(CrawlError::Output { path: file.path().to_owned(), found, expected });
             }
-            let cut = file.cut(expected).map_err(FileError::of("cut", &file.path))?;
+            let cut = file.cut(expected).map_err(FileError::of("cut", file.path()))?;
             resumed.cut += if file.name() == PAGES { cut } else { 0 };
         }
         carried.tally.unreachable = NameCounts::default();
@@ -115,13 +115,13 @@ impl Crawl<JobJournal> {
         }));
         let mut crawl = Self::over(frontier, clock, options, output, Some(carried))?;
         let mut outputs = OutputFiles::default();
-        for file in files {
+        for mut file in files {
             let mut written = Written::default();
             if let Some(sink) = sinks.iter().find(|sink| sink.name() == file.name()) {
-                let started = file.handle().and_then(Writer::start);
-                let (writer, thread) = started.map_err(FileError::of("write", &file.path))?;
+                let (begins, started) = (file.last_start(), file.start_writer());
+                let (writer, thread) = started.map_err(FileError::of("write", file.path()))?;
                 written = writer.written();
-                crawl.sinks.push((Arc::clone(sink), writer));
+                crawl.sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
                 crawl.sink_threads.push(thread);
             }
             outputs.add(file, written);
@@ -159,10 +159,11 @@ fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError>
             return Err(CrawlError::OutputName { name: name.to_owned() });
         }
         let path = job.directory().join(name);
-        let file = Output::other(&path).map_err(FileError::of("open", &path))?;
-        let (found, expected) = (file.length(), ends.get(name).copied().unwrap_or_default());
+        let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
+        let file = open(&path).map_err(FileError::of("open", &path))?;
+        let (found, expected) = (file.length(), ends.get(name).map_or(0, |end| end.bytes));
         if found < expected {
-            return Err(CrawlError::Output { path, found, expected });
+            return Err(CrawlError::Output { path: file.path().to_owned(), found, expected });
         }
         files.push(file);
     }

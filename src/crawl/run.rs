@@ -18,7 +18,7 @@ use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, PolitenessWatch, Progress};
 use super::options::CrawlOptions;
-use super::records::{Outputs, Sink, SkipList, Writer, WriterThread};
+use super::records::{Outputs, SinkOutput, SkipList, Writer, WriterThread};
 use super::shared::Shared;
 use super::stop::Stop;
 use super::worker::Worker;
@@ -35,7 +35,7 @@ pub struct Crawl<J: Journal = Arena> {
     pub(super) shared: Arc<Shared<J>>,
     pub(super) checkpointer: Option<Checkpointer>,
     /// What is written of each page beside its record.
-    pub(super) sinks: Vec<(Arc<dyn Sink>, Writer)>,
+    pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
     skipped: Option<SkipList>,
     options: CrawlOptions,

@@ -17,7 +17,7 @@ use super::shared::Shared;
 use super::source::{UrlSource, source_of};
 use super::visit::{Reader, Visit};
 use crate::address::{BaseUrl, CanonicalUrl};
-use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Receipts, Trouble};
+use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Trouble};
 use crate::gate::{Admission, Refusal};
 use crate::lending::HeldLease;
 
@@ -106,7 +106,7 @@ impl<J: Journal> Worker<J> {
             changed: lease.validators(),
             is_first_contact: lease.is_first_contact,
             only_html: source.wants_html(),
-            keeps_exchange: source.is_recorded() && self.outputs.need_exchange(),
+            keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),
         });
         let fetched = asked.await;
@@ -139,11 +139,17 @@ impl<J: Journal> Worker<J> {
     }
 
     /// Waits for a place in each output, and commits.
-    async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, visit: Visit) -> io::Result<Settled<J>> {
+    async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, mut visit: Visit) -> io::Result<Settled<J>> {
         // The places come first: from the gate on, nothing waits.
-        let mut additions = None;
+        let (mut additions, mut exchange) = (None, visit.exchange.take());
+        if !source.is_recorded() || matches!(visit.outcome, Outcome::Moved { .. }) {
+            // It has no record of its own: it goes before that of the next page.
+            if let Some(exchange) = exchange.take() {
+                self.outputs.hold(&visit.record, &exchange);
+            }
+        }
         if source.is_recorded() {
-            additions = self.outputs.additions(&visit.record, visit.exchange.as_deref()).await;
+            additions = self.outputs.additions(&visit.record, exchange, &self.shared.memory).await;
             if additions.is_none() {
                 self.shared.abort(FinishReason::SinkFailed);
                 return Ok(Settled { is_recorded: false, next: None });

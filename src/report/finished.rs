@@ -52,6 +52,7 @@ impl Report {
                 worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
             seen: gate.seen().statistics(),
+            outputs: finished.outputs.clone(),
             checkpoints: finished.checkpoints,
             cost,
             simulated,

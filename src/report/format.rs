@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
-use crate::crawl::{CheckpointCosts, FinishReason, SeedCounts, is_zero};
+use crate::crawl::{CheckpointCosts, FinishReason, OutputEnd, SeedCounts, is_zero};
 use crate::seen::SeenStatistics;
 
 /// A crawl in numbers.
@@ -44,6 +44,9 @@ pub struct Report {
     pub politeness: PolitenessFigures,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
+    /// What the job's outputs hold, by their names. Left out where the crawl was not kept.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<String, OutputEnd>,
     /// What the last run's checkpoints have cost; `null` where the crawl was not kept.
     #[serde(default)]
     pub checkpoints: Option<CheckpointCosts>,

@@ -156,6 +156,9 @@ impl Report {
             let per_page = format!("{each:.2} s per 1,000 pages{server}");
             page.fact("CPU time", &duration(Duration::from_millis(cpu_ms)), &per_page);
         }
+        for (name, end) in &self.outputs {
+            page.fact(name, &bytes(end.bytes), &format!("in the job, of {} pages", thousands(end.pages)));
+        }
         if let Some(kept) = &self.checkpoints {
             let pause =
                 format!("the crawl waited {} for one at most", duration(Duration::from_micros(kept.longest_pause_us)));

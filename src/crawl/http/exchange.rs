@@ -1,33 +1,84 @@
-//! A response as it came, for outputs that want it.
+//! A request and its response as they came, for outputs that want them.
 
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::head::Head;
+use hyper::header::HeaderMap;
 
-/// A response as it came, but for its headers: their names are in lower case, and headers of one name stand together.
+use super::http1::Get;
+use crate::frontier::Failure;
+
+/// A request as it was sent, and its response as it came, but for the response's headers: their names are in lower case, and headers of
+/// one name stand together.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exchange {
     /// The address that answered.
     pub remote_addr: Option<SocketAddr>,
+    /// The request line and the headers, with the empty line behind them.
+    pub request: Vec<u8>,
     /// The status line and the headers, with the empty line behind them.
     pub head: Vec<u8>,
     /// The body on the wire, as much of it as was taken. Its chunks are put together, and its content codings are not undone.
     pub body: Vec<u8>,
+    /// Why the rest of the body was not taken; `None` where all of it was.
+    pub truncated: Option<Truncated>,
+}
+
+/// Why the rest of a body was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Truncated {
+    /// The connection closed, or failed.
+    Disconnect,
+    /// There was more than is taken.
+    Length,
+    /// It took too long.
+    Time,
+    /// It could not be read: it was not in the coding that its head names, or came in crumbs.
+    Unspecified,
 }
 
 impl Exchange {
-    /// Its body is still to come.
-    pub(super) fn of(head: &Head) -> Self {
-        Self { remote_addr: head.remote_addr(), head: head.to_bytes(), body: Vec::new() }
+    /// The response's body is still to come.
+    pub(super) fn of(request: Vec<u8>, head: Vec<u8>, remote_addr: Option<SocketAddr>) -> Self {
+        Self { remote_addr, request, head, body: Vec::new(), truncated: None }
     }
+
+    /// Takes note of how the body ended.
+    pub(super) fn end(&mut self, failure: Option<Failure>, is_cut: bool) {
+        self.truncated = match failure {
+            Some(Failure::Timeout) => Some(Truncated::Time),
+            Some(Failure::Incomplete) => Some(Truncated::Disconnect),
+            Some(_) => Some(Truncated::Unspecified),
+            None => is_cut.then_some(Truncated::Length),
+        };
+    }
+}
+
+/// A request as HTTP/1.1 writes it.
+pub(super) fn request_bytes(request: &Get) -> Vec<u8> {
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    let mut bytes = format!("{} {target} HTTP/1.1\r\n", request.method()).into_bytes();
+    add_headers(request.headers(), &mut bytes);
+    bytes
+}
+
+/// Appends headers, and the empty line behind them.
+pub(super) fn add_headers(headers: &HeaderMap, to: &mut Vec<u8>) {
+    for (name, value) in headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            to.extend_from_slice(part);
+        }
+    }
+    to.extend_from_slice(b"\r\n");
 }
 
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (head, body) = (self.head.len(), self.body.len());
+        let [request, head, body] = [&self.request, &self.head, &self.body].map(Vec::len);
         let mut shown = f.debug_struct("Exchange");
-        shown.field("remote_addr", &self.remote_addr).field("head_bytes", &head).field("body_bytes", &body).finish()
+        shown.field("remote_addr", &self.remote_addr).field("request_bytes", &request).field("head_bytes", &head);
+        shown.field("body_bytes", &body).field("truncated", &self.truncated).finish()
     }
 }

@@ -13,7 +13,7 @@ use super::ask::Ask;
 use super::client::Client;
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, request_bytes};
 use super::fetch_error::{FetchError, is_timeout};
 use super::guard::{is_bad_port, is_global};
 use super::head::Head;
@@ -107,22 +107,23 @@ impl Fetcher {
         // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
         self.client.look_up_ahead(url.host(), ask.is_first_contact).await;
         let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
-        let (head, sent_at) = self.head(&ask, total).await?;
+        let (head, sent_at, request) = self.head(&ask, total).await?;
         let mut response = self.read_head(&head, ask.changed.is_some(), sent_at)?;
-        response.exchange = ask.keeps_exchange.then(|| Box::new(Exchange::of(&head)));
+        response.exchange = request.map(|request| Box::new(Exchange::of(request, head.to_bytes(), head.remote_addr())));
         response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
         response.total = response.sent_at.elapsed();
         Ok(response)
     }
 
-    /// Sends the request, on a connection that was kept or a new one. Says when it was sent.
-    async fn head(&self, ask: &Ask<'_>, total: Deadline) -> Result<(Head, Instant), FetchError> {
+    /// Sends the request, on a connection that was kept or a new one. Says when it was sent, and its bytes where they are wanted.
+    async fn head(&self, ask: &Ask<'_>, total: Deadline) -> Result<(Head, Instant, Option<Vec<u8>>), FetchError> {
         let url = ask.url;
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
         let mut kept = self.client.kept(url.origin());
         loop {
             let request = self.headers.get(url, ask.changed)?;
+            let bytes = ask.keeps_exchange.then(|| request_bytes(&request));
             let is_kept = kept.is_some();
             let connection = match kept.take() {
                 Some(connection) => connection,
@@ -133,7 +134,7 @@ impl Fetcher {
             let clock = clock.sooner(contact);
             let head = tokio::time::timeout_at(clock.until().into(), self.client.get(connection, request)).await;
             let error = match head {
-                Ok(Ok(head)) => return Ok((head, sent_at)),
+                Ok(Ok(head)) => return Ok((head, sent_at, bytes)),
                 Ok(Err(error)) => FetchError::without_head(error),
                 Err(_) => clock.ran_out(),
             };
@@ -225,12 +226,21 @@ impl Fetcher {
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
         let max_bytes = self.options.max_body_bytes;
-        if response.is_success() {
-            return self.read_page(head, response, total, max_bytes, ask).await;
+        let is_page = response.is_success();
+        let (clock, most) = if is_page {
+            (total, max_bytes)
+        } else {
+            let aside = Deadline { name: "aside", length: ASIDE_TIME, from: Instant::now() };
+            (aside.sooner(total), max_bytes.min(MAX_ASIDE))
+        };
+        let read = self.read_page(head, response, clock, most, ask).await;
+        if let Some(exchange) = &mut response.exchange {
+            exchange.end(read.as_ref().err().map(|error| error.failure), response.truncated);
         }
-        let aside = Deadline { name: "aside", length: ASIDE_TIME, from: Instant::now() };
+        if is_page {
+            return read;
+        }
         // Whatever came is enough.
-        let _ = self.read_page(head, response, aside.sooner(total), max_bytes.min(MAX_ASIDE), ask).await;
         response.truncated = false;
         Ok(())
     }

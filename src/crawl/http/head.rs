@@ -10,6 +10,7 @@ use hyper::ext::ReasonPhrase;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 
+use super::exchange::add_headers;
 use super::http1::Connection;
 
 /// A response whose body is still to come, with the connection that it comes on.
@@ -42,12 +43,7 @@ impl Head {
         let mut bytes = format!("{:?} {} ", self.response.version(), status.as_str()).into_bytes();
         bytes.extend(reason);
         bytes.extend(b"\r\n");
-        for (name, value) in self.response.headers() {
-            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-                bytes.extend(part);
-            }
-        }
-        bytes.extend(b"\r\n");
+        add_headers(self.response.headers(), &mut bytes);
         bytes
     }
 

@@ -21,7 +21,7 @@ mod tls;
 mod verified_chains;
 
 pub(super) use ask::Ask;
-pub use exchange::Exchange;
+pub use exchange::{Exchange, Truncated};
 pub use fetch::{Fetcher, FetcherError};
 pub use fetch_error::FetchError;
 pub use guard::is_global;

@@ -1,6 +1,6 @@
 //! Checks that a job's page records and its journal belong together, before anything is made, cut or written.
 
-use super::output_part::Output;
+use super::output::Output;
 use crate::crawl::CrawlError;
 use crate::frontier::{Receipt, Record};
 use crate::gate::Position;

@@ -3,22 +3,26 @@
 mod agreement;
 mod legible;
 mod lookup;
+mod output;
 mod output_files;
 mod output_part;
 mod outputs;
 mod page_record;
+mod series;
 mod sink;
 mod skipped;
 mod writer;
+mod written;
 
 pub(super) use agreement::agree;
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
 pub use lookup::look_up;
 pub(super) use lookup::open_if_there;
+pub(super) use output::Output;
 pub(super) use output_files::OutputFiles;
-pub(super) use output_part::Output;
-pub(super) use outputs::{Additions, OutputEnds, Outputs};
+pub use outputs::OutputEnd;
+pub(super) use outputs::{Additions, OutputEnds, Outputs, SinkOutput};
 pub(crate) use page_record::is_zero;
 #[cfg(test)]
 pub(super) use page_record::line;
@@ -27,5 +31,5 @@ pub use page_record::{LinkCounts, OutputPlace, PageRecord, Timings, page_line};
 pub use sink::Sink;
 pub use skipped::SkippedLink;
 pub(super) use skipped::{SkipList, Skips};
-pub(super) use writer::Written;
 pub use writer::{Writer, WriterThread};
+pub(super) use written::Written;

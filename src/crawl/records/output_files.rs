@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::output_part::Output;
+use super::output::Output;
+use super::output_part::OutputPart;
 use super::outputs::OutputEnds;
-use super::writer::Written;
+use super::written::Written;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, PAGES};
 
@@ -13,7 +14,7 @@ use crate::job::{FileError, PAGES};
 pub(in crate::crawl) struct OutputFiles(Vec<(Output, Written)>);
 
 impl OutputFiles {
-    /// Adds a file, and how far its writer has come.
+    /// Adds an output, and how far its writer has come.
     pub(in crate::crawl) fn add(&mut self, output: Output, written: Written) {
         self.0.push((output, written));
     }
@@ -33,9 +34,12 @@ impl OutputFiles {
     /// Says what has become of a file that is not the one any more that the crawl writes to.
     pub(in crate::crawl) fn disturbed(&mut self) -> Result<Option<CheckpointError>, CheckpointError> {
         for (output, written) in &mut self.0 {
-            let written = output.length() + written.bytes();
-            if let Some(problem) = output.problem(written).map_err(FileError::of("look at", &output.path))? {
-                return Ok(Some(disturbed(&output.path, problem, "")));
+            let end = output.length() + written.bytes();
+            output.note_begun();
+            for (part, length) in output.parts(end) {
+                if let Some(problem) = part.problem(length).map_err(FileError::of("look at", &part.path))? {
+                    return Ok(Some(disturbed(&part.path, problem, "")));
+                }
             }
         }
         Ok(None)
@@ -45,14 +49,26 @@ impl OutputFiles {
     pub(in crate::crawl) fn sync(&mut self, ends: &OutputEnds) -> Result<bool, CheckpointError> {
         for (output, written, end) in self.with_ends(ends) {
             // A writer that fails ends the crawl itself. Whatever else is wrong is handled at the crawl's end.
-            if !written.wait_for(end - output.length())
-                || output.problem(end).map_err(FileError::of("look at", &output.path))?.is_some()
-            {
+            if !written.wait_for(end - output.length()) {
                 return Ok(false);
             }
-            output.sync().map_err(FileError::of("sync", &output.path))?;
+            output.note_begun();
+            for (part, length) in output.parts(end) {
+                if part.problem(length).map_err(FileError::of("look at", &part.path))?.is_some() {
+                    return Ok(false);
+                }
+                part.sync().map_err(FileError::of("sync", &part.path))?;
+            }
         }
         Ok(true)
+    }
+
+    /// Finishes the files of a series that will not change any more: a checkpoint says that all is safe up to these ends.
+    pub(in crate::crawl) fn finish(&mut self, ends: &OutputEnds, is_over: bool) -> Result<(), CheckpointError> {
+        for (output, _, end) in self.with_ends(ends) {
+            output.finish(end, is_over).map_err(FileError::of("rename", output.path()))?;
+        }
+        Ok(())
     }
 
     /// To be called at the crawl's end: a file that has lost its name is written anew under that name. Says what has happened.
@@ -60,7 +76,10 @@ impl OutputFiles {
         let mut saved = None;
         for (output, written, end) in self.with_ends(ends) {
             if written.wait_for(end - output.length()) {
-                saved = saved.or(save(output, end)?);
+                output.note_begun();
+                for (part, length) in output.parts(end) {
+                    saved = saved.or(save(part, length)?);
+                }
             }
         }
         Ok(saved)
@@ -68,20 +87,20 @@ impl OutputFiles {
 
     fn with_ends(&mut self, ends: &OutputEnds) -> impl Iterator<Item = (&mut Output, &Written, u64)> {
         self.0.iter_mut().map(|(output, written)| {
-            let end = ends.get(output.name()).copied().unwrap_or_default();
+            let end = ends.get(output.name()).map_or(0, |end| end.bytes);
             (output, &*written, end)
         })
     }
 }
 
-fn save(output: &mut Output, end: u64) -> Result<Option<CheckpointError>, CheckpointError> {
-    let path = output.path.clone();
-    let Some(problem) = output.problem(end).map_err(FileError::of("look at", &path))? else { return Ok(None) };
-    if !output.is_elsewhere().map_err(FileError::of("look at", &path))? {
+fn save(part: &mut OutputPart, length: u64) -> Result<Option<CheckpointError>, CheckpointError> {
+    let path = part.path.clone();
+    let Some(problem) = part.problem(length).map_err(FileError::of("look at", &path))? else { return Ok(None) };
+    if !part.is_elsewhere().map_err(FileError::of("look at", &path))? {
         // What was confirmed is gone, or not where the receipts say. No checkpoint may say that it is there.
         return Err(disturbed(&path, problem, ""));
     }
-    let saved = output.save().map_err(FileError::of("save", &path))?;
+    let saved = part.save().map_err(FileError::of("save", &path))?;
     if saved != path {
         let done = format!("; what the crawl wrote is in {}: put it in its place", saved.display());
         return Err(disturbed(&path, problem, &done));

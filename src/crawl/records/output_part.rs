@@ -1,17 +1,21 @@
-//! The file of a job's output: what is in it, what is cut off it, whether it is still ours.
+//! One file of a job's output: what is in it, what is cut off it, whether it is still ours.
 
-use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::frontier::Receipt;
 use crate::job::own::{self, Inode, Named};
 
-/// The file of a job's output. A run appends to it, behind what the runs before have written.
+/// The ending of a file of a series that may still change.
+pub(super) const OPEN: &str = "open";
+
+/// One file of a job's output. A run appends to the last one, behind what the runs before have written.
 #[derive(Debug)]
-pub(in crate::crawl) struct Output {
+pub(in crate::crawl) struct OutputPart {
     pub(in crate::crawl) path: PathBuf,
+    /// Where the file begins in its output.
+    pub(in crate::crawl) start: u64,
     file: File,
     inode: Inode,
     length: u64,
@@ -23,54 +27,60 @@ pub(in crate::crawl) struct Output {
 /// Another program has changed a file.
 const OTHERS: &str = "another program has cut it or written to it while the crawl did";
 
-impl Output {
-    /// Opens the file, if it is there.
-    pub(in crate::crawl) fn find(path: &Path) -> io::Result<Option<Self>> {
+impl OutputPart {
+    /// Opens a file of lines, if it is there.
+    pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
         match own::open(path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            file => Self::of(path, file?).map(Some),
+            file => Self::of(path, file?, 0, true).map(Some),
         }
     }
 
-    /// Makes the file.
-    pub(in crate::crawl) fn create(path: &Path) -> io::Result<Self> {
-        Self::of(path, own::create(path)?)
+    /// Makes a file of lines.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        Self::of(path, own::create(path)?, 0, true)
     }
 
-    fn of(path: &Path, file: File) -> io::Result<Self> {
+    /// Opens a file of another output, or makes it.
+    pub(super) fn other(path: &Path) -> io::Result<Self> {
+        Self::of(path, own::open_or_create(path)?, 0, false)
+    }
+
+    /// Opens a file of a series.
+    pub(super) fn of_series(path: &Path, start: u64) -> io::Result<Self> {
+        Self::of(path, own::open(path, false)?, start, false)
+    }
+
+    /// Makes a file of a series.
+    pub(super) fn begin(path: &Path, start: u64) -> io::Result<Self> {
+        Self::of(path, own::create(path)?, start, false)
+    }
+
+    fn of(path: &Path, file: File, start: u64, is_lines: bool) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let (inode, length) = (Inode::of(&metadata), metadata.len());
-        Ok(Self { path: path.to_owned(), file, inode, length, buffer: Vec::new(), is_lines: true })
-    }
-
-    /// Opens the file of a further output, or makes it.
-    pub(in crate::crawl) fn other(path: &Path) -> io::Result<Self> {
-        Ok(Self { is_lines: false, ..Self::of(path, own::open_or_create(path)?)? })
-    }
-
-    /// Its name in the job's directory.
-    pub(in crate::crawl) fn name(&self) -> &str {
-        self.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+        Ok(Self { path: path.to_owned(), start, file, inode, length, buffer: Vec::new(), is_lines })
     }
 
     /// Bytes of the file when it was opened, or when it was cut.
-    pub(in crate::crawl) fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         self.length
     }
 
     /// Whether the bytes are there that a receipt describes.
-    pub(in crate::crawl) fn has(&mut self, receipt: &Receipt) -> bool {
-        let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length);
+    pub(super) fn has(&mut self, receipt: &Receipt) -> bool {
+        let start = receipt.end.checked_sub(receipt.length.into()).and_then(|start| start.checked_sub(self.start));
+        let start = start.filter(|_| receipt.end - self.start <= self.length);
         let written = start.and_then(|start| self.read(start, receipt.length as usize));
         written.is_some_and(|written| Receipt::checksum(written) == receipt.checksum)
     }
 
-    /// Cuts the file to its confirmed length. What is cut off goes to `NAME.cut`, behind what was cut off before. Returns how many
-    /// bytes that is.
-    pub(in crate::crawl) fn cut(&mut self, length: u64) -> io::Result<u64> {
+    /// Cuts the file to a length. What is cut off goes to the file `kept`, behind what was cut off before. Returns how many bytes
+    /// that is.
+    pub(super) fn cut(&mut self, length: u64, kept: &Path) -> io::Result<u64> {
         let cut = self.length - length;
         if cut > 0 {
-            let mut kept = own::open_or_create(&beside(&self.path, "cut"))?;
+            let mut kept = own::open_or_create(kept)?;
             self.file.seek(SeekFrom::Start(length))?;
             io::copy(&mut (&self.file).take(cut), &mut kept)?;
             // Half a record gets a line end, so that the next one begins a line.
@@ -85,8 +95,29 @@ impl Output {
         Ok(cut)
     }
 
-    /// Says what is wrong with the file, of which `written` bytes were written so far.
-    pub(in crate::crawl) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
+    /// Whether it is a file of a series that another one may still follow, or that is not safe yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == OPEN)
+    }
+
+    /// Gives a file of a series the name that says it will not change any more.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.rename(self.path.with_extension(""))
+    }
+
+    /// Gives a file of a series the name that says it may still change.
+    pub(super) fn reopen(&mut self) -> io::Result<()> {
+        self.rename(own::with_end(&self.path, ".open"))
+    }
+
+    fn rename(&mut self, path: PathBuf) -> io::Result<()> {
+        fs::rename(&self.path, &path)?;
+        self.path = path;
+        Ok(())
+    }
+
+    /// Says what is wrong with the file, of which `written` bytes were written so far, all runs together.
+    pub(super) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
         let named = self.inode.at(&self.path)?;
         let is_ours = self.file.metadata()?.len() >= written && (!self.is_lines || self.ends_line(written));
         Ok(match named {
@@ -97,17 +128,17 @@ impl Output {
     }
 
     /// Whether the name leads nowhere or to another file. What was written is whole then.
-    pub(in crate::crawl) fn is_elsewhere(&mut self) -> io::Result<bool> {
+    pub(super) fn is_elsewhere(&mut self) -> io::Result<bool> {
         Ok(self.inode.at(&self.path)? != Named::This)
     }
 
     /// Writes the contents of a file that has lost its name to a file with that name, or to `NAME.saved` where the name is taken.
     /// Returns where they went.
-    pub(in crate::crawl) fn save(&mut self) -> io::Result<PathBuf> {
+    pub(super) fn save(&mut self) -> io::Result<PathBuf> {
         let mut path = self.path.clone();
         let mut file = own::create(&path);
         if file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
-            path = beside(&self.path, "saved");
+            path = own::with_end(&self.path, ".saved");
             file = own::create(&path);
         }
         let mut file = file?;
@@ -127,12 +158,12 @@ impl Output {
     }
 
     /// Returns once a power cut cannot take what was written.
-    pub(in crate::crawl) fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
     /// Another handle, to append with. It has a cursor of its own: a write through a clone would move the cursor of a reader.
-    pub(in crate::crawl) fn handle(&self) -> io::Result<File> {
+    pub(super) fn handle(&self) -> io::Result<File> {
         let file = own::open(&self.path, false)?;
         let is_ours = Inode::of(&file.metadata()?) == self.inode;
         if is_ours { Ok(file) } else { Err(io::Error::other("it was replaced just now")) }
@@ -146,14 +177,6 @@ impl Output {
     }
 }
 
-/// `NAME.KIND`.
-fn beside(path: &Path, kind: &str) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".");
-    beside.push(kind);
-    beside.into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -164,7 +187,7 @@ mod tests {
     #[test]
     fn what_is_written_meanwhile_disturbs_no_look_at_the_file() {
         let directory = tempfile::tempdir().unwrap();
-        let mut output = Output::create(&directory.path().join("pages.jsonl")).unwrap();
+        let mut output = OutputPart::create(&directory.path().join("pages.jsonl")).unwrap();
         let mut handle = output.handle().unwrap();
         let (written, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {

@@ -3,23 +3,52 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use serde::{Deserialize, Serialize};
+
 use super::page_record::{OutputPlace, PageRecord, line};
+use super::series::file_name;
 use super::sink::Sink;
 use super::writer::{Slot, Writer};
+use crate::crawl::bounds::Memory;
 use crate::crawl::http::Exchange;
 use crate::crawl::lock::lock;
 use crate::frontier::ReceiptsBuf;
 use crate::job::PAGES;
+
+/// Room for the line of a page.
+const LINE: usize = 1024;
+/// What sinks make of a larger body is made on another thread. One of so many bytes takes them two or three milliseconds.
+const INLINE_BODY: usize = 128 * 1024;
+/// Bytes that wait for the next page of an output, at most.
+const MAX_HELD: usize = 4 << 20;
 
 /// The outputs of a crawl, each with the writer of its file.
 #[derive(Debug)]
 pub(in crate::crawl) struct Outputs {
     /// The page records.
     pub(in crate::crawl) pages: Writer,
-    pub(in crate::crawl) sinks: Vec<(Arc<dyn Sink>, Writer)>,
+    pub(in crate::crawl) sinks: Vec<SinkOutput>,
 }
 
-/// What one page adds to the outputs, with a place on the way to each writer.
+/// What a sink writes to.
+#[derive(Debug)]
+pub(in crate::crawl) struct SinkOutput {
+    pub(in crate::crawl) sink: Arc<dyn Sink>,
+    writer: Writer,
+    /// Comes behind the ends of the outputs, in the order of locks.
+    tail: Mutex<Tail>,
+}
+
+/// The end of a sink's output.
+#[derive(Debug, Default)]
+struct Tail {
+    /// Where the last file of a series begins; `None` where the next page begins one.
+    begins: Option<u64>,
+    /// What responses that are no pages add. It goes in front of the next page.
+    held: Vec<u8>,
+}
+
+/// What one page adds to the outputs, with room on the way to each writer.
 #[derive(Debug)]
 pub(in crate::crawl) struct Additions<'a> {
     /// The page's record, once it is made.
@@ -30,36 +59,93 @@ pub(in crate::crawl) struct Additions<'a> {
 
 #[derive(Debug)]
 struct Addition<'a> {
-    name: &'a str,
+    output: &'a SinkOutput,
     bytes: Vec<u8>,
     slot: Slot<'a>,
+    /// It begins a file, which begins there in the output.
+    begins: Option<u64>,
+}
+
+/// Where an output ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OutputEnd {
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Pages that have added to it.
+    pub pages: u64,
 }
 
 /// Where each output ends, by its name. What is on the way to it counts.
-pub(in crate::crawl) type OutputEnds = BTreeMap<String, u64>;
+pub(in crate::crawl) type OutputEnds = BTreeMap<String, OutputEnd>;
+
+impl SinkOutput {
+    /// `begins` is where the file begins that the next page goes to.
+    pub(in crate::crawl) fn new(sink: Arc<dyn Sink>, writer: Writer, begins: Option<u64>) -> Self {
+        Self { sink, writer, tail: Mutex::new(Tail { begins, held: Vec::new() }) }
+    }
+}
 
 impl Outputs {
-    /// Whether a sink wants responses as they came.
-    pub(in crate::crawl) fn need_exchange(&self) -> bool {
-        self.sinks.iter().any(|(sink, _)| sink.needs_exchange())
+    /// Whether a sink wants responses as they came: of pages, or of others.
+    pub(in crate::crawl) fn need_exchange(&self, is_page: bool) -> bool {
+        self.sinks.iter().any(|SinkOutput { sink, .. }| sink.needs_exchange() && (is_page || sink.wants_others()))
     }
 
-    /// Asks each sink what a page adds to it, and waits for a place on the way to each writer. `None` where a writer has failed.
+    /// Asks each sink what a page adds to it, and waits for room on the way to each writer. `None` where a writer has failed.
     pub(in crate::crawl) async fn additions(
         &self,
         record: &PageRecord,
-        exchange: Option<&Exchange>,
+        exchange: Option<Box<Exchange>>,
+        memory: &Memory,
     ) -> Option<Additions<'_>> {
-        let slot = self.pages.reserve().await?;
+        let made = if self.sinks.is_empty() { Vec::new() } else { self.ask(record, exchange, memory).await };
+        let slot = self.pages.reserve(LINE).await?;
         let mut others = Vec::new();
-        for (sink, writer) in &self.sinks {
-            let mut bytes = Vec::new();
-            sink.write(record, exchange, &mut bytes);
+        for (output, bytes) in self.sinks.iter().zip(made) {
             if !bytes.is_empty() {
-                others.push(Addition { name: sink.name(), bytes, slot: writer.reserve().await? });
+                let slot = output.writer.reserve(bytes.len()).await?;
+                others.push(Addition { output, bytes, slot, begins: None });
             }
         }
         Some(Additions { record: None, slot, others })
+    }
+
+    /// What each sink makes of a page.
+    async fn ask(&self, record: &PageRecord, exchange: Option<Box<Exchange>>, memory: &Memory) -> Vec<Vec<u8>> {
+        let body = exchange.as_ref().map_or(0, |exchange| exchange.body.len());
+        let made = |sink: &dyn Sink, record: &PageRecord, exchange: Option<&Exchange>| {
+            let mut bytes = Vec::new();
+            sink.write(record, exchange, &mut bytes);
+            bytes
+        };
+        if body <= INLINE_BODY {
+            return self.sinks.iter().map(|output| made(&*output.sink, record, exchange.as_deref())).collect();
+        }
+        let sinks: Vec<_> = self.sinks.iter().map(|output| Arc::clone(&output.sink)).collect();
+        let (record, permit) = (record.clone(), memory.reader(body).await);
+        let work = move || {
+            // Held until all else is given back.
+            let _permit = permit;
+            sinks.iter().map(|sink| made(&**sink, &record, exchange.as_deref())).collect()
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(made) => made,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+
+    /// Keeps what a response that is no page adds, for the next page to take along.
+    pub(in crate::crawl) fn hold(&self, record: &PageRecord, exchange: &Exchange) {
+        for SinkOutput { sink, tail, .. } in self.sinks.iter().filter(|output| output.sink.wants_others()) {
+            let mut bytes = Vec::new();
+            sink.write(record, Some(exchange), &mut bytes);
+            let held = &mut lock(tail).held;
+            // More of them without a page between is no web that anybody would keep.
+            if held.len() + bytes.len() <= MAX_HELD {
+                held.append(&mut bytes);
+            }
+        }
     }
 }
 
@@ -76,9 +162,10 @@ impl Additions<'_> {
         let ends = ends.map(lock);
         let mut receipts = ReceiptsBuf::default();
         if let Some(ends) = &ends {
-            let end = |name: &str| ends.get(name).copied().unwrap_or_default();
-            let place = |other: &Addition<'_>| (other.name.to_owned(), OutputPlace::of(end(other.name), &other.bytes));
-            record.outputs = self.others.iter().map(place).collect();
+            let end = |name: &str| ends.get(name).map_or(0, |end| end.bytes);
+            let places = self.others.iter_mut().map(|other| other.place(end(other.output.sink.name()), record));
+            let places = places.collect();
+            record.outputs = places;
             receipts.add(PAGES, self.record.get_or_insert_with(|| line(record)), end(PAGES));
             for (name, place) in &record.outputs {
                 receipts.push(name, place.receipt());
@@ -90,15 +177,45 @@ impl Additions<'_> {
 
     /// Sends all to the writers, and moves the ends.
     pub(in crate::crawl) fn put(self, mut ends: Option<&mut OutputEnds>) {
-        let record = self.record.map(|bytes| Addition { name: PAGES, bytes, slot: self.slot });
-        for Addition { name, bytes, slot } in record.into_iter().chain(self.others) {
-            if let Some(ends) = ends.as_deref_mut() {
-                match ends.get_mut(name) {
-                    Some(end) => *end += bytes.len() as u64,
-                    None => _ = ends.insert(name.to_owned(), bytes.len() as u64),
-                }
+        let mut moved = |name: &str, bytes: &[u8]| {
+            let Some(ends) = ends.as_deref_mut() else { return };
+            if !ends.contains_key(name) {
+                ends.insert(name.to_owned(), OutputEnd::default());
             }
-            slot.put(&bytes);
+            let end = ends.get_mut(name).expect("it is there");
+            (end.bytes, end.pages) = (end.bytes + bytes.len() as u64, end.pages + 1);
+        };
+        if let Some(record) = self.record {
+            moved(PAGES, &record);
+            self.slot.put(&record, None);
         }
+        for Addition { output, bytes, slot, begins } in self.others {
+            moved(output.sink.name(), &bytes);
+            slot.put(&bytes, begins);
+            let mut tail = lock(&output.tail);
+            (tail.begins, tail.held) = (begins.or(tail.begins), Vec::new());
+        }
+    }
+}
+
+impl Addition<'_> {
+    /// Puts what belongs in front of it there, and says where it is in an output that ends at `end`.
+    fn place(&mut self, end: u64, record: &PageRecord) -> (String, OutputPlace) {
+        let SinkOutput { sink, tail, .. } = self.output;
+        let tail = lock(tail);
+        let mut front = Vec::new();
+        if let Some(most) = sink.max_file_bytes() {
+            let more = (tail.held.len() + self.bytes.len()) as u64;
+            if tail.begins.is_none_or(|begins| end > begins && end - begins + more > most) {
+                self.begins = Some(end);
+                sink.begin(&file_name(sink.name(), end), record, &mut front);
+            }
+        }
+        front.extend_from_slice(&tail.held);
+        if !front.is_empty() {
+            front.append(&mut self.bytes);
+            self.bytes = front;
+        }
+        (sink.name().to_owned(), OutputPlace::of(end, &self.bytes))
     }
 }

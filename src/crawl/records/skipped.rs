@@ -79,8 +79,8 @@ impl SkipList {
     /// Lists the links that a page has skipped. Returns `false` if the writer has failed: the crawl should end.
     pub(in crate::crawl) async fn take(&self, skips: Skips) -> bool {
         if !skips.lines.is_empty() {
-            let Some(slot) = self.lines.reserve().await else { return false };
-            slot.put(&skips.lines);
+            let Some(slot) = self.lines.reserve(skips.lines.len()).await else { return false };
+            slot.put(&skips.lines, None);
         }
         true
     }

@@ -1,11 +1,11 @@
 //! The writer of an output: records gather in memory, and a thread writes them in groups.
 //!
 //! ```text
-//!   page ──reserve──▶ a place ──put──▶ the group ──10 ms, 256 KiB or 512 records──▶ write(2) ──▶ Written
+//!   page ──reserve──▶ room ──put──▶ the group ──10 ms or 256 KiB──▶ write(2) ──▶ Written
 //! ```
 //!
 //! The thread sleeps while there is nothing. The first record of a group wakes it, and it waits for others then, so that a crawl of
-//! ten thousand pages a second wakes it a hundred times. A place is free again when its record is written.
+//! ten thousand pages a second wakes it a hundred times. A record's room is free again when it is written.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,16 +14,21 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::written::Written;
 use crate::crawl::lock::lock;
 
-/// Records on the way to the writer at once. Beyond that workers wait, and nothing is lost.
-const PLACES: usize = 1024;
+/// Bytes of records on the way to the writer at once. Beyond that workers wait, and nothing is lost. A record that has more goes alone.
+const QUEUE: usize = 8 << 20;
+/// Room is given in steps of so many bytes.
+const STEP: usize = 1 << 10;
+const ROOM: usize = QUEUE / STEP;
 /// The first record of a group waits so long for others,
 const GROUP_TIME: Duration = Duration::from_millis(10);
-/// unless they have so many bytes,
+/// unless they have so many bytes.
 const GROUP_BYTES: usize = 256 << 10;
-/// or are so many.
-const GROUP_RECORDS: usize = PLACES / 2;
+
+/// Begins the next file of a series, which begins at this place of the output.
+pub(super) type NextFile<W> = Box<dyn FnMut(u64) -> io::Result<W> + Send>;
 
 /// Writes an output on a thread of its own, so that a slow disk or pipe never holds up the crawl's timers. An output is the page
 /// records, one JSON object a line in the order in which pages are done, or what a [`Sink`](super::Sink) adds for each page.
@@ -41,39 +46,39 @@ pub struct WriterThread {
     thread: JoinHandle<io::Result<u64>>,
 }
 
-/// A place among the records on the way to the writer. Whoever has one need not wait.
+/// Room for one record on the way to the writer. Whoever has it need not wait.
 #[derive(Debug)]
 pub(in crate::crawl) struct Slot<'a> {
-    place: SemaphorePermit<'a>,
+    room: SemaphorePermit<'a>,
     group: &'a Group,
-}
-
-/// How many bytes the writer has written, for whoever must wait for it.
-#[derive(Clone, Debug, Default)]
-pub(in crate::crawl) struct Written(Arc<(Mutex<Handed>, Condvar)>);
-
-#[derive(Debug, Default)]
-struct Handed {
-    bytes: u64,
-    ended: bool,
 }
 
 /// The records that gather.
 #[derive(Debug)]
 struct Group {
-    places: Semaphore,
+    room: Semaphore,
     gathered: Mutex<Gathered>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Gathered {
-    bytes: Vec<u8>,
-    records: usize,
+    batch: Batch,
     /// When the first of them came.
     since: Option<Instant>,
     /// No more will come.
     is_closed: bool,
+}
+
+/// Records that are written together.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    records: u64,
+    /// The room that they have.
+    room: usize,
+    /// Where files of a series begin: here, and in the output.
+    files: Vec<(usize, u64)>,
 }
 
 /// A group that may get more records. The last clone of a [`Writer`] that is dropped closes it.
@@ -93,20 +98,30 @@ impl Writer {
     /// # Errors
     /// Where the thread cannot be started.
     pub fn start(to: impl Write + Send + 'static) -> io::Result<(Self, WriterThread)> {
-        let (places, gathered, changed) = (Semaphore::new(PLACES), Mutex::default(), Condvar::new());
-        let group = Arc::new(Group { places, gathered, changed });
+        Self::start_series(Some(to), Box::new(|_| Err(io::ErrorKind::Unsupported.into())))
+    }
+
+    /// Starts the writer of a series of files. `open` is the one that it goes on with.
+    pub(super) fn start_series<W>(open: Option<W>, next: NextFile<W>) -> io::Result<(Self, WriterThread)>
+    where
+        W: Write + Send + 'static,
+    {
+        let (room, gathered, changed) = (Semaphore::new(ROOM), Mutex::default(), Condvar::new());
+        let group = Arc::new(Group { room, gathered, changed });
         let written = Written::default();
         let telling = Telling { group: Arc::clone(&group), written: written.clone() };
-        let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || telling.write_all(to))?;
+        let thread =
+            std::thread::Builder::new().name("writer".to_owned()).spawn(move || telling.write_all(open, next))?;
         Ok((Self { group: Arc::new(Open(group)), written }, WriterThread { thread }))
     }
 
-    /// Takes a place for one record. Waits while the writer is behind. `None` if the writer has failed: the crawl should end, and
-    /// [`WriterThread::join`] says why.
-    pub(in crate::crawl) async fn reserve(&self) -> Option<Slot<'_>> {
+    /// Takes room for a record of about so many bytes. Waits while the writer is behind. `None` if the writer has failed: the crawl
+    /// should end, and [`WriterThread::join`] says why.
+    pub(in crate::crawl) async fn reserve(&self, bytes: usize) -> Option<Slot<'_>> {
         let group = &*self.group.0;
-        let place = group.places.acquire().await.ok()?;
-        Some(Slot { place, group })
+        let steps = bytes.div_ceil(STEP).clamp(1, ROOM);
+        let room = group.room.acquire_many(steps.try_into().expect("few steps")).await.ok()?;
+        Some(Slot { room, group })
     }
 
     pub(in crate::crawl) fn written(&self) -> Written {
@@ -115,20 +130,23 @@ impl Writer {
 }
 
 impl Slot<'_> {
-    /// Sends a record to the writer.
-    pub(in crate::crawl) fn put(self, record: &[u8]) {
+    /// Sends a record to the writer. With `begins` it begins a file of a series, which begins there in the output.
+    pub(in crate::crawl) fn put(self, record: &[u8], begins: Option<u64>) {
+        let room = self.room.num_permits();
         // The writer gives it back.
-        self.place.forget();
-        self.group.put(record);
+        self.room.forget();
+        self.group.put(record, room, begins);
     }
 }
 
 impl Group {
-    fn put(&self, record: &[u8]) {
+    fn put(&self, record: &[u8], room: usize, begins: Option<u64>) {
         let mut gathered = lock(&self.gathered);
         let was_full = gathered.is_full();
-        gathered.bytes.extend_from_slice(record);
-        gathered.records += 1;
+        let batch = &mut gathered.batch;
+        batch.files.extend(begins.map(|start| (batch.bytes.len(), start)));
+        batch.bytes.extend_from_slice(record);
+        (batch.records, batch.room) = (batch.records + 1, batch.room + room);
         let is_first = gathered.since.is_none();
         if is_first {
             gathered.since = Some(Instant::now());
@@ -140,25 +158,26 @@ impl Group {
         }
     }
 
-    /// Waits for a group, and takes it: its bytes into an empty buffer, and how many records they are. `None` once it is closed.
-    fn take(&self, buffer: &mut Vec<u8>) -> Option<usize> {
+    /// Waits for a group, and takes it into an empty batch. Returns `false` once it is closed.
+    fn take(&self, batch: &mut Batch) -> bool {
         let waited =
             self.changed.wait_while(lock(&self.gathered), |gathered| gathered.since.is_none() && !gathered.is_closed);
         let gathered = waited.unwrap_or_else(PoisonError::into_inner);
-        let left = GROUP_TIME.saturating_sub(gathered.since?.elapsed());
+        let Some(since) = gathered.since else { return false };
+        let left = GROUP_TIME.saturating_sub(since.elapsed());
         let is_growing = |gathered: &mut Gathered| !gathered.is_full() && !gathered.is_closed;
         let waited = self.changed.wait_timeout_while(gathered, left, is_growing);
         let mut gathered = waited.unwrap_or_else(PoisonError::into_inner).0;
-        std::mem::swap(buffer, &mut gathered.bytes);
+        std::mem::swap(batch, &mut gathered.batch);
         gathered.since = None;
-        Some(std::mem::take(&mut gathered.records))
+        true
     }
 }
 
 impl Gathered {
     /// Whether it need not wait for more.
     fn is_full(&self) -> bool {
-        self.bytes.len() >= GROUP_BYTES || self.records >= GROUP_RECORDS
+        self.batch.bytes.len() >= GROUP_BYTES
     }
 }
 
@@ -172,26 +191,6 @@ impl WriterThread {
     }
 }
 
-impl Written {
-    /// Waits until so many bytes are written. Returns `false` if they never will be.
-    pub(in crate::crawl) fn wait_for(&self, bytes: u64) -> bool {
-        let (handed, changed) = &*self.0;
-        let waited = changed.wait_while(lock(handed), |handed| handed.bytes < bytes && !handed.ended);
-        waited.unwrap_or_else(PoisonError::into_inner).bytes >= bytes
-    }
-
-    /// How many there are now.
-    pub(in crate::crawl) fn bytes(&self) -> u64 {
-        lock(&self.0.0).bytes
-    }
-
-    fn tell(&self, change: impl FnOnce(&mut Handed)) {
-        let (handed, changed) = &*self.0;
-        change(&mut lock(handed));
-        changed.notify_all();
-    }
-}
-
 /// The writer's side. However the writer ends, nobody waits for it any more.
 struct Telling {
     group: Arc<Group>,
@@ -199,26 +198,39 @@ struct Telling {
 }
 
 impl Telling {
-    fn write_all(self, mut to: impl Write) -> io::Result<u64> {
-        let (mut records, mut bytes) = (0, Vec::new());
-        while let Some(more) = self.group.take(&mut bytes) {
-            to.write_all(&bytes)?;
-            to.flush()?;
-            records += more as u64;
-            self.written.tell(|handed| handed.bytes += bytes.len() as u64);
-            self.group.places.add_permits(more);
-            bytes.clear();
+    fn write_all<W: Write>(self, open: Option<W>, mut next: NextFile<W>) -> io::Result<u64> {
+        let (mut records, mut batch, mut to) = (0, Batch::default(), open);
+        while self.group.take(&mut batch) {
+            let mut from = 0;
+            for (end, start) in batch.files.drain(..) {
+                write(&mut to, &batch.bytes[from..end])?;
+                (from, to) = (end, Some(next(start)?));
+            }
+            write(&mut to, &batch.bytes[from..])?;
+            records += batch.records;
+            self.written.add(batch.bytes.len() as u64);
+            self.group.room.add_permits(batch.room);
+            batch.bytes.clear();
             // After records that are longer than a group.
-            bytes.shrink_to(2 * GROUP_BYTES);
+            batch.bytes.shrink_to(2 * GROUP_BYTES);
+            (batch.records, batch.room) = (0, 0);
         }
         Ok(records)
     }
 }
 
+fn write(to: &mut Option<impl Write>, bytes: &[u8]) -> io::Result<()> {
+    match to {
+        _ if bytes.is_empty() => Ok(()),
+        Some(to) => to.write_all(bytes).and_then(|()| to.flush()),
+        None => Err(io::Error::other("no file of the series is begun")),
+    }
+}
+
 impl Drop for Telling {
     fn drop(&mut self) {
-        self.group.places.close();
-        self.written.tell(|handed| handed.ended = true);
+        self.group.room.close();
+        self.written.end();
     }
 }
 
@@ -260,12 +272,12 @@ mod tests {
     #[tokio::test]
     async fn records_are_written_in_groups_and_the_last_one_is_not_left() {
         let (writer, thread, came, done) = start();
-        writer.reserve().await.unwrap().put(b"first\n");
+        writer.reserve(1).await.unwrap().put(b"first\n", None);
         // Nobody adds another, and the writer is not closed.
         assert_eq!(came.recv_timeout(LONG).unwrap(), b"first\n");
         // All that comes while the disk is busy is one write.
         for _ in 0..500 {
-            writer.reserve().await.unwrap().put(b"later\n");
+            writer.reserve(1).await.unwrap().put(b"later\n", None);
         }
         done.send(Ok(())).unwrap();
         assert_eq!(came.recv_timeout(LONG).unwrap(), b"later\n".repeat(500));
@@ -281,9 +293,9 @@ mod tests {
         let (writer, thread, came, done) = start();
         drop(done);
         let other = writer.clone();
-        writer.reserve().await.unwrap().put(b"a");
+        writer.reserve(1).await.unwrap().put(b"a", None);
         drop(writer);
-        other.reserve().await.unwrap().put(b"b");
+        other.reserve(1).await.unwrap().put(b"b", None);
         let written = other.written();
         drop(other);
         assert_eq!((thread.join().unwrap(), written.bytes()), (2, 2));
@@ -292,33 +304,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_writer_that_is_behind_holds_up_whoever_wants_a_place() {
+    async fn a_writer_that_is_behind_holds_up_whoever_wants_room() {
         let (writer, thread, came, done) = start();
-        writer.reserve().await.unwrap().put(b"x");
+        writer.reserve(1).await.unwrap().put(b"x", None);
         came.recv_timeout(LONG).unwrap();
-        // The record that is being written has its place, too. One that is not used goes back.
+        // The record that is being written has its room, too. What is not used goes back.
         let mut slots = Vec::new();
-        for _ in 1..PLACES {
-            slots.push(writer.reserve().await.unwrap());
+        for _ in 1..ROOM {
+            slots.push(writer.reserve(1).await.unwrap());
         }
-        assert!(timeout(Duration::ZERO, writer.reserve()).await.is_err(), "no place is left");
+        assert!(timeout(Duration::ZERO, writer.reserve(1)).await.is_err(), "no room is left");
         drop(slots.pop());
-        slots.push(writer.reserve().await.unwrap());
+        slots.push(writer.reserve(1).await.unwrap());
         for slot in slots {
-            slot.put(b"x");
+            slot.put(b"x", None);
         }
-        assert!(timeout(Duration::ZERO, writer.reserve()).await.is_err(), "the disk is busy");
+        assert!(timeout(Duration::ZERO, writer.reserve(1)).await.is_err(), "the disk is busy");
         drop(done);
-        timeout(LONG, writer.reserve()).await.expect("there is a place again").unwrap().put(b"x");
+        timeout(LONG, writer.reserve(1)).await.expect("there is room again").unwrap().put(b"x", None);
         drop(writer);
-        assert_eq!(thread.join().unwrap(), PLACES as u64 + 1);
+        assert_eq!(thread.join().unwrap(), ROOM as u64 + 1);
     }
 
     #[tokio::test]
     async fn a_writer_that_fails_lets_nobody_wait() {
         let (writer, thread, came, done) = start();
-        let (early, written) = (writer.reserve().await.unwrap(), writer.written());
-        writer.reserve().await.unwrap().put(b"x");
+        let (early, written) = (writer.reserve(1).await.unwrap(), writer.written());
+        writer.reserve(1).await.unwrap().put(b"x", None);
         came.recv_timeout(LONG).unwrap();
         let waiting = std::thread::spawn({
             let written = written.clone();
@@ -326,19 +338,54 @@ mod tests {
         });
         done.send(Err(io::ErrorKind::BrokenPipe.into())).unwrap();
         assert!(!waiting.join().unwrap());
-        assert!(timeout(LONG, writer.reserve()).await.expect("it does not wait").is_none());
-        early.put(b"nobody reads it");
+        assert!(timeout(LONG, writer.reserve(1)).await.expect("it does not wait").is_none());
+        early.put(b"nobody reads it", None);
         drop(writer);
         assert_eq!(thread.join().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]
     fn a_full_group_does_not_wait() {
-        for (records, bytes) in [(GROUP_RECORDS, 1), (1, GROUP_BYTES)] {
-            let group = Group { places: Semaphore::new(0), gathered: Mutex::default(), changed: Condvar::new() };
-            assert!(!lock(&group.gathered).is_full());
-            (0..records).for_each(|_| group.put(&vec![b'x'; bytes]));
-            assert!(lock(&group.gathered).is_full());
+        let group = Group { room: Semaphore::new(0), gathered: Mutex::default(), changed: Condvar::new() };
+        assert!(!lock(&group.gathered).is_full());
+        group.put(&vec![b'x'; GROUP_BYTES], 1, None);
+        assert!(lock(&group.gathered).is_full());
+    }
+
+    #[tokio::test]
+    async fn room_is_counted_in_bytes_and_a_record_that_needs_more_goes_alone() {
+        let (writer, thread, came, done) = start();
+        writer.reserve(QUEUE / 2).await.unwrap().put(b"half", None);
+        came.recv_timeout(LONG).unwrap();
+        let second = writer.reserve(QUEUE / 2).await.unwrap();
+        assert!(timeout(Duration::ZERO, writer.reserve(1)).await.is_err(), "two halves are all");
+        drop(second);
+        assert!(timeout(Duration::ZERO, writer.reserve(5 * QUEUE)).await.is_err(), "beside another");
+        drop(done);
+        let alone = timeout(LONG, writer.reserve(5 * QUEUE)).await.expect("alone").unwrap();
+        assert!(timeout(Duration::ZERO, writer.reserve(1)).await.is_err(), "beside it");
+        alone.put(b"whole", None);
+        drop(writer);
+        assert_eq!(thread.join().unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_record_that_begins_a_file_goes_to_it() {
+        let (begun, files) = mpsc::channel();
+        let file = |begun: &mpsc::Sender<_>, start| {
+            let (writes, came) = mpsc::channel();
+            begun.send((start, came)).unwrap();
+            Ok(Slow { writes, ends: mpsc::channel().1 })
+        };
+        let open = file(&begun, 0).unwrap();
+        let (writer, thread) = Writer::start_series(Some(open), Box::new(move |start| file(&begun, start))).unwrap();
+        for (record, begins) in [("a", None), ("b", None), ("c", Some(2)), ("d", Some(3)), ("e", None)] {
+            writer.reserve(1).await.unwrap().put(record.as_bytes(), begins);
         }
+        drop(writer);
+        assert_eq!(thread.join().unwrap(), 5);
+        let files: Vec<_> =
+            files.iter().map(|(start, came)| (start, came.iter().collect::<Vec<_>>().concat())).collect();
+        assert_eq!(files, [(0, b"ab".to_vec()), (2, b"c".to_vec()), (3, b"de".to_vec())]);
     }
 }

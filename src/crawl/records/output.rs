@@ -1,0 +1,156 @@
+//! A job's output: one file, or a series of them.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::output_part::OutputPart;
+use super::series::Series;
+use super::writer::{NextFile, Writer, WriterThread};
+use crate::frontier::Receipt;
+use crate::job::own;
+
+/// A job's output: one file, or a series of them. Places in it count from the beginning of the first.
+#[derive(Debug)]
+pub(in crate::crawl) struct Output {
+    /// By which receipts and checkpoints know it.
+    name: String,
+    /// `NAME` in the job's directory: its file, if it is one.
+    path: PathBuf,
+    /// Its files, in their order. Those of a series that were finished in this run are not among them.
+    parts: Vec<OutputPart>,
+    series: Option<Series>,
+    /// Where it ended when it was opened, or when it was cut.
+    length: u64,
+}
+
+impl Output {
+    /// Opens an output of lines, if it is there.
+    pub(in crate::crawl) fn find(path: &Path) -> io::Result<Option<Self>> {
+        Ok(OutputPart::find(path)?.map(|part| Self::of(path, vec![part], None)))
+    }
+
+    /// Makes an output of lines.
+    pub(in crate::crawl) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(path, vec![OutputPart::create(path)?], None))
+    }
+
+    /// Opens a further output of one file, or makes it.
+    pub(in crate::crawl) fn other(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(path, vec![OutputPart::other(path)?], None))
+    }
+
+    /// Opens a further output that is a series of files.
+    pub(in crate::crawl) fn series(path: &Path) -> io::Result<Self> {
+        let series = Series::new(own::parent(path), &name_of(path));
+        let parts = series.find()?;
+        Ok(Self::of(path, parts, Some(series)))
+    }
+
+    fn of(path: &Path, parts: Vec<OutputPart>, series: Option<Series>) -> Self {
+        let length = parts.last().map_or(0, |last| last.start + last.length());
+        Self { name: name_of(path), path: path.to_owned(), parts, series, length }
+    }
+
+    /// Its name.
+    pub(in crate::crawl) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its last file, or the name that all of them share.
+    pub(in crate::crawl) fn path(&self) -> &Path {
+        self.parts.last().map_or(&self.path, |last| &last.path)
+    }
+
+    /// Where it ended when it was opened, or when it was cut.
+    pub(in crate::crawl) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether the bytes are there that a receipt describes.
+    pub(in crate::crawl) fn has(&mut self, receipt: &Receipt) -> bool {
+        let start = receipt.end.saturating_sub(receipt.length.into());
+        let part = self.parts.iter_mut().rfind(|part| part.start <= start);
+        part.is_some_and(|part| part.has(receipt))
+    }
+
+    /// Cuts it to its confirmed length. What is cut off goes to `NAME.cut`, behind what was cut off before. Returns how many bytes
+    /// that is.
+    pub(in crate::crawl) fn cut(&mut self, length: u64) -> io::Result<u64> {
+        let kept = own::with_end(&self.path, ".cut");
+        let mut cut = 0;
+        let from = self.parts.iter().position(|part| part.start + part.length() > length);
+        for part in self.parts.iter_mut().skip(from.unwrap_or(usize::MAX)) {
+            if self.series.is_some() && !part.is_open() {
+                part.reopen()?;
+            }
+            cut += part.cut(length.saturating_sub(part.start), &kept)?;
+        }
+        if self.series.is_some() {
+            for part in self.parts.extract_if(.., |part| part.length() == 0) {
+                own::remove(&part.path)?;
+            }
+        }
+        self.length = length;
+        Ok(cut)
+    }
+
+    /// Where the file begins that the next bytes go to; `None` where those begin a file.
+    pub(in crate::crawl) fn last_start(&self) -> Option<u64> {
+        let is_whole = |part: &&OutputPart| self.series.is_none() || part.is_open();
+        self.parts.last().filter(is_whole).map(|part| part.start)
+    }
+
+    /// Starts the writer that appends to it. Files of a series that are finished are left alone from here on.
+    pub(in crate::crawl) fn start_writer(&mut self) -> io::Result<(Writer, WriterThread)> {
+        let Some(series) = self.series.clone() else { return Writer::start(self.handle()?) };
+        let open = self.last_start().map(|_| self.handle()).transpose()?;
+        self.parts.retain(OutputPart::is_open);
+        let next: NextFile<File> = Box::new(move |start| {
+            let part = series.begin(start)?;
+            let handle = part.handle();
+            series.tell(part);
+            handle
+        });
+        Writer::start_series(open, next)
+    }
+
+    /// Another handle of its last file, to append with. It has a cursor of its own: a write through a clone would move the cursor of a
+    /// reader.
+    pub(in crate::crawl) fn handle(&self) -> io::Result<File> {
+        self.parts.last().ok_or(io::ErrorKind::NotFound)?.handle()
+    }
+
+    /// Takes note of the files that its writer has begun. Whoever compares them with what was written asks first how much that is.
+    pub(super) fn note_begun(&mut self) {
+        if let Some(series) = &self.series {
+            self.parts.extend(series.begun());
+        }
+    }
+
+    /// Its files, each with how many bytes it has where the output ends at `end`.
+    pub(super) fn parts(&mut self, end: u64) -> impl Iterator<Item = (&mut OutputPart, u64)> {
+        let starts = self.parts.iter().skip(1).map(|next| next.start);
+        let ends: Vec<u64> = starts.chain([u64::MAX]).map(|next| next.min(end)).collect();
+        self.parts.iter_mut().zip(ends).map(|(part, end)| {
+            let length = end.saturating_sub(part.start);
+            (part, length)
+        })
+    }
+
+    /// Finishes the files of a series that others follow, and the last one too where nothing more is written. All up to `end` is
+    /// safe.
+    pub(super) fn finish(&mut self, end: u64, is_over: bool) -> io::Result<()> {
+        let Some(series) = &self.series else { return Ok(()) };
+        let starts = self.parts.iter().skip(1).map(|next| next.start);
+        let whole = starts.filter(|next| *next <= end).count() + usize::from(is_over && !self.parts.is_empty());
+        for mut part in self.parts.drain(..whole) {
+            part.finish()?;
+        }
+        if whole > 0 { series.sync_names() } else { Ok(()) }
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,121 @@
+//! The files of an output that is a series of them: their names, and how the next one begins.
+//!
+//! ```text
+//!   pages.warc.gz:   pages-000000000000000.warc.gz            bytes 0 to 1,073,700,112 of the output
+//!                    pages-000001073700112.warc.gz.open       from there on
+//! ```
+//!
+//! A file's name says where it begins in the output, so no list is kept, and files in front can be moved away. A file that ends in
+//! `.open` may still be written to, or cut by a resume. It loses that ending once a checkpoint says that all of it is safe.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use super::output_part::{OPEN, OutputPart};
+use crate::crawl::lock::lock;
+use crate::job::own;
+
+/// Digits of a place in an output.
+const DIGITS: usize = 15;
+
+/// Where the files of a series are, and which ones this run has begun.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    directory: PathBuf,
+    /// The output's name.
+    name: String,
+    begun: Arc<Mutex<Vec<OutputPart>>>,
+}
+
+impl Series {
+    pub(super) fn new(directory: &Path, name: &str) -> Self {
+        Self { directory: directory.to_owned(), name: name.to_owned(), begun: Arc::default() }
+    }
+
+    /// Its files, in their order.
+    pub(super) fn find(&self) -> io::Result<Vec<OutputPart>> {
+        let mut found = Vec::new();
+        for entry in self.directory.read_dir()? {
+            let name = entry?.file_name();
+            if let Some(start) = self.start_of(&name) {
+                found.push((start, self.directory.join(name)));
+            }
+        }
+        found.sort();
+        found.into_iter().map(|(start, path)| OutputPart::of_series(&path, start)).collect()
+    }
+
+    /// Makes the next file.
+    pub(super) fn begin(&self, start: u64) -> io::Result<OutputPart> {
+        let name = format!("{}.{OPEN}", file_name(&self.name, start));
+        let part = OutputPart::begin(&self.directory.join(name), start)?;
+        self.sync_names()?;
+        Ok(part)
+    }
+
+    /// Tells whoever watches the files of one that was made.
+    pub(super) fn tell(&self, part: OutputPart) {
+        lock(&self.begun).push(part);
+    }
+
+    /// The files that were made since this was last asked.
+    pub(super) fn begun(&self) -> Vec<OutputPart> {
+        std::mem::take(&mut lock(&self.begun))
+    }
+
+    /// Returns when its files' names are safe from a power cut.
+    pub(super) fn sync_names(&self) -> io::Result<()> {
+        own::sync_names(&self.directory)
+    }
+
+    /// Where a file begins in the output, by its name.
+    fn start_of(&self, file: &OsStr) -> Option<u64> {
+        let (stem, ending) = parts(&self.name);
+        let file = file.to_str()?;
+        let file = file.strip_suffix(&format!(".{OPEN}")).unwrap_or(file);
+        let digits = file.strip_prefix(stem)?.strip_prefix('-')?.strip_suffix(ending)?;
+        let is_start = digits.len() >= DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit());
+        if is_start { digits.parse().ok() } else { None }
+    }
+}
+
+/// The name of the file of a series that begins at `start`.
+pub(super) fn file_name(output: &str, start: u64) -> String {
+    let (stem, ending) = parts(output);
+    format!("{stem}-{start:0DIGITS$}{ending}")
+}
+
+/// `pages` and `.warc.gz`.
+fn parts(name: &str) -> (&str, &str) {
+    name.split_at(name.find('.').unwrap_or(name.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_where_its_file_begins() {
+        let series = Series::new(Path::new("job"), "pages.warc.gz");
+        for start in [0, 7, 1_073_700_112, u64::MAX] {
+            let name = file_name("pages.warc.gz", start);
+            assert!(name.starts_with("pages-") && name.ends_with(".warc.gz"), "{name}");
+            for name in [name.clone(), name + ".open"] {
+                assert_eq!(series.start_of(OsStr::new(&name)), Some(start));
+            }
+        }
+        for other in [
+            "pages.jsonl",
+            "pages.warc.gz.cut",
+            "pages-1.warc.gz",
+            "pages-00000000000000a.warc.gz",
+            "pages-000000000000000.warc.gz.saved",
+            "pages-000000000000000.warc",
+            "mypages-000000000000000.warc.gz",
+        ] {
+            assert_eq!(series.start_of(OsStr::new(other)), None, "{other}");
+        }
+    }
+}
