@@ -25,6 +25,8 @@ use super::table::TABLE;
 pub(super) enum Request {
     /// Print the keys of the URLs on standard input.
     Canonicalize { base: Option<String> },
+    /// Print the index of these WARC files, or of those in these directories.
+    Cdxj { of: Vec<PathBuf> },
     /// Print this shell script.
     Completions { script: Vec<u8> },
     /// Print the settings in force, or the defaults.
@@ -80,6 +82,7 @@ impl CommandLine {
         let is_on = |id| own.get_flag(id);
         let request = match name {
             "canonicalize" => Request::Canonicalize { base: own.get_one("base").cloned() },
+            "cdxj" => Request::Cdxj { of: own.get_many("of").into_iter().flatten().cloned().collect() },
             "completions" => Request::Completions { script: completions(own) },
             "config" => Request::Config { defaults: is_on("defaults") },
             "explain" => Request::Explain {
@@ -183,6 +186,15 @@ fn command() -> Command {
                 .about("Print `key<TAB>wire URL` for each URL on standard input")
                 .arg(config())
                 .arg(option("base", "URL", "Resolve relative URLs against this one")),
+        )
+        .subcommand(
+            Command::new("cdxj").about("Print the CDXJ index of a job's WARC files, for replay tools").arg(
+                operand("of", "JOB|FILE")
+                    .num_args(1..)
+                    .value_parser(value_parser!(PathBuf))
+                    .value_hint(ValueHint::AnyPath)
+                    .help("Job directories, or files that end in .warc.gz"),
+            ),
         )
         .subcommand(
             Command::new("completions")
@@ -326,10 +338,11 @@ fn after_long_help() -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 9] = [
+const EXAMPLES: [(&str, &str); 10] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
+    ("crawler https://example.org/ --warc", "the same, kept as a web archive; its index: crawler cdxj crawl/"),
     ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
     ("crawler retry crawl/", "the pages that failed, once more"),
     ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),

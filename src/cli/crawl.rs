@@ -1,6 +1,7 @@
 //! `crawler`: the crawl itself, from settings to report.
 
 use std::io;
+use std::sync::Arc;
 
 use super::command_error::CommandError;
 use super::exit::Exit;
@@ -14,7 +15,9 @@ use super::simulated::SimulatedWeb;
 use super::unfit::{refused, unfit};
 use super::{config, ending, surroundings};
 use crate::address::FingerprintKey;
-use crate::crawl::{Crawl, CrawlOptions, FinishReason, Places, Resumed, Writer, WriterThread, raise_open_files};
+use crate::crawl::{
+    Archive, Crawl, CrawlOptions, FinishReason, Places, Resumed, Sink, Writer, WriterThread, raise_open_files,
+};
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, replace};
 use crate::report::{self, Cost, Report};
@@ -72,7 +75,13 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let (job, seeds) = job(layers, seeds, &mut options)?;
     let is_kept = settings.output.pages == Pages::Job;
-    let (mut crawl, resumed) = Crawl::open(&options, &job, is_kept).map_err(|error| unfit(layers, &error))?;
+    let sinks = sinks(settings, &job);
+    if !is_kept && !sinks.is_empty() {
+        let reason = "a web archive needs the page records in the job: output.pages = \"job\"";
+        return Err(CommandError::new(Exit::Usage, layers.refusal("output.pages", reason)));
+    }
+    let opened = if is_kept { Crawl::open_with(&options, &job, &sinks) } else { Crawl::open(&options, &job, false) };
+    let (mut crawl, resumed) = opened.map_err(|error| unfit(layers, &error))?;
     let failed = CommandError::of(Exit::Failed, "cannot write page records");
     let (sink, writer) = if is_kept { crawl.writer() } else { Writer::start(io::stdout()) }.map_err(failed)?;
     let unlisted = |error| CommandError::cannot(Exit::NotKept, "write", &job.skipped_path())(error);
@@ -151,6 +160,17 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     ending::waiting(&job, &finished);
     ending::ended(&finished, &signals)
+}
+
+/// What is kept of each page beside its record.
+fn sinks(settings: &AllSettings, job: &Job) -> Vec<Arc<dyn Sink>> {
+    let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
+    if settings.output.warc {
+        let CrawlOptions { fetch, frontier, .. } = &settings.crawl;
+        let (id, bytes) = (job.manifest().id, settings.output.warc_bytes);
+        sinks.push(Arc::new(Archive::new(id, fetch, frontier.politeness.robots, bytes)));
+    }
+    sinks
 }
 
 /// Opens the job in the directory or drafts a new one, and returns the seeds that it does not have yet.

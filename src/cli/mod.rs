@@ -2,6 +2,7 @@
 
 mod argument;
 mod arguments;
+mod cdxj;
 mod command_error;
 mod config;
 mod crawl;
@@ -59,6 +60,7 @@ pub fn main() -> ExitCode {
 fn run(line: &CommandLine) -> Result<Exit, CommandError> {
     match &line.request {
         Request::Canonicalize { base } => lines::canonicalize(&settings(line)?.settings, base.as_deref())?,
+        Request::Cdxj { of } => cdxj::cdxj(of)?,
         Request::Completions { script } => print(|out| out.write_all(script))?,
         Request::Config { defaults: true } => print(|out| out.write_all(config::defaults().as_bytes()))?,
         Request::Config { defaults: false } => {

@@ -51,6 +51,7 @@ impl Default for JobSettings {
 
 /// What the command says, and how.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command")]
 pub(super) struct OutputSettings {
     /// The final report as JSON.
     pub(super) json: bool,
@@ -62,11 +63,23 @@ pub(super) struct OutputSettings {
     pub(super) progress: bool,
     /// List refused links in the job.
     pub(super) skipped: bool,
+    /// Keep responses as WARC files in the job.
+    pub(super) warc: bool,
+    /// Bytes of a WARC file, at most.
+    pub(super) warc_bytes: u64,
 }
 
 impl Default for OutputSettings {
     fn default() -> Self {
-        Self { json: false, log: "warn".to_owned(), pages: Pages::Job, progress: true, skipped: false }
+        Self {
+            json: false,
+            log: "warn".to_owned(),
+            pages: Pages::Job,
+            progress: true,
+            skipped: false,
+            warc: false,
+            warc_bytes: 1 << 30,
+        }
     }
 }
 

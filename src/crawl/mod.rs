@@ -88,8 +88,8 @@ pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
-    LinkCounts, OutputEnd, OutputPlace, PageRecord, Sink, SkippedLink, Timings, Writer, WriterThread, look_up,
-    page_line,
+    Archive, LinkCounts, OutputEnd, OutputPlace, PageRecord, Sink, SkippedLink, Timings, Writer, WriterThread,
+    archives_in, look_up, page_line, write_cdxj,
 };
 pub use resume::Resumed;
 pub use run::Crawl;

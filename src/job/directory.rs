@@ -24,9 +24,10 @@ const SETTINGS: &str = "crawler.toml";
 const SEEDS: &str = "seeds.txt";
 
 /// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
-const OUTPUTS: [&str; 9] = [
+const OUTPUTS: [&str; 10] = [
     PAGES,
     "pages.jsonl.cut",
+    "pages.warc.gz.cut",
     SKIPPED,
     REPORT,
     "report.json.new",
@@ -99,6 +100,7 @@ impl Job {
             for output in OUTPUTS {
                 remove(&directory.join(output))?;
             }
+            remove_archives(directory)?;
             remove_kept(&directory.join(FRONTIER))?;
         }
         let directory = directory.to_owned();
@@ -261,6 +263,19 @@ fn remove_kept(directory: &Path) -> Result<(), JobError> {
         let name = entry.map_err(FileError::of("read", directory))?.file_name();
         if KEPT.iter().any(|kept| name.as_encoded_bytes().starts_with(kept.as_bytes())) {
             remove(&directory.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the job's WARC files: `pages-000000000000000.warc.gz` and so on, with or without `.open`.
+fn remove_archives(directory: &Path) -> Result<(), FileError> {
+    for entry in fs::read_dir(directory).map_err(FileError::of("read", directory))? {
+        let name = entry.map_err(FileError::of("read", directory))?.file_name();
+        let name = name.to_string_lossy();
+        let start = name.strip_prefix("pages-").and_then(|rest| rest.split_once(".warc.gz"));
+        if start.is_some_and(|(start, _)| start.bytes().all(|digit| digit.is_ascii_digit())) {
+            remove(&directory.join(&*name))?;
         }
     }
     Ok(())

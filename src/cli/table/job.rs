@@ -52,6 +52,11 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "output.skipped" => output.skipped,
         "List refused links, with reason and referrer, in the job's skipped.jsonl; beyond 32 MiB a sample")
     .flags(&[switch("skipped", &["true"])]),
+    setting!(One, "output.warc" => output.warc,
+        "Keep each response and its request in the job's pages-*.warc.gz: a web archive (WARC 1.1)")
+    .flags(&[switch("warc", &["true"])]),
+    setting!(Bytes, "output.warc_bytes" => output.warc_bytes,
+        "A WARC file is finished before it has more; the next one begins"),
     setting!(One, "simulate.enabled" => simulate.enabled, "Crawl a simulated web, served on this machine")
         .flags(&[switch("simulate", &["true"])]),
     setting!(One, "simulate.seed" => simulate.web.seed, "The number that everything else about it follows from"),

@@ -11,6 +11,7 @@ mod page_record;
 mod series;
 mod sink;
 mod skipped;
+mod warc;
 mod writer;
 mod written;
 
@@ -31,5 +32,6 @@ pub use page_record::{LinkCounts, OutputPlace, PageRecord, Timings, page_line};
 pub use sink::Sink;
 pub use skipped::SkippedLink;
 pub(super) use skipped::{SkipList, Skips};
+pub use warc::{Archive, archives_in, write_cdxj};
 pub use writer::{Writer, WriterThread};
 pub(super) use written::Written;

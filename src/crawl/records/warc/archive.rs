@@ -1,0 +1,119 @@
+//! The sink that keeps each page as WARC records.
+
+use super::digest::digest;
+use super::members::Members;
+use super::record::{REQUEST, RESPONSE, WarcRecord};
+use super::record_id::record_id;
+use super::response_head::{archived, is_encoded};
+use crate::crawl::http::{Exchange, Truncated};
+use crate::crawl::options::FetchOptions;
+use crate::crawl::records::{PageRecord, Sink};
+
+/// The output's name.
+const NAME: &str = "pages.warc.gz";
+/// How hard a record is compressed. Of 400 pages of documentation, 28.2 kB each, one takes 0.2 ms and becomes 11.2 kB at level 1, 0.35 ms
+/// and 8.2 kB at level 3, 0.6 ms and 7.9 kB at level 6.
+const LEVEL: u32 = 3;
+
+/// Keeps each response and its request as WARC 1.1 records, in the files `pages-000000000000000.warc.gz` and so on of a job.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use crawler::address::FingerprintKey;
+/// use crawler::crawl::{Archive, Crawl, CrawlOptions};
+/// use crawler::job::Job;
+///
+/// let options = CrawlOptions::default();
+/// let job = Job::create("crawl".as_ref(), false, FingerprintKey::random())?;
+/// let archive = Archive::new(job.manifest().id, &options.fetch, options.frontier.politeness.robots, 1_000_000_000);
+/// let (crawl, _) = Crawl::open_with(&options, &job, &[Arc::new(archive)])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Archive {
+    job: u64,
+    max_file_bytes: u64,
+    /// What a `warcinfo` record says, but for the name of its file.
+    info: String,
+    members: Members,
+    /// For bodies that are compressed already.
+    stored: Members,
+}
+
+impl Archive {
+    /// For the job with this id. A file is finished before it would have more than `max_file_bytes`, unless one page alone has more.
+    pub fn new(job: u64, fetch: &FetchOptions, obeys_robots: bool, max_file_bytes: u64) -> Self {
+        let mut info = String::new();
+        let contact = fetch.contact.as_deref().unwrap_or_default();
+        for (name, value) in [
+            ("software", concat!("crawler/", env!("CARGO_PKG_VERSION"))),
+            ("format", "WARC File Format 1.1"),
+            ("conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"),
+            ("http-header-user-agent", &fetch.user_agent),
+            ("operator", contact),
+            ("robots", if obeys_robots { "obey" } else { "ignore" }),
+        ] {
+            if !value.is_empty() {
+                info.extend([name, ": ", &value.replace(['\r', '\n'], " "), "\r\n"]);
+            }
+        }
+        Self { job, max_file_bytes, info, members: Members::of_level(LEVEL), stored: Members::of_level(0) }
+    }
+}
+
+impl Sink for Archive {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn needs_exchange(&self) -> bool {
+        true
+    }
+
+    fn wants_others(&self) -> bool {
+        true
+    }
+
+    fn max_file_bytes(&self) -> Option<u64> {
+        Some(self.max_file_bytes)
+    }
+
+    fn begin(&self, file: &str, first: &PageRecord, to: &mut Vec<u8>) {
+        let date = &first.fetched_at;
+        let info = WarcRecord::new("warcinfo", &record_id(self.job, "warcinfo", date, file), date);
+        let info = info.with("WARC-Filename", file);
+        info.add("application/warc-fields", self.info.as_bytes(), b"", &self.members, to);
+    }
+
+    fn write(&self, record: &PageRecord, exchange: Option<&Exchange>, to: &mut Vec<u8>) {
+        let Some(Exchange { remote_addr, request, head, body, truncated, .. }) = exchange else { return };
+        let (url, date) = (&record.url, &record.fetched_at);
+        let id = |kind| record_id(self.job, kind, date, url);
+        let address = remote_addr.map(|address| address.ip().to_canonical().to_string());
+        let begun = |kind| {
+            let begun = WarcRecord::new(kind, &id(kind), date).with("WARC-Target-URI", url);
+            match &address {
+                Some(address) => begun.with("WARC-IP-Address", address),
+                None => begun,
+            }
+        };
+        let mut response = begun("response").with("WARC-Payload-Digest", &digest(&[body]));
+        if let Some(truncated) = truncated {
+            response = response.with("WARC-Truncated", reason(*truncated));
+        }
+        let members = if is_encoded(head) { &self.stored } else { &self.members };
+        response.add(RESPONSE, &archived(head), body, members, to);
+        let concurrent = begun("request").with("WARC-Concurrent-To", &id("response"));
+        concurrent.add(REQUEST, request, b"", &self.members, to);
+    }
+}
+
+/// As WARC 1.1 section 5.13 has it.
+const fn reason(truncated: Truncated) -> &'static str {
+    match truncated {
+        Truncated::Disconnect => "disconnect",
+        Truncated::Length => "length",
+        Truncated::Time => "time",
+        Truncated::Unspecified => "unspecified",
+    }
+}

@@ -1,0 +1,87 @@
+//! The CDXJ index of WARC files: a sorted line for each response, by which replay tools find it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::surt::surt;
+use super::walk::{Walked, walk};
+use crate::crawl::records::page_record::add_line;
+
+/// What a line says behind its key and its time. All are texts, as the tools that read them expect.
+#[derive(Debug, Serialize)]
+struct Entry<'a> {
+    url: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    mime: &'a str,
+    status: &'a str,
+    digest: &'a str,
+    length: &'a str,
+    offset: &'a str,
+    filename: &'a str,
+}
+
+/// Writes the index of these files: for each response its URL in the order of its domain (SURT), its time, and where it is. Lines are
+/// sorted by their bytes. They are all held in memory, some 300 bytes for each response.
+///
+/// Returns the files whose last record is not whole, with the bytes that were passed over: those of a crawl under way.
+///
+/// # Errors
+/// Where a file cannot be read or is no gzipped WARC file, with its path; where `to` refuses.
+pub fn write_cdxj(files: &[PathBuf], mut to: impl Write) -> io::Result<Vec<(PathBuf, u64)>> {
+    let (mut lines, mut cut) = (Vec::new(), Vec::new());
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let walked = walk(file, |record| lines.extend(line(&record, &name)));
+        let behind = walked.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+        if behind > 0 {
+            cut.push((file.clone(), behind));
+        }
+    }
+    lines.sort_unstable();
+    lines.iter().try_for_each(|line| to.write_all(line))?;
+    to.flush()?;
+    Ok(cut)
+}
+
+/// The WARC files in a directory, in the order of their names.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn archives_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in directory.read_dir()? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".warc.gz") || name.ends_with(".warc.gz.open") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The line of a record, if it is a response.
+fn line(record: &Walked, file: &str) -> Option<Vec<u8>> {
+    if record.field("WARC-Type") != Some("response") {
+        return None;
+    }
+    let url = record.field("WARC-Target-URI")?;
+    let date = record.field("WARC-Date")?;
+    let time: String = date.chars().take_while(|c| *c != '.').filter(char::is_ascii_digit).collect();
+    let mime = record.response_header("content-type").unwrap_or_default();
+    let mime = mime.split(';').next().unwrap_or_default().trim();
+    let entry = Entry {
+        url,
+        mime,
+        status: record.status().unwrap_or("-"),
+        digest: record.field("WARC-Payload-Digest").unwrap_or("-"),
+        length: &record.length.to_string(),
+        offset: &record.offset.to_string(),
+        filename: file.strip_suffix(".open").unwrap_or(file),
+    };
+    let mut line = format!("{} {time} ", surt(url)).into_bytes();
+    add_line(&entry, &mut line);
+    Some(line)
+}

@@ -1,0 +1,37 @@
+//! What a crawl keeps as a web archive: WARC 1.1 files, and the CDXJ index by which replay tools find pages in them.
+//!
+//! [`Archive`] is the sink. A page with a response adds two records, `response` and `request`; a response that is no page, such as a
+//! robots.txt, does so too, in front of the next page's. Each file begins with a `warcinfo` record. Each record is one gzip member, so
+//! that a reader can begin at any of them.
+//!
+//! | what | how | why |
+//! |---|---|---|
+//! | body | as it came, content codings not undone | the digest is that of the bytes that the server chose |
+//! | chunks | put together, and `transfer-encoding: chunked` is called `x-orig-transfer-encoding` | a reader that finds the header looks for chunks |
+//! | a body that broke off or was cut | `WARC-Truncated` says why: `length`, `time`, `disconnect`, `unspecified` | WARC 1.1 section 5.13 |
+//! | header names | in lower case, those of one name together | HTTP does not tell them apart, and the client does not keep them |
+//! | a response by HTTP/2 | has the line `HTTP/1.1 200 OK` | no reader knows another |
+//! | digests | SHA-1 in Base32, of block and payload | what indexers and replay tools compare |
+//! | record ids | made of the job, the record's kind, its URL and its date | nothing is random, whoever makes the record again |
+//!
+//! A response without a record of its own in `pages.jsonl` and a redirect, a 404 or a 500 are in it like any page. What has no response
+//! is not: no name, no connection, no head. There are no `revisit` records.
+//!
+//! All of a page's members are made before the page passes the gate, since its receipt names their length. That takes the task's own
+//! thread, or another one where the body is large. The files themselves are the [outputs](super::super)' affair: when the next one
+//! begins, what is cut off after a crash, and when `.open` is taken off a name.
+//!
+//! [`write_cdxj`] reads finished files, and needs nothing but them.
+
+mod archive;
+mod cdxj;
+mod digest;
+mod members;
+mod record;
+mod record_id;
+mod response_head;
+mod surt;
+mod walk;
+
+pub use archive::Archive;
+pub use cdxj::{archives_in, write_cdxj};

@@ -1,0 +1,164 @@
+//! URLs in the order of their domains, as indexes of archives are sorted: `com,example)/a?b=1`.
+
+use std::fmt::Write;
+
+/// Parameters that name a session, each with 32 letters or digits.
+const SESSIONS: [&str; 3] = ["jsessionid=", "phpsessid=", "sid="];
+const SESSION: usize = 32;
+
+/// The key under which an index has a URL. Replay tools make it of the URL that is asked for, so the same rules must hold: those of the
+/// Internet Archive's canonicalizer. Scheme, user name, a leading `www.`, the port that the scheme has anyway, a slash at the end, the
+/// fragment and session ids are left out. All is in lower case, and parameters are sorted.
+pub(super) fn surt(url: &str) -> String {
+    let url = url.split('#').next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+    let host = authority.rsplit('@').next().unwrap_or_default().to_lowercase();
+    let is_port = |port: &str| port.bytes().all(|digit| digit.is_ascii_digit());
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if is_port(port) => (host.to_owned(), port.to_owned()),
+        _ => (host, String::new()),
+    };
+    let mut key = if host.starts_with('[') {
+        host.trim_matches(['[', ']']).to_owned()
+    } else {
+        without_www(&host).trim_matches('.').rsplit('.').collect::<Vec<_>>().join(",")
+    };
+    let usual = if scheme.eq_ignore_ascii_case("https") { "443" } else { "80" };
+    if !port.is_empty() && port != usual {
+        let _ = write!(key, ":{port}");
+    }
+    key.push(')');
+    key.push_str(&whole_path(&escaped(path)));
+    let query = query.map(|query| sorted(&without_session(&escaped(query)))).unwrap_or_default();
+    if !query.is_empty() {
+        key.extend(["?", &query]);
+    }
+    key
+}
+
+/// Without a leading `www.`, `www2.` and so on.
+fn without_www(host: &str) -> &str {
+    let rest = host.strip_prefix("www").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.and_then(|rest| rest.strip_prefix('.')).unwrap_or(host)
+}
+
+/// With every escape undone, again and again, and those put back that must be; in lower case.
+fn escaped(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    loop {
+        let undone = unescaped(&bytes);
+        if undone.len() == bytes.len() {
+            break;
+        }
+        bytes = undone;
+    }
+    let mut escaped = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte {
+            0..=0x20 | 0x7f.. | b'#' | b'%' => _ = write!(escaped, "%{byte:02x}"),
+            _ => escaped.push(char::from(byte.to_ascii_lowercase())),
+        }
+    }
+    escaped
+}
+
+fn unescaped(bytes: &[u8]) -> Vec<u8> {
+    let digit = |at: usize| match bytes.get(at) {
+        Some(digit @ b'0'..=b'9') => Some(digit - b'0'),
+        Some(letter @ (b'a'..=b'f' | b'A'..=b'F')) => Some((letter | 0x20) - b'a' + 10),
+        _ => None,
+    };
+    let (mut undone, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        if let (b'%', Some(high), Some(low)) = (byte, digit(at + 1), digit(at + 2)) {
+            undone.push(high << 4 | low);
+            at += 3;
+        } else {
+            undone.push(*byte);
+            at += 1;
+        }
+    }
+    undone
+}
+
+/// Without empty segments and `.`; `..` takes the one before with it.
+fn whole_path(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => _ = segments.pop(),
+            _ => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
+fn without_session(query: &str) -> String {
+    let mut query = query.to_owned();
+    for name in SESSIONS {
+        let found = query.rmatch_indices(name).map(|(at, _)| (at, at + name.len() + SESSION)).find(|(at, end)| {
+            let id = query.get(at + name.len()..*end);
+            id.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+                && (*end == query.len() || query[*end..].starts_with('&'))
+        });
+        if let Some((at, end)) = found {
+            query.replace_range(at..(end + 1).min(query.len()), "");
+        }
+    }
+    query
+}
+
+fn sorted(query: &str) -> String {
+    let mut parameters: Vec<&str> = query.split('&').collect();
+    parameters.sort_unstable();
+    parameters.join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the Python package `surt` 0.3.1 of the Internet Archive makes of these.
+    #[test]
+    fn keys_are_those_that_replay_tools_make() {
+        for (url, key) in [
+            ("http://www.example.com/", "com,example)/"),
+            ("http://www2.Example.com:80/A/b/?b=1&a=2", "com,example)/a/b?a=2&b=1"),
+            ("https://example.com:8443/x/", "com,example:8443)/x"),
+            ("http://example.com/a?", "com,example)/a"),
+            ("http://example.com/?PHPSESSID=0123456789abcdef0123456789abcdef&x=1", "com,example)/?x=1"),
+            ("http://example.com/a?x=1&sid=0123456789abcdef0123456789abcdef", "com,example)/a?&x=1"),
+            ("http://example.com/a?x=1&sid=0123456789abcdef0123456789abcdef&b=2", "com,example)/a?b=2&x=1"),
+            ("http://127.0.0.1:8080/a%20b/%7Ec", "1,0,0,127:8080)/a%20b/~c"),
+            ("http://[::1]:80/a", "::1)/a"),
+            ("http://[::1]:81/a", "::1:81)/a"),
+            ("http://example.com/a//b/../c", "com,example)/a/c"),
+            ("http://example.com/%C3%A9?q=%C3%A9&A=B", "com,example)/%c3%a9?a=b&q=%c3%a9"),
+            ("http://example.com/a?b&a&=", "com,example)/a?=&a&b"),
+            ("http://user:p@example.com/", "com,example)/"),
+            ("http://example.com/a/b/", "com,example)/a/b"),
+            ("http://example.com?x", "com,example)/?x"),
+            ("http://example.com/robots.txt#f", "com,example)/robots.txt"),
+            ("http://example.com/a?sid=short", "com,example)/a?sid=short"),
+            ("http://example.com/a%2Fb%2fC", "com,example)/a/b/c"),
+            ("http://example.com/a%252Fb", "com,example)/a/b"),
+            ("http://example.com/a?q=a%26b", "com,example)/a?b&q=a"),
+            ("http://example.com/a;b=C?x=%23", "com,example)/a;b=c?x=%23"),
+            ("http://example.com/a|b", "com,example)/a|b"),
+            ("http://example.com/a'b\"c", "com,example)/a'b\"c"),
+            ("http://sub.a.example.co.uk/", "uk,co,example,a,sub)/"),
+            ("https://www.example.com:443/", "com,example)/"),
+            ("http://wwww.example.com/", "com,example,wwww)/"),
+            ("http://example.com/?a=1&&b=2", "com,example)/?&a=1&b=2"),
+            ("http://example.com/a+b?x=a+b", "com,example)/a+b?x=a+b"),
+            ("http://example.com/a%2e%2e/b", "com,example)/a../b"),
+            ("http://example.com/a/./b/..", "com,example)/a"),
+            ("http://example.com/%zz%4", "com,example)/%25zz%254"),
+        ] {
+            assert_eq!(surt(url), key, "{url}");
+        }
+    }
+}

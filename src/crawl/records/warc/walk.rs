@@ -1,0 +1,111 @@
+//! The records of a WARC file, one after the other.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+
+use flate2::bufread::GzDecoder;
+
+/// Bytes of a record's header, or of the head in its block, at most.
+const MAX_HEAD: u64 = 256 << 10;
+
+/// One record, as far as an index needs it.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    /// Where its member begins in the file.
+    pub(super) offset: u64,
+    /// Bytes of its member.
+    pub(super) length: u64,
+    header: String,
+    head: String,
+}
+
+impl Walked {
+    /// A field of its header.
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        field(&self.header, name)
+    }
+
+    /// A header of the HTTP response in its block.
+    pub(super) fn response_header(&self, name: &str) -> Option<&str> {
+        field(&self.head, name)
+    }
+
+    /// The status of that response.
+    pub(super) fn status(&self) -> Option<&str> {
+        self.head.lines().next()?.split_ascii_whitespace().nth(1)
+    }
+}
+
+fn field<'a>(lines: &'a str, name: &str) -> Option<&'a str> {
+    let fields = lines.lines().skip(1).filter_map(|line| line.split_once(':'));
+    fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+}
+
+/// Calls `each` for each record of a file. Returns how many bytes are behind the last whole one: those of a file that is being written.
+pub(super) fn walk(path: &Path, mut each: impl FnMut(Walked)) -> io::Result<u64> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut source = Counted { source: BufReader::with_capacity(256 << 10, file), at: 0 };
+    while !source.fill_buf()?.is_empty() {
+        let offset = source.at;
+        let mut member = BufReader::new(GzDecoder::new(&mut source));
+        match read(&mut member) {
+            Ok(walked) => {
+                drop(member);
+                each(Walked { offset, length: source.at - offset, ..walked });
+            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(length.saturating_sub(offset)),
+            Err(error) => return Err(io::Error::new(error.kind(), format!("at byte {offset}: {error}"))),
+        }
+    }
+    Ok(0)
+}
+
+/// Reads one member to its end.
+fn read(member: &mut impl BufRead) -> io::Result<Walked> {
+    let header = head(member)?;
+    if !header.starts_with("WARC/") {
+        return Err(io::Error::new(ErrorKind::InvalidData, "this is no WARC record"));
+    }
+    let has_response =
+        field(&header, "Content-Type").is_some_and(|of| of.replace(' ', "") == "application/http;msgtype=response");
+    let head = if has_response { head(member)? } else { String::new() };
+    io::copy(member, &mut io::sink())?;
+    Ok(Walked { header, head, ..Walked::default() })
+}
+
+/// Reads lines up to an empty one.
+fn head(from: &mut impl BufRead) -> io::Result<String> {
+    let (mut head, mut line) = (Vec::new(), Vec::new());
+    let mut from = from.take(MAX_HEAD);
+    while from.read_until(b'\n', &mut line)? > 0 && line.trim_ascii_end() != b"" {
+        head.append(&mut line);
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// A source that knows how far it was read.
+struct Counted<R> {
+    source: R,
+    at: u64,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(to)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.source.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.at += bytes as u64;
+        self.source.consume(bytes);
+    }
+}

@@ -1,0 +1,350 @@
+//! The web archive of a crawl: whole records, right digests, each page once, whatever kills the crawl, and what others read in it.
+#![cfg(all(feature = "cli", unix))]
+
+mod archive;
+mod ran;
+mod random;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+use std::time::Duration;
+
+use archive::{Archived, archived, is_finished, judge};
+use crawler::simulate::{Server, SimulateOptions, World};
+use ran::Ran;
+use random::Random;
+use tempfile::TempDir;
+
+const SEED: &str = "http://www.simulated.test/";
+
+/// Small enough that a crawl has many files.
+const FILE_BYTES: &str = "300kB";
+
+async fn web(pages: u32, hosts: u32) -> Server {
+    let mut options = SimulateOptions::default();
+    (options.hosts, options.pages, options.latency) = (hosts, pages, Duration::from_millis(10));
+    (options.crawl_delay, options.retry_after) = (Duration::from_millis(5), 0);
+    Server::start(World::new(&options).unwrap()).await.unwrap()
+}
+
+/// A crawl of a web into the directory `job`.
+fn command(directory: &Path, web: &Server) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.current_dir(directory).env("CRAWLER_FETCH_RESOLVE_ALL_TO", web.address().to_string());
+    for (name, value) in [
+        ("SCOPE_KIND", "any"),
+        ("SCOPE_MAX_DEPTH", "1000"),
+        ("POLITENESS_HOST_DELAY", "5ms"),
+        ("POLITENESS_BACKOFF", "5ms"),
+        ("SEEN_CAPACITY", "10000"),
+        ("JOB_DIR", "job"),
+        ("JOB_CHECKPOINT_INTERVAL", "1s"),
+        ("OUTPUT_PROGRESS", "false"),
+        ("OUTPUT_WARC", "true"),
+        ("OUTPUT_WARC_BYTES", FILE_BYTES),
+    ] {
+        command.env(format!("CRAWLER_{name}"), value);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Begins or goes on.
+fn arguments(directory: &Path) -> &'static [&'static str] {
+    if directory.join("job/manifest").exists() { &["resume", "job"] } else { &[SEED] }
+}
+
+fn run(directory: &Path, web: &Server) -> Ran {
+    command(directory, web).args(arguments(directory)).output().unwrap().into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
+    let rounds: u64 = std::env::var("CRASH_ROUNDS").map_or(8, |rounds| rounds.parse().unwrap());
+    let web = web(400, 20).await;
+    let undisturbed = TempDir::new().unwrap();
+    let ran = run(undisturbed.path(), &web);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("pages.warc.gz"), "the report says what there is");
+    let pages = judge(&undisturbed.path().join("job"));
+    let mut random = Random(0x5eed_0f51_4b5a_11ce);
+    let (mut kills, mut crawls, mut files) = (0, 0, 0);
+    while kills < rounds {
+        crawls += 1;
+        let directory = TempDir::new().unwrap();
+        let job = directory.path().join("job");
+        loop {
+            let mut child: Child = command(directory.path(), &web)
+                .args(arguments(directory.path()))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            // When a crash comes is what this is about.
+            sleep(Duration::from_millis(80 + random.below(600)));
+            let ended = child.try_wait().unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if let Some(status) = ended {
+                assert!(status.success(), "{status}");
+                break;
+            }
+            kills += 1;
+            // What the writer had not finished: no record speaks of it.
+            let open = archived(&job).into_iter().rfind(|path| !is_finished(path));
+            if let Some(open) = open {
+                fs::File::options().append(true).open(open).unwrap().write_all(b"half a page").unwrap();
+            }
+        }
+        assert!(judge(&job).keys().eq(pages.keys()));
+        files += archived(&job).len();
+    }
+    println!("{kills} kills in {crawls} crawls, {files} files: each page once");
+}
+
+/// What a crawl has of a server whose answers are these, by path. Returns what the server was sent, by path, too.
+fn crawl_of(
+    answers: &'static [(&str, &str, &[u8])],
+    settings: &[(&str, &str)],
+) -> (TempDir, BTreeMap<String, Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let sent = Arc::new(Mutex::new(BTreeMap::new()));
+    let seen = Arc::clone(&sent);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map(Result::unwrap) {
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                if stream.read(&mut byte).unwrap_or_default() == 0 {
+                    break;
+                }
+                request.push(byte[0]);
+            }
+            let path = String::from_utf8_lossy(&request).split(' ').nth(1).unwrap_or_default().to_owned();
+            let found = answers.iter().find(|(of, ..)| *of == path);
+            let (_, head, body) =
+                found.copied().unwrap_or(("", "HTTP/1.1 404 Not Here\r\nContent-Length: 4\r\n", b"none"));
+            let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", body].concat());
+            let _ = stream.shutdown(Shutdown::Write);
+            seen.lock().unwrap().insert(path, request);
+        }
+    });
+    let directory = TempDir::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.current_dir(&directory).stdin(Stdio::null()).args(["--warc", "--allow-private-addresses", "--job", "job"]);
+    command.args(["--host-delay", "0s", "--contact", "me@example.org", &format!("http://{address}/")]);
+    command.env("CRAWLER_POLITENESS_ATTEMPTS", "1");
+    for (name, value) in settings {
+        command.env(format!("CRAWLER_{name}"), value);
+    }
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let sent = sent.lock().unwrap().clone();
+    (directory, sent)
+}
+
+/// `hello`, compressed: a body that is stored as it came.
+const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0";
+
+#[test]
+fn what_came_over_the_wire_is_what_is_kept() {
+    const LINKS: &[u8] =
+        b"<a href=/chunked>1</a><a href=/gzip>2</a><a href=/short>3</a><a href=/long>4</a><a href=/moved>5</a>\
+        <a href=/gone>6</a><a href=/empty>7</a>";
+    let (directory, sent) = crawl_of(
+        &[
+            ("/", "HTTP/1.1 200 Very Well\r\nContent-Type: text/html\r\nX-Twice: a\r\nx-twice: b\r\n", LINKS),
+            (
+                "/chunked",
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n",
+                b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+            ),
+            (
+                "/gzip",
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\nContent-Length: 25\r\n",
+                HELLO,
+            ),
+            ("/short", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n", b"half"),
+            ("/long", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5000\r\n", &[b'x'; 5000]),
+            ("/moved", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 3\r\n", b"see"),
+            ("/empty", "HTTP/1.0 204 No Content\r\n", b""),
+        ],
+        &[("FETCH_MAX_BODY_BYTES", "2000")],
+    );
+    let pages = judge(&directory.path().join("job"));
+    let of = |path: &str| pages.iter().find(|(url, _)| url.ends_with(path)).map(|(_, page)| page).unwrap();
+    let field = |path: &str, name: &str| of(path).response.fields.get(name).cloned();
+    for (path, begin, body) in [
+        ("/", "HTTP/1.1 200 Very Well\r\n", LINKS),
+        ("/chunked", "HTTP/1.1 200 OK\r\n", b"abcde"),
+        ("/gzip", "HTTP/1.1 200 OK\r\n", HELLO),
+        ("/short", "HTTP/1.1 200 OK\r\n", b"half"),
+        ("/moved", "HTTP/1.1 302 Found\r\n", b"see"),
+        ("/gone", "HTTP/1.1 404 Not Here\r\n", b"none"),
+        ("/empty", "HTTP/1.0 204 No Content\r\n", b""),
+    ] {
+        let Archived { response, request } = of(path);
+        let (head, payload) = response.message();
+        assert!(head.starts_with(begin.as_bytes()), "{path}: {}", String::from_utf8_lossy(head));
+        assert_eq!(payload, body, "{path}");
+        assert_eq!(field(path, "WARC-IP-Address").as_deref(), Some("127.0.0.1"));
+        assert_eq!(request.block, sent[path], "{path}: the request is the one that was sent");
+    }
+    let head = |path: &str| String::from_utf8(of(path).response.message().0.to_vec()).unwrap();
+    assert!(head("/").contains("\r\nx-twice: a\r\nx-twice: b\r\n"));
+    assert!(head("/chunked").contains("\r\nx-orig-transfer-encoding: chunked\r\n"));
+    assert!(!head("/chunked").contains("\r\ntransfer-encoding"));
+    assert!(head("/gzip").contains("\r\ncontent-encoding: gzip\r\n"));
+    for (path, why) in [("/short", Some("disconnect")), ("/long", Some("length")), ("/chunked", None), ("/gone", None)]
+    {
+        assert_eq!(field(path, "WARC-Truncated").as_deref(), why, "{path}");
+    }
+    assert!(of("/long").response.message().1.len() >= 2000);
+    let robots = archive::records(&directory.path().join("job"));
+    let robots = robots.iter().filter(|record| record.kind() == "response" && record.url().ends_with("/robots.txt"));
+    assert_eq!(robots.count(), 1, "robots.txt is in it");
+}
+
+/// Waits until a crawl has begun the file of an archive.
+fn begun(child: &mut Child, job: &Path) -> PathBuf {
+    loop {
+        let open = if job.exists() { archived(job).pop() } else { None };
+        if let Some(open) = open.filter(|open| fs::metadata(open).is_ok_and(|file| file.len() > 0)) {
+            return open;
+        }
+        assert!(child.try_wait().unwrap().is_none(), "it has kept nothing");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_removed_under_a_crawl_is_noticed_and_nothing_is_lost() {
+    let (web, directory) = (web(100, 5).await, TempDir::new().unwrap());
+    let job = directory.path().join("job");
+    let mut slow = command(directory.path(), &web);
+    slow.arg(SEED).env("CRAWLER_POLITENESS_HOST_DELAY", "300ms").env("CRAWLER_OUTPUT_WARC_BYTES", "1GB");
+    let mut child = slow.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    fs::remove_file(begun(&mut child, &job)).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("pages-000000000000000.warc.gz.open was removed"), "{}", ran.err);
+    judge(&job);
+    let ran = run(directory.path(), &web);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let undisturbed = TempDir::new().unwrap();
+    run(undisturbed.path(), &web);
+    let pages = judge(&undisturbed.path().join("job"));
+    assert!(judge(&job).keys().eq(pages.keys()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_takes_no_more_ends_the_crawl_and_a_resume_loses_nothing() {
+    let (web, directory) = (web(100, 5).await, TempDir::new().unwrap());
+    let job = directory.path().join("job");
+    let mut limited = Command::new("sh");
+    let crawl = command(directory.path(), &web);
+    limited.args(["-c", "ulimit -f 100; exec \"$0\" \"$@\""]).arg(crawl.get_program()).arg(SEED);
+    limited.envs(crawl.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(directory.path());
+    let ran = Ran::from(limited.env("CRAWLER_OUTPUT_WARC_BYTES", "1GB").stdin(Stdio::null()).output().unwrap());
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("File too large"), "{}", ran.err);
+    let ran = run(directory.path(), &web);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let undisturbed = TempDir::new().unwrap();
+    run(undisturbed.path(), &web);
+    let pages = judge(&undisturbed.path().join("job"));
+    assert!(judge(&job).keys().eq(pages.keys()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_finished_can_be_moved_away_and_others_are_missed() {
+    let (web, directory) = (web(200, 5).await, TempDir::new().unwrap());
+    let job = directory.path().join("job");
+    let ran = Ran::from(command(directory.path(), &web).args([SEED, "--max-pages", "100"]).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let mut files = archived(&job);
+    assert!(files.len() > 1 && files.iter().all(|file| is_finished(file)), "a stop finishes files: {files:?}");
+    let (last, aside) = (files.pop().unwrap(), directory.path().join("aside"));
+    fs::create_dir(&aside).unwrap();
+    let away = |path: &Path| aside.join(path.file_name().unwrap());
+    fs::rename(&last, away(&last)).unwrap();
+    let resume = ["resume", "job", "--max-pages", "unlimited"];
+    let ran = Ran::from(command(directory.path(), &web).args(resume).output().unwrap());
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("without its output it cannot go on"), "{}", ran.err);
+    fs::rename(away(&last), &last).unwrap();
+    for file in &files {
+        fs::rename(file, away(file)).unwrap();
+    }
+    let ran = Ran::from(command(directory.path(), &web).args(resume).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for file in &files {
+        fs::rename(away(file), file).unwrap();
+    }
+    judge(&job);
+    let ran =
+        Ran::from(command(directory.path(), &web).args([SEED, "--overwrite", "--max-pages", "1"]).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(archived(&job).len(), 1, "the files were that crawl's");
+    judge(&job);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_needs_the_page_records() {
+    let (web, directory) = (web(20, 2).await, TempDir::new().unwrap());
+    let ran = Ran::from(command(directory.path(), &web).args([SEED, "-o", "-"]).output().unwrap());
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("a web archive needs the page records in the job"), "{}", ran.err);
+}
+
+/// Python with `warcio` and `cdxj_indexer`, by the variable `WARC_PYTHON`. `.ci/run` has one.
+fn python() -> Option<String> {
+    let python = std::env::var("WARC_PYTHON").ok();
+    if python.is_none() {
+        println!("skipped: WARC_PYTHON names no Python with warcio and cdxj_indexer");
+    }
+    python
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_tools_find_each_page_once_and_every_digest_right() {
+    let Some(python) = python() else { return };
+    let (web, directory) = (web(400, 20).await, TempDir::new().unwrap());
+    let job = directory.path().join("job");
+    let ran = run(directory.path(), &web);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let pages = judge(&job);
+    let files = archived(&job);
+    assert!(files.len() > 3);
+    let ask = |module: &[&str]| {
+        let ran = Ran::from(Command::new(&python).arg("-m").args(module).args(&files).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{module:?}: {}{}", ran.out, ran.err);
+        ran.out
+    };
+    let checked = ask(&["warcio.cli", "check", "-v"]);
+    let records = archive::records(&job).len();
+    assert_eq!(checked.matches("digest pass").count(), records, "each record has digests, and they are right");
+    let index = ask(&["warcio.cli", "index", "-f", "warc-type,warc-target-uri,http:status"]);
+    let responses = index.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let responses = responses.filter(|line| line["warc-type"] == "response");
+    let urls: Vec<_> = responses.map(|line| line["warc-target-uri"].as_str().unwrap().to_owned()).collect();
+    for page in pages.values() {
+        let found = urls.iter().filter(|url| *url == page.response.url()).count();
+        assert_eq!(found, 1, "{}", page.response.url());
+    }
+    // Another indexer's lines, but for the spaces in its JSON.
+    let theirs = ask(&["cdxj_indexer.main", "-s"]).replace("\": \"", "\":\"").replace("\", \"", "\",\"");
+    let ours = Command::new(env!("CARGO_BIN_EXE_crawler")).arg("cdxj").arg(&job).output().unwrap();
+    let ours = String::from_utf8(ours.stdout).unwrap();
+    assert_eq!(ours.lines().count(), theirs.lines().count());
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+        assert_eq!(ours, theirs);
+    }
+}
