@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::frontier::{Arena, Entry, Journal, Timestamp};
+use crate::frontier::{Arena, Entry, Journal, Record, Timestamp};
 use crate::gate::{Position, Via};
 use crate::job::journal::{Disk, FileJournal, JournalOptions};
 
@@ -32,12 +32,12 @@ impl BareJournal {
 
     /// Appends a link.
     pub fn append(&mut self, wire: &str) -> Position {
-        let entry = Entry { depth: 3, priority: 3, via: Via::Link, ..Entry::seed(wire) };
+        let record = Record::Admitted(Entry { depth: 3, priority: 3, via: Via::Link, ..Entry::seed(wire) });
         let appended = match &mut self.0 {
-            Kept::InMemory(journal) => journal.append(entry),
-            Kept::OnDisk(journal) => journal.append(entry),
+            Kept::InMemory(journal) => journal.append(&record),
+            Kept::OnDisk(journal) => journal.append(&record),
         };
-        appended.expect("room")
+        appended.expect("room").expect("the place of an entry")
     }
 
     /// The end of a batch.

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use super::{Entry, Journal};
+use super::{Entry, Journal, Record};
 use crate::bytes::Fields;
 use crate::gate::Position;
 
@@ -12,9 +12,8 @@ const CHUNK: usize = 1 << 20;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// It keeps entries alone. What else a frontier notes serves to make a frontier again, and this one ends with its process: the
-/// methods that keep the rest have the trait's own bodies, which do nothing. Nothing is ever freed, since a report may ask for the
-/// text of a page's referrer at any time.
+/// It keeps entries alone. All other records serve to make a frontier again, and this one ends with its process. Nothing is ever freed,
+/// since a report may ask for the text of a page's referrer at any time.
 ///
 /// A position is a chunk's number and a place in it. No entry straddles two chunks; one that is too long for a chunk has its own.
 #[derive(Debug, Default)]
@@ -26,20 +25,13 @@ pub struct Arena {
 
 #[expect(private_interfaces, reason = "as the trait has it")]
 impl Journal for Arena {
-    /// Cannot fail. Where the entry could be longer than the room that is left, a new chunk is begun.
-    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        let needed = entry.longest();
-        let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
-        if self.chunks.last().is_none_or(is_full) {
-            let chunk = Vec::with_capacity(needed.max(CHUNK));
-            self.memory += chunk.capacity();
-            self.chunks.push(chunk);
-        }
-        let number = self.chunks.len() - 1;
-        let chunk = &mut self.chunks[number];
-        let position = (number * CHUNK + chunk.len()) as u64;
-        entry.write(Position::from_u64(position), chunk);
-        Ok(Position::from_u64(position))
+    /// Cannot fail. Inlined, so that a record which is not kept costs nothing.
+    #[inline]
+    fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        Ok(match record {
+            Record::Admitted(entry) | Record::Again { entry, .. } => Some(self.push(*entry)),
+            _ => None,
+        })
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
@@ -62,6 +54,22 @@ impl Journal for Arena {
 }
 
 impl Arena {
+    /// Appends an entry. Where it could be longer than the room that is left, a new chunk is begun.
+    fn push(&mut self, entry: Entry<'_>) -> Position {
+        let needed = entry.longest();
+        let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
+        if self.chunks.last().is_none_or(is_full) {
+            let chunk = Vec::with_capacity(needed.max(CHUNK));
+            self.memory += chunk.capacity();
+            self.chunks.push(chunk);
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[number];
+        let position = Position::from_u64((number * CHUNK + chunk.len()) as u64);
+        entry.write(position, chunk);
+        position
+    }
+
     /// The entry at a position; `None` where none begins there, as far as its bytes tell.
     fn entry(&self, position: u64) -> Option<Entry<'_>> {
         let at = usize::try_from(position).ok()?;
@@ -106,7 +114,7 @@ mod tests {
                 not_before,
                 metadata,
             };
-            let position = arena.append(blank).unwrap();
+            let position = arena.append(&Record::Admitted(blank)).unwrap().unwrap();
             assert!(written.last().is_none_or(|&(before, _)| before < position));
             bytes += wire.len() + metadata.len();
             let metadata = metadata.to_vec();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Entry, Record, Settled};
+use super::{Entry, Record};
 use crate::frontier::Timestamp;
 use crate::gate::Position;
 
@@ -13,42 +13,26 @@ use crate::gate::Position;
 /// take cannot be named there, and a frontier relies on more than a signature can say.
 #[expect(private_interfaces, reason = "so nobody outside can implement it")]
 pub trait Journal {
-    /// Appends an admission and says where it stands.
+    /// Appends a record and says where it stands. Each entry has a place; `None` for any other record where the journal keeps none: in
+    /// memory, since all but entries serve to make a frontier again.
+    ///
+    /// A journal that outlives its process keeps a record or nothing of it. One that has both how a lease came back and the entry that
+    /// takes the page's place ([`Record::Again`]) is never kept by halves: else a crash would leave a page that is never asked for
+    /// again, or twice.
     ///
     /// # Errors
     /// If the storage fails; nothing was appended then.
     #[doc(hidden)]
-    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position>;
+    fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>>;
 
-    /// The entry at a position that [`append`](Self::append) gave.
+    /// The entry at a position that [`append`](Self::append) gave for one.
     ///
     /// # Errors
     /// If the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
     #[doc(hidden)]
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
 
-    /// Appends that a page's lease came back and that the page was scheduled again, and says where that entry stands. A journal
-    /// that outlives its process keeps both or neither: else a crash would leave a page that is never asked for again, or twice.
-    ///
-    /// # Errors
-    /// If the storage fails; nothing was appended then.
-    #[doc(hidden)]
-    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
-        let _ = settled;
-        self.append(entry)
-    }
-
-    /// Appends what is no admission, and says where it stands. Nothing, in memory: it serves to make a frontier again.
-    ///
-    /// # Errors
-    /// If the storage fails; nothing was appended then.
-    #[doc(hidden)]
-    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
-        let _ = record;
-        Ok(None)
-    }
-
-    /// The rules of a robots.txt, by the position that [`note`](Self::note) gave; `None` where they went with an old part of the
+    /// The rules of a robots.txt, by the position that [`append`](Self::append) gave; `None` where they went with an old part of the
     /// journal.
     ///
     /// # Errors

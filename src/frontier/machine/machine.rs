@@ -235,11 +235,7 @@ impl<J: Journal> Frontier<J> {
         host: Option<HostId>,
         remember: Option<&CanonicalUrl>,
     ) -> io::Result<Option<Position>> {
-        let at = match record {
-            Record::Admitted(entry) => Some(self.journal.append(*entry)?),
-            Record::Again { settled, entry } => Some(self.journal.append_again(settled, *entry)?),
-            record => self.journal.note(record)?,
-        };
+        let at = self.journal.append(record)?;
         self.state.apply(&Change { record, at, host, remember, fresh: Fresh::ALL });
         Ok(at)
     }

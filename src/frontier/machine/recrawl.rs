@@ -124,7 +124,7 @@ impl<J: Journal> Frontier<J> {
         let url = self.gate().canonicalizer().canonicalize(text)?;
         let fingerprint = url.fingerprint(self.gate().fingerprint_key());
         if self.gate().seen().options().layout.forgets() {
-            self.journal.note(&Record::Forgotten { fingerprint })?;
+            self.journal.append(&Record::Forgotten { fingerprint })?;
         }
         Ok(self.state.forget(fingerprint)?)
     }

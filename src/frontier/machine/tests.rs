@@ -33,22 +33,18 @@ struct Memory {
 }
 
 impl Journal for Memory {
-    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        self.arena.append(entry)
-    }
-
-    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
-        self.arena.read(position)
-    }
-
-    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
-        let Record::Host(record) = record else { return Ok(None) };
-        let Some(RobotsRecord::Known { rules: Some(rules), .. }) = record.robots else {
+    fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        let Record::Host(host) = record else { return self.arena.append(record) };
+        let Some(RobotsRecord::Known { rules: Some(rules), .. }) = host.robots else {
             return Ok(None);
         };
         let kept = &mut self.kept.0.borrow_mut().rules;
         kept.push(rules.to_vec());
         Ok(Some(Position::from_u64(kept.len() as u64 - 1)))
+    }
+
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
+        self.arena.read(position)
     }
 
     fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use super::evicted::EvictedHosts;
 use super::{Checkpoints, Opening};
-use crate::frontier::{Entry, Frontier, Journal, Record, Settled, Timestamp};
+use crate::frontier::{Entry, Frontier, Journal, Record, Timestamp};
 use crate::gate::Position;
 use crate::job::journal::{Disk, FileJournal, Storage};
 use crate::job::{Lock, OpenOptions};
@@ -87,21 +87,13 @@ impl<S: Storage> Frontier<JobJournal<S>> {
 
 #[expect(private_interfaces, reason = "as the trait has it")]
 impl<S: Storage> Journal for JobJournal<S> {
-    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        // The gate has remembered the URL, and would refuse it when it is found again.
-        self.file.append(entry).inspect_err(|_| self.has_lost = true)
-    }
-
-    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
-        self.file.append_again(settled, entry)
+    fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        // The gate has remembered the URL that is admitted, and would refuse it when it is found again.
+        self.file.append(record).inspect_err(|_| self.has_lost |= matches!(record, Record::Admitted(_)))
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
         self.file.read(position)
-    }
-
-    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
-        self.file.note(record)
     }
 
     fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {

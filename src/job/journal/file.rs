@@ -35,7 +35,7 @@ use super::segment::{HEADER, Segment};
 use super::tail::Tail;
 use super::{Disk, JournalError, Needs, Storage};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Settled, Timestamp};
+use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Timestamp};
 use crate::gate::Position;
 
 /// When this many bytes are pending, they are written without a flush.
@@ -308,8 +308,8 @@ impl<S: Storage> FileJournal<S> {
 }
 
 impl<S: Storage> Journal for FileJournal<S> {
-    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        Ok(self.record(&Record::Admitted(entry))?)
+    fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        Ok(Some(self.record(record)?))
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
@@ -317,14 +317,6 @@ impl<S: Storage> Journal for FileJournal<S> {
             Record::Admitted(entry) | Record::Again { entry, .. } => Ok(entry),
             _ => Err(JournalError::NoEntry(position).into()),
         }
-    }
-
-    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
-        Ok(self.record(&Record::Again { settled: *settled, entry })?)
-    }
-
-    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
-        Ok(Some(self.record(record)?))
     }
 
     fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {

@@ -27,7 +27,7 @@ fn what_is_removed_is_gone_and_the_rest_is_there() {
     assert_eq!(segments(directory.path()), paths[paths.len() - 1..], "the last one stays");
     let entry = Owned::of("http://a/", Via::Link, None);
     let end = journal.end();
-    let position = journal.append(entry.entry()).unwrap();
+    let position = journal.admit(entry.entry()).unwrap();
     journal.sync().unwrap();
     drop(journal);
     assert_eq!(open_from(directory.path(), &small(), end).unwrap().2, [(position, entry)]);
@@ -56,7 +56,7 @@ fn a_crawl_may_sync_at_each_batch_without_waiting() {
     let mut kept = Replayed::new();
     for number in 0..500 {
         let entry = Owned::of(&format!("https://host.example/{number}"), Via::Link, None);
-        kept.push((journal.append(entry.entry()).unwrap(), entry));
+        kept.push((journal.admit(entry.entry()).unwrap(), entry));
         journal.flush(NOW).unwrap();
         if number % 100 == 99 {
             journal.sync().unwrap();
@@ -71,11 +71,11 @@ fn a_crawl_may_sync_at_each_batch_without_waiting() {
 fn a_record_that_is_too_long_leaves_no_trace() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
-    let error = journal.append(Owned::of(&"x".repeat(1 << 24), Via::Link, None).entry()).unwrap_err();
+    let error = journal.admit(Owned::of(&"x".repeat(1 << 24), Via::Link, None).entry()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "a record of 16777224 bytes; at most 16777215 fit");
     let entry = Owned::of("http://a/", Via::Link, None);
-    let position = journal.append(entry.entry()).unwrap();
+    let position = journal.admit(entry.entry()).unwrap();
     assert_eq!(position.to_u64(), 32);
     assert_eq!(journal.read(position).unwrap(), entry.entry());
 }
@@ -138,12 +138,12 @@ fn what_was_written_or_read_just_now_is_not_read_again() {
     let mut journal = open();
     let mut append = |page: usize, links: usize| {
         let referrer =
-            journal.append(Owned::of(&format!("http://host{}.test/{page}", page % 40), Via::Link, None).entry());
+            journal.admit(Owned::of(&format!("http://host{}.test/{page}", page % 40), Via::Link, None).entry());
         let referrer = referrer.unwrap();
         let wire = |link: usize| format!("http://host{}.test/{page}/{link}/{}", page % 40, "x".repeat(link % 90));
         let appended: Vec<_> = (0..links)
             .map(|link| Owned::of(&wire(link), Via::Link, Some(referrer)))
-            .map(|owned| (journal.append(owned.entry()).unwrap(), owned))
+            .map(|owned| (journal.admit(owned.entry()).unwrap(), owned))
             .collect();
         journal.flush(NOW).unwrap();
         appended
@@ -172,7 +172,7 @@ fn what_was_written_or_read_just_now_is_not_read_again() {
     let far: Vec<_> = (0..30_000)
         .map(|number| Owned::of(&format!("http://a.test/{number}/{}", "y".repeat(400)), Via::Seed, None))
         .collect();
-    let far: Vec<_> = far.into_iter().map(|owned| (journal.append(owned.entry()).unwrap(), owned)).collect();
+    let far: Vec<_> = far.into_iter().map(|owned| (journal.admit(owned.entry()).unwrap(), owned)).collect();
     journal.flush(NOW).unwrap();
     for _ in 0..2 {
         for (position, owned) in far.iter().step_by(7) {

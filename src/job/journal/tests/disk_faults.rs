@@ -1,7 +1,5 @@
 //! A disk that fails in one operation: nothing is lost, and what failed can be tried again.
 
-use std::io;
-
 use super::random::Random;
 use super::storage::{Fault, Faulty, World};
 use super::*;
@@ -55,7 +53,7 @@ pub(super) fn is_recovered(
     assert!(history.len() >= acknowledged, "{} of {acknowledged} are left, {found:?}", history.len());
     assert!(appended.starts_with(&history), "what is left is what was appended, in order");
     for number in 1000..1003 {
-        history.push((journal.append(entry(&text(number))).unwrap(), text(number)));
+        history.push((journal.admit(entry(&text(number))).unwrap(), text(number)));
     }
     for (position, wire) in &history {
         assert_eq!(journal.read(*position).unwrap().wire, wire);
@@ -82,7 +80,7 @@ pub(super) fn live(storage: &Faulty, options: &JournalOptions, appended: &mut Hi
         };
         assert!(history == *appended, "all was flushed");
         for number in sitting {
-            let Ok(position) = again(|| journal.append(entry(&text(number)))) else { return (acknowledged, Err(())) };
+            let Ok(position) = again(|| journal.admit(entry(&text(number)))) else { return (acknowledged, Err(())) };
             appended.push((position, text(number)));
             if number % 4 == 0 {
                 let (position, wire) = &appended[number / 2];
@@ -138,7 +136,7 @@ fn syncing() -> (Faulty, FileJournal<Faulty>) {
     let storage = Faulty::of(World { sync_lasts: 1, ..World::default() });
     let (mut journal, ..) = open(&storage, &options(SyncPolicy::Interval(Duration::from_secs(1)))).unwrap();
     for wire in ["http://a/", "http://b/"] {
-        journal.append(entry(wire)).unwrap();
+        journal.admit(entry(wire)).unwrap();
         journal.flush(Timestamp::from_micros(0)).unwrap();
     }
     let files = storage.world().files;
@@ -153,7 +151,7 @@ fn a_sync_that_fails_unwatched_stops_the_journal() {
     let acts: [(u64, Act); 3] = [
         (0, |journal| journal.flush(Timestamp::from_micros(0))),
         (0, |journal| Ok(journal.sync()?)),
-        (1, |journal| (0..100).try_for_each(|number| journal.append(entry(&text(number))).map(drop))),
+        (1, |journal| (0..100).try_for_each(|number| journal.admit(entry(&text(number))).map(drop))),
     ];
     for (first, act) in acts {
         let (storage, mut journal) = syncing();
@@ -162,7 +160,7 @@ fn a_sync_that_fails_unwatched_stops_the_journal() {
         assert_eq!(act(&mut journal).unwrap_err().to_string(), "cannot sync journal-000000000000");
         let before = storage.world().operations;
         let stopped = "a sync of the journal failed before; open it again";
-        assert_eq!(journal.append(entry("http://c/")).unwrap_err().to_string(), stopped);
+        assert_eq!(journal.admit(entry("http://c/")).unwrap_err().to_string(), stopped);
         for (_, act) in acts {
             assert_eq!(act(&mut journal).unwrap_err().to_string(), stopped);
         }
@@ -213,7 +211,7 @@ fn each_removal_fails_once_and_the_rest_is_there() {
         let storage = Faulty::of(world);
         let (mut journal, _, left) = open_from(&storage, &options, from).unwrap_or_else(|error| panic!("{error}"));
         assert!(left == history[45..]);
-        let position = journal.append(entry("http://later/")).unwrap();
+        let position = journal.admit(entry("http://later/")).unwrap();
         assert_eq!(journal.read(position).unwrap().wire, "http://later/");
         storage.world().files.len()
     };
@@ -254,14 +252,14 @@ fn after_a_failed_sync_nothing_is_written() {
     let storage = Faulty::default();
     let options = options(SyncPolicy::Always);
     let (mut journal, ..) = open(&storage, &options).unwrap();
-    let position = journal.append(entry("http://a/")).unwrap();
+    let position = journal.admit(entry("http://a/")).unwrap();
     // The write, then the sync.
     let number = storage.world().operations + 2;
     storage.0.borrow_mut().fault = Some((number, Fault::Io));
     let failure = journal.flush(Timestamp::from_micros(0)).unwrap_err();
     assert_eq!(failure.to_string(), "cannot sync journal-000000000000");
     let before = storage.world().operations;
-    for refused in [journal.append(entry("http://b/")).err(), journal.flush(Timestamp::from_micros(0)).err()] {
+    for refused in [journal.admit(entry("http://b/")).err(), journal.flush(Timestamp::from_micros(0)).err()] {
         assert_eq!(refused.unwrap().to_string(), "a sync of the journal failed before; open it again");
     }
     assert_eq!(storage.world().operations, before);
@@ -277,7 +275,7 @@ fn a_full_disk_stops_appends_before_memory_is_full() {
     let failure = loop {
         let operations = storage.world().operations;
         storage.0.borrow_mut().fault = Some((operations + 1, Fault::ShortWrite));
-        match journal.append(entry(&long)) {
+        match journal.admit(entry(&long)) {
             Ok(_) => appended += 1,
             Err(error) => break error,
         }
@@ -285,7 +283,7 @@ fn a_full_disk_stops_appends_before_memory_is_full() {
     assert_eq!(failure.kind(), io::ErrorKind::StorageFull);
     assert!((200..400).contains(&appended) && journal.memory() < 1 << 20, "{appended}");
     // There is room again.
-    journal.append(entry("http://a/")).unwrap();
+    journal.admit(entry("http://a/")).unwrap();
     journal.flush(Timestamp::from_micros(0)).unwrap();
     let (_, found, history) = open(&storage, &JournalOptions::default()).unwrap();
     assert_eq!((history.len(), found.cut), (appended + 1, None));

@@ -11,6 +11,7 @@ mod storage;
 mod written;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -158,6 +159,15 @@ fn owned() -> impl Strategy<Value = Owned> {
     )
 }
 
+/// What most tests append.
+trait Admit: Journal {
+    fn admit(&mut self, entry: Entry<'_>) -> io::Result<Position> {
+        Ok(self.append(&Record::Admitted(entry))?.expect("the place of an entry"))
+    }
+}
+
+impl<J: Journal> Admit for J {}
+
 /// What every journal does: entries in, flushed now and then, each read back at any time.
 fn keeps(
     journal: &mut impl Journal,
@@ -165,7 +175,7 @@ fn keeps(
 ) -> Result<Replayed, TestCaseError> {
     let mut kept = Replayed::new();
     for (entry, other, is_flushed) in actions {
-        let position = journal.append(entry.entry()).unwrap();
+        let position = journal.admit(entry.entry()).unwrap();
         prop_assert!(kept.last().is_none_or(|(last, _)| *last < position), "positions rise");
         kept.push((position, entry.clone()));
         if *is_flushed {
@@ -190,7 +200,7 @@ fn filled(directory: &Path, job: u64) -> Vec<Position> {
     let (mut journal, _) = FileJournal::open(disk, job, &small(), from, |_, _| {}).unwrap();
     let mut append = |number| {
         let wire = format!("https://host{}.example/page/{number}", number % 7);
-        journal.append(Owned::of(&wire, Via::Link, None).entry()).unwrap()
+        journal.admit(Owned::of(&wire, Via::Link, None).entry()).unwrap()
     };
     let positions = (0..60).map(&mut append).collect();
     journal.flush(NOW).unwrap();

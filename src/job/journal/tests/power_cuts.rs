@@ -70,7 +70,7 @@ fn ten_thousand_power_cuts_cost_what_the_policy_says() {
                         SyncPolicy::Never => assert_eq!(world.syncing, None),
                     }
                 }
-                _ => appended.push((journal.append(entry(&text(number))).unwrap(), text(number))),
+                _ => appended.push((journal.admit(entry(&text(number))).unwrap(), text(number))),
             }
             let world = storage.world();
             let image = world.after_power_cut(&mut random);

@@ -53,7 +53,7 @@ fn a_frame_of_another_position_or_job_is_none_here() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
     for wire in ["http://a/", "http://b/"] {
-        journal.append(Owned::of(wire, Via::Seed, None).entry()).unwrap();
+        journal.admit(Owned::of(wire, Via::Seed, None).entry()).unwrap();
     }
     journal.flush(NOW).unwrap();
     drop(journal);
@@ -99,7 +99,7 @@ fn the_end_is_where_later_records_follow() {
     let mut all = Replayed::new();
     for number in 0..60 {
         let entry = Owned::of(&format!("https://host.example/{number}"), Via::Link, None);
-        all.push((journal.append(entry.entry()).unwrap(), entry));
+        all.push((journal.admit(entry.entry()).unwrap(), entry));
         ends.push(journal.end());
     }
     journal.flush(NOW).unwrap();
@@ -225,7 +225,7 @@ fn the_oldest_segments_may_be_gone() {
         assert_eq!(error.to_string(), format!("no journal entry at {}", position.to_u64()));
     }
     journal.read(left[0]).unwrap();
-    journal.append(Owned::of("http://a/", Via::Link, None).entry()).unwrap();
+    journal.admit(Owned::of("http://a/", Via::Link, None).entry()).unwrap();
     journal.flush(NOW).unwrap();
     drop(journal);
 

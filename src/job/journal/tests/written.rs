@@ -36,27 +36,27 @@ fn records_are_flushed_in_groups_by_time_and_by_bytes() {
     let long = Owned::of(&"x".repeat(100_000), Via::Link, None);
     assert_eq!(journal.flush_due(at(5)).unwrap(), None, "nothing waits");
     let before = written();
-    journal.append(short.entry()).unwrap();
+    journal.admit(short.entry()).unwrap();
     assert_eq!(journal.flush_due(at(7)).unwrap(), Some(at(17)));
-    journal.append(short.entry()).unwrap();
+    journal.admit(short.entry()).unwrap();
     assert_eq!(journal.flush_due(at(16)).unwrap(), Some(at(17)), "the first one counts");
     assert_eq!(written(), before);
     assert_eq!(journal.flush_due(at(17)).unwrap(), None);
     assert!(written() > before);
     // What is flushed for another reason waits no more.
-    journal.append(short.entry()).unwrap();
+    journal.admit(short.entry()).unwrap();
     assert_eq!(journal.flush_due(at(20)).unwrap(), Some(at(30)));
     journal.flush(at(21)).unwrap();
     assert_eq!(journal.flush_due(at(22)).unwrap(), None);
-    journal.append(short.entry()).unwrap();
+    journal.admit(short.entry()).unwrap();
     assert_eq!(journal.flush_due(at(29)).unwrap(), Some(at(39)));
     let before = written();
     for _ in 0..2 {
-        journal.append(long.entry()).unwrap();
+        journal.admit(long.entry()).unwrap();
         assert_eq!(journal.flush_due(at(30)).unwrap(), Some(at(39)));
     }
     assert_eq!(written(), before);
-    journal.append(long.entry()).unwrap();
+    journal.admit(long.entry()).unwrap();
     assert_eq!(journal.flush_due(at(30)).unwrap(), None, "256 KiB do not wait");
     assert!(written() > before + 300_000);
 }
@@ -66,9 +66,9 @@ fn what_was_not_flushed_is_what_a_kill_costs() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, ..) = open(directory.path(), &small()).unwrap();
     let entries = ["http://a/", "http://b/"].map(|wire| Owned::of(wire, Via::Link, None));
-    journal.append(entries[0].entry()).unwrap();
+    journal.admit(entries[0].entry()).unwrap();
     journal.flush(NOW).unwrap();
-    let position = journal.append(entries[1].entry()).unwrap();
+    let position = journal.admit(entries[1].entry()).unwrap();
     assert_eq!(journal.read(position).unwrap(), entries[1].entry());
     // A killed process drops nothing either.
     std::mem::forget(journal);
@@ -83,11 +83,11 @@ fn version_1_is_read_and_written_as_ever() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
     let seed = Owned::of("https://example.org/", Via::Seed, None);
-    let first = journal.append(seed.entry()).unwrap();
+    let first = journal.admit(seed.entry()).unwrap();
     let link = Owned::of("https://example.org/gr%C3%BC%C3%9Fe?a=1", Via::Link, Some(first));
-    let second = journal.append(link.entry()).unwrap();
+    let second = journal.admit(link.entry()).unwrap();
     let redirect = Owned::of("https://example.org/ü", Via::Redirect, Some(second));
-    let third = journal.append(redirect.entry()).unwrap();
+    let third = journal.admit(redirect.entry()).unwrap();
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
 
@@ -120,9 +120,9 @@ fn what_is_scheduled_is_written_as_ever() {
     let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
     let not_before = Some(Timestamp::from_micros(0x0102_0304));
     let seed = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, Some(Position::from_u64(5))) };
-    let position = journal.append(seed.entry()).unwrap();
+    let position = journal.admit(seed.entry()).unwrap();
     let due = Record::Due(DueRecord { host: "https://example.org", position, priority: 2 });
-    journal.note(&due).unwrap();
+    journal.append(&due).unwrap();
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
     let first = b"\x1e\0\0\x01\x14\x02\x01\x03\x35\x84\x86\x88\x08\x14https://example.org/";
@@ -152,7 +152,7 @@ fn what_is_scheduled_again_is_written_as_ever() {
     receipts.push("raw", Receipt { end: 12, length: 5, checksum: 6 });
     let receipts = receipts.list();
     let settled = Settled { host, position, priority, attempts, done: true, receipts };
-    let at = journal.append_again(&settled, page.entry()).unwrap();
+    let at = journal.append(&Record::Again { settled, entry: page.entry() }).unwrap().unwrap();
     journal.flush(NOW).unwrap();
     assert_eq!(Owned::from(journal.read(at).unwrap()), page);
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::address::FingerprintKey;
 use crate::frontier::{
     Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, ReceiptsBuf, Record,
-    Settled, Slice, Timestamp, Trouble, idle_hosts,
+    Slice, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::{Position, ScopeKind};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
@@ -30,20 +30,12 @@ pub(super) struct WithEvicted {
 }
 
 impl Journal for WithEvicted {
-    fn append(&mut self, entry: Entry<'_>) -> io::Result<Position> {
-        self.journal.append(entry)
-    }
-
-    fn append_again(&mut self, settled: &Settled<'_>, entry: Entry<'_>) -> io::Result<Position> {
-        self.journal.append_again(settled, entry)
+    fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        self.journal.append(record)
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
         self.journal.read(position)
-    }
-
-    fn note(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
-        self.journal.note(record)
     }
 
     fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
