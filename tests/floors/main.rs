@@ -32,7 +32,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("clap", &["src/cli/argument.rs", "src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
     ("encoding_rs", &["src/crawl/html/charset.rs"]),
-    ("fearless_simd", &["src/seen/layouts/lanes.rs"]),
+    // Bits of a filter; letters of a page.
+    ("fearless_simd", &["src/seen/layouts/lanes.rs", "src/crawl/html/stream/marks.rs"]),
     // What the crawl decompresses; the members of archives, made and read; what the simulated web compresses.
     (
         "flate2",

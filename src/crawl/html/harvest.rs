@@ -77,6 +77,11 @@ impl<'a> Harvest<'a> {
         }
     }
 
+    /// An `<a>` with its `href` and its `rel`.
+    pub(super) fn add_anchor(&mut self, href: &str, rel: Option<&str>) {
+        self.add_link(Some(href), LinkKind::Anchor, rel.is_some_and(|rel| has_token(rel, &["nofollow"])));
+    }
+
     /// The text of a title; the first that has any is kept.
     pub(super) fn add_title(&mut self, text: impl Iterator<Item = char>) {
         let mut title = String::new();
@@ -171,9 +176,12 @@ pub(super) struct Element<'e> {
 impl Element<'_> {
     /// Whether one of these link types is among the tokens of `rel`.
     fn has_rel(&self, wanted: &[&str]) -> bool {
-        let mut tokens = self.rel.unwrap_or_default().split_ascii_whitespace();
-        tokens.any(|token| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(token)))
+        self.rel.is_some_and(|rel| has_token(rel, wanted))
     }
+}
+
+fn has_token(tokens: &str, wanted: &[&str]) -> bool {
+    tokens.split_ascii_whitespace().any(|token| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(token)))
 }
 
 /// An href without the white space around it (HTML standard, "valid URL potentially surrounded by spaces") and its fragment,

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::references::{Context, decode, is_coded};
-use super::tag::{Part, next_part};
+use super::marks::Marks;
+use super::references::{Context, decode};
+use super::tag::{Part, is_space, next_part, quoted};
 
 /// An attribute that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,70 +26,91 @@ const NAMES: usize = 10;
 
 impl AttributeName {
     fn of(name: &[u8]) -> Option<Self> {
-        let known: &[(&str, Self)] = match name.len() {
-            3 => &[("rel", Self::Rel), ("src", Self::Src)],
-            4 => &[
-                ("href", Self::Href),
-                ("name", Self::Name),
-                ("type", Self::Type),
-                ("face", Self::Color),
-                ("size", Self::Color),
-            ],
-            5 => &[("color", Self::Color)],
-            7 => &[("content", Self::Content), ("charset", Self::Charset)],
-            8 => &[("encoding", Self::Encoding)],
-            10 => &[("http-equiv", Self::HttpEquiv)],
+        // No two that are read have one length and one first letter but these.
+        let (known, attribute) = match (name.len(), name.first()?.to_ascii_lowercase()) {
+            (3, b'r') => ("rel", Self::Rel),
+            (3, b's') => ("src", Self::Src),
+            (4, b'f') => ("face", Self::Color),
+            (4, b'h') => ("href", Self::Href),
+            (4, b'n') => ("name", Self::Name),
+            (4, b's') => ("size", Self::Color),
+            (4, b't') => ("type", Self::Type),
+            (5, b'c') => ("color", Self::Color),
+            (7, b'c') if name[1].eq_ignore_ascii_case(&b'h') => ("charset", Self::Charset),
+            (7, b'c') => ("content", Self::Content),
+            (8, b'e') => ("encoding", Self::Encoding),
+            (10, b'h') => ("http-equiv", Self::HttpEquiv),
             _ => return None,
         };
-        known.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())).map(|(_, name)| *name)
+        name.eq_ignore_ascii_case(known.as_bytes()).then_some(attribute)
     }
 }
 
 /// The attributes of the last tag that was read. Its memory is used again for the next.
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
-    places: [Option<Range<usize>>; NAMES],
-    /// Values that are others than their letters.
+    /// A bit for each attribute that the tag has.
+    present: u16,
+    /// Likewise, for each whose value is another than its letters.
+    coded: u16,
+    places: [Range<usize>; NAMES],
     decoded: [String; NAMES],
-    is_decoded: [bool; NAMES],
 }
 
 impl Attributes {
     /// Reads a tag from behind its name, and tells where it ends and whether in `/>`.
-    pub(super) fn read(&mut self, text: &str, mut at: usize) -> Option<(usize, bool)> {
-        self.places = [const { None }; NAMES];
+    pub(super) fn read(&mut self, text: &str, marks: &mut Marks<'_>, mut at: usize) -> Option<(usize, bool)> {
+        (self.present, self.coded) = (0, 0);
         let bytes = text.as_bytes();
         loop {
-            match next_part(bytes, at)? {
-                (Part::Attribute(name, value), behind) => {
-                    at = behind;
-                    if let Some(name) = AttributeName::of(&bytes[name]) {
-                        self.take(name, text, value);
+            let mark = marks.part(at)?;
+            if mark == at && bytes[at] == b'>' {
+                return Some((at + 1, false));
+            }
+            // One space and a name, as most attributes are written.
+            let is_plain = is_space(bytes[at]) && marks.blank_in(at + 1..mark).is_none();
+            if is_plain && let Some(value) = quoted(bytes, marks, at, mark) {
+                let name = &bytes[at + 1..mark];
+                at = value.end + 1;
+                self.take(name, text, value, marks);
+                continue;
+            }
+            // Up to the mark by letters, and not to look for it again behind each part.
+            while at <= mark {
+                match next_part(bytes, at)? {
+                    (Part::Attribute(name, value), behind) => {
+                        at = behind;
+                        self.take(&bytes[name], text, value, marks);
                     }
+                    (Part::End { self_closing }, behind) => return Some((behind, self_closing)),
                 }
-                (Part::End { self_closing }, behind) => return Some((behind, self_closing)),
             }
         }
     }
 
-    fn take(&mut self, name: AttributeName, text: &str, value: Range<usize>) {
-        let name = name as usize;
-        if self.places[name].is_some() {
+    #[inline]
+    fn take(&mut self, name: &[u8], text: &str, value: Range<usize>, marks: &mut Marks<'_>) {
+        let Some(name) = AttributeName::of(name) else { return };
+        let (name, bit) = (name as usize, 1 << name as u16);
+        if self.present & bit != 0 {
             return;
         }
-        let raw = &text[value.clone()];
-        self.is_decoded[name] = is_coded(raw);
-        if self.is_decoded[name] {
+        self.present |= bit;
+        if marks.is_coded(value.clone()) {
+            self.coded |= bit;
             self.decoded[name].clear();
-            decode(raw, Context::Attribute, &mut self.decoded[name]);
+            decode(&text[value.clone()], Context::Attribute, &mut self.decoded[name]);
         }
-        self.places[name] = Some(value);
+        self.places[name] = value;
     }
 
     /// The value of an attribute, of the text that it was read in.
+    #[inline]
     pub(super) fn get<'a>(&'a self, name: AttributeName, text: &'a str) -> Option<&'a str> {
-        let name = name as usize;
-        let place = self.places[name].clone()?;
-        Some(if self.is_decoded[name] { &self.decoded[name] } else { &text[place] })
+        let (name, bit) = (name as usize, 1 << name as u16);
+        if self.present & bit == 0 {
+            return None;
+        }
+        Some(if self.coded & bit == 0 { &text[self.places[name].clone()] } else { &self.decoded[name] })
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! | step | where |
 //! |---|---|
-//! | find the next `<`; read the tag's name as one number | here, `name` |
+//! | find the next `<`, and jump over nearly all tags without a look at their letters | here, `marks` |
+//! | read a tag's name as one number | `name` |
 //! | read the attributes of a tag that may bear a link, jump over all others | `tag`, `attributes`, `references` |
 //! | jump over comments, and over the text of scripts, styles and the like | `raw_text` |
 //! | leave out the tags that do not count: a `<frame>` in a body, all but frames in a `<frameset>` | `outline` |
@@ -18,10 +19,12 @@
 //! and the page is for the tree builder; where that has given up too, [`Doubt::Guess`] goes on as if the page were well formed.
 //! No page is read more than three times, so time stays linear.
 //!
-//! Memory is one tag's values where they have references, and the names of 256 elements of `<svg>` and `<math>`.
+//! Memory is one tag's values where they have references, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each
+//! of 2 KiB of the text.
 
 mod attributes;
 mod foreign;
+mod marks;
 mod name;
 mod outline;
 mod raw_text;
@@ -34,7 +37,8 @@ use memchr::memchr;
 
 use self::attributes::{AttributeName, Attributes};
 use self::foreign::{Foreign, Kind, Space};
-use self::name::Name;
+use self::marks::Marks;
+use self::name::{Name, may_count};
 use self::outline::Outline;
 use self::references::{Context, decode};
 use super::document::boundary;
@@ -61,6 +65,7 @@ pub(super) enum Doubt {
 pub(super) fn read(text: &str, harvest: &mut Harvest<'_>, doubt: Doubt, declares: impl FnMut(&str) -> bool) -> End {
     let scan = Scan {
         text,
+        marks: Marks::new(text.as_bytes()),
         at: 0,
         harvest,
         declares,
@@ -78,6 +83,7 @@ type Step<T = ()> = Result<T, End>;
 
 struct Scan<'t, 'h, 'o, D> {
     text: &'t str,
+    marks: Marks<'t>,
     at: usize,
     harvest: &'h mut Harvest<'o>,
     declares: D,
@@ -91,17 +97,44 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
     fn run(mut self) -> Step<Infallible> {
         let bytes = self.text.as_bytes();
         loop {
-            let length = memchr(b'<', &bytes[self.at..]).ok_or(End::Whole)?;
-            if self.outline.hears_text() {
-                self.hear(self.at, self.at + length);
+            let is_settled = self.outline.is_settled() && !self.outline.is_in_template() && self.foreign.is_empty();
+            let open = if is_settled { self.next_that_may_count() } else { self.marks.open(self.at) };
+            let open = open.ok_or(End::Whole)?;
+            if !is_settled && self.outline.hears_text() {
+                self.hear(self.at, open);
             }
-            self.at += length + 1;
+            self.at = open + 1;
+            if is_settled && let Some(behind) = anchor(bytes, self.at) {
+                self.anchor(behind)?;
+                continue;
+            }
             match bytes.get(self.at).ok_or(End::Whole)? {
                 first if first.is_ascii_alphabetic() => self.start_tag()?,
                 b'/' => self.end_tag()?,
                 b'!' => self.declaration().ok_or(End::Whole)?,
                 b'?' => self.bogus_comment().ok_or(End::Whole)?,
                 _ => self.outline.text("<"),
+            }
+        }
+    }
+
+    /// The next `<` that is not one of a tag that says nothing, in a settled body. Nearly all tags of a page are jumped over here.
+    fn next_that_may_count(&mut self) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        let mut at = self.at;
+        loop {
+            let open = self.marks.open(at)?;
+            let Some(&[first, second, third]) = bytes[open + 1..].first_chunk() else { return Some(open) };
+            let is_end = first == b'/';
+            let may_count = if is_end { !second.is_ascii_alphabetic() } else { may_count([first, second, third]) };
+            if may_count {
+                return Some(open);
+            }
+            let name = open + 1 + usize::from(is_end);
+            at = name;
+            // What stands in a plain tag is no other, so the next one may be looked for before it is known where this one ends.
+            if !self.marks.is_plain_tag(name) {
+                (at, _) = tag::skip(bytes, &mut self.marks, name)?;
             }
         }
     }
@@ -152,11 +185,8 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
         if !bytes.get(self.at).ok_or(End::Whole)?.is_ascii_alphabetic() {
             return self.bogus_comment().ok_or(End::Whole);
         }
-        let (name, length) = Name::read(&bytes[self.at..]);
-        (self.at, _) = tag::skip(bytes, self.at + length).ok_or(End::Whole)?;
-        if self.outline.is_settled() && self.foreign.is_empty() && name != Name::TEMPLATE {
-            return Ok(());
-        }
+        let (name, _) = Name::read(&bytes[self.at..]);
+        self.skip().ok_or(End::Whole)?;
         let kind = if self.foreign.is_empty() { Kind::Html } else { self.foreign.end(name) };
         match kind {
             Kind::Foreign => return Ok(()),
@@ -171,7 +201,7 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
     fn start_tag(&mut self) -> Step {
         let bytes = self.text.as_bytes();
         let (name, length) = Name::read(&bytes[self.at..]);
-        self.at += length;
+        let behind = self.at + length;
         let self_closing;
         (self.at, self_closing) = match name {
             Name::A
@@ -183,8 +213,8 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
             | Name::IFRAME
             | Name::INPUT
             | Name::LINK
-            | Name::META => self.attributes.read(self.text, self.at),
-            _ => tag::skip(bytes, self.at),
+            | Name::META => self.attributes.read(self.text, &mut self.marks, behind),
+            _ => tag::skip(bytes, &mut self.marks, self.at),
         }
         .ok_or(End::Whole)?;
         let mut kind = Kind::Html;
@@ -214,6 +244,16 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
             }
         }
         self.html(name, self_closing)
+    }
+
+    /// An `<a>` in a settled body, from behind its name.
+    fn anchor(&mut self, behind: usize) -> Step {
+        (self.at, _) = self.attributes.read(self.text, &mut self.marks, behind).ok_or(End::Whole)?;
+        let get = |key| self.attributes.get(key, self.text);
+        if let Some(href) = get(AttributeName::Href) {
+            self.harvest.add_anchor(href, get(AttributeName::Rel));
+        }
+        Ok(())
     }
 
     /// A start tag of HTML that counts.
@@ -279,10 +319,13 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
 
     /// Jumps over the end tag that stands here.
     fn close(&mut self) -> Option<()> {
-        let bytes = self.text.as_bytes();
-        let start = self.at + 2;
-        let (_, length) = Name::read(&bytes[start..]);
-        (self.at, _) = tag::skip(bytes, start + length)?;
+        self.at += 2;
+        self.skip()
+    }
+
+    /// Jumps over the tag whose name stands here.
+    fn skip(&mut self) -> Option<()> {
+        (self.at, _) = tag::skip(self.text.as_bytes(), &mut self.marks, self.at)?;
         Some(())
     }
 
@@ -321,6 +364,14 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
             rel: get(AttributeName::Rel),
             src: get(AttributeName::Src),
         });
+    }
+}
+
+/// Where the name ends of an `<a>`, if one begins here.
+fn anchor(bytes: &[u8], name: usize) -> Option<usize> {
+    match bytes[name..] {
+        [b'a' | b'A', behind, ..] if tag::is_space(behind) || behind == b'>' => Some(name + 1),
+        _ => None,
     }
 }
 

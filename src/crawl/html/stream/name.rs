@@ -25,6 +25,78 @@ const LOWER: [u8; 256] = {
     lower
 };
 
+/// The start tags that count in a [settled](super::outline::Outline::is_settled) body, but `<a>`.
+const COUNT: [&str; 17] = [
+    "area",
+    "base",
+    "frame",
+    "iframe",
+    "link",
+    "math",
+    "meta",
+    "noembed",
+    "noframes",
+    "plaintext",
+    "script",
+    "style",
+    "svg",
+    "template",
+    "textarea",
+    "title",
+    "xmp",
+];
+
+/// A bit that no letter has: what is no letter begins no tag, and counts.
+const NO_LETTER: u32 = 1 << 31;
+/// A bit for all that is no letter, behind a name of one letter.
+const ENDED: u32 = 1;
+
+/// A letter's bit, the same in both cases.
+const fn bit(letter: u8) -> u32 {
+    if letter.is_ascii_alphabetic() { 1 << (letter & 0x1f) } else { ENDED }
+}
+
+/// For each letter of a name, which second letters it may stand with in a name that counts. So few operations, none of which is a
+/// branch, tell nearly all tags of a page from the few that count.
+struct Letters {
+    first: [u32; 256],
+    second: [u32; 256],
+    third: [u32; 256],
+}
+
+static LETTERS: Letters = {
+    let [first, second, third] = [[NO_LETTER; 256], [NO_LETTER | ENDED; 256], [NO_LETTER | ENDED; 256]];
+    let mut letters = Letters { first, second, third };
+    let mut letter = b'A';
+    while letter <= b'z' {
+        let place = letter as usize;
+        if letter.is_ascii_alphabetic() {
+            letters.first[place] = if bit(letter) == bit(b'a') { ENDED } else { 0 };
+            letters.second[place] = NO_LETTER | bit(letter);
+            let mut at = 0;
+            while at < COUNT.len() {
+                let name = COUNT[at].as_bytes();
+                if bit(letter) == bit(name[0]) {
+                    letters.first[place] |= bit(name[1]);
+                }
+                if bit(letter) == bit(name[2]) {
+                    letters.third[place] |= bit(name[1]);
+                }
+                at += 1;
+            }
+        }
+        letter += 1;
+    }
+    letters
+};
+
+/// Whether the start tag whose name begins so may say something in a settled body.
+#[inline]
+pub(super) fn may_count([first, second, third]: [u8; 3]) -> bool {
+    let Letters { first: firsts, second: seconds, third: thirds } = &LETTERS;
+    firsts[usize::from(first)] & seconds[usize::from(second)] & thirds[usize::from(third)] != 0
+}
+
 impl Name {
     /// Of a name that stands in the code, in lower case.
     pub(super) const fn new(name: &str) -> Self {
@@ -56,7 +128,7 @@ impl Name {
 
     #[cold]
     fn read_long(bytes: &[u8]) -> (Self, usize) {
-        let end = bytes.iter().position(|byte| is_space(*byte) || matches!(byte, b'/' | b'>'));
+        let end = bytes.iter().position(|byte| LOWER[usize::from(*byte)] == END);
         let name = &bytes[..end.unwrap_or(bytes.len())];
         // FNV-1a: no page gains by two names that collide.
         let hash = name.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
@@ -170,6 +242,18 @@ names! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_tags_count() {
+        for tag in COUNT.into_iter().chain(["a>b", "a\n1", "A/>", "AREA", "Link", "!--", "1>b", " a>"]) {
+            assert!(may_count(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
+        }
+        for tag in
+            ["abbr", "b>a", "br>", "code", "div", "h1>", "img", "li>", "p>a", "span", "strong", "td>", "tr>", "ul>"]
+        {
+            assert!(!may_count(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
+        }
+    }
 
     #[test]
     fn a_name_ends_where_the_standard_says() {

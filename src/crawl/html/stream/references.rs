@@ -15,11 +15,6 @@ pub(super) enum Context {
     Title,
 }
 
-/// Whether a text is another than its letters.
-pub(super) fn is_coded(raw: &str) -> bool {
-    memchr3(b'&', b'\r', b'\0', raw.as_bytes()).is_some()
-}
-
 /// Adds what the letters of a text stand for.
 pub(super) fn decode(mut raw: &str, context: Context, text: &mut String) {
     while let Some(at) = memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use memchr::memchr;
 
+use super::marks::Marks;
+
 /// Bytes that end an attribute's name.
 const ENDS_NAME: [bool; 256] = {
     let mut ends = [false; 256];
@@ -57,13 +59,52 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
     Some((Part::Attribute(start..end, value), behind))
 }
 
-/// Where a tag ends, whatever its attributes, and whether in `/>`.
+/// The value of an attribute that is written as most are, `name="value"`: its `=` is the first mark from `at` on, which stands
+/// behind the tag's name or the attribute before. `None` where it is written otherwise.
 #[inline]
-pub(super) fn skip(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
-    // Most tags have nothing behind their name.
-    if *bytes.get(at)? == b'>' {
-        return Some((at + 1, false));
+pub(super) fn quoted(bytes: &[u8], marks: &mut Marks<'_>, at: usize, mark: usize) -> Option<Range<usize>> {
+    let quote = *bytes.get(mark + 1)?;
+    let is_quoted = bytes[mark] == b'=' && matches!(quote, b'"' | b'\'');
+    // What stands before the `=` is a letter of the name, or the `=` is.
+    let is_named = mark > at && !ENDS_NAME[usize::from(bytes[mark - 1])];
+    if !is_quoted || !is_named {
+        return None;
     }
+    marks.quote(quote, mark + 2).map(|close| mark + 2..close)
+}
+
+/// Where a tag ends, from its name on, whatever its attributes; and whether in `/>`.
+#[inline]
+pub(super) fn skip(bytes: &[u8], marks: &mut Marks<'_>, name: usize) -> Option<(usize, bool)> {
+    let mark = marks.part(name)?;
+    if bytes[mark] == b'>' {
+        return Some((mark + 1, bytes[mark - 1] == b'/'));
+    }
+    if let Some(behind) = marks.blank_in(name..mark) {
+        return skip_parts(bytes, marks, behind, mark);
+    }
+    // In a name, a `=` is a letter.
+    let behind = find(bytes, name, |byte| byte != b'=' && ENDS_NAME[usize::from(byte)])?;
+    skip_by_letters(bytes, behind)
+}
+
+/// Likewise, from behind its name on, where the first mark is this one.
+#[inline]
+fn skip_parts(bytes: &[u8], marks: &mut Marks<'_>, mut at: usize, mut mark: usize) -> Option<(usize, bool)> {
+    loop {
+        match quoted(bytes, marks, at, mark) {
+            Some(value) => at = value.end + 1,
+            None => return skip_by_letters(bytes, at),
+        }
+        mark = marks.part(at)?;
+        if bytes[mark] == b'>' {
+            return Some((mark + 1, bytes[mark - 1] == b'/'));
+        }
+    }
+}
+
+#[cold]
+fn skip_by_letters(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
     loop {
         match next_part(bytes, at)? {
             (Part::Attribute(..), behind) => at = behind,
