@@ -6,8 +6,9 @@
 use super::wire::Wire;
 
 /// The part of a base that decides, with a link's text, where the link leads: nothing for an absolute address, the origin for
-/// `/a`, the directory for `a`, all of it where that is not plain.
-pub(super) fn basis<'b>(base: &'b Wire, href: &str) -> &'b str {
+/// `/a`, the directory for `a`, all of it where that is not plain. It is the beginning of the base's wire form, whose first
+/// `directory` bytes are its directory.
+pub(super) fn basis<'b>(base: &'b Wire, directory: usize, href: &str) -> &'b str {
     match href.bytes().next() {
         Some(b'/') => return base.origin(),
         Some(b'?') => return base.without_query(),
@@ -16,7 +17,7 @@ pub(super) fn basis<'b>(base: &'b Wire, href: &str) -> &'b str {
     }
     let end = href.bytes().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b':'));
     match end.filter(|&end| href.as_bytes()[end] == b':').map(|end| href.split_at(end)) {
-        None => base.directory(),
+        None => &base.text[..directory],
         Some(("http" | "https", rest)) if rest.starts_with("://") => "",
         Some((scheme, _)) if is_foreign(scheme) => "",
         Some(_) => &base.text,

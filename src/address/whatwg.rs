@@ -49,6 +49,8 @@ pub enum AddressError {
 #[derive(Clone, Debug)]
 pub struct BaseUrl {
     wire: Wire,
+    /// The length of its directory.
+    directory: usize,
     /// What the parser makes of it, from the first link on that needs it.
     parsed: OnceLock<Parsed>,
     query: Option<QueryEncoder>,
@@ -71,6 +73,11 @@ impl BaseUrl {
         &self.wire
     }
 
+    /// The text of its wire form.
+    pub(crate) fn text(&self) -> &str {
+        &self.wire.text
+    }
+
     /// The base that a `<base href>` makes of this one. `None` where the result is no http(s) URL,
     /// so that this one stays in force.
     #[must_use]
@@ -79,11 +86,12 @@ impl BaseUrl {
         Some(base.with_query_encoder(self.query.clone()))
     }
 
-    /// The part of this base that decides, with a link's text, where that leads; `None` where more does: the page's encoding, for a
-    /// query. Links of equal texts and equal parts lead to the same URL, whatever pages they stand on.
+    /// The part of this base that decides, with a link's text, where that leads, which is the beginning of its [text](Self::text);
+    /// `None` where more does: the page's encoding, for a query. Links of equal texts and equal parts lead to the same URL, whatever
+    /// pages they stand on.
     pub(crate) fn basis(&self, href: &str) -> Option<&str> {
         let is_encoded = self.query.is_some() && href.contains('?');
-        (!is_encoded).then(|| basis::basis(&self.wire, href))
+        (!is_encoded).then(|| basis::basis(&self.wire, self.directory, href))
     }
 
     fn resolve(base: Option<&Self>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
@@ -95,7 +103,7 @@ impl BaseUrl {
             let parsed = resolve(base, text, max_bytes)?;
             (wire_of(parsed.clone()), parsed.into())
         };
-        Ok(Self { wire, parsed, query: None, max_bytes })
+        Ok(Self { directory: wire.directory().len(), wire, parsed, query: None, max_bytes })
     }
 
     fn parsed(&self) -> Result<&Parsed, AddressError> {

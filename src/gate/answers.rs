@@ -1,9 +1,10 @@
 //! What was said of links lately: most links of a page stand on its neighbors too, in the same letters.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ahash::RandomState;
+use ahash::{AHasher, RandomState};
 
 use super::Refusal;
 use crate::address::BaseUrl;
@@ -38,6 +39,31 @@ pub(super) struct Answers {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkKey(u64);
 
+/// What of a page's base decides where its links lead, hashed once: most of a link's key is the same for many.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HashedBase {
+    text: String,
+    /// Beginnings of the text, by their length; a link depends on one of five.
+    beginnings: Vec<(usize, AHasher)>,
+}
+
+impl HashedBase {
+    /// A hash that the beginning of a base has gone into.
+    fn beginning(&mut self, hasher: &RandomState, base: &BaseUrl, length: usize) -> AHasher {
+        if self.text != base.text() {
+            self.beginnings.clear();
+            base.text().clone_into(&mut self.text);
+        }
+        if let Some((_, hash)) = self.beginnings.iter().find(|(of, _)| *of == length) {
+            return hash.clone();
+        }
+        let mut hash = hasher.build_hasher();
+        self.text[..length].hash(&mut hash);
+        self.beginnings.push((length, hash.clone()));
+        hash
+    }
+}
+
 impl LinkKey {
     #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
     fn slot(self, slots: &[AtomicU64]) -> &AtomicU64 {
@@ -47,8 +73,10 @@ impl LinkKey {
 
 impl Answers {
     /// The key of a link; `None` where too much decides where it leads.
-    pub(super) fn key(&self, base: &BaseUrl, href: &str) -> Option<LinkKey> {
-        base.basis(href).map(|basis| LinkKey(self.hasher.hash_one((basis, href))))
+    pub(super) fn key(&self, hashed: &mut HashedBase, base: &BaseUrl, href: &str) -> Option<LinkKey> {
+        let mut hash = hashed.beginning(&self.hasher, base, base.basis(href)?.len());
+        href.hash(&mut hash);
+        Some(LinkKey(hash.finish()))
     }
 
     /// Why the link is refused again, and the bytes of its URL; `None` where nobody knows.

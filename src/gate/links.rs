@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::answers::LinkKey;
+use super::answers::{HashedBase, LinkKey};
 use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, Via};
 use crate::address::{BaseUrl, Fingerprint};
 use crate::seen::Sighting;
@@ -37,6 +37,7 @@ pub struct Links {
     depth: u32,
     referrer: Option<Position>,
     bytes: usize,
+    base: HashedBase,
     open: Vec<Open>,
     refused: RefusalCounts,
 }
@@ -52,7 +53,14 @@ struct Open {
 impl Links {
     /// None yet. They will be `depth` links from a seed.
     pub fn new(depth: u32, referrer: Option<Position>) -> Self {
-        Self { depth, referrer, bytes: 0, open: Vec::new(), refused: RefusalCounts::default() }
+        Self {
+            depth,
+            referrer,
+            bytes: 0,
+            base: HashedBase::default(),
+            open: Vec::new(),
+            refused: RefusalCounts::default(),
+        }
     }
 
     /// Links from a seed that each of these has.
@@ -86,7 +94,7 @@ impl Links {
 
     fn judge(&mut self, gate: &Gate, base: &BaseUrl, href: &str) -> Result<(), Refusal> {
         let is_too_deep = gate.max_depth().is_some_and(|most| self.depth > most);
-        let key = gate.answers.key(base, href);
+        let key = gate.answers.key(&mut self.base, base, href);
         if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
             self.take(bytes);
             return Err(refusal);
