@@ -661,3 +661,28 @@ fn hosts_that_fail_are_counted_while_they_do() {
     frontier.complete(page, Outcome::Failed(Failure::Address.into()), secs(10)).unwrap();
     assert_eq!(failing(&frontier), (0, 1));
 }
+
+#[test]
+fn a_rest_counts_from_when_the_host_was_done() {
+    let mut options = FrontierOptions::default();
+    options.politeness.robots = false;
+    options.politeness.host_delay = Duration::from_secs(10);
+    let next_after = |answered_at: Option<u64>, completed_at: u64| {
+        let mut frontier = Frontier::new(&options).unwrap();
+        frontier.seed("https://a.example/1", secs(0)).unwrap();
+        frontier.seed("https://a.example/2", secs(0)).unwrap();
+        let Next::Fetch(mut lease) = frontier.next(secs(0)).unwrap() else { panic!("the first") };
+        if let Some(at) = answered_at {
+            lease.answered_at(secs(at));
+        }
+        let outcome = Outcome::response(&lease, 200, b"");
+        frontier.complete(lease, outcome, secs(completed_at)).unwrap();
+        frontier.next(secs(completed_at)).unwrap()
+    };
+    assert!(matches!(next_after(None, 4), Next::Wait(until) if until == secs(14)));
+    assert!(matches!(next_after(Some(3), 4), Next::Wait(until) if until == secs(13)));
+    // Read for longer than the rest.
+    assert!(matches!(next_after(Some(3), 13), Next::Fetch(_)));
+    // A clock that runs ahead holds nobody up.
+    assert!(matches!(next_after(Some(99), 4), Next::Wait(until) if until == secs(14)));
+}

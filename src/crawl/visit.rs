@@ -9,7 +9,7 @@ use super::records::{PageRecord, Skips, Timings, legible};
 use super::source::{Extract, ReadLinks, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::lease::{Redirect, is_redirect};
-use crate::frontier::{Failure, Lease, Outcome, Trouble};
+use crate::frontier::{Failure, Lease, Outcome, Timestamp, Trouble};
 use crate::gate::{Found, Gate, Links};
 
 /// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
@@ -20,6 +20,8 @@ const INLINE_BODY: usize = 128 * 1024;
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) outcome: Outcome,
+    /// When its host was done with it; none where no response came.
+    pub(super) answered_at: Option<Timestamp>,
     /// The links of its page.
     pub(super) links: Links,
     /// Where it redirects to.
@@ -58,7 +60,8 @@ impl Visit {
 
     fn without_response(lease: &Lease, outcome: Outcome, record: PageRecord) -> Self {
         let links = Links::of(lease);
-        Self { outcome, links, redirect: None, record, skips: Skips::default(), exchange: None }
+        let skips = Skips::default();
+        Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange: None }
     }
 
     /// There is a response.
@@ -83,7 +86,8 @@ impl Visit {
             None => source.outcome(&response),
         };
         let exchange = response.exchange.take();
-        let mut visit = Self { outcome, links: Links::of(lease), redirect: None, record, skips, exchange };
+        let links = Links::of(lease);
+        let mut visit = Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(&reader, location);
         } else if let Some(read) = source.links(&response) {

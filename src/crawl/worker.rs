@@ -128,10 +128,11 @@ impl<J: Journal> Worker<J> {
                 Visit::failed(lease, url.key(), Trouble::new(error.failure, &error.message))
             }
             Ok(response) => {
+                let answered_at = clock.timestamp(response.sent_at + response.total);
                 let list = self.skipped.as_ref().filter(|_| source.is_recorded());
                 let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), parse);
                 let reader = Reader { source, lease, url, base, gate, options, share };
-                Visit::answered(response, skips, reader).await
+                Visit { answered_at: Some(answered_at), ..Visit::answered(response, skips, reader).await }
             }
         };
         visit.record.fetched_at = sent_at.unwrap_or_else(|| clock.now()).to_string();
@@ -188,12 +189,15 @@ impl<J: Journal> Worker<J> {
     /// The [module](super) says why in this order.
     fn commit(
         &self,
-        lease: HeldLease<J>,
+        mut lease: HeldLease<J>,
         source: &dyn UrlSource,
         mut visit: Visit,
         additions: Option<Additions<'_>>,
     ) -> io::Result<(Settled<J>, Skips)> {
         let shared = &self.shared;
+        if let Some(at) = visit.answered_at {
+            lease.answered_at(at);
+        }
         let gate = shared.frontier.gate();
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
         match visit.redirect.map(|found| gate.admit(found)) {

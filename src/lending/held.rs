@@ -34,6 +34,13 @@ impl<J: Journal> HeldLease<J> {
         self
     }
 
+    /// As [`Lease::answered_at`].
+    pub fn answered_at(&mut self, at: Timestamp) {
+        if let Some(lease) = &mut self.lease {
+            lease.answered_at(at);
+        }
+    }
+
     /// As [`Frontier::answer`](crate::frontier::Frontier::answer). The gate is asked before the frontier's lock is taken.
     ///
     /// # Errors

@@ -54,6 +54,8 @@ pub struct Lease {
     pub(crate) wave: u32,
     /// When it went out.
     pub(crate) lent_at: Timestamp,
+    /// When its host was done with it; none where that is told by its completion.
+    pub(crate) answered_at: Option<Timestamp>,
     /// Why its page is to be given up; none of one that is to be fetched.
     pub(crate) trouble: Option<Box<Trouble>>,
     /// For a robots.txt that is known: what to ask with whether it has changed.
@@ -159,6 +161,12 @@ impl Lease {
     /// The bytes that [travel with the URL](super::Href::metadata); none where nobody gave any.
     pub fn metadata(&self) -> &[u8] {
         &self.metadata
+    }
+
+    /// Says that its host was done with the request at this time: the rest between two requests to it counts from here. Where nobody
+    /// says so, it counts from the lease's completion, which comes later where its page has been read and its links judged by then.
+    pub fn answered_at(&mut self, at: Timestamp) {
+        self.answered_at = Some(at);
     }
 
     /// When it was lent out.

@@ -66,9 +66,11 @@ impl<J: Journal> Frontier<J> {
         self.check_is_out(&lease)?;
         self.lent.all -= 1;
         self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
+        // What its host is held to counts from when that was done with it, not from when its page was read.
+        let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
         let completion = match lease.position {
-            Some(position) => self.complete_page(&lease, position, outcome, receipts, now),
-            None => self.complete_robots(&lease, outcome, now),
+            Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),
+            None => self.complete_robots(&lease, outcome, answered_at),
         };
         self.take_seat(&lease, now);
         Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))

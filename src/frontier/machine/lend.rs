@@ -188,6 +188,7 @@ impl<J: Journal> Frontier<J> {
             is_first_contact: !host.has_answered,
             wave: 0,
             lent_at: now,
+            answered_at: None,
             trouble: None,
             validators: None,
             metadata: Box::default(),
