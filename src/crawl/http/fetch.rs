@@ -261,6 +261,7 @@ impl Fetcher {
         }
         let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
         let mut decoder = Decoder::new(codings, max_bytes);
+        decoder.expect(head.body_length().unwrap_or_default());
         let mut begun = Instant::now();
         let mut pieces = 0;
         let mut is_decided = !ask.only_html;

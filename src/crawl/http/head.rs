@@ -52,6 +52,11 @@ impl Head {
         self.connection.remote_addr()
     }
 
+    /// The bytes of the body that are to come, where the head says so.
+    pub(super) fn body_length(&self) -> Option<u64> {
+        self.response.body().size_hint().exact()
+    }
+
     /// The next piece of the body; `None` behind the last.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
         let Self { response, connection } = self;

@@ -12,6 +12,8 @@ use stage::Stage;
 const MAX_CODINGS: usize = 3;
 /// Bytes of output from which on the ratio counts.
 const RATIO_FROM: u64 = 1 << 20;
+/// Bytes of room that a Content-Length is believed with.
+const MAX_EXPECTED: usize = 64 * 1024;
 /// Bytes on the wire between two requests for room.
 const PART: usize = 1024;
 /// Decoded bytes for one on the wire. Only a bomb needs more: deflate reaches 1,032.
@@ -42,7 +44,14 @@ impl Decoder {
         let raw = stages.is_none();
         let mut stages = stages.unwrap_or_default();
         stages.reverse();
-        Self { stages, output: Output { bytes: Vec::new(), taken: 0, max_bytes, is_kept: true }, raw }
+        Self { stages, output: Output { bytes: Vec::new(), expected: 0, taken: 0, max_bytes, is_kept: true }, raw }
+    }
+
+    /// So many bytes are to come on the wire. Where they need no decoding, room for them is made at once, up to a bound.
+    pub(super) fn expect(&mut self, bytes: u64) {
+        if self.stages.is_empty() {
+            self.output.expected = usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_EXPECTED);
+        }
     }
 
     /// Whether the body stays as it came, because its coding is unknown.
@@ -110,6 +119,8 @@ impl Decoder {
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,
+    /// Room that is made with the first byte.
+    expected: usize,
     /// Bytes that came, kept or not.
     taken: usize,
     max_bytes: usize,
@@ -142,6 +153,9 @@ impl Output {
         let taken = &piece[..piece.len().min(room)];
         self.taken += taken.len();
         if self.is_kept {
+            if self.bytes.capacity() == 0 {
+                self.bytes.reserve_exact(self.expected.max(taken.len()));
+            }
             self.bytes.extend_from_slice(taken);
         }
         if piece.len() > room { Err(DecodeError::TooLong) } else { Ok(()) }
