@@ -109,15 +109,15 @@ fn verdicts(criterion: &mut Criterion) {
 
 fn together(gate: &Gate, base: &BaseUrl, page: &Page) -> usize {
     let mut links = Links::new(1, None);
-    for link in &page.links {
-        let _ = links.add(gate, base, &link.href, false);
+    for link in page.links.iter() {
+        let _ = links.add(gate, base, link.href, false);
     }
     gate.admit_links(links).0.len()
 }
 
 fn one_by_one(gate: &Gate, base: &BaseUrl, page: &Page) -> usize {
     let found = page.links.iter().filter_map(|link| {
-        let mut found = Found::seed(gate.join(base, &link.href).ok()?);
+        let mut found = Found::seed(gate.join(base, link.href).ok()?);
         (found.via, found.depth) = (Via::Link, 1);
         Some(found)
     });

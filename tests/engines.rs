@@ -22,7 +22,7 @@ fn read(html: &[u8], engine: Engine) -> Page {
 
 /// What a page gave, but for how it was read.
 fn told(page: &Page) -> String {
-    let links: Vec<_> = page.links.iter().map(|link| (&link.href, link.kind, link.nofollow)).collect();
+    let links: Vec<_> = page.links.iter().map(|link| (link.href, link.kind, link.nofollow)).collect();
     let counts = (page.links_over_limit, page.links_too_long);
     let encoding = (page.encoding, page.encoding_source);
     format!("{links:?} {counts:?} {:?} {:?} {:?} {encoding:?}", page.base_href, page.title, page.robots)
@@ -126,7 +126,7 @@ fn documents_give_the_same_by_both_engines() {
     let mut wrong = Vec::new();
     for (html, expected) in DOCUMENTS {
         let (stream, tree) = (read(html.as_bytes(), Engine::Stream), read(html.as_bytes(), Engine::Dom));
-        let hrefs: Vec<_> = stream.links.iter().map(|link| link.href.as_str()).collect();
+        let hrefs: Vec<_> = stream.links.iter().map(|link| link.href).collect();
         let asked = if stream.reading == Reading::Document { "!" } else { "" };
         let found = format!("{asked}{}", hrefs.join(" "));
         if found != *expected || told(&stream) != told(&tree) {
@@ -139,7 +139,7 @@ fn documents_give_the_same_by_both_engines() {
 /// Pages of which both engines do not take the same: what the stream does, what the tree builder does, and why.
 #[test]
 fn the_engines_differ_where_the_list_says() {
-    let hrefs = |page: &Page| page.links.iter().map(|link| link.href.clone()).collect::<Vec<_>>().join(" ");
+    let hrefs = |page: &Page| page.links.iter().map(|link| link.href).collect::<Vec<_>>().join(" ");
     let long = "x".repeat(70_000);
     for (html, stream, tree, why) in [
         (

@@ -46,7 +46,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ),
     // A waker; `catch_unwind`.
     ("futures_util", &["src/crawl/http/quiet.rs", "src/crawl/worker.rs"]),
-    ("hashbrown", &["src/frontier/hosts/table.rs"]),
+    // Hosts by their names; a page's links by their hashes.
+    ("hashbrown", &["src/frontier/hosts/table.rs", "src/crawl/html/harvest.rs"]),
     ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
     // The parser, and its table of character references.
     ("html5ever", &["src/crawl/html/document.rs", "src/crawl/html/stream/references.rs"]),

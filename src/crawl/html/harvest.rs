@@ -1,12 +1,12 @@
 //! Links, title and directives, gathered element by element.
 
-use std::collections::hash_map::Entry;
-
-use ahash::{AHashMap, RandomState};
+use ahash::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use memchr::memchr;
 
 use super::charset::EncodingSource;
-use super::page::{Link, LinkKind, Page, Reading};
+use super::page::{Link, LinkKind, Page, PageLinks, Reading};
 use super::robots_tag::RobotsTag;
 use crate::crawl::ParseOptions;
 use crate::crawl::records::is_unsafe;
@@ -21,10 +21,10 @@ const MAX_TITLE: usize = 512;
 /// What a page has yielded so far, one element after another.
 pub(super) struct Harvest<'a> {
     options: &'a ParseOptions,
-    links: Vec<Link>,
-    /// By a link's hash, its place in `links`, or beyond for one over the limit. Keyed at random, so no page can make two
+    links: PageLinks,
+    /// Each link's hash and its place in `links`, which is beyond for one over the limit. Keyed at random, so no page can make two
     /// collide; by chance, two of a million do once in 10^7 pages.
-    places: AHashMap<u64, usize>,
+    places: HashTable<(u64, usize)>,
     hasher: RandomState,
     links_over_limit: u32,
     links_too_long: u32,
@@ -37,8 +37,8 @@ impl<'a> Harvest<'a> {
     pub(super) fn new(options: &'a ParseOptions) -> Self {
         Self {
             options,
-            links: Vec::new(),
-            places: AHashMap::new(),
+            links: PageLinks::default(),
+            places: HashTable::new(),
             hasher: RandomState::new(),
             links_over_limit: 0,
             links_too_long: 0,
@@ -114,20 +114,17 @@ impl<'a> Harvest<'a> {
         }
         let next = self.links.len();
         if next == 0 {
-            self.places.reserve(MANY_LINKS);
+            self.places.reserve(MANY_LINKS, |(hash, _)| *hash);
         }
-        match self.places.entry(self.hasher.hash_one(href)) {
-            Entry::Occupied(place) => {
-                if let Some(link) = self.links.get_mut(*place.get()) {
-                    link.nofollow &= nofollow;
-                }
-            }
+        let hash = self.hasher.hash_one(href);
+        match self.places.entry(hash, |(other, _)| *other == hash, |(hash, _)| *hash) {
+            Entry::Occupied(place) => self.links.repeat(place.get().1, nofollow),
             Entry::Vacant(place) if next < self.options.max_links => {
-                place.insert(next);
-                self.links.push(Link { href: href.to_owned(), kind, nofollow });
+                place.insert((hash, next));
+                self.links.push(Link { href, kind, nofollow });
             }
             Entry::Vacant(place) => {
-                place.insert(usize::MAX);
+                place.insert((hash, usize::MAX));
                 self.links_over_limit += 1;
             }
         }

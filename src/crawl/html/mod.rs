@@ -13,7 +13,7 @@ mod stream;
 
 pub use charset::EncodingSource;
 pub use engine::Engine;
-pub use page::{Link, LinkKind, Page, Reading};
+pub use page::{Link, LinkKind, Page, PageLinks, Reading};
 pub use parse::parse;
 pub use robots_tag::RobotsTag;
 pub(super) use sniff::SNIFFED;

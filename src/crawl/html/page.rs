@@ -9,7 +9,7 @@ use crate::address::QueryEncoder;
 #[non_exhaustive]
 pub struct Page {
     /// Its links, each spelling once, in the order of the page; at most [`ParseOptions::max_links`](crate::crawl::ParseOptions::max_links).
-    pub links: Vec<Link>,
+    pub links: PageLinks,
     /// Further distinct links, that are not among [`Self::links`].
     pub links_over_limit: u32,
     /// Links of more than 64 KiB, which no URL is; not among [`Self::links`] either.
@@ -36,11 +36,69 @@ impl Page {
     }
 }
 
-/// A link as the page wrote it.
+/// The links of a page, in one piece of memory.
+///
+/// ```
+/// use crawler::crawl::{ParseOptions, parse};
+///
+/// let page = parse(b"<a href=b#1>B</a> <a href=b>again</a> <a href=/c>C</a>", None, &ParseOptions::default());
+/// let hrefs: Vec<&str> = page.links.iter().map(|link| link.href).collect();
+/// assert_eq!(hrefs, ["b", "/c"]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageLinks {
+    /// All hrefs, one behind the other.
+    hrefs: String,
+    places: Vec<LinkPlace>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+struct LinkPlace {
+    /// Where the href ends.
+    end: usize,
+    kind: LinkKind,
+    nofollow: bool,
+}
+
+impl PageLinks {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// In the order of the page.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Link<'_>> {
+        let mut start = 0;
+        self.places.iter().map(move |&LinkPlace { end, kind, nofollow }| {
+            let href = &self.hrefs[start..end];
+            start = end;
+            Link { href, kind, nofollow }
+        })
+    }
+
+    pub(super) fn push(&mut self, Link { href, kind, nofollow }: Link<'_>) {
+        self.hrefs.push_str(href);
+        self.places.push(LinkPlace { end: self.hrefs.len(), kind, nofollow });
+    }
+
+    /// The same link stands elsewhere on the page too. One that is not among these is passed over.
+    pub(super) fn repeat(&mut self, link: usize, nofollow: bool) {
+        if let Some(place) = self.places.get_mut(link) {
+            place.nofollow &= nofollow;
+        }
+    }
+}
+
+/// A link as the page wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link<'p> {
     /// Not yet resolved; white space around it and fragment off.
-    pub href: String,
+    pub href: &'p str,
     /// What it was first found as.
     pub kind: LinkKind,
     /// `rel=nofollow` wherever it stands.

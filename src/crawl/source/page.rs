@@ -43,8 +43,8 @@ fn read(response: &Response, base: BaseUrl, options: &ParseOptions, extract: &mu
     extract.refuse_untold(Refusal::TooLong, page.links_too_long);
     extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
-    for link in &page.links {
-        extract.add(&base, &link.href, nofollow || (options.nofollow && link.nofollow));
+    for link in page.links.iter() {
+        extract.add(&base, link.href, nofollow || (options.nofollow && link.nofollow));
     }
     extract.encoding = Some((page.encoding, page.encoding_source));
     extract.title = page.title;
