@@ -387,9 +387,41 @@ fn pages() -> impl Strategy<Value = String> {
             .fold(String::new(), |page, (piece, length)| page + piece.get(..length.min(piece.len())).unwrap_or(piece))
     });
     let soup = prop::collection::vec(letters, 0..60).prop_map(String::from_iter);
+    // Tags in a body that nothing can change any more, written in ways in which few are.
+    let names =
+        prop::sample::select(vec!["p", "/p", "a", "/a", "A", "br", "span", "li", "link rel=next", "p\u{1}", "x-y"]);
+    let parts = prop::sample::select(vec![
+        " ",
+        " ",
+        "\n",
+        "/",
+        "=",
+        "\"",
+        "'",
+        "a",
+        "b",
+        "<",
+        ">",
+        "&amp;",
+        "\u{1}",
+        "é",
+        "href=/1",
+        " href=\"/2\"",
+        " HREF='/3#'",
+        " a=\"1\"",
+        " a=\"b > c\"",
+        "=\"",
+        "\" b=\"c>d\"",
+        " rel=\"nofollow\"",
+    ]);
+    let tag =
+        (names, prop::collection::vec(parts, 0..6)).prop_map(|(name, parts)| format!("<{name}{}>", parts.concat()));
+    let tags = prop::collection::vec(tag, 1..6)
+        .prop_map(|tags| format!("<body>{}<a href=\"/last\">", tags.join("<a href=\"/x\">x")));
     prop_oneof![
         4 => plain.prop_map(|pieces| pieces.concat()),
         2 => broken,
+        2 => tags,
         1 => (soup.clone(), pieces(), soup).prop_map(|(before, piece, behind)| before + piece + &behind),
     ]
 }
