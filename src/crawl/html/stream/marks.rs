@@ -108,9 +108,8 @@ impl<'t> Marks<'t> {
         let in_tag = end ^ end.wrapping_sub(1);
         let equals_outside = equals & !inside;
         let before_blank = blanks ^ blanks.wrapping_sub(1);
-        // What may mean something else; a `=` without its quote, a quote without its `=`, or either at the beginning of a name or in
-        // the tag's own.
-        let odd = self.ahead(place, [Class::Open, Class::Single])
+        // Another `<`; a `=` without its quote, a quote without its `=`, or either at the beginning of a name or in the tag's own.
+        let odd = ahead(Class::Open)
             | equals_outside << 1 ^ doubles & inside
             | equals_outside & (blanks | doubles) << 1
             | equals & before_blank;
@@ -236,7 +235,7 @@ mod tests {
             ("p a=\"1>", false),
             ("p a=1>", false),
             ("p a='1'>", false),
-            ("p a=\"it's\">", false),
+            ("p a=\"it's\">", true),
             ("p a=b=\"c>", false),
             ("p a= \"1\">", false),
             ("p a =\"1\">", false),
