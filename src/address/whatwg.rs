@@ -11,11 +11,11 @@
 //! hosts whose `xn--` labels are no punycode.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use url::{ParseError, Position, Url};
 
+use super::query_encoder::QueryEncoder;
 use super::slashes::{is_dropped, split_slashes};
 use super::wire::Wire;
 use super::{basis, plain, punycode};
@@ -119,28 +119,6 @@ impl BaseUrl {
     #[must_use]
     pub fn with_query_encoder(self, query: Option<QueryEncoder>) -> Self {
         Self { query, ..self }
-    }
-}
-
-/// Writes a query's characters as the bytes of a page's encoding. A character that the encoding
-/// lacks becomes `%26%23N%3B`, where N is its number in Unicode, as browsers do.
-///
-/// A function, so that this floor needs no table of encodings.
-#[derive(Clone)]
-pub struct QueryEncoder(Arc<Encode>);
-
-type Encode = dyn Fn(&str) -> Cow<'_, [u8]> + Send + Sync;
-
-impl QueryEncoder {
-    /// Of a function from text to bytes. Bytes that no URL may hold are escaped after it.
-    pub fn new(encode: impl Fn(&str) -> Cow<'_, [u8]> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(encode))
-    }
-}
-
-impl fmt::Debug for QueryEncoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("QueryEncoder")
     }
 }
 
