@@ -33,7 +33,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Bytes, crawl: job.min_free_disk, "The crawl stops, to be resumed, when less is free on its disk"),
     setting!(Choice, "output.pages" => output.pages,
         "Where page records go: job (its pages.jsonl) or - (standard output)", PAGES)
-    .flags(&[value("output", "WHERE").short('o')]),
+    .flags(&[value("output", "WHERE").short('o').says("Where page records go: job (its pages.jsonl) or -")]),
     setting!(One, "output.json" => output.json, "The final report as JSON").flags(&[switch("json", &["true"])]),
     setting!(One, "output.log" => output.log, "What is logged, as crate=level: error, warn, info, debug, trace").flags(
         &[
@@ -51,10 +51,10 @@ pub(super) static ROWS: &[Setting] = &[
     .rare()]),
     setting!(One, "output.skipped" => output.skipped,
         "List refused links, with reason and referrer, in the job's skipped.jsonl; beyond 32 MiB a sample")
-    .flags(&[switch("skipped", &["true"])]),
+    .flags(&[switch("skipped", &["true"]).says("List refused links in the job's skipped.jsonl")]),
     setting!(One, "output.warc" => output.warc,
         "Keep each response and its request in the job's pages-*.warc.gz: a web archive (WARC 1.1)")
-    .flags(&[switch("warc", &["true"])]),
+    .flags(&[switch("warc", &["true"]).says("Keep responses as a web archive (WARC 1.1) in the job")]),
     setting!(Bytes, "output.warc_bytes" => output.warc_bytes,
         "A WARC file is finished before it has more; the next one begins"),
     setting!(One, "simulate.enabled" => simulate.enabled, "Crawl a simulated web, served on this machine")
