@@ -275,7 +275,7 @@ impl Puppet {
     fn complete(&mut self, mut lease: Lease, how: How, links: &[(u8, u8)]) {
         // Its host was done with it before anybody read it.
         if links.len() % 2 == 1 {
-            let lent_at = lease.lent_at();
+            let lent_at = lease.lent_at;
             lease.answered_at(lent_at);
         }
         let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
