@@ -120,21 +120,23 @@
 //! host's key, also after a restart. An address is learned only when a host is first asked: until then a host is its
 //! own group, also after a restart, and to remember it over one would take a field in the host's record as well.
 //!
-//! # Another source of URLs: sitemaps
+//! # Sitemaps
 //!
-//! What can be leased is a page or a robots.txt. A sitemap would be a third kind, and the queue would not know of it: it is a URL that
-//! passes the gate and waits for its host like any other. These files change:
+//! **A sitemap is a URL of another kind.** It passes the gate, waits for its host, and is lent, tried again and recorded like a page;
+//! its entry in the journal says that it is one, and so does its lease. So politeness, robots.txt, resumes and "exactly once" hold
+//! for it without a line of their own. A robots.txt's lines are its links: they are admitted when it is read, and are not kept with
+//! its rules.
 //!
-//! | file | change |
-//! |---|---|
-//! | `crawl/source/sitemap.rs` | new: a sitemap's addresses are its links |
-//! | `crawl/source/mod.rs` | a line: leases of this kind are of that source |
-//! | `crawl/source/robots.rs` | the `Sitemap` lines of a robots.txt are its links |
-//! | `gate/found.rs` | a URL can be found as a sitemap |
-//! | `frontier/durable/entry_bytes.rs` | that has a number in the journal |
-//! | `frontier/lease/lease.rs`, `frontier/machine/lend.rs` | a URL that was found so is lent as one of that kind |
+//! **Content decides, not who found it.** A page that is a sitemap or feed is read as one, and a sitemap that is a page as a page: a site's
+//! footer may link to the sitemap before any robots.txt was read, and the seen test lets each URL pass once.
 //!
-//! An option and a counter of its own come on top, as for anything new. It was tried: with these changes the crate compiles.
+//! **The host that vouches travels with it.** A sitemap may list URLs of its own host and of the host whose robots.txt names it. That
+//! host's name is the metadata of its entry, so it survives redirects, indexes and restarts. Only the first that names a sitemap
+//! vouches for it.
+//!
+//! **What a site prefers moves within a depth.** Pages that a sitemap lists are one link deep. What its site prefers or has changed
+//! lately goes with the links of that depth, others one queue later, minor and old ones two: `lastmod` and `priority` are hints of
+//! uneven worth, and must not keep a front page's links waiting.
 //!
 //! # Partitions
 //!

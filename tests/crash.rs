@@ -46,6 +46,8 @@ impl Web {
         // What nobody has read yet, nobody can keep to.
         options.crawl_delay = DELAY;
         options.retry_after = 0;
+        // Every third web has no sitemaps.
+        options.sitemap_percent = if seed.is_multiple_of(3) { 0 } else { 70 };
         let server = Server::start(World::new(&options).unwrap()).await.unwrap();
         let hosts_in_memory = if seed % 4 < 2 { "0" } else { "7" };
         Self { server, seen: SEEN[usize::from(seed.is_multiple_of(2))], hosts_in_memory }

@@ -36,7 +36,8 @@ impl Site {
 
     fn asked(&self) -> Vec<String> {
         let mut asked = self.asked.lock().unwrap().clone();
-        asked.retain(|path| path != "/robots.txt");
+        // The site has neither, and is asked for both.
+        asked.retain(|path| path != "/robots.txt" && path != "/sitemap.xml");
         asked
     }
 

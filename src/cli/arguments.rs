@@ -43,6 +43,8 @@ pub(super) enum Request {
     Retry { job: PathBuf },
     /// Print what a robots.txt says to the URLs on standard input.
     Robots { file: PathBuf, agent: String },
+    /// Print the URLs that a sitemap or feed lists.
+    Sitemap { from: String, base: Option<String>, json: bool },
     /// Work on a filter outside a crawl.
     Seen(SeenRequest),
     /// Print a job's report again.
@@ -97,12 +99,18 @@ impl CommandLine {
             "resume" => Request::Resume { job: path("job") },
             "retry" => Request::Retry { job: path("job") },
             "seen" => Request::Seen(seen::request(own)),
+            "sitemap" => Request::Sitemap {
+                from: own.get_one("from").cloned().unwrap_or_default(),
+                base: own.get_one("base").cloned(),
+                json: is_on("json"),
+            },
             "stats" => Request::Stats { job: path("job"), json: is_on("json") },
             _ => Request::Crawl,
         };
         let flags = match request {
             Request::Resume { .. } | Request::Retry { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
+            Request::Sitemap { .. } => given(own, is_of_sitemaps),
             Request::Seen(SeenRequest::Build { .. }) => {
                 own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_seen))
             }
@@ -115,6 +123,11 @@ impl CommandLine {
 /// Whether a filter outside a crawl has this setting, too.
 fn is_seen(setting: &Setting) -> bool {
     setting.section() == "seen"
+}
+
+/// Whether a sitemap that is read by itself has this setting, too.
+fn is_of_sitemaps(setting: &Setting) -> bool {
+    ["fetch", "sitemaps"].contains(&setting.section()) && setting.key != "sitemaps.enabled"
 }
 
 /// Whether a crawl that goes on may be given this setting. Its seeds and its directory are fixed.
@@ -171,6 +184,7 @@ fn command() -> Command {
     let settings = || TABLE.iter().copied().flat_map(flags);
     let resumable = || TABLE.iter().copied().filter(|setting| is_resumable(setting)).flat_map(flags);
     let seen_settings = TABLE.iter().copied().filter(|setting| is_seen(setting)).flat_map(flags);
+    let sitemap_settings = TABLE.iter().copied().filter(|setting| is_of_sitemaps(setting)).flat_map(flags);
     Command::new(NAME)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Crawls the web politely and tells what its URL-seen filter lost")
@@ -229,6 +243,7 @@ fn command() -> Command {
                 ),
         )
         .subcommand(seen::command(seen_settings).arg(config()))
+        .subcommand(sitemap().arg(config()).args(sitemap_settings))
         .subcommand(
             Command::new("stats")
                 .about("Print the report of a job again")
@@ -262,6 +277,14 @@ fn explain() -> Command {
             .value_hint(ValueHint::DirPath),
         )
         .arg(switch("json", "As JSON, a line for each URL"))
+}
+
+fn sitemap() -> Command {
+    Command::new("sitemap")
+        .about("Print the URLs that a sitemap, sitemap index or feed lists, one a line")
+        .arg(operand("from", "URL|FILE").help("Where it is; - is standard input"))
+        .arg(option("base", "URL", "Resolve the relative URLs of a file against this one"))
+        .arg(switch("json", "As JSON, a line for each URL, with its kind, lastmod and priority"))
 }
 
 fn repair() -> Command {

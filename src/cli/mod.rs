@@ -25,6 +25,7 @@ mod setting;
 mod settings;
 mod signals;
 mod simulated;
+mod sitemap;
 mod stats;
 mod suggest;
 mod surroundings;
@@ -73,6 +74,9 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Resume { job } => return crawl::crawl(&of_job(line, job)?.checked()?, false),
         Request::Retry { job } => return crawl::crawl(&of_job(line, job)?.checked()?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
+        Request::Sitemap { from, base, json } => {
+            sitemap::sitemap(&settings(line)?.settings, from, base.as_deref(), *json)?;
+        }
         Request::Seen(request) => {
             let layers = request.job().map_or_else(|| settings(line), |job| of_job_kept(line, job, true))?;
             seen::run(request, &layers.settings)?;

@@ -31,6 +31,7 @@ impl SimulatedWeb {
         let frontier = &options.frontier;
         let truth = world.truth(&TruthOptions {
             robots: frontier.politeness.robots,
+            sitemaps: options.sitemaps.enabled,
             nofollow: options.parse.nofollow,
             seed_hosts_only: frontier.scope.kind != ScopeKind::Any,
             max_depth: frontier.scope.max_depth,

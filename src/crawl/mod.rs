@@ -13,7 +13,7 @@
 //! | a thread of its own writes each output | `records` |
 //! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
 //!
-//! A lease is for a page or for a robots.txt. What its kind means stands in `source` alone: each kind is one file there.
+//! A lease is for a page, a sitemap or a robots.txt. What its kind means stands in `source` alone: each kind is one file there.
 //!
 //! # The order of its writes
 //!
@@ -67,6 +67,7 @@ mod resume;
 mod retry;
 mod run;
 mod shared;
+mod sitemap;
 mod source;
 mod stop;
 mod visit;
@@ -81,16 +82,20 @@ pub use html::{EncodingSource, Engine, Link, LinkKind, Page, PageLinks, Reading,
 pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, Truncated, is_global};
 pub use look::{Underway, look};
 pub use numbers::{
-    Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, Tally, Traffic, Violation,
+    Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, SitemapCounts, SourceCounts, Tally,
+    Traffic, Violation,
 };
-pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions};
+pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, SitemapOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
-    Archive, LinkCounts, OutputEnd, OutputPlace, PageRecord, Sink, SkippedLink, Timings, Writer, WriterThread,
-    archives_in, look_up, page_line, write_cdxj,
+    Archive, LinkCounts, Listing, OutputEnd, OutputPlace, PageRecord, RecordKind, Sink, SkippedLink, Timings, Writer,
+    WriterThread, archives_in, look_up, page_line, write_cdxj,
 };
 pub use resume::Resumed;
 pub use run::Crawl;
+pub use sitemap::{
+    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapProblem, SitemapSummary, read_sitemap,
+};
 pub use stop::Stop;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::html::Engine;
+use super::sitemap::SitemapLimits;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
 
@@ -17,6 +18,8 @@ pub struct CrawlOptions {
     pub fetch: FetchOptions,
     /// What to take from a page.
     pub parse: ParseOptions,
+    /// Which sitemaps are looked for, and how they are read.
+    pub sitemaps: SitemapOptions,
     /// How its job is kept.
     pub job: JobOptions,
     /// Fetches under way at once, below 65,536. `None` takes as many as fit the open files that the system allows, up to 2,048.
@@ -25,7 +28,7 @@ pub struct CrawlOptions {
     /// Bytes that bodies, decoded texts and links of pages in flight may take together. Beyond that, fetches and parses wait. A page
     /// that needs more by itself is processed alone.
     pub memory: u64,
-    /// Page records after which the crawl ends.
+    /// Page records after which the crawl ends. Those of sitemaps do not count.
     pub max_pages: Option<u64>,
     /// Time after which the crawl ends.
     pub max_duration: Option<Duration>,
@@ -37,12 +40,38 @@ impl Default for CrawlOptions {
             frontier: FrontierOptions::default(),
             fetch: FetchOptions::default(),
             parse: ParseOptions::default(),
+            sitemaps: SitemapOptions::default(),
             job: JobOptions::default(),
             workers: None,
             memory: 256 << 20,
             max_pages: None,
             max_duration: None,
         }
+    }
+}
+
+/// Which sitemaps are looked for, and how they are read.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct SitemapOptions {
+    /// Look for sitemaps in robots.txt, and at `/sitemap.xml` of hosts whose robots.txt names none.
+    pub enabled: bool,
+    /// Pages in other languages or for other devices, which an entry names beside its own URL, are taken as well.
+    pub alternates: bool,
+    /// A sitemap may list URLs of any host. Else it may list those of its own host, and of the one whose robots.txt names it.
+    pub any_host: bool,
+    /// Bytes of a sitemap that are read, gzip undone; the protocol allows 50 MiB.
+    pub max_bytes: usize,
+    /// URLs of a sitemap that are taken; the protocol allows 50,000.
+    pub max_urls: usize,
+    /// Sitemaps of one host that others may list, in one run.
+    pub per_host: u32,
+}
+
+impl Default for SitemapOptions {
+    fn default() -> Self {
+        let SitemapLimits { max_urls, max_bytes, .. } = SitemapLimits::default();
+        Self { enabled: true, alternates: false, any_host: false, max_bytes, max_urls, per_host: 10_000 }
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use ahash::{AHashMap, RandomState};
 
-use super::records::{PageRecord, open_if_there, record};
+use super::records::{PageRecord, RecordKind, open_if_there, record};
 use super::run::Crawl;
+use crate::gate::Via;
 use crate::job::JobJournal;
 
 impl Crawl<JobJournal> {
@@ -29,9 +30,14 @@ impl Crawl<JobJournal> {
             let mut line = Vec::new();
             lines.seek(SeekFrom::Start(offset))?;
             lines.read_until(b'\n', &mut line)?;
-            let Some(PageRecord { url, depth, .. }) = record(&line) else { continue };
+            let Some(PageRecord { url, depth, kind, .. }) = record(&line) else { continue };
+            let via = match (kind, depth) {
+                (RecordKind::Sitemap, _) => Via::Sitemap,
+                (RecordKind::Page, 0) => Via::Seed,
+                (RecordKind::Page, _) => Via::Link,
+            };
             let now = self.shared.frontier.clock().now();
-            let refused = self.shared.frontier.with(|frontier| frontier.retry(&url, depth, now))?;
+            let refused = self.shared.frontier.with(|frontier| frontier.retry(&url, via, depth, now))?;
             asked += u64::from(refused.is_none());
         }
         Ok(asked)

@@ -20,6 +20,7 @@ use super::numbers::{Carried, PolitenessWatch, Progress};
 use super::options::CrawlOptions;
 use super::records::{Outputs, SinkOutput, SkipList, Writer, WriterThread};
 use super::shared::Shared;
+use super::source::ReadOptions;
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
@@ -77,8 +78,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher: Fetcher::within(&options.fetch, places)?,
             memory: Memory::new(options.memory),
-            parse: options.parse.clone(),
-            pages: Budget::new(options.max_pages, carried.pages()),
+            read: ReadOptions::new(options),
+            pages: Budget::new(options.max_pages, carried.tally.page_records()),
             is_leasing: AtomicBool::new(true),
             politeness: Mutex::new(PolitenessWatch::with_connections(options.frontier.politeness.connections_per_host)),
             stop: Stop::new(),

@@ -8,8 +8,8 @@ use super::finish::FinishReason;
 use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, PolitenessWatch, Progress, Tally};
-use super::options::ParseOptions;
 use super::records::OutputEnds;
+use super::source::ReadOptions;
 use super::stop::Stop;
 use crate::frontier::Journal;
 use crate::gate::Refusal;
@@ -23,7 +23,8 @@ pub(super) struct Shared<J: Journal> {
     pub(super) fetcher: Fetcher,
     /// The memory that pages in flight may take.
     pub(super) memory: Memory,
-    pub(super) parse: ParseOptions,
+    /// How responses are read.
+    pub(super) read: ReadOptions,
     pub(super) pages: Arc<Budget>,
     /// New fetches may begin. The dispatcher says so: not after a stop, nor while the machine is short of something.
     pub(super) is_leasing: AtomicBool,

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use super::bounds::Share;
 use super::http::{Exchange, Response};
-use super::options::ParseOptions;
-use super::records::{PageRecord, Skips, Timings, legible};
-use super::source::{Extract, ReadLinks, UrlSource};
+use super::records::{PageRecord, RecordKind, Skips, Timings, legible};
+use super::sitemap::is_gzip;
+use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::lease::{Redirect, is_redirect};
-use crate::frontier::{Failure, Lease, Outcome, Timestamp, Trouble};
+use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
 use crate::gate::{Found, Gate, Links};
 
 /// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
 /// can read it, and no page may hold up the others for longer.
 const INLINE_BODY: usize = 128 * 1024;
+/// Bytes of a sitemap for each that is packed.
+const UNPACKED: usize = 16;
 
 /// What came of one lease: how it ended and what it found, for the frontier; its record, for the outputs.
 #[derive(Debug)]
@@ -41,7 +43,7 @@ pub(super) struct Reader<'a> {
     pub(super) url: &'a CanonicalUrl,
     pub(super) base: BaseUrl,
     pub(super) gate: &'a Arc<Gate>,
-    pub(super) options: &'a ParseOptions,
+    pub(super) options: &'a ReadOptions,
     pub(super) share: &'a mut Share,
 }
 
@@ -90,7 +92,7 @@ impl Visit {
         let mut visit = Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(&reader, location);
-        } else if let Some(read) = source.links(&response) {
+        } else if let Some(read) = source.links(lease, &response, reader.options) {
             visit.read(read, response, reader).await;
         }
         visit
@@ -124,9 +126,14 @@ impl Visit {
 
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
-        let Reader { lease, base, gate, options, share, .. } = reader;
-        let (body, options) = (response.body.len(), options.clone());
+        let Reader { source, lease, base, gate, options, share, .. } = reader;
+        let (mut body, options) = (response.body.len(), options.clone());
+        if is_gzip(&response.body) {
+            body = body.saturating_mul(UNPACKED);
+        }
         let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
+        extract.named_by = source.named_by(lease);
+        extract.above = if lease.kind() == LeaseKind::Sitemap { lease.depth() } else { 0 };
         let work = move || {
             read(&response, base, &options, &mut extract);
             extract
@@ -153,6 +160,7 @@ impl Visit {
         self.record.encoding = encoding.map(str::to_owned);
         self.record.encoding_source = from.map(|from| from.name().to_owned());
         self.record.title = extract.title;
+        self.record.list = extract.list;
         self.record.links = extract.counts;
         self.skips = extract.skips;
         self.links = extract.links;
@@ -171,6 +179,7 @@ fn blank_record(lease: &Lease, key: &str) -> PageRecord {
         depth: lease.depth(),
         referrer: lease.referrer().map(str::to_owned),
         attempts: lease.attempt(),
+        kind: if lease.kind() == LeaseKind::Sitemap { RecordKind::Sitemap } else { RecordKind::Page },
         ..PageRecord::default()
     }
 }

@@ -32,7 +32,7 @@ pub(super) enum Ended {
 
 /// What came of a lease that was given back.
 struct Settled<J: Journal> {
-    /// The page has its record. It has none where the lease was for a robots.txt, or where it will be tried again.
+    /// A page has its record. There is none where the lease was for something else, or where it will be tried again.
     is_recorded: bool,
     /// The lease that comes next, with the page that was reserved for it.
     next: Option<(HeldLease<J>, Reservation)>,
@@ -93,7 +93,7 @@ impl<J: Journal> Worker<J> {
         (url, base): (CanonicalUrl, BaseUrl),
         share: &mut Share,
     ) -> Option<Visit> {
-        let Shared { frontier, fetcher, parse, politeness, .. } = &*self.shared;
+        let Shared { frontier, fetcher, read, politeness, .. } = &*self.shared;
         let clock = frontier.clock();
         if let Some(trouble) = lease.trouble() {
             let mut visit = Visit::given_up(lease, url.key(), trouble);
@@ -105,7 +105,8 @@ impl<J: Journal> Worker<J> {
             url: &url,
             changed: lease.validators(),
             is_first_contact: lease.is_first_contact,
-            only_html: source.wants_html(),
+            takes: source.takes(read),
+            max_bytes: source.max_bytes(read),
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),
         });
@@ -130,7 +131,7 @@ impl<J: Journal> Worker<J> {
             Ok(response) => {
                 let answered_at = clock.timestamp(response.sent_at + response.total);
                 let list = self.skipped.as_ref().filter(|_| source.is_recorded());
-                let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), parse);
+                let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), read);
                 let reader = Reader { source, lease, url, base, gate, options, share };
                 Visit { answered_at: Some(answered_at), ..Visit::answered(response, skips, reader).await }
             }
@@ -143,13 +144,14 @@ impl<J: Journal> Worker<J> {
     async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, mut visit: Visit) -> io::Result<Settled<J>> {
         // The places come first: from the gate on, nothing waits.
         let (mut additions, mut exchange) = (None, visit.exchange.take());
-        if !source.is_recorded() || matches!(visit.outcome, Outcome::Moved { .. }) {
+        let is_recorded = source.is_recorded() && source.is_worth_a_record(&lease, &visit.record);
+        if !is_recorded || matches!(visit.outcome, Outcome::Moved { .. }) {
             // It has no record of its own: it goes before that of the next page.
             if let Some(exchange) = exchange.take() {
                 self.outputs.hold(&visit.record, &exchange);
             }
         }
-        if source.is_recorded() {
+        if is_recorded {
             additions = self.outputs.additions(&visit.record, exchange, &self.shared.memory).await;
             if additions.is_none() {
                 self.shared.abort(FinishReason::SinkFailed);
@@ -219,6 +221,7 @@ impl<J: Journal> Worker<J> {
         // A page of its own is reserved for the next lease, while this one still has its.
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
         let goes_on = page.is_some();
+        let has_record = additions.is_some();
         let (completion, next) = match additions {
             None => lease.settle(admitted, visit.outcome, Receipts::default(), || {}, goes_on)?,
             Some(mut additions) => {
@@ -234,8 +237,8 @@ impl<J: Journal> Worker<J> {
             }
         };
         let is_done = completion == Completion::Done;
-        source.count(&mut lock(&shared.tally), is_done, &visit.record);
-        let is_recorded = is_done && source.is_recorded() && !is_given_up;
+        source.count(&mut lock(&shared.tally), is_done, has_record, &visit.record);
+        let is_recorded = is_done && source.is_page() && !is_given_up;
         Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
     }
 }

@@ -91,6 +91,7 @@ impl Answers {
         let refusal = match refusal {
             // What these rules refuse is not asked how deep it is.
             Refusal::Blocked
+            | Refusal::CrossHost
             | Refusal::Excluded
             | Refusal::Malformed
             | Refusal::NotIncluded

@@ -13,6 +13,13 @@ pub enum Via {
     Link,
     /// A response points to it.
     Redirect,
+    /// It is a sitemap: a robots.txt names it or another sitemap, or it stands where one would be. [`Found::sitemap`] says what
+    /// is different for it.
+    Sitemap,
+    /// A sitemap lists it.
+    Listed,
+    /// A feed has it as an item.
+    Feed,
 }
 
 impl Via {
@@ -22,6 +29,9 @@ impl Via {
             Self::Seed => "seed",
             Self::Link => "link",
             Self::Redirect => "redirect",
+            Self::Sitemap => "sitemap",
+            Self::Listed => "listed page",
+            Self::Feed => "feed item",
         }
     }
 
@@ -31,7 +41,7 @@ impl Via {
     pub(crate) fn widens_scope(self, depth: u32) -> bool {
         match self {
             Self::Seed => true,
-            Self::Link => false,
+            Self::Link | Self::Sitemap | Self::Listed | Self::Feed => false,
             Self::Redirect => depth == 0,
         }
     }
@@ -42,7 +52,7 @@ impl Via {
 pub struct Found {
     /// The URL.
     pub url: CanonicalUrl,
-    /// Links from a seed; a redirect adds none.
+    /// Links from a seed; a redirect adds none. Of a sitemap, the sitemaps above it.
     pub depth: u32,
     /// How it was found.
     pub via: Via,
@@ -62,6 +72,13 @@ impl Found {
     /// A seed: depth 0, no referrer.
     pub fn seed(url: CanonicalUrl) -> Self {
         Self { url, depth: 0, via: Via::Seed, redirects: 0, referrer: None, priority: None, metadata: Box::default() }
+    }
+
+    /// A sitemap that stands below so many others. It is lent like any page, but as a sitemap, and keeps that over redirects. It
+    /// needs not be in scope, unless a redirect led there: whoever finds it says that it may be asked for. No depth and no pattern
+    /// but `exclude` refuses it.
+    pub fn sitemap(url: CanonicalUrl, above: u32) -> Self {
+        Self { depth: above, via: Via::Sitemap, ..Self::seed(url) }
     }
 
     /// The same with bytes of its finder's own. They travel with the URL, and come back in its lease.

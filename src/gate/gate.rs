@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::answers::Answers;
 use super::scope::Roots;
 use super::{
-    Admission, Admitted, Blocklist, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, TrapLimits,
-    Via,
+    Admission, Admitted, Blocklist, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, ScopeKind,
+    TrapLimits, Via,
 };
 use crate::address::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
 use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
@@ -121,6 +121,21 @@ impl Gate {
             Err(refusal) => self.turn_away(refusal),
         };
         found.into_iter().zip(verdicts).map(conclude).collect()
+    }
+
+    /// How far from the seeds the scope goes.
+    pub fn scope_kind(&self) -> ScopeKind {
+        self.scope.kind()
+    }
+
+    /// Whether sitemaps may list anything for this crawl: not where it is of the seeds alone.
+    pub fn takes_sitemaps(&self) -> bool {
+        self.scope.kind() != ScopeKind::Page && self.scope.max_depth() != Some(0)
+    }
+
+    /// Whether pages of this URL's host may be in scope.
+    pub fn may_have(&self, url: &CanonicalUrl) -> bool {
+        self.scope.may_have(&self.scope.roots(), url)
     }
 
     /// Counts a URL that was refused before it came to the gate, for instance by its page's nofollow.

@@ -9,6 +9,8 @@ use crate::seen::Sighting;
 
 /// Bytes that the links of a page may take. Resolved, a short link on a page with a long address is as long as that.
 const MOST: usize = 8 << 20;
+/// Those that a sitemap lists: it may have 50,000.
+const MOST_LISTED: usize = 48 << 20;
 
 /// The links of one page, judged by scope and traps as they are added. [`Gate::admit_links`] asks the seen set of all of them at
 /// once, and counts them.
@@ -77,6 +79,21 @@ impl Links {
             _ if self.bytes > MOST => Err(Refusal::TooManyLinks),
             true => Err(Refusal::Nofollow),
             false => self.judge(gate, base, href),
+        };
+        verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
+    }
+
+    /// Adds a URL that a sitemap or feed lists. It is found on this page, whatever its finder says.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_found(&mut self, gate: &Gate, found: Found) -> Result<(), Refusal> {
+        let verdict = if self.bytes > MOST_LISTED {
+            Err(Refusal::TooManyLinks)
+        } else {
+            self.take(found.url.wire().len());
+            let found = Found { referrer: self.referrer, ..found };
+            gate.rule(&found, None).map(|fingerprint| self.open.push(Open { key: None, found, fingerprint }))
         };
         verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
     }

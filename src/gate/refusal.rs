@@ -13,6 +13,8 @@ use crate::address::AddressError;
 pub enum Refusal {
     /// A blocklist names it, its host, or one above its host.
     Blocked,
+    /// A sitemap lists it that is on another host, and that its own host's robots.txt does not name.
+    CrossHost,
     /// `--exclude` matches.
     Excluded,
     /// A text that is no URL.
@@ -45,8 +47,9 @@ pub enum Refusal {
 
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Blocked,
+        Self::CrossHost,
         Self::Excluded,
         Self::Malformed,
         Self::Nofollow,
@@ -67,6 +70,7 @@ impl Refusal {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Blocked => "blocked",
+            Self::CrossHost => "cross_host",
             Self::Excluded => "excluded",
             Self::Malformed => "malformed",
             Self::Nofollow => "nofollow",

@@ -87,15 +87,17 @@ impl Scope {
     /// A seed belongs to it wherever it is, and whatever is included. An excluded URL never does, even as a seed: lists of seeds are
     /// made by programs, exclusions by people. The patterns see the key, so one pattern does for all spellings.
     pub(crate) fn judge(&self, roots: &Roots, found: &Found) -> Result<(), Refusal> {
-        let is_asked_for = found.via.widens_scope(found.depth);
+        let is_sitemap = found.via == Via::Sitemap;
+        let is_asked_for = found.via.widens_scope(found.depth) || is_sitemap && found.redirects == 0;
         if !is_asked_for && !self.is_inside(roots, &found.url) {
             return Err(Refusal::OutOfScope);
         }
         self.check(&found.url)?;
-        if found.via != Via::Seed && !self.include.is_empty() && !self.include.is_match(found.url.key()) {
+        if found.via != Via::Seed && !is_sitemap && !self.include.is_empty() && !self.include.is_match(found.url.key())
+        {
             return Err(Refusal::NotIncluded);
         }
-        if self.max_depth.is_some_and(|most| found.depth > most) {
+        if !is_sitemap && self.max_depth.is_some_and(|most| found.depth > most) {
             return Err(Refusal::TooDeep);
         }
         Ok(())
@@ -120,6 +122,7 @@ impl Scope {
     pub(crate) fn rule(&self, found: &Found, verdict: Result<(), Refusal>) -> String {
         let key = found.url.key();
         match verdict {
+            Ok(()) if found.via == Via::Sitemap => "a sitemap of a host in scope".to_owned(),
             Ok(()) if found.via.widens_scope(found.depth) => "a seed, or where one redirects to".to_owned(),
             Ok(()) => format!("scope.kind = {}: a seed opened it", self.kind),
             Err(Refusal::Excluded) => {
@@ -137,6 +140,16 @@ impl Scope {
             Err(Refusal::TooDeep) => format!("scope.max_depth = {}", self.max_depth.unwrap_or_default()),
             Err(_) => format!("scope.kind = {}", self.kind),
         }
+    }
+
+    /// The kind of the surroundings.
+    pub(crate) fn kind(&self) -> ScopeKind {
+        self.kind
+    }
+
+    /// Whether pages of this URL's host may belong to the crawl, as far as the host tells.
+    pub(crate) fn may_have(&self, roots: &Roots, url: &CanonicalUrl) -> bool {
+        self.kind == ScopeKind::Prefix || self.is_inside(roots, url)
     }
 
     /// How many links from a seed a page may be; `None` for any number.

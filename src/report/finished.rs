@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::cost::Cost;
 use super::format::{
-    HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings, Simulated, TooEarly,
-    Urls,
+    HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings, Simulated, Sources,
+    TooEarly, Urls,
 };
 use crate::crawl::{CrawlOptions, Finished, Latencies, NameCounts, Traffic, Violation};
 use crate::frontier::HostStatistics;
@@ -34,10 +34,12 @@ impl Report {
                 failed: tally.failed,
                 unreachable: by_name(&tally.unreachable),
                 queued: frontier.queued + frontier.scheduled + frontier.leased,
+                sources: Sources { seeds: finished.seeds.taken, found: tally.sources },
                 userinfo: tally.links.userinfo,
             },
             pages: Requests::from(&tally.pages),
             robots: Requests::from(&tally.robots),
+            sitemaps: tally.sitemaps,
             hosts: HostFigures {
                 known: frontier.hosts,
                 in_memory: frontier.hosts_in_memory,

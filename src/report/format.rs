@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
-use crate::crawl::{CheckpointCosts, FinishReason, OutputEnd, SeedCounts, is_zero};
+use crate::crawl::{CheckpointCosts, FinishReason, OutputEnd, SeedCounts, SitemapCounts, SourceCounts, is_zero};
 use crate::seen::SeenStatistics;
 
 /// A crawl in numbers.
@@ -34,10 +34,13 @@ pub struct Report {
     pub seeds: SeedCounts,
     /// What became of the URLs.
     pub urls: Urls,
-    /// Requests for pages.
+    /// Requests for pages and sitemaps.
     pub pages: Requests,
     /// Requests for robots.txt.
     pub robots: Requests,
+    /// Sitemaps and feeds.
+    #[serde(default)]
+    pub sitemaps: SitemapCounts,
     /// The hosts.
     pub hosts: HostFigures,
     /// Whether requests came too early.
@@ -107,9 +110,24 @@ pub struct Urls {
     pub unreachable: BTreeMap<String, u64>,
     /// Waiting or in flight when the crawl ended.
     pub queued: u64,
+    /// Those admitted, by where they were found first. robots.txt may have turned some of them away later.
+    #[serde(default)]
+    pub sources: Sources,
     /// Links with a user name or a password, which are not sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub userinfo: u64,
+}
+
+/// Where URLs were found that were new and in scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Sources {
+    /// Given by the user.
+    pub seeds: u64,
+    /// On pages, in sitemaps and feeds, and where responses point to.
+    #[serde(flatten)]
+    pub found: SourceCounts,
 }
 
 /// Requests of one kind, and what came back.

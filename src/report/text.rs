@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
 use super::format::{HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
 use super::page::TextPage;
-use crate::crawl::FinishReason;
+use crate::crawl::{FinishReason, SitemapCounts};
 use crate::seen::ShardStatistics;
 
 /// Rows of statuses, of errors and of media types, at most. The rest is summed up.
@@ -186,6 +186,19 @@ impl Report {
             page.fact("with a user or password", &thousands(self.urls.userinfo), "links; they are never sent");
         }
         page.fact("admitted", &thousands(self.urls.admitted), "");
+        for (source, count) in
+            [("in sitemaps", self.urls.sources.found.sitemaps), ("in feeds", self.urls.sources.found.feeds)]
+        {
+            if count > 0 {
+                page.fact(&format!("found first {source}"), &thousands(count), "");
+            }
+        }
+        let SitemapCounts { read, feeds, listed, faulty, unknown, .. } = self.sitemaps;
+        if read + feeds + unknown > 0 {
+            let wrong = format!("{} faulty, {} were none", thousands(faulty), thousands(unknown));
+            page.fact("sitemaps and feeds read", &thousands(read + feeds), &wrong);
+            page.fact("URLs that they list", &thousands(listed), "");
+        }
         page.fact("fetched", &thousands(self.urls.fetched), "");
     }
 

@@ -6,7 +6,7 @@ use super::find::Asked;
 use super::host::{Charset, WorldHost};
 use super::page::{Nofollow, PageKind, Style, WorldPage};
 use super::render::month;
-use super::robots::{MOVED, Service};
+use super::robots::{MOVED, SITEMAP, Service};
 use super::spelling::{Base, spell, with_session};
 use super::world::World;
 
@@ -47,6 +47,10 @@ impl World {
             Asked::Robots { host, moved } => {
                 let host = self.host(host);
                 self.latent(self.robots_answer(&host, moved, attempt), &host, u32::MAX)
+            }
+            Asked::Sitemap { host, file } => {
+                let host = self.host(host);
+                self.latent(self.sitemap_answer(&host, file), &host, u32::MAX - u32::from(file))
             }
             Asked::Trap { month: 0 } | Asked::Unknown => Answer::not_found(404),
             Asked::Trap { month: number } => Answer::html(200, HTML.to_owned(), month(number).into_bytes()),
@@ -120,7 +124,13 @@ impl World {
             Service::Unavailable if attempt <= 1 => self.unavailable(503),
             _ if moved && robots.service != Service::Moved => Answer::not_found(404),
             _ => {
-                let text = robots.text(host, self.options().crawl_delay);
+                let mut text = robots.text(host, self.options().crawl_delay);
+                if self.has_sitemap(host) {
+                    text.push_str("\nSITEMAP: http://");
+                    text.push_str(&host.name());
+                    text.push_str(SITEMAP);
+                    text.push_str(" # all of it\n");
+                }
                 Answer::html(200, "text/plain".to_owned(), text.into_bytes())
             }
         }
@@ -151,12 +161,12 @@ impl Answer {
         self.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    fn html(status: u16, content_type: String, body: Vec<u8>) -> Self {
+    pub(super) fn html(status: u16, content_type: String, body: Vec<u8>) -> Self {
         let headers = vec![("content-type", content_type)];
         Self { status, headers, body, latency: Duration::ZERO, gzip: false, passing: false }
     }
 
-    fn not_found(status: u16) -> Self {
+    pub(super) fn not_found(status: u16) -> Self {
         Self::html(status, HTML.to_owned(), b"<p>No such page.</p>\n".to_vec())
     }
 }

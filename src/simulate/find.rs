@@ -1,7 +1,7 @@
 //! Which page of the world an address means, in any spelling.
 
 use super::page::WorldPage;
-use super::robots::MOVED;
+use super::robots::{MOVED, SITEMAP, SITEMAP_PARTS};
 use super::world::{PageId, World};
 
 /// What a request asks for.
@@ -21,6 +21,13 @@ pub enum Asked {
         host: u32,
         /// The client followed the redirect of the first answer.
         moved: bool,
+    },
+    /// A host's sitemap, whether there is one or not.
+    Sitemap {
+        /// The host.
+        host: u32,
+        /// 0 is the one that its robots.txt names, or would.
+        file: u8,
     },
     /// A month of the trap's calendar.
     Trap {
@@ -51,6 +58,9 @@ impl World {
         match path_and_query {
             "/robots.txt" => return Asked::Robots { host, moved: false },
             MOVED => return Asked::Robots { host, moved: true },
+            SITEMAP => return Asked::Sitemap { host, file: 0 },
+            path if path == SITEMAP_PARTS[0] => return Asked::Sitemap { host, file: 1 },
+            path if path == SITEMAP_PARTS[1] => return Asked::Sitemap { host, file: 2 },
             _ => {}
         }
         let (path, session) = plain(path_and_query);

@@ -78,6 +78,12 @@ impl Judge {
                 host.robots_requests = host.robots_requests.saturating_add(1);
                 host.robots_requests
             }
+            Asked::Sitemap { host, .. } => {
+                let mut host = self.host(host);
+                host.request(now);
+                host.asked_before_robots |= !host.robots_known;
+                1
+            }
             Asked::Trap { .. } => {
                 self.trapped.fetch_add(1, Ordering::Relaxed);
                 1
@@ -96,7 +102,11 @@ impl Judge {
 
     /// Its answer leaves, or its client did: `passing` answers and `None` count as no fetch.
     pub fn answered(&self, world: &World, asked: &Asked, answer: Option<&super::Answer>, now: Timestamp) {
-        let (Asked::Page { id: PageId { host, .. }, .. } | Asked::Robots { host, .. }) = *asked else { return };
+        let (Asked::Page { id: PageId { host, .. }, .. } | Asked::Robots { host, .. } | Asked::Sitemap { host, .. }) =
+            *asked
+        else {
+            return;
+        };
         let last = answer.is_some_and(|answer| !answer.passing);
         let mut log = self.host(host);
         log.in_flight = log.in_flight.saturating_sub(1);

@@ -31,6 +31,7 @@ mod page;
 mod render;
 mod robots;
 mod server;
+mod sitemaps;
 mod spelling;
 mod truth;
 mod words;

@@ -28,6 +28,9 @@ pub struct SimulateOptions {
     pub crawl_delay: Duration,
     /// Seconds that each 503 asks for in `Retry-After`.
     pub retry_after: u32,
+    /// Share of the hosts whose robots.txt names a sitemap, 0 to 100, of those that have one. It lists pages that nothing else leads
+    /// to, too.
+    pub sitemap_percent: u8,
     /// One more host, with a calendar that never ends. It is no part of the truth.
     pub trap: bool,
 }
@@ -44,6 +47,7 @@ impl Default for SimulateOptions {
             latency: Duration::from_millis(30),
             crawl_delay: Duration::from_millis(200),
             retry_after: 1,
+            sitemap_percent: 0,
             trap: false,
         }
     }
@@ -82,6 +86,9 @@ impl SimulateOptions {
         }
         if self.slow_host_percent > 100 {
             return refuse("slow_host_percent", &self.slow_host_percent, "from 0 to 100");
+        }
+        if self.sitemap_percent > 100 {
+            return refuse("sitemap_percent", &self.sitemap_percent, "from 0 to 100");
         }
         if self.latency > LONGEST {
             return refuse("latency", &format_args!("{:?}", self.latency), "at most 60s");

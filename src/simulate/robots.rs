@@ -39,6 +39,11 @@ pub(super) enum Rule {
 /// The path of a moved robots.txt.
 pub(super) const MOVED: &str = "/robots-moved.txt";
 
+/// The file that a robots.txt names: an index, or a sitemap.
+pub(super) const SITEMAP: &str = "/sitemap.xml";
+/// The files that an index lists. The second is packed.
+pub(super) const SITEMAP_PARTS: [&str; 2] = ["/sitemap-0.xml", "/sitemap-1.xml.gz"];
+
 const SERVICE: u64 = 201;
 const RULE: u64 = 202;
 const DELAYED: u64 = 203;

@@ -9,11 +9,14 @@ use super::world::{PageId, World};
 /// The options of the ideal crawl that a real one is compared with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a rule that a crawl may leave out")]
 pub struct TruthOptions {
     /// Where it starts; empty is the portal.
     pub seeds: Vec<PageId>,
     /// It honors robots.txt.
     pub robots: bool,
+    /// It reads the sitemaps that robots.txt names. Without robots.txt it knows of none.
+    pub sitemaps: bool,
     /// It honors nofollow, on links and on pages.
     pub nofollow: bool,
     /// It stays on the hosts of its seeds; otherwise all hosts are in scope.
@@ -30,6 +33,7 @@ impl Default for TruthOptions {
         Self {
             seeds: Vec::new(),
             robots: true,
+            sitemaps: true,
             nofollow: true,
             seed_hosts_only: false,
             max_depth: None,
@@ -68,6 +72,7 @@ impl World {
             seed_hosts: seeds.iter().map(|seed| seed.host).collect(),
             reaches: vec![Reach::Unreachable; self.pages() as usize],
             nofollow: Vec::new(),
+            asked: HashSet::new(),
         };
         walk.from(seeds.into_iter().map(|seed| (seed, 0)).collect(), Reach::Reachable);
         let nofollow = std::mem::take(&mut walk.nofollow);
@@ -103,6 +108,8 @@ struct Walk<'a> {
     reaches: Vec<Reach>,
     /// The targets of links that are not followed.
     nofollow: Vec<(PageId, u32)>,
+    /// The hosts whose robots.txt was read.
+    asked: HashSet<u32>,
 }
 
 impl Walk<'_> {
@@ -111,7 +118,11 @@ impl Walk<'_> {
         let honored = self.options.nofollow && reach == Reach::Reachable;
         while let Some((id, depth)) = queue.pop_front() {
             let page = self.world.page(id);
-            if !self.take(&page, id, depth, reach) {
+            let is_taken = self.take(&page, id, depth, reach);
+            if reach == Reach::Reachable && self.reaches[self.world.place(id)] != Reach::Unreachable {
+                queue.extend(self.listed(&page));
+            }
+            if !is_taken {
                 continue;
             }
             match page.kind() {
@@ -126,6 +137,15 @@ impl Walk<'_> {
                 PageKind::Dead { .. } | PageKind::File => {}
             }
         }
+    }
+
+    /// What the sitemaps of a page's host list, where that host is asked for the first time.
+    fn listed(&mut self, page: &WorldPage) -> Vec<(PageId, u32)> {
+        let is_read = self.options.robots && self.options.sitemaps && self.options.max_depth != Some(0);
+        if !is_read || !self.asked.insert(page.host.index) {
+            return Vec::new();
+        }
+        self.world.listed(&page.host).into_iter().map(|id| (id, 1)).collect()
     }
 
     /// Visits a page, and returns whether it is fetched now.

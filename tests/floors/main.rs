@@ -31,16 +31,19 @@ const DOORS: &[(&str, &[&str])] = &[
     ("chardetng", &["src/crawl/html/charset.rs"]),
     ("clap", &["src/cli/argument.rs", "src/cli/arguments.rs", "src/cli/seen/arguments.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
-    ("encoding_rs", &["src/crawl/html/charset.rs"]),
+    // Pages; sitemaps, part by part.
+    ("encoding_rs", &["src/crawl/html/charset.rs", "src/crawl/sitemap/text.rs"]),
     // Bits of a filter; letters of a page.
     ("fearless_simd", &["src/seen/layouts/lanes.rs", "src/crawl/html/stream/marks.rs"]),
-    // What the crawl decompresses; the members of archives, made and read; what the simulated web compresses.
+    // What the crawl decompresses, files in gzip among it; the members of archives, made and read; what the simulated web
+    // compresses.
     (
         "flate2",
         &[
             "src/crawl/http/decoder/",
             "src/crawl/records/warc/members.rs",
             "src/crawl/records/warc/walk.rs",
+            "src/crawl/sitemap/text.rs",
             "src/simulate/gzip.rs",
         ],
     ),
@@ -64,6 +67,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("memchr", &["src/crawl/html/harvest.rs", "src/crawl/html/stream/"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("psl", &["src/gate/scope.rs"]),
+    ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
     // Built in one, asked in the other.
     ("regex", &["src/gate/pattern.rs", "src/gate/scope.rs"]),
     ("ring", &["src/crawl/http/tls.rs", "src/crawl/http/verified_chains.rs"]),
@@ -87,6 +91,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/records/page_record.rs",
             "src/report/file.rs",
             "src/cli/explain.rs",
+            "src/cli/sitemap.rs",
             "src/cli/seen/compare/mod.rs",
         ],
     ),

@@ -36,6 +36,13 @@ fn chunk(coding: &str, body: &[u8]) -> Does {
     raw([head.as_bytes(), body, b"\r\n0\r\n\r\n"].concat())
 }
 
+/// Nine levels of entities that stand for ten of the one before, in a sitemap of one URL.
+fn laughs() -> Vec<u8> {
+    let levels = each(9, |number| format!("<!ENTITY e{} \"{}\">", number + 1, format!("&e{number};").repeat(10)));
+    format!("<!DOCTYPE urlset [<!ENTITY e0 \"ha\">{levels}]><urlset><url><loc>/next&e9;</loc></url></urlset>")
+        .into_bytes()
+}
+
 pub(crate) fn codings() -> Vec<Row> {
     let link = LINK.as_bytes();
     let zeros = vec![b' '; 32 << 20];
@@ -64,6 +71,21 @@ pub(crate) fn types_and_letters() -> Vec<Row> {
     let utf_16: Vec<u8> = "\u{feff}<a href=/next>".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let late = format!("{}<meta charset=windows-1251>{LINK}", " ".repeat(1_024));
     vec![
+        Row::page("H17", "entities-without-end", answer("200 OK\r\nContent-Type: application/xml", &laughs())).found(1),
+        Row::page("H17", "feed-without-end", answer("200 OK\r\nX: y", b"<rss><channel><item><link>/next</link>"))
+            .found(1),
+        Row::page(
+            "H17",
+            "sitemap-of-one-tag",
+            answer("200 OK\r\nX: y", &[&b"<urlset><url "[..], &[b' '; 1 << 19]].concat()),
+        )
+        .found(0),
+        Row::page(
+            "H17",
+            "sitemap-that-nests",
+            answer("200 OK\r\nX: y", &[&b"<urlset>"[..], &b"<a>".repeat(300_000)].concat()),
+        )
+        .found(0),
         Row::page("H16", "html-as-png", answer("200 OK\r\nContent-Type: image/png", link)).asked(1),
         Row::page("H16", "png-as-html", answer("200 OK\r\nContent-Type: text/html", png)).asked(1),
         Row::page("H16", "html-as-nothing", answer("200 OK\r\nX: y", b"<!doctype html><a href=/next>")).found(1),

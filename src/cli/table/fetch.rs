@@ -21,6 +21,18 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl: fetch.allow_private_addresses, "Connect to private, loopback and link-local addresses too")
         .flags(&[switch("allow-private-addresses", &["true"]).rare()]),
     setting!(Maybe, crawl: fetch.resolve_all_to, "Every name resolves to this address and port: a test web", "none"),
+    setting!(One, crawl: sitemaps.enabled, "Look for sitemaps: in robots.txt, else at /sitemap.xml").flags(&[switch(
+        "no-sitemaps",
+        &["false"],
+    )
+    .says("Look for no sitemaps")]),
+    setting!(One, crawl: sitemaps.alternates, "Take pages in other languages that an entry names beside its own")
+        .flags(&[switch("alternates", &["true"]).rare()]),
+    setting!(One, crawl: sitemaps.any_host,
+        "Take URLs of any host, not only the sitemap's own and the one whose robots.txt names it"),
+    setting!(One, crawl: sitemaps.max_urls, "URLs taken from one sitemap; the others are counted"),
+    setting!(Bytes, crawl: sitemaps.max_bytes, "A sitemap that unpacks to more is cut"),
+    setting!(One, crawl: sitemaps.per_host, "Sitemaps of one host that others may list, in one run"),
     setting!(Choice, crawl: parse.engine,
         "What takes the links from a page: stream, or dom, many times slower", ENGINES),
     setting!(One, crawl: parse.nofollow, "Honor nofollow of links, pages and headers"),

@@ -71,5 +71,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "simulate.latency" => simulate.web.latency, "How long a slow host takes"),
     setting!(One, "simulate.crawl_delay" => simulate.web.crawl_delay, "The Crawl-delay of the few hosts that have one"),
     setting!(One, "simulate.retry_after" => simulate.web.retry_after, "Seconds that each 503 asks for in Retry-After"),
+    setting!(One, "simulate.sitemap_percent" => simulate.web.sitemap_percent,
+        "Share of the hosts with a robots.txt that names a sitemap"),
     setting!(One, "simulate.trap" => simulate.web.trap, "One more host, with a calendar that never ends"),
 ];

@@ -92,6 +92,17 @@ impl<'a> Coding<'a> {
     }
 }
 
+/// The encoding of an XML file, by its byte order mark, its Content-Type, its declaration, or its first bytes; else UTF-8
+/// (RFC 7303 section 3, and XML 1.0 appendix F).
+pub(in crate::crawl) fn encoding_of_xml(start: &[u8], content_type: Option<&str>) -> &'static Encoding {
+    match (declared(start, content_type), start) {
+        (Some((encoding, _)), _) => encoding,
+        (None, [b'<', 0, ..]) => UTF_16LE,
+        (None, [0, b'<', ..]) => UTF_16BE,
+        (None, _) => UTF_8,
+    }
+}
+
 /// What byte order mark, header or first bytes say.
 fn declared(body: &[u8], content_type: Option<&str>) -> Option<(&'static Encoding, EncodingSource)> {
     if let Some((encoding, _)) = Encoding::for_bom(body) {

@@ -194,7 +194,7 @@ fn spelling(href: &str) -> &str {
 
 /// Where a `<meta http-equiv=refresh content>` leads (HTML standard, "shared declarative refresh steps"); `None` for a mere
 /// reload.
-fn refresh(content: &str) -> Option<&str> {
+pub(in crate::crawl) fn refresh(content: &str) -> Option<&str> {
     let rest = content.trim_ascii_start();
     let after_time = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     if after_time.len() == rest.len() {

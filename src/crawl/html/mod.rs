@@ -12,7 +12,9 @@ mod sniff;
 mod stream;
 
 pub use charset::EncodingSource;
+pub(super) use charset::encoding_of_xml;
 pub use engine::Engine;
+pub(super) use harvest::refresh;
 pub use page::{Link, LinkKind, Page, PageLinks, Reading};
 pub use parse::parse;
 pub use robots_tag::RobotsTag;

@@ -6,6 +6,9 @@ use crate::address::CanonicalUrl;
 use crate::crawl::bounds::Share;
 use crate::frontier::Validators;
 
+/// Whether a body will be read, by its type and its first bytes.
+pub(in crate::crawl) type TakesBody = fn(Option<&str>, &[u8]) -> bool;
+
 /// One URL to fetch, and how.
 #[derive(Debug)]
 pub(in crate::crawl) struct Ask<'a> {
@@ -14,8 +17,11 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) changed: Option<&'a Validators>,
     /// Its host has never answered: shorter deadlines hold.
     pub(in crate::crawl) is_first_contact: bool,
-    /// The start is enough of a body that nobody will read: one that is no HTML, or not the page that was asked for.
-    pub(in crate::crawl) only_html: bool,
+    /// The start is enough of a body that nobody will read: one that this does not take, by its type and first bytes, or not the
+    /// page that was asked for. `None` takes all.
+    pub(in crate::crawl) takes: Option<TakesBody>,
+    /// Bytes of the body that are taken; `None` for as many as the options say.
+    pub(in crate::crawl) max_bytes: Option<usize>,
     /// The response is also wanted as it came.
     pub(in crate::crawl) keeps_exchange: bool,
     /// Where room for the body is taken. Without it there is always enough.
@@ -25,7 +31,15 @@ pub(in crate::crawl) struct Ask<'a> {
 impl<'a> Ask<'a> {
     /// Asks for the whole body, whatever it is.
     pub(in crate::crawl) fn whole(url: &'a CanonicalUrl) -> Self {
-        Self { url, changed: None, is_first_contact: false, only_html: false, keeps_exchange: false, share: None }
+        Self {
+            url,
+            changed: None,
+            is_first_contact: false,
+            takes: None,
+            max_bytes: None,
+            keeps_exchange: false,
+            share: None,
+        }
     }
 
     /// Takes memory for so many bytes of a body, or gives back the surplus. Returns how long it waited.

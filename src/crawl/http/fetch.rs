@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hyper::header::{self, HeaderMap, HeaderName};
 use jiff::Timestamp;
 
-use super::ask::Ask;
+use super::ask::{Ask, TakesBody};
 use super::client::Client;
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
@@ -18,12 +18,13 @@ use super::fetch_error::{FetchError, is_timeout};
 use super::guard::{is_bad_port, is_global};
 use super::head::Head;
 use super::http1::{Connection, NoHead};
+use super::link_header;
 use super::request::{RequestHeaders, Unsendable};
 use super::response::{Response, header_text, location_text, retry_after};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Places;
-use crate::crawl::html::{RobotsTag, SNIFFED, is_html};
+use crate::crawl::html::{RobotsTag, SNIFFED};
 use crate::frontier::{Failure, Validators};
 
 /// Bytes that are taken of the body of a redirect or an error, so that its connection may be kept.
@@ -194,8 +195,11 @@ impl Fetcher {
         for value in texts(headers, &HeaderName::from_static("x-robots-tag")) {
             robots.add_header(&value, &self.options.agent);
         }
+        let links = texts(headers, &header::LINK).flat_map(|value| link_header::targets(&value));
+        let refreshed = texts(headers, &header::REFRESH).find_map(|value| link_header::refresh_target(&value));
         Ok(Response {
             status,
+            links: links.chain(refreshed).collect(),
             content_type: texts(headers, &header::CONTENT_TYPE).next().map(Cow::into_owned),
             location: location.map(|value| location_text(value.as_bytes())),
             retry_after: texts(headers, &header::RETRY_AFTER)
@@ -225,7 +229,7 @@ impl Fetcher {
         total: Deadline,
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
-        let max_bytes = self.options.max_body_bytes;
+        let max_bytes = ask.max_bytes.unwrap_or(self.options.max_body_bytes);
         let is_page = response.is_success();
         let (clock, most) = if is_page {
             (total, max_bytes)
@@ -264,7 +268,7 @@ impl Fetcher {
         decoder.expect(head.body_length().unwrap_or_default());
         let mut begun = Instant::now();
         let mut pieces = 0;
-        let mut is_decided = !ask.only_html;
+        let mut is_decided = ask.takes.is_none();
         let result = loop {
             let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
             let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
@@ -292,7 +296,8 @@ impl Fetcher {
                 if !is_decided && decoder.bytes().len() >= SNIFFED {
                     is_decided = true;
                     let is_page = response.is_success() && !decoder.is_raw();
-                    if !is_page || !is_html(response.content_type.as_deref(), decoder.bytes()) {
+                    let is_taken = |takes: TakesBody| takes(response.content_type.as_deref(), decoder.bytes());
+                    if !is_page || !ask.takes.is_none_or(is_taken) {
                         decoder.only_count(SNIFFED);
                     }
                 }

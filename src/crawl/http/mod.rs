@@ -12,6 +12,7 @@ mod guard;
 mod head;
 mod http1;
 mod idle_connections;
+mod link_header;
 mod quiet;
 mod request;
 mod resolve;
@@ -20,7 +21,7 @@ mod shortage;
 mod tls;
 mod verified_chains;
 
-pub(super) use ask::Ask;
+pub(super) use ask::{Ask, TakesBody};
 pub use exchange::{Exchange, Truncated};
 pub use fetch::{Fetcher, FetcherError};
 pub use fetch_error::FetchError;

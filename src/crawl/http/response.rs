@@ -23,6 +23,8 @@ pub struct Response {
     pub location: Option<String>,
     /// Retry-After, as a rest from now; zero for a date that has passed. It has no limit.
     pub retry_after: Option<Duration>,
+    /// Links that stand in the head: those of `Link` headers that are followed on a page too, and where a `Refresh` header leads.
+    pub links: Vec<String>,
     /// What the X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
     /// With these it can be asked for again on condition that it has changed.

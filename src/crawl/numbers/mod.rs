@@ -6,6 +6,8 @@ mod name_counts;
 mod politeness_watch;
 mod progress;
 mod seed_counts;
+mod sitemap_counts;
+mod source_counts;
 mod tally;
 
 pub(super) use carried::Carried;
@@ -15,4 +17,6 @@ pub(crate) use politeness_watch::Asking;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};
 pub use progress::Progress;
 pub use seed_counts::SeedCounts;
+pub use sitemap_counts::SitemapCounts;
+pub use source_counts::SourceCounts;
 pub use tally::{Tally, Traffic};

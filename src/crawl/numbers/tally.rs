@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::latencies::Latencies;
 use super::name_counts::NameCounts;
+use super::sitemap_counts::SitemapCounts;
+use super::source_counts::SourceCounts;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
 /// A crawl's counters. They take a hundred KiB or two, whatever the web answers: all that is keyed by what it sends is bounded.
@@ -15,7 +17,7 @@ use crate::crawl::records::{LinkCounts, PageRecord};
 #[serde(default)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Requests for pages, and what came back.
+    /// Requests for pages and sitemaps, and what came back.
     pub pages: Traffic,
     /// Requests for robots.txt, and what came back.
     pub robots: Traffic,
@@ -28,6 +30,10 @@ pub struct Tally {
     pub unreachable: NameCounts,
     /// What became of the links on all pages.
     pub links: LinkCounts,
+    /// Where admitted URLs were found.
+    pub sources: SourceCounts,
+    /// Sitemaps and feeds.
+    pub sitemaps: SitemapCounts,
 }
 
 /// Requests of one kind, and what came back.
@@ -69,13 +75,36 @@ impl Tally {
         }
         self.pages.record(is_done, record);
         self.links.merge(record.links);
+        self.sources.record(record);
         if is_done {
+            self.sitemaps.record(record);
             *(if record.error.is_none() { &mut self.fetched } else { &mut self.failed }) += 1;
         }
     }
 
+    /// Counts a request for a robots.txt. The sitemaps that it names are URLs that were found.
+    pub(in crate::crawl) fn record_robots(&mut self, is_done: bool, record: &PageRecord) {
+        self.robots.record(is_done, record);
+        self.sources.sitemaps += record.links.admitted;
+    }
+
+    /// Counts a request for a sitemap that nobody named, and that is none: it has no record.
+    pub(in crate::crawl) fn record_guess(&mut self, record: &PageRecord) {
+        self.pages.record(true, record);
+        self.links.merge(record.links);
+        self.sources.record(record);
+        self.sitemaps.missing += u64::from(record.redirect.is_none());
+    }
+
+    /// Records of pages: those of sitemaps are not among them.
+    pub(in crate::crawl) fn page_records(&self) -> u64 {
+        (self.fetched + self.failed).saturating_sub(self.sitemaps.records)
+    }
+
     /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
+        self.sources.merge(other.sources);
+        self.sitemaps.merge(other.sitemaps);
         self.unreachable.merge(&other.unreachable);
         self.pages.merge(&other.pages);
         self.robots.merge(&other.robots);

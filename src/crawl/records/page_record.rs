@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::frontier::Receipt;
+use crate::gate::Via;
 use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
@@ -19,7 +20,7 @@ pub struct PageRecord {
     pub status: Option<u16>,
     /// Where a redirect points, as an absolute URL.
     pub redirect: Option<String>,
-    /// Links from a seed.
+    /// Links from a seed; of a sitemap, the sitemaps above it.
     pub depth: u32,
     /// The wire URL of the page that it was found on.
     pub referrer: Option<String>,
@@ -51,9 +52,50 @@ pub struct PageRecord {
     pub message: Option<String>,
     /// It was not asked for, because its host had failed too often. A resume asks for it again, and it gets another record.
     pub given_up: bool,
+    /// What it was asked for as. Left out for a page.
+    #[serde(skip_serializing_if = "RecordKind::is_page")]
+    pub kind: RecordKind,
+    /// What it lists. Left out where it is neither a sitemap nor a feed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<Listing>,
     /// Where its bytes are in the job's other outputs, by their names. Left out where there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, OutputPlace>,
+}
+
+/// What a URL was asked for as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RecordKind {
+    /// A page.
+    #[default]
+    Page,
+    /// A sitemap. Its depth is the number of sitemaps above it.
+    Sitemap,
+}
+
+impl RecordKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_page(&self) -> bool {
+        *self == Self::Page
+    }
+}
+
+/// What a sitemap or feed lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Listing {
+    /// `urlset`, `index`, `text`, `rss` or `atom`; `unknown` where it was asked for as a sitemap and is none.
+    pub format: String,
+    /// Pages that it lists, as many as are taken from one file.
+    pub urls: u64,
+    /// Sitemaps that it lists.
+    pub sitemaps: u64,
+    /// Things that are wrong with it. What could be read was.
+    pub problems: u64,
+    /// The first of them.
+    pub problem: Option<String>,
 }
 
 /// Where a page's bytes are in an output.
@@ -104,10 +146,15 @@ pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
 
 /// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` where it is no page record.
 pub fn page_line(line: &[u8]) -> Option<PageLine> {
-    let PageRecord { url, depth, referrer, links, outputs, .. } = record(line)?;
+    let PageRecord { url, depth, referrer, kind, links, outputs, .. } = record(line)?;
     let admitted = u32::try_from(links.admitted).unwrap_or(u32::MAX);
     let outputs = outputs.into_iter().map(|(name, place)| (name, place.receipt())).collect();
-    Some(PageLine { url, depth, is_seed: referrer.is_none(), admitted, outputs })
+    let via = match (kind, referrer) {
+        (RecordKind::Sitemap, _) => Via::Sitemap,
+        (RecordKind::Page, None) => Via::Seed,
+        (RecordKind::Page, Some(_)) => Via::Link,
+    };
+    Some(PageLine { url, depth, via, admitted, outputs })
 }
 
 /// How long one fetch took, in milliseconds.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::crawl::html::EncodingSource;
-use crate::crawl::records::{LinkCounts, Skips};
-use crate::gate::{Gate, Links, Refusal};
+use crate::crawl::records::{LinkCounts, Listing, Skips};
+use crate::gate::{Found, Gate, Links, Refusal};
 
 /// What is taken from a response. It owns all of it, so the response can be dropped.
 #[derive(Debug)]
@@ -20,12 +20,47 @@ pub(in crate::crawl) struct Extract {
     /// The page's encoding, and where that was found.
     pub(in crate::crawl) encoding: Option<(&'static str, EncodingSource)>,
     pub(in crate::crawl) title: Option<String>,
+    /// What it lists, where it is a sitemap or a feed.
+    pub(in crate::crawl) list: Option<Listing>,
+    /// The host whose robots.txt names it, where it is a sitemap.
+    pub(in crate::crawl) named_by: Option<Box<str>>,
+    /// Sitemaps above it, where it is one.
+    pub(in crate::crawl) above: u32,
 }
 
 impl Extract {
     /// Nothing yet.
     pub(in crate::crawl) fn new(gate: Arc<Gate>, links: Links, skips: Skips) -> Self {
-        Self { gate, links, skips, counts: LinkCounts::default(), encoding: None, title: None }
+        let (counts, above) = (LinkCounts::default(), 0);
+        Self { gate, links, skips, counts, encoding: None, title: None, list: None, named_by: None, above }
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Makes a URL of a text, which is no link.
+    pub(super) fn join(&self, base: &BaseUrl, text: &str) -> Option<CanonicalUrl> {
+        self.gate.canonicalizer().join(base, text).ok()
+    }
+
+    /// Takes a URL that is listed, or refuses it. `find` says how it is found, or why it is not to be followed.
+    pub(super) fn add_found(
+        &mut self,
+        base: &BaseUrl,
+        href: &str,
+        find: impl FnOnce(CanonicalUrl, &Self) -> Result<Found, Refusal>,
+    ) {
+        self.counts.found += 1;
+        self.counts.userinfo += u64::from(has_userinfo(href));
+        let found = self.gate.canonicalizer().join(base, href).map_err(|error| Refusal::from(&error));
+        let found = found.and_then(|url| find(url, self)).inspect_err(|&refusal| self.links.refuse(refusal, 1));
+        let gate = Arc::clone(&self.gate);
+        if let Err(refusal) = found.and_then(|found| self.links.add_found(&gate, found))
+            && refusal != Refusal::Seen
+        {
+            self.skip(base, href, refusal);
+        }
     }
 
     /// Takes a link as it is written, or refuses it.
@@ -34,8 +69,14 @@ impl Extract {
         self.counts.userinfo += u64::from(has_userinfo(href));
         if let Err(refusal) = self.links.add(&self.gate, base, href, nofollow)
             && refusal != Refusal::Seen
-            && self.skips.is_kept()
         {
+            self.skip(base, href, refusal);
+        }
+    }
+
+    /// Lists a link that was refused, where that is asked for.
+    fn skip(&mut self, base: &BaseUrl, href: &str, refusal: Refusal) {
+        if self.skips.is_kept() {
             let url = self.gate.canonicalizer().join(base, href).ok().filter(|_| refusal != Refusal::TooManyLinks);
             let text = url.as_ref().map_or(href, CanonicalUrl::wire);
             self.skips.add(refusal, text, self.links.depth());

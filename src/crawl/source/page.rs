@@ -1,14 +1,12 @@
-//! A page. Its links are read where it is HTML.
+//! A page. Its links are read where it is HTML, or lists other pages as a feed does.
 
-use super::{Extract, ReadLinks, UrlSource};
-use crate::address::BaseUrl;
-use crate::crawl::html::{is_html, parse};
+use super::{ReadLinks, ReadOptions, TakesBody, UrlSource, html, list};
+use crate::crawl::html::is_html;
 use crate::crawl::http::Response;
 use crate::crawl::numbers::Tally;
-use crate::crawl::options::ParseOptions;
 use crate::crawl::records::PageRecord;
-use crate::frontier::Outcome;
-use crate::gate::Refusal;
+use crate::crawl::sitemap::{is_feed, is_gzip, is_sitemap};
+use crate::frontier::{Lease, Outcome};
 
 /// A page.
 pub(super) struct PageSource;
@@ -18,34 +16,42 @@ impl UrlSource for PageSource {
         true
     }
 
-    fn wants_html(&self) -> bool {
+    fn is_page(&self) -> bool {
         true
+    }
+
+    fn takes(&self, options: &ReadOptions) -> Option<TakesBody> {
+        Some(if options.sitemaps.enabled {
+            |content_type, start| is_html(content_type, start) || is_feed(start) || is_sitemap(start) || is_gzip(start)
+        } else {
+            |content_type, start| is_html(content_type, start) || is_feed(start)
+        })
     }
 
     fn outcome(&self, response: &Response) -> Outcome {
         Outcome::Response { status: response.status, retry_after: response.retry_after }
     }
 
-    fn links(&self, response: &Response) -> Option<ReadLinks> {
-        let is_page = response.is_success() && !response.raw;
-        (is_page && is_html(response.content_type.as_deref(), &response.body)).then_some(read)
+    fn links(&self, lease: &Lease, response: &Response, options: &ReadOptions) -> Option<ReadLinks> {
+        if !response.is_success() || response.raw {
+            return None;
+        }
+        if list::is_list(&response.body, options) || is_packed_sitemap(lease, response, options) {
+            return Some(list::read);
+        }
+        if is_html(response.content_type.as_deref(), &response.body) {
+            return Some(html::read);
+        }
+        (!response.links.is_empty()).then_some(html::read_head)
     }
 
-    fn count(&self, tally: &mut Tally, is_done: bool, record: &PageRecord) {
+    fn count(&self, tally: &mut Tally, is_done: bool, _: bool, record: &PageRecord) {
         tally.record_page(is_done, record);
     }
 }
 
-fn read(response: &Response, base: BaseUrl, options: &ParseOptions, extract: &mut Extract) {
-    let page = parse(&response.body, response.content_type.as_deref(), options);
-    let base = base.with_query_encoder(page.query_encoder());
-    let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or(base);
-    extract.refuse_untold(Refusal::TooLong, page.links_too_long);
-    extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
-    let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
-    for link in page.links.iter() {
-        extract.add(&base, link.href, nofollow || (options.nofollow && link.nofollow));
-    }
-    extract.encoding = Some((page.encoding, page.encoding_source));
-    extract.title = page.title;
+/// Whether a page is a sitemap by its name. What gzip holds is not seen before it is unpacked.
+fn is_packed_sitemap(lease: &Lease, response: &Response, options: &ReadOptions) -> bool {
+    let path = lease.url().split(['?', '#']).next().unwrap_or_default();
+    options.sitemaps.enabled && is_gzip(&response.body) && path.ends_with(".xml.gz")
 }

@@ -1,10 +1,11 @@
-//! A host's robots.txt. The frontier reads its rules.
+//! A host's robots.txt. The frontier reads its rules; the sitemaps that it names are its links.
 
-use super::{ReadLinks, UrlSource};
+use super::{Extract, ReadLinks, ReadOptions, TakesBody, UrlSource, list};
+use crate::address::BaseUrl;
 use crate::crawl::http::Response;
 use crate::crawl::numbers::Tally;
 use crate::crawl::records::PageRecord;
-use crate::frontier::{Failure, Outcome, Robots, Trouble};
+use crate::frontier::{Failure, Lease, Outcome, Robots, Trouble};
 
 /// A host's robots.txt.
 pub(super) struct RobotsSource;
@@ -14,8 +15,13 @@ impl UrlSource for RobotsSource {
         false
     }
 
-    fn wants_html(&self) -> bool {
-        false
+    fn takes(&self, _: &ReadOptions) -> Option<TakesBody> {
+        None
+    }
+
+    /// After a redirect the file is elsewhere, and speaks of the host that was asked first.
+    fn named_by(&self, lease: &Lease) -> Option<Box<str>> {
+        Some(lease.origin().into())
     }
 
     fn outcome(&self, response: &Response) -> Outcome {
@@ -28,11 +34,22 @@ impl UrlSource for RobotsSource {
         Outcome::Robots { status, retry_after, body, validators: response.validators.clone() }
     }
 
-    fn links(&self, _: &Response) -> Option<ReadLinks> {
-        None
+    fn links(&self, _: &Lease, response: &Response, options: &ReadOptions) -> Option<ReadLinks> {
+        let is_there = response.is_success() && !response.raw && response.incomplete.is_none();
+        let is_missing = (400..500).contains(&response.status) && response.status != 429;
+        (options.sitemaps.enabled && (is_there || is_missing)).then_some(read)
     }
 
-    fn count(&self, tally: &mut Tally, is_done: bool, record: &PageRecord) {
-        tally.robots.record(is_done, record);
+    fn count(&self, tally: &mut Tally, is_done: bool, _: bool, record: &PageRecord) {
+        tally.record_robots(is_done, record);
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
+fn read(response: &Response, base: BaseUrl, _: &ReadOptions, extract: &mut Extract) {
+    let Some(origin) = extract.named_by.take() else { return };
+    let Some(host) = extract.join(&base, &format!("{origin}/")) else { return };
+    let body = if response.is_success() { &response.body[..] } else { &[] };
+    let sitemaps = Robots::sitemaps_of(body);
+    list::take_named(&host, &base, sitemaps.iter().map(String::as_str), extract);
 }

@@ -96,7 +96,7 @@ mod tests {
             let before = |at: u32| written.get(at as usize).map(|&(position, _)| position);
             let referrer = before(number / 2);
             let replaces = before(number / 3).filter(|_| number % 16 == 3);
-            let via = [Via::Seed, Via::Link, Via::Redirect][number as usize % 3];
+            let via = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed][number as usize % 6];
             let [priority, redirects, ..] = number.to_le_bytes();
             let depth = number.wrapping_mul(number);
             let not_before = (number % 5 == 2).then_some(Timestamp::from_micros(u64::from(number) << 40));

@@ -1,7 +1,8 @@
 //! An entry as bytes: in memory, and in the journal on disk, whose page draws them (kind 1).
 //!
 //! ```text
-//! flags      1 byte: bits 0 and 1 how it was found, 0 seed, 1 link, 2 redirect; above, what there is of the rest
+//! flags      1 byte: bits 0, 1 and 7 how it was found, 0 seed, 1 link, 2 redirect, 3 it is a sitemap, 128 listed in a sitemap,
+//!            129 item of a feed; between, what there is of the rest
 //! priority   1 byte
 //! redirects  1 byte
 //! depth      varint
@@ -64,6 +65,9 @@ impl<'a> Entry<'a> {
             Via::Seed => 0,
             Via::Link => 1,
             Via::Redirect => 2,
+            Via::Sitemap => 3,
+            Via::Listed => 1 << 7,
+            Via::Feed => 1 << 7 | 1,
         };
         let flags = via
             | flag(REFERRER, self.referrer.is_some())
@@ -100,6 +104,9 @@ impl<'a> Entry<'a> {
             0 => Via::Seed,
             1 => Via::Link,
             2 => Via::Redirect,
+            3 => Via::Sitemap,
+            0x80 => Via::Listed,
+            0x81 => Via::Feed,
             _ => return Err("unknown flags"),
         };
         let depth = u32::try_from(fields.varint()?).map_err(|_| BEYOND)?;

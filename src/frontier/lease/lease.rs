@@ -15,6 +15,8 @@ use crate::gate::{Found, Links, Position, Via};
 pub enum LeaseKind {
     /// A page.
     Page,
+    /// A sitemap. It is completed as a page is.
+    Sitemap,
     /// A host's robots.txt; complete it with [`Outcome::Robots`](super::Outcome::Robots).
     Robots,
 }
@@ -108,7 +110,7 @@ impl Lease {
         self.texts.wire()
     }
 
-    /// A page, or the host's robots.txt.
+    /// A page, a sitemap, or the host's robots.txt.
     pub fn kind(&self) -> LeaseKind {
         self.kind
     }
@@ -189,9 +191,10 @@ impl Lease {
 }
 
 impl Links {
-    /// The links of the page that `lease` fetched: none yet.
+    /// The links of the page that `lease` fetched: none yet. What a sitemap lists is one link from a seed.
     pub fn of(lease: &Lease) -> Self {
-        Self::new(lease.depth().saturating_add(1), lease.position())
+        let depth = if lease.kind() == LeaseKind::Sitemap { 1 } else { lease.depth().saturating_add(1) };
+        Self::new(depth, lease.position())
     }
 }
 
@@ -208,7 +211,8 @@ impl Found {
         let (depth, referrer) = (lease.depth(), lease.position());
         // The finder's wishes hold for the target too.
         let (priority, metadata) = (Some(lease.priority), lease.metadata.clone());
-        Self { depth, via: Via::Redirect, redirects, referrer, priority, metadata, ..Self::seed(url) }
+        let via = if lease.kind() == LeaseKind::Sitemap { Via::Sitemap } else { Via::Redirect };
+        Self { depth, via, redirects, referrer, priority, metadata, ..Self::seed(url) }
     }
 
     /// The same with what its finder says of it: its priority and metadata.

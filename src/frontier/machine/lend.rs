@@ -88,7 +88,8 @@ impl<J: Journal> Frontier<J> {
                 continue;
             }
             let Entry { wire, depth, via, redirects, referrer, attempts: earlier, metadata, .. } = entry;
-            (lease.kind, lease.position, lease.priority) = (LeaseKind::Page, Some(first.position), priority);
+            lease.kind = if via == Via::Sitemap { LeaseKind::Sitemap } else { LeaseKind::Page };
+            (lease.position, lease.priority) = (Some(first.position), priority);
             (lease.texts, lease.depth) = (Texts::new(wire, host.key.as_str()), depth);
             (lease.via, lease.redirects) = (via, redirects);
             lease.attempt = self.state.back().tries(first.position).saturating_add(earlier).saturating_add(1);

@@ -66,9 +66,14 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// As [`schedule`](Self::schedule).
     #[cfg(feature = "crawl")]
-    pub(crate) fn retry(&mut self, text: &str, depth: u32, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+    pub(crate) fn retry(
+        &mut self,
+        text: &str,
+        via: crate::gate::Via,
+        depth: u32,
+        now: Timestamp,
+    ) -> Result<Option<Refusal>, FrontierError> {
         let url = self.gate().canonicalizer().canonicalize(text)?;
-        let via = if depth == 0 { crate::gate::Via::Seed } else { crate::gate::Via::Link };
         Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)?)
     }
 

@@ -358,6 +358,9 @@ fn hosts_that_never_answered_wait_for_one_another() {
 #[cfg(feature = "crawl")]
 #[test]
 fn what_is_no_url_cannot_be_retried() {
-    let error = Frontier::new(&options()).unwrap().retry("no url", 3, Timestamp::default()).unwrap_err();
+    let error = Frontier::new(&options())
+        .unwrap()
+        .retry("no url", crate::gate::Via::Link, 3, Timestamp::default())
+        .unwrap_err();
     assert!(matches!(error, crate::frontier::FrontierError::Address(_)), "{error}");
 }

@@ -78,6 +78,11 @@ impl Robots {
         &self.sitemaps
     }
 
+    /// The Sitemap lines of a body, as [`sitemaps`](Self::sitemaps) has them, without its rules.
+    pub fn sitemaps_of(body: &[u8]) -> Vec<String> {
+        parse::sitemaps(body)
+    }
+
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
         let sitemaps = self.sitemaps.iter().map(String::capacity).sum::<usize>();

@@ -42,6 +42,14 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     robots
 }
 
+/// The values of the Sitemap lines.
+pub(super) fn sitemaps(body: &[u8]) -> Vec<String> {
+    let text = file::text(body);
+    let values = file::lines(&text).filter(|(field, _)| *field == Field::Sitemap).map(|(_, value)| value);
+    let values = values.filter(|value| (1..=MAX_SITEMAP_BYTES).contains(&value.len()));
+    values.take(MAX_SITEMAPS).map(|value| String::from_utf8_lossy(value).into_owned()).collect()
+}
+
 /// The lines that say something to this agent, as a group for all. Parsed again they are the same rules, without the sitemaps: a
 /// journal keeps them instead of a file of up to 500 KiB, which is mostly for other agents.
 pub(in crate::frontier) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {

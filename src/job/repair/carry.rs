@@ -26,7 +26,7 @@ use super::lines::{PageLine, PageLines};
 use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
-use crate::gate::{Position, Via};
+use crate::gate::Position;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
 use crate::job::own::{self, with_end};
@@ -200,7 +200,7 @@ fn entry(line: &PageLine) -> Entry<'_> {
     Entry {
         depth: line.depth,
         priority: u8::try_from(line.depth).unwrap_or(u8::MAX),
-        via: if line.is_seed { Via::Seed } else { Via::Link },
+        via: line.via,
         ..Entry::seed(&line.url)
     }
 }

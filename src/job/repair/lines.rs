@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::frontier::Receipt;
+use crate::gate::Via;
 use crate::job::own;
 
 /// What the journal must know of a page, from its record.
@@ -17,8 +18,8 @@ pub struct PageLine {
     pub url: String,
     /// Links from a seed.
     pub depth: u32,
-    /// It was a seed.
-    pub is_seed: bool,
+    /// How it was found, as far as the record tells.
+    pub via: Via,
     /// How many of its links were admitted, since they were new.
     pub admitted: u32,
     /// Where its bytes stand in other outputs, by their names.

@@ -133,7 +133,8 @@ fn start(segment: &Path) -> u64 {
 }
 
 fn owned() -> impl Strategy<Value = Owned> {
-    let via = prop_oneof![Just(Via::Seed), Just(Via::Link), Just(Via::Redirect)];
+    let via =
+        proptest::sample::select(&[Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed][..]);
     // Shorter and longer than what is read ahead, and once in a while longer than what is gathered before it is written.
     let wire = prop_oneof![
         20 => "https://[a-zö/]{0,80}",

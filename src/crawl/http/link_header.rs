@@ -1,0 +1,88 @@
+//! Links that a response has in its head: `Link` (RFC 8288) and `Refresh`.
+
+use crate::crawl::html::refresh;
+
+/// Link relations that are followed, as they are on a page.
+const FOLLOWED: [&str; 4] = ["alternate", "canonical", "next", "prev"];
+
+/// The targets of a `Link` header's links that are followed. A link whose context is another page (`anchor`) is not this page's. What
+/// does not parse ends the header.
+pub(super) fn targets(header: &str) -> Vec<String> {
+    let mut targets = Vec::new();
+    let mut rest = header.trim_start_matches([' ', '\t', ',']);
+    while let Some((target, behind)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        let (mut is_followed, mut is_elsewhere, mut has_rel) = (false, false, false);
+        rest = behind.trim_start();
+        while let Some(parameter) = rest.strip_prefix(';') {
+            let (name, value, behind) = parse(parameter);
+            if name.eq_ignore_ascii_case("rel") && !has_rel {
+                let mut relations = value.split_ascii_whitespace();
+                is_followed = relations.any(|rel| FOLLOWED.iter().any(|known| known.eq_ignore_ascii_case(rel)));
+                // Others of the same name do not count (section 3.3).
+                has_rel = true;
+            }
+            is_elsewhere |= name.eq_ignore_ascii_case("anchor");
+            rest = behind;
+        }
+        if is_followed && !is_elsewhere && !target.trim().is_empty() {
+            targets.push(target.trim().to_owned());
+        }
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+    }
+    targets
+}
+
+/// Where a `Refresh` header leads, which is read as `<meta http-equiv=refresh>` is; `None` for a mere reload.
+pub(super) fn refresh_target(header: &str) -> Option<String> {
+    refresh(header).map(str::to_owned)
+}
+
+/// A parameter's name and value, quotes off, and what comes behind it.
+fn parse(text: &str) -> (&str, String, &str) {
+    let text = text.trim_start();
+    let end = text.find(['=', ';', ',']).unwrap_or(text.len());
+    let name = text[..end].trim();
+    let Some(value) = text[end..].strip_prefix('=') else { return (name, String::new(), &text[end..]) };
+    let value = value.trim_start();
+    let Some(quoted) = value.strip_prefix('"') else {
+        let end = value.find([';', ',']).unwrap_or(value.len());
+        return (name, value[..end].trim().to_owned(), &value[end..]);
+    };
+    let (mut unquoted, mut letters) = (String::new(), quoted.char_indices());
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return (name, unquoted, quoted[at + 1..].trim_start()),
+            '\\' => unquoted.extend(letters.next().map(|(_, letter)| letter)),
+            _ => unquoted.push(letter),
+        }
+    }
+    (name, unquoted, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_header_is_read_by_its_grammar() {
+        for (header, expected) in [
+            ("</2>; rel=next", &["/2"][..]),
+            ("</2>; rel=\"next\", </0>;rel=prev", &["/2", "/0"]),
+            ("< http://a.test/x,y;z >; title=\"a, <b>; rel=next\"; rel=\"start NEXT\"", &["http://a.test/x,y;z"]),
+            (", </a> ; Rel = Canonical ,, </b> ; rel = alternate ; hreflang = de", &["/a", "/b"]),
+            ("</s.css>; rel=stylesheet; as=style, </p>; rel=preload", &[]),
+            ("</2>; rel=self; rel=next", &[]),
+            ("</2>; anchor=\"/other\"; rel=next", &[]),
+            ("</2>; rel=\"ne\\xt\"", &["/2"]),
+            ("</2>", &[]),
+            ("<>; rel=next", &[]),
+            ("</2; rel=next", &[]),
+            ("/2; rel=next", &[]),
+            ("</1>; rel=next; title=\"no end, </2>; rel=next", &["/1"]),
+            ("</1>; rel=next junk", &["/1"]),
+            ("", &[]),
+        ] {
+            assert_eq!(targets(header), expected, "{header}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Reads a sitemap of any format, entry by entry.
+
+use super::sitemap::Sitemap;
+use super::text::SitemapText;
+use super::{SitemapEntry, SitemapLimits, SitemapSummary, plain, xml};
+
+/// Reads a body as a sitemap, and tells its entries in their order, each as soon as it is complete. `content_type` serves for its charset
+/// alone.
+///
+/// Linear in the body, and in what it unpacks to.
+///
+/// ```
+/// use crawler::crawl::{SitemapFormat, SitemapLimits, read_sitemap};
+///
+/// let body = b"<urlset><url><loc> https://example.org/a?b&amp;c </loc><lastmod>2026-11-01</lastmod></url><url><lo";
+/// let mut urls = Vec::new();
+/// let summary = read_sitemap(body, None, &SitemapLimits::default(), |entry| urls.push((entry.url, entry.lastmod)));
+/// assert_eq!(urls, [("https://example.org/a?b&c".to_owned(), Some("2026-11-01".to_owned()))]);
+/// assert_eq!(summary.format, SitemapFormat::UrlSet);
+/// assert!(summary.problem.is_some(), "it breaks off");
+/// ```
+pub fn read_sitemap(
+    body: &[u8],
+    content_type: Option<&str>,
+    limits: &SitemapLimits,
+    mut tell: impl FnMut(SitemapEntry),
+) -> SitemapSummary {
+    let mut sitemap = Sitemap::new(limits, &mut tell);
+    let mut text = SitemapText::new(body, content_type, limits.max_bytes);
+    let (offset, head) = text.head();
+    let is_markup = head.starts_with('<') || ["<?xml", "<urlset", "<sitemapindex"].iter().any(|tag| head.contains(tag));
+    if is_markup {
+        xml::read(text, offset, &mut sitemap);
+    } else {
+        plain::read(text, offset, &mut sitemap);
+    }
+    sitemap.summary()
+}

@@ -1,0 +1,224 @@
+//! What a sitemap or feed lists, on its way to the gate.
+
+use std::borrow::Cow;
+use std::time::SystemTime;
+
+use super::{Extract, ReadOptions};
+use crate::address::{BaseUrl, CanonicalUrl};
+use crate::crawl::http::Response;
+use crate::crawl::records::Listing;
+use crate::crawl::sitemap::{
+    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, day_of, is_feed, is_sitemap, read_sitemap,
+};
+use crate::gate::{Found, Refusal, ScopeKind, Via};
+
+/// Sitemaps that may stand above another one. The protocol wants one; a second is found in the wild.
+const MOST_ABOVE: u32 = 2;
+/// The front queue of sitemaps that a robots.txt names: they go with the links of the seeds.
+const NAMED: u8 = 1;
+/// The front queues of sitemaps that another one lists: those that changed lately, and others.
+const LISTED: [u8; 2] = [2, 4];
+/// Days for which a page counts as changed lately.
+const LATELY: i64 = 30;
+/// Days after which it counts as old.
+const OLD: i64 = 365;
+const DAY: u64 = 24 * 3600;
+
+/// Whether a body that was asked for as a page lists others: a sitemap or feed in XML, whatever its type.
+pub(super) fn is_list(start: &[u8], options: &ReadOptions) -> bool {
+    is_feed(start) || options.sitemaps.enabled && is_sitemap(start)
+}
+
+/// Takes the URLs of a sitemap or feed.
+#[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
+pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
+    let Some(own) = extract.join(&base, "/") else { return };
+    let mut limits = SitemapLimits::default();
+    (limits.max_urls, limits.max_bytes) = (options.sitemaps.max_urls, options.sitemaps.max_bytes);
+    limits.alternates = options.sitemaps.alternates;
+    limits.is_cut = response.truncated || response.incomplete.is_some();
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let today = i64::try_from(now.as_secs() / DAY).unwrap_or_default();
+    let (mut pages, mut sitemaps) = (0, 0);
+    let summary = read_sitemap(&response.body, response.content_type.as_deref(), &limits, |entry| {
+        let href = with_scheme(&entry.url, &own);
+        if entry.kind == SitemapEntryKind::Sitemap {
+            sitemaps += 1;
+            extract.add_found(&base, &href, |url, extract| sitemap(url, &own, &entry, today, options, extract));
+        } else {
+            pages += 1;
+            extract.add_found(&base, &href, |url, extract| page(url, &own, &entry, today, options, extract));
+        }
+    });
+    extract.refuse_untold(Refusal::TooManyLinks, u32::try_from(summary.beyond).unwrap_or(u32::MAX));
+    if summary.format == SitemapFormat::Unknown && summary.problem.is_none() {
+        // Nothing at all.
+        return;
+    }
+    extract.list = Some(Listing {
+        format: summary.format.name().to_owned(),
+        urls: pages,
+        sitemaps,
+        problems: summary.problems + u64::from(summary.beyond > 0),
+        problem: summary.problem.map(|problem| problem.to_string()),
+    });
+}
+
+/// Takes the sitemaps that a host's robots.txt names, or the one that it may have where it names none.
+pub(super) fn take_named<'a>(
+    host: &CanonicalUrl,
+    base: &BaseUrl,
+    named: impl Iterator<Item = &'a str>,
+    extract: &mut Extract,
+) {
+    let gate = extract.gate();
+    let kind = gate.scope_kind();
+    if !gate.takes_sitemaps() || !gate.may_have(host) {
+        return;
+    }
+    let mut is_named = false;
+    for href in named {
+        is_named = true;
+        extract.add_found(base, &with_scheme(href, host), |url, _| {
+            // Another host is asked for a sitemap only where it is known which hosts' pages are wanted.
+            if kind == ScopeKind::Prefix && url.host() != host.host() {
+                return Err(Refusal::OutOfScope);
+            }
+            Ok(found_sitemap(url, 0, NAMED, host.host()))
+        });
+    }
+    // A crawl of all hosts comes to many that have none.
+    if !is_named && kind != ScopeKind::Any {
+        let origin = format!("{}/sitemap.xml", host.origin());
+        extract.add_found(base, &origin, |url, _| Ok(found_sitemap(url, 0, NAMED, "")));
+    }
+}
+
+fn found_sitemap(url: CanonicalUrl, above: u32, queue: u8, named_by: &str) -> Found {
+    let found = Found { priority: Some(queue), ..Found::sitemap(url, above) };
+    found.with_metadata(named_by.as_bytes()).expect("a host's name is short")
+}
+
+/// A sitemap that another one lists.
+fn sitemap(
+    url: CanonicalUrl,
+    own: &CanonicalUrl,
+    entry: &SitemapEntry,
+    today: i64,
+    options: &ReadOptions,
+    extract: &Extract,
+) -> Result<Found, Refusal> {
+    let above = extract.above + 1;
+    if !options.sitemaps.enabled || !extract.gate().takes_sitemaps() {
+        return Err(Refusal::OutOfScope);
+    }
+    if above > MOST_ABOVE {
+        return Err(Refusal::TooDeep);
+    }
+    check_host(&url, own, options, extract)?;
+    if !options.counts.take(url.host(), options.sitemaps.per_host) {
+        return Err(Refusal::TooManyLinks);
+    }
+    let queue = LISTED[usize::from(age(entry, today).is_none_or(|age| age > LATELY))];
+    Ok(found_sitemap(url, above, queue, extract.named_by.as_deref().unwrap_or_default()))
+}
+
+/// A page that a sitemap or feed lists.
+fn page(
+    url: CanonicalUrl,
+    own: &CanonicalUrl,
+    entry: &SitemapEntry,
+    today: i64,
+    options: &ReadOptions,
+    extract: &Extract,
+) -> Result<Found, Refusal> {
+    let depth = extract.links.depth();
+    if entry.kind == SitemapEntryKind::Item {
+        return Ok(Found { depth, via: Via::Feed, ..Found::seed(url) });
+    }
+    check_host(&url, own, options, extract)?;
+    let queue = u8::try_from(depth).unwrap_or(u8::MAX).saturating_add(turn(entry, today));
+    Ok(Found { depth, via: Via::Listed, priority: Some(queue), ..Found::seed(url) })
+}
+
+/// A sitemap may list URLs of its own host, and of the host whose robots.txt names it (sitemaps.org, "Sitemaps & Cross Submits").
+fn check_host(url: &CanonicalUrl, own: &CanonicalUrl, options: &ReadOptions, extract: &Extract) -> Result<(), Refusal> {
+    let is_known = url.host() == own.host() || extract.named_by.as_deref() == Some(url.host());
+    if is_known || options.sitemaps.any_host { Ok(()) } else { Err(Refusal::CrossHost) }
+}
+
+/// How far behind the links of the same depth a page goes: 0 for one that its site prefers or has changed lately, 2 for one that
+/// it holds for minor or that is old, 1 for others.
+fn turn(entry: &SitemapEntry, today: i64) -> u8 {
+    let preferred = match entry.priority {
+        Some(0.8..) => -1,
+        Some(..=0.3) => 1,
+        _ => 0,
+    };
+    let changed = match age(entry, today) {
+        Some(..=LATELY) => -1,
+        Some(OLD..) => 1,
+        _ => 0,
+    };
+    u8::try_from((1 + preferred + changed).clamp(0, 2)).unwrap_or_default()
+}
+
+/// Days since it was changed.
+fn age(entry: &SitemapEntry, today: i64) -> Option<i64> {
+    entry.lastmod.as_deref().and_then(day_of).map(|day| today - day)
+}
+
+/// A URL that lacks its scheme gets that of the file: one that begins with `www.`, or with the file's own host.
+fn with_scheme<'a>(url: &'a str, own: &CanonicalUrl) -> Cow<'a, str> {
+    let host = url.split(['/', '?', '#', ':']).next().unwrap_or_default();
+    let is_host =
+        host.eq_ignore_ascii_case(own.host()) || host.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www."));
+    let scheme = own.origin().split("://").next().unwrap_or("http");
+    if is_host && host.contains('.') { Cow::Owned(format!("{scheme}://{url}")) } else { Cow::Borrowed(url) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_its_site_prefers_or_has_changed_goes_first() {
+        for (priority, lastmod, expected) in [
+            (None, None, 1),
+            (Some(0.5), None, 1),
+            (Some(1.0), None, 0),
+            (Some(0.8), None, 0),
+            (Some(0.3), None, 2),
+            (None, Some("1970-01-15"), 0),
+            (None, Some("1969"), 2),
+            (Some(0.9), Some("1969"), 1),
+            (Some(0.9), Some("1970-01-30"), 0),
+            (Some(0.1), Some("1970-01-30T10:00:00Z"), 1),
+            (Some(0.1), Some("1969"), 2),
+            (None, Some("1972"), 0),
+            (None, Some("soon"), 1),
+        ] {
+            let entry = SitemapEntry { priority, lastmod: lastmod.map(str::to_owned), ..SitemapEntry::default() };
+            assert_eq!(turn(&entry, 31), expected, "{priority:?} {lastmod:?}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_that_is_missing_is_the_files() {
+        let rules = crate::address::KeyRules::default();
+        let own = crate::address::Canonicalizer::new(&rules).canonicalize("https://Example.org/sitemap.xml").unwrap();
+        for (url, expected) in [
+            ("http://example.org/a", "http://example.org/a"),
+            ("example.org/a", "https://example.org/a"),
+            ("EXAMPLE.org?a", "https://EXAMPLE.org?a"),
+            ("www.example.org/a", "https://www.example.org/a"),
+            ("example.orga", "example.orga"),
+            ("a/b.html", "a/b.html"),
+            ("/example.org/", "/example.org/"),
+            ("//example.org/a", "//example.org/a"),
+            ("", ""),
+        ] {
+            assert_eq!(with_scheme(url, &own), expected);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! How responses are read.
+
+use std::sync::{Arc, Mutex};
+
+use ahash::AHashMap;
+
+use crate::crawl::lock::lock;
+use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
+
+/// How responses are read: the options for pages and for sitemaps, and how many of these there were.
+#[derive(Clone, Debug)]
+pub(in crate::crawl) struct ReadOptions {
+    pub(super) parse: ParseOptions,
+    pub(super) sitemaps: SitemapOptions,
+    pub(super) counts: Arc<SitemapsByHost>,
+}
+
+impl ReadOptions {
+    /// Those of a crawl that begins.
+    pub(in crate::crawl) fn new(options: &CrawlOptions) -> Self {
+        Self { parse: options.parse.clone(), sitemaps: options.sitemaps, counts: Arc::default() }
+    }
+}
+
+/// How many sitemaps of each host others have listed, in this run. Only hosts that have an index take room.
+#[derive(Debug, Default)]
+pub(super) struct SitemapsByHost(Mutex<AHashMap<Box<str>, u32>>);
+
+impl SitemapsByHost {
+    /// Counts one more, unless there were as many as may be.
+    pub(super) fn take(&self, host: &str, most: u32) -> bool {
+        let mut counts = lock(&self.0);
+        let count = match counts.get_mut(host) {
+            Some(count) => count,
+            None => counts.entry(host.into()).or_default(),
+        };
+        let has_room = *count < most;
+        *count += u32::from(has_room);
+        has_room
+    }
+}

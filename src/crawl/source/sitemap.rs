@@ -1,0 +1,68 @@
+//! A sitemap. The URLs that it lists are its links.
+
+use super::{Extract, ReadLinks, ReadOptions, TakesBody, UrlSource, html, list};
+use crate::address::BaseUrl;
+use crate::crawl::html::is_html;
+use crate::crawl::http::Response;
+use crate::crawl::numbers::Tally;
+use crate::crawl::records::PageRecord;
+use crate::crawl::sitemap::{SitemapFormat, is_gzip, is_sitemap};
+use crate::frontier::{Lease, Outcome};
+
+/// A sitemap.
+pub(super) struct SitemapSource;
+
+impl UrlSource for SitemapSource {
+    fn is_recorded(&self) -> bool {
+        true
+    }
+
+    /// A file that nobody named, and that is no sitemap, is nobody's page.
+    fn is_worth_a_record(&self, lease: &Lease, record: &PageRecord) -> bool {
+        let is_one = record.list.as_ref().is_some_and(|list| list.format != SitemapFormat::Unknown.name());
+        !is_guess(lease) || record.given_up || is_one
+    }
+
+    fn takes(&self, _: &ReadOptions) -> Option<TakesBody> {
+        None
+    }
+
+    fn max_bytes(&self, options: &ReadOptions) -> Option<usize> {
+        Some(options.sitemaps.max_bytes)
+    }
+
+    fn named_by(&self, lease: &Lease) -> Option<Box<str>> {
+        std::str::from_utf8(lease.metadata()).ok().filter(|host| !host.is_empty()).map(Box::from)
+    }
+
+    fn outcome(&self, response: &Response) -> Outcome {
+        Outcome::Response { status: response.status, retry_after: response.retry_after }
+    }
+
+    fn links(&self, lease: &Lease, response: &Response, _: &ReadOptions) -> Option<ReadLinks> {
+        if !response.is_success() || response.raw {
+            return None;
+        }
+        let is_page = is_html(response.content_type.as_deref(), &response.body);
+        if !is_page || is_sitemap(&response.body) || is_gzip(&response.body) {
+            return Some(list::read);
+        }
+        // A list of pages for people, or an error page.
+        Some(if is_guess(lease) { pass_over } else { html::read })
+    }
+
+    fn count(&self, tally: &mut Tally, is_done: bool, has_record: bool, record: &PageRecord) {
+        if is_done && !has_record {
+            tally.record_guess(record);
+        } else {
+            tally.record_page(is_done, record);
+        }
+    }
+}
+
+/// Whether it was asked for at the place where a sitemap would be, and nobody named it.
+fn is_guess(lease: &Lease) -> bool {
+    lease.metadata().is_empty() && lease.referrer().is_none()
+}
+
+fn pass_over(_: &Response, _: BaseUrl, _: &ReadOptions, _: &mut Extract) {}

@@ -1,0 +1,100 @@
+//! Sitemaps from the command line: `crawler sitemap`, and whole crawls of a simulated web that has some.
+#![cfg(feature = "cli")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn run(arguments: &[&str], input: &[u8], place: &Path, environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(arguments).current_dir(place).envs(environment.iter().copied());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn it_prints_the_urls_and_says_elsewhere_what_is_wrong() {
+    let place = tempfile::tempdir().unwrap();
+    let body = b"<urlset><url><loc>http://a.test/x y</loc><priority>0.8</priority><lastmod>2026-11-01</lastmod></url>
+        <sitemap><loc>/more.xml</loc></sitemap><url><loc>http://a.test/b";
+    std::fs::write(place.path().join("map.xml"), body).unwrap();
+    let plain = run(&["sitemap", "map.xml"], b"", place.path(), &[]);
+    assert_eq!((text(&plain.stdout), plain.status.code()), ("http://a.test/x%20y\n", Some(0)));
+    let told = text(&plain.stderr);
+    assert!(
+        told.contains("map.xml: at byte 180: it breaks off in a URL") || told.contains("it breaks off in a URL"),
+        "{told}"
+    );
+    assert!(told.contains("/more.xml: not a URL"), "{told}");
+    let json = run(&["sitemap", "-", "--json", "--base", "http://a.test/maps/"], body, place.path(), &[]);
+    let lines: Vec<Value> = text(&json.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(
+        (&lines[0]["priority"], &lines[0]["lastmod"], &lines[0]["kind"]),
+        (&0.8.into(), &"2026-11-01".into(), &"page".into())
+    );
+    assert_eq!((&lines[1]["url"], &lines[1]["kind"]), (&"http://a.test/more.xml".into(), &"sitemap".into()));
+    for (input, arguments, words) in [
+        (
+            &b"<html>"[..],
+            &["sitemap", "-"][..],
+            "- is no sitemap: at byte 0: neither a sitemap nor a feed: it begins with <html>",
+        ),
+        (b"", &["sitemap", "-"], "- is no sitemap: it is empty"),
+        (b"", &["sitemap", "none.xml"], "cannot read none.xml"),
+        (b"", &["sitemap", "http://127.0.0.1/sitemap.xml"], "127.0.0.1 is not public"),
+    ] {
+        let failed = run(arguments, input, place.path(), &[]);
+        assert_eq!((text(&failed.stdout), failed.status.code()), ("", Some(1)), "{arguments:?}");
+        assert!(text(&failed.stderr).contains(words), "{}", text(&failed.stderr));
+    }
+}
+
+/// The simulated web's own truth knows which pages only a sitemap leads to.
+#[test]
+fn a_simulated_web_is_crawled_by_its_sitemaps_too() {
+    let place = tempfile::tempdir().unwrap();
+    let crawl = |job: &str, more: &[&str]| {
+        let environment = [("CRAWLER_SIMULATE_SITEMAP_PERCENT", "80"), ("CRAWLER_POLITENESS_HOST_DELAY", "1ms")];
+        let arguments = ["http://www.simulated.test/", "--simulate", "--json", "--no-progress", "--job", job];
+        let output = run(&[&arguments[..], more].concat(), b"", place.path(), &environment);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["finish"], "drained");
+        let truth = &report["simulated"];
+        assert_eq!(truth["fetched"], truth["reachable"]);
+        for wrong in ["missed", "fetched_twice", "against_robots", "unknown_urls", "interval_violations"] {
+            assert_eq!(truth[wrong], 0, "{wrong}");
+        }
+        report
+    };
+    let (with, without) = (crawl("with", &[]), crawl("without", &["--no-sitemaps"]));
+    let count = |report: &Value, pointer: &str| report.pointer(pointer).unwrap().as_u64().unwrap();
+    assert!(
+        count(&with, "/simulated/reachable") > count(&without, "/simulated/reachable"),
+        "there is something to find"
+    );
+    assert_eq!(count(&without, "/sitemaps/records"), 0);
+    assert!(count(&with, "/sitemaps/read") > 40);
+    assert_eq!(count(&with, "/sitemaps/faulty") + count(&with, "/sitemaps/unknown"), 0);
+    let sources =
+        with["urls"]["sources"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sources, count(&with, "/urls/admitted") + count(&with, "/urls/refused/robots"));
+    assert_eq!(count(&with, "/urls/fetched") - count(&with, "/sitemaps/records"), count(&with, "/simulated/fetched"));
+
+    let pages = std::fs::read_to_string(place.path().join("with/pages.jsonl")).unwrap();
+    let listed = pages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let listed = listed.filter(|page| page["referrer"].as_str().is_some_and(|referrer| referrer.contains("/sitemap")));
+    let listed: Vec<Value> = listed.filter(|page| page["kind"].is_null()).collect();
+    let (url, referrer) = (listed[0]["url"].as_str().unwrap(), listed[0]["referrer"].as_str().unwrap());
+    let explained = run(&["explain", url, referrer, "--job", "with"], b"", place.path(), &[]);
+    let explained = text(&explained.stdout);
+    assert!(explained.contains(&format!("a listed page, depth 1, found on {referrer}")), "{explained}");
+    assert!(explained.contains("a sitemap, depth"), "{explained}");
+}
