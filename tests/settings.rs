@@ -126,3 +126,56 @@ fn each_flag_in_the_readme_is_one_of_the_command() {
     }
     assert!(flags > 4, "{flags}");
 }
+
+const RULES: &str = r#"
+[hosts."x.example"]
+robots = false
+
+[hosts."*.y.example"]
+host_delay = "1m 30s"
+connections_per_host = 4
+
+[groups."cdn"]
+hosts = ["a.example", "*.b.example"]
+delay = "2s"
+connections = 3
+host_delay = "5s"
+"#;
+
+#[test]
+fn rules_of_hosts_and_groups_are_printed_with_their_places_and_read_back() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("rules.toml");
+    std::fs::write(&file, RULES).unwrap();
+    let printed = print(&["config", "-c", file.to_str().unwrap()]);
+    std::fs::write(&file, &printed).unwrap();
+    let again = print(&["config", "-c", file.to_str().unwrap()]);
+    for keys in [keys(&printed), keys(&again)] {
+        assert_eq!(keys[r#"hosts."x.example".robots"#], "false");
+        assert_eq!(keys[r#"hosts."*.y.example".host_delay"#], r#""1m 30s""#);
+        assert_eq!(keys[r#"groups."cdn".hosts"#], r#"["a.example", "*.b.example"]"#);
+        assert_eq!(keys[r#"groups."cdn".connections"#], "3");
+        assert_eq!(keys[r#"groups."cdn".host_delay"#], r#""5s""#);
+    }
+    assert!(printed.contains("rules.toml:7\n"), "{printed}");
+}
+
+#[test]
+fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
+    let place = tempfile::tempdir().unwrap();
+    for (rules, told) in [
+        ("[hosts.\"x.example\"]\nhost_dealy = \"1s\"", r#"r.toml:2:1: unknown key `hosts."x.example".host_dealy`; did you mean `host_delay`?"#),
+        ("[hosts.\"x.example\"]\n\nhost_delay = 5", r#"r.toml:3:14: hosts."x.example".host_delay = 5: expected a duration"#),
+        ("[groups.cdn]\nhosts = \"a.example\"", r#"r.toml:2:9: groups."cdn".hosts = "a.example": expected a list of hosts"#),
+        ("[groups.cdn]\nhosts = [\"a:80\"]", r#"r.toml:2:9: groups."cdn".hosts = a:80: is no host's name"#),
+        ("[hosts.\"http://x/\"]\nrobots = false", r#"r.toml:1:8: hosts."http://x/" = http://x/: is no host's name"#),
+        ("[hosts.\"x.example\"]\nconnections_per_host = 65", r#"r.toml:2:24: hosts."x.example".connections_per_host = 65: is from 1 to 64"#),
+        ("[hosts]\nx = 1", "r.toml:2:1: unknown key `hosts.x`"),
+    ] {
+        std::fs::write(place.path().join("r.toml"), rules).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        let output = command.args(["config", "-c", "r.toml"]).current_dir(&place).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(told), "{rules}\n{stderr}");
+    }
+}

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::layers::{Layers, Origin};
+use super::rules;
 use super::setting::Setting;
 use super::settings::AllSettings;
 use super::table::TABLE;
@@ -16,6 +17,9 @@ pub(super) fn effective(layers: &Layers) -> String {
             source => source.to_string(),
         };
         format!("{} = {} # {from}", setting.name(), setting.field.literal(&mut settings))
+    }) + &rules::render(&layers.settings.crawl.frontier.rules, |section, name, key| {
+        let place = layers.rules.get(section, name, key);
+        place.map(|place| format!(" # {}:{}", place.file, place.line)).unwrap_or_default()
     })
 }
 
@@ -26,6 +30,7 @@ pub(super) fn defaults() -> String {
         + &render(|_, setting| {
             format!("# {}\n{} = {}", setting.why, setting.name(), setting.field.literal(&mut settings))
         })
+        + rules::EXAMPLE
 }
 
 const HEAD: &str = "\

@@ -152,7 +152,7 @@ fn count(given: &Given) -> Option<u64> {
 }
 
 /// The given text, if there is exactly one and its type is right.
-fn one<'a>(given: &'a Given, kinds: &[GivenKind]) -> Option<&'a OsStr> {
+pub(super) fn one<'a>(given: &'a Given, kinds: &[GivenKind]) -> Option<&'a OsStr> {
     match given.texts.as_slice() {
         [text] if given.kind == GivenKind::Untyped || kinds.contains(&given.kind) => Some(text),
         _ => None,

@@ -1,5 +1,6 @@
 //! Layers of settings, each over those before: default, file, `--simulate`, environment, flags.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 
@@ -7,9 +8,12 @@ use super::command_error::CommandError;
 use super::given::{Given, GivenKind};
 use super::setting::Flag;
 use super::settings::AllSettings;
+use super::rules;
 use super::suggest::nearest;
 use super::table::{SIMULATE, TABLE, row_of};
-use super::toml_file::{self, FilePlace, TomlEntry};
+use super::toml_file::{self, FilePlace, RuleName, TomlEntry};
+use crate::frontier::FrontierOptions;
+use crate::gate::OptionError;
 
 /// Where a value came from.
 #[derive(Clone, Debug)]
@@ -51,6 +55,8 @@ pub(super) struct Layers {
     pub(super) settings: AllSettings,
     /// One for each row of the table.
     pub(super) sources: Vec<Origin>,
+    /// Where the rules of hosts and groups came from.
+    pub(super) rules: RulePlaces,
     /// What was given without effect, and is not an error.
     pub(super) warnings: Vec<String>,
     errors: Vec<String>,
@@ -62,6 +68,7 @@ impl Layers {
         Self {
             settings: AllSettings::default(),
             sources: vec![Origin::Default; TABLE.len()],
+            rules: RulePlaces::default(),
             warnings: Vec::new(),
             errors: Vec::new(),
         }
@@ -81,6 +88,7 @@ impl Layers {
         layers.warnings.extend(stripped.iter().map(|url| format!("{url}: {NO_USERINFO}")));
         let finished = layers.settings.finish();
         layers.reject(finished);
+        layers.check_rules();
         layers.into_result()
     }
 
@@ -113,11 +121,45 @@ impl Layers {
     }
 
     fn take_entry(&mut self, entry: &TomlEntry) {
-        if let Some(row) = row_of(&entry.key) {
+        if let Some(rule) = &entry.rule {
+            self.take_rule(rule, entry);
+        } else if let Some(row) = row_of(&entry.key) {
             self.take(row, &entry.given, Origin::File(entry.value_at.clone()));
         } else {
             let hint = hint(nearest(&entry.key, TABLE.iter().map(|setting| setting.key)));
             self.error(&Origin::File(entry.key_at.clone()), &format!("unknown key `{}`{hint}", entry.key));
+        }
+    }
+
+    /// Takes a key of a rule for a host or a group.
+    fn take_rule(&mut self, rule: &RuleName, entry: &TomlEntry) {
+        let RuleName { section, name, at } = rule;
+        let TomlEntry { key, key_at, value_at, given, .. } = entry;
+        let path = format!("{section}.{}.{key}", rules::quote_key(name));
+        match rules::set(&mut self.settings.crawl.frontier.rules, section, name, key, given) {
+            Ok(()) => {
+                self.rules.0.entry(path_of(section, name, "")).or_insert_with(|| at.clone());
+                self.rules.0.insert(path_of(section, name, key), value_at.clone());
+            }
+            Err(rules::Refused::Key(meant)) => {
+                self.error(&Origin::File(key_at.clone()), &format!("unknown key `{path}`{}", hint(meant)));
+            }
+            Err(rules::Refused::Value(expected)) => {
+                self.error(&Origin::File(value_at.clone()), &format!("{path} = {}: expected {expected}", given.spelled));
+            }
+        }
+    }
+
+    /// Refuses rules that cannot be.
+    fn check_rules(&mut self) {
+        let FrontierOptions { rules, politeness, .. } = &self.settings.crawl.frontier;
+        if let Err(error) = rules.check(politeness) {
+            let place = match &error {
+                OptionError::Rule { table, name, key, .. } => self.rules.get(table, name, key),
+                _ => None,
+            };
+            let message = place.map_or_else(|| error.to_string(), |place| format!("{place}: {error}"));
+            self.errors.push(message);
         }
     }
 
@@ -172,6 +214,21 @@ impl Layers {
     fn into_result(self) -> Result<Self, Vec<String>> {
         if self.errors.is_empty() { Ok(self) } else { Err(self.errors) }
     }
+}
+
+/// Where each key of each rule came from.
+#[derive(Debug, Default)]
+pub(super) struct RulePlaces(BTreeMap<[String; 3], FilePlace>);
+
+impl RulePlaces {
+    /// The place of a key, or of the rule's name where the key is empty.
+    pub(super) fn get(&self, section: &str, name: &str, key: &str) -> Option<&FilePlace> {
+        self.0.get(&path_of(section, name, key))
+    }
+}
+
+fn path_of(section: &str, name: &str, key: &str) -> [String; 3] {
+    [section, name, key].map(str::to_owned)
 }
 
 /// The warning for a seed with a user name or a password.

@@ -19,6 +19,7 @@ mod progress;
 mod quantity;
 mod repair;
 mod robots;
+mod rules;
 mod seeds;
 mod seen;
 mod setting;

@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::given::{Given, GivenKind};
+use super::rules::SECTIONS;
 
 /// A line and column of a file, both from 1; columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,16 @@ pub(super) struct TomlEntry {
     /// Where the value stands.
     pub(super) value_at: FilePlace,
     pub(super) given: Given,
+    /// The rule that it belongs to, if it does; its key is then a name alone.
+    pub(super) rule: Option<RuleName>,
+}
+
+/// A table of a section that holds rules.
+#[derive(Clone, Debug)]
+pub(super) struct RuleName {
+    pub(super) section: &'static str,
+    pub(super) name: String,
+    pub(super) at: FilePlace,
 }
 
 /// Reads the entries of a file in their order, or says where it is not TOML.
@@ -52,7 +63,16 @@ pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<Stri
             continue;
         };
         for (key, value) in keys {
-            entries.push(places.entry(format!("{name}.{}", key.get_ref()), key.span(), value));
+            let section = SECTIONS.into_iter().find(|section| section == name);
+            if let (Some(section), DeValue::Table(said)) = (section, value.get_ref()) {
+                let rule = RuleName { section, name: key.get_ref().to_string(), at: places.at(key.span().start) };
+                entries.extend(said.iter().map(|(key, value)| TomlEntry {
+                    rule: Some(rule.clone()),
+                    ..places.entry(key.get_ref().to_string(), key.span(), value)
+                }));
+            } else {
+                entries.push(places.entry(format!("{name}.{}", key.get_ref()), key.span(), value));
+            }
         }
     }
     entries.sort_by_key(|entry| (entry.key_at.line, entry.key_at.column));
@@ -87,6 +107,7 @@ impl Places<'_> {
             key_at: self.at(key_span.start),
             value_at: self.at(value.span().start),
             given: given(value.get_ref(), self.text.get(value.span()).unwrap_or_default()),
+            rule: None,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::finish::FinishReason;
 use super::finished::Finished;
 use super::http::Fetcher;
 use super::lock::lock;
-use super::numbers::{Carried, PolitenessWatch, Progress};
+use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
 use super::records::{Outputs, SinkOutput, SkipList, Writer, WriterThread};
 use super::shared::Shared;
@@ -81,7 +81,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             read: ReadOptions::new(options),
             pages: Budget::new(options.max_pages, carried.tally.page_records()),
             is_leasing: AtomicBool::new(true),
-            politeness: Mutex::new(PolitenessWatch::with_connections(options.frontier.politeness.connections_per_host)),
+            politeness: Mutex::default(),
             stop: Stop::new(),
             tally: Mutex::default(),
             output_ends: Mutex::new(carried.outputs.clone()),

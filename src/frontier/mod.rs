@@ -68,7 +68,7 @@ pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
 pub(crate) use explain::{Place, RobotsAnswer};
-pub use hosts::{HostStatistics, Politeness};
+pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Trouble, Validators};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;

@@ -16,6 +16,20 @@ pub enum OptionError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A rule for a host or a group is out of its range or does not parse.
+    #[error("{table}.{name:?}{}{key} = {value}: {reason}", if key.is_empty() { "" } else { "." })]
+    Rule {
+        /// `hosts` or `groups`.
+        table: String,
+        /// The name of the host or the group.
+        name: String,
+        /// What of the rule; empty for its name.
+        key: String,
+        /// What was given.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The seen set's options.
     #[error("seen.{0}")]
     Seen(#[from] SeenError),

@@ -29,8 +29,6 @@ pub struct PolitenessWatch {
     older: AHashMap<HostKey, Timestamp>,
     /// Connections that are taken, of the hosts of which any is.
     taken: AHashMap<HostKey, u32>,
-    /// Connections that a host may have, less one.
-    further: u32,
     counts: PolitenessCounts,
     worst: Option<Violation>,
 }
@@ -76,8 +74,9 @@ impl<'a> Asking<'a> {
     /// The request of this lease begins.
     pub(crate) fn begin(watch: &'a Mutex<PolitenessWatch>, lease: &'a Lease) -> Self {
         let mut judge = lock(watch);
-        judge.begin(lease.origin(), lease.kind() == LeaseKind::Robots);
-        if judge.further > 0 {
+        let connections = lease.connections();
+        judge.begin(lease.origin(), taken_by(lease), connections);
+        if connections > 1 {
             judge.sent(lease.origin(), lease.lent_at(), lease.delay());
         }
         Self { watch, lease }
@@ -86,7 +85,7 @@ impl<'a> Asking<'a> {
     /// The request is over. It was sent at this time.
     pub(crate) fn sent(self, at: Timestamp) {
         let mut judge = lock(self.watch);
-        if judge.further == 0 {
+        if self.lease.connections() == 1 {
             judge.sent(self.lease.origin(), at, self.lease.delay());
         }
     }
@@ -94,22 +93,22 @@ impl<'a> Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        lock(self.watch).end(self.lease.origin(), self.lease.kind() == LeaseKind::Robots);
+        lock(self.watch).end(self.lease.origin(), taken_by(self.lease));
     }
+}
+
+/// The connections that the request of a lease takes: a robots.txt must be alone.
+fn taken_by(lease: &Lease) -> u8 {
+    if lease.kind() == LeaseKind::Robots { lease.connections() } else { 1 }
 }
 
 impl PolitenessWatch {
     /// Hosts that are remembered, at most.
     pub const REMEMBERED: usize = 65_536;
 
-    /// Judges a crawl that may have so many requests of a host out at the same time.
-    pub fn with_connections(connections: u8) -> Self {
-        Self { further: u32::from(connections).saturating_sub(1), ..Self::default() }
-    }
-
-    /// A request to the host of this [origin](HostKey::as_str) begins; where `takes_all`, it must be the only one.
-    pub fn begin(&mut self, host: &str, takes_all: bool) {
-        let added = if takes_all { 1 + self.further } else { 1 };
+    /// A request to the host of this [origin](HostKey::as_str) begins, and takes so many of its `connections`.
+    pub fn begin(&mut self, host: &str, takes: u8, connections: u8) {
+        let added = u32::from(takes);
         let taken = match self.taken.get_mut(host) {
             Some(taken) => {
                 *taken += added;
@@ -117,7 +116,7 @@ impl PolitenessWatch {
             }
             None => *self.taken.entry(HostKey::of_origin(host)).or_insert(added),
         };
-        if taken > 1 + self.further {
+        if taken > connections.into() {
             self.violated(Violation {
                 host: HostKey::of_origin(host),
                 waited: Duration::ZERO,
@@ -128,10 +127,9 @@ impl PolitenessWatch {
     }
 
     /// A request that [began](Self::begin) is over.
-    pub fn end(&mut self, host: &str, took_all: bool) {
-        let added = if took_all { 1 + self.further } else { 1 };
+    pub fn end(&mut self, host: &str, took: u8) {
         if let Some(taken) = self.taken.get_mut(host) {
-            *taken = taken.saturating_sub(added);
+            *taken = taken.saturating_sub(took.into());
             if *taken == 0 {
                 self.taken.remove(host);
             }
@@ -237,25 +235,25 @@ mod tests {
     #[test]
     fn as_many_may_be_out_as_there_are_connections_and_robots_alone() {
         for connections in [1, 2, 8] {
-            let mut watch = PolitenessWatch::with_connections(connections);
+            let mut watch = PolitenessWatch::default();
             let host = host("a.test");
             for _ in 0..2 {
-                (0..connections).for_each(|_| watch.begin(host.as_str(), false));
+                (0..connections).for_each(|_| watch.begin(host.as_str(), 1, connections));
                 assert_eq!(watch.counts().violations, 0);
-                (0..connections).for_each(|_| watch.end(host.as_str(), false));
-                watch.begin(host.as_str(), true);
-                watch.end(host.as_str(), true);
+                (0..connections).for_each(|_| watch.end(host.as_str(), 1));
+                watch.begin(host.as_str(), connections, connections);
+                watch.end(host.as_str(), connections);
             }
             assert!(watch.taken.is_empty() && watch.counts().violations == 0);
-            (0..=connections).for_each(|_| watch.begin(host.as_str(), false));
+            (0..=connections).for_each(|_| watch.begin(host.as_str(), 1, connections));
             let taken = u32::from(connections) + 1;
             assert_eq!(watch.counts().violations, 1, "one more than may be");
             assert_eq!(watch.worst().map(|worst| worst.taken), Some(taken));
-            (0..connections).for_each(|_| watch.end(host.as_str(), false));
-            watch.begin(host.as_str(), true);
+            (0..connections).for_each(|_| watch.end(host.as_str(), 1));
+            watch.begin(host.as_str(), connections, connections);
             assert_eq!(watch.counts().violations, 2, "robots.txt beside a page");
-            watch.end(host.as_str(), false);
-            watch.begin(host.as_str(), false);
+            watch.end(host.as_str(), 1);
+            watch.begin(host.as_str(), 1, connections);
             assert_eq!(watch.counts().violations, 3, "a page beside robots.txt");
         }
     }

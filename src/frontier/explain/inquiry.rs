@@ -14,8 +14,8 @@ use std::io;
 
 use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
-use crate::frontier::durable::{Entry, Journal, image, read_wire};
-use crate::frontier::hosts::{Host, Politeness, RobotsFile};
+use crate::frontier::durable::{Entry, Journal, read_wire};
+use crate::frontier::hosts::{Host, Manners, RobotsFile};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
 use crate::frontier::{Frontier, FrontierError, Timestamp};
@@ -44,8 +44,7 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage), where robots rules are to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
-        let Self { state, politeness, .. } = self;
-        Ok(Inquiry { state, politeness }.explain(&mut self.journal, url, History::Unasked, now)?)
+        Ok(Inquiry { state: &self.state }.explain(&mut self.journal, url, History::Unasked, now)?)
     }
 }
 
@@ -53,8 +52,6 @@ impl<J: Journal> Frontier<J> {
 pub(crate) struct Inquiry<'a> {
     /// All that is known. No answer changes it.
     pub(crate) state: &'a State,
-    /// Whether robots.txt is honored, and how long a host rests.
-    pub(crate) politeness: &'a Politeness,
 }
 
 impl Inquiry<'_> {
@@ -73,7 +70,7 @@ impl Inquiry<'_> {
             Some(&hosts[id])
         } else {
             let image = journal.host(url.origin())?;
-            evicted = image.map(|image| image::load_evicted(image, url.origin())).transpose()?;
+            evicted = image.map(|image| self.state.of_image(image, url.origin())).transpose()?;
             evicted.as_ref()
         };
         // A URL that was never admitted is judged as a link on a seed.
@@ -106,7 +103,7 @@ impl Inquiry<'_> {
             sighting: if seen.contains(fingerprint) { Sighting::Seen } else { Sighting::New },
             shard,
             false_positive_rate: (row.false_positive_rate_target > 0.0).then_some(row.false_positive_rate_estimated),
-            robots: self.robots(journal, host, url.path_and_query())?,
+            robots: self.robots(journal, host, url)?,
             host: host.map(|host| self.account(host)),
             history,
             page: None,
@@ -124,9 +121,13 @@ impl Inquiry<'_> {
         &self,
         journal: &mut impl Journal,
         host: Option<&Host>,
-        path_and_query: &str,
+        url: &CanonicalUrl,
     ) -> io::Result<RobotsAnswer> {
-        if !self.politeness.robots {
+        let is_honored = match host {
+            Some(host) => self.manners().treatment(host.treatment).robots,
+            None => self.manners().treatment(self.manners().number_for(&url.host_key())).robots,
+        };
+        if !is_honored {
             return Ok(RobotsAnswer::Ignored);
         }
         let (stale_at, rules) = match host.map(|host| &host.robots) {
@@ -143,12 +144,16 @@ impl Inquiry<'_> {
             (None, None) => return Ok(RobotsAnswer::Unknown),
             (None, Some(position)) => {
                 let Some(lines) = journal.rules(position)? else { return Ok(RobotsAnswer::Unknown) };
-                read = Robots::parse(lines, &self.politeness.agent);
+                read = Robots::parse(lines, &self.manners().agent);
                 &read
             }
         };
-        let Ruling { allowed, rule } = parsed.ruling(path_and_query);
+        let Ruling { allowed, rule } = parsed.ruling(url.path_and_query());
         Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stale_at })
+    }
+
+    fn manners(&self) -> &Manners {
+        self.state.hosts().manners()
     }
 
     /// How the host stands.
@@ -156,7 +161,7 @@ impl Inquiry<'_> {
         HostAccount {
             key: host.key.to_string(),
             due: host.due,
-            delay: host.delay(self.politeness),
+            delay: host.delay(self.manners()),
             failures: host.failures.into(),
             has_answered: host.has_answered,
             trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),

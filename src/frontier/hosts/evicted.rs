@@ -7,7 +7,7 @@
 //! is evicted, nothing happens to it: whatever is to happen brings it back first. So the newest image of an evicted host
 //! is the host.
 
-use super::{Host, HostSpread, HostStatistics, Politeness};
+use super::{Host, HostSpread, HostStatistics, Manners};
 use crate::frontier::Timestamp;
 
 /// The length of the list of hosts with the most requests, which is exact whichever of them are evicted.
@@ -64,9 +64,9 @@ impl Evicted {
     }
 
     /// When a host that comes back may be asked.
-    pub(crate) fn due(&self, host: &Host, politeness: &Politeness, now: Timestamp) -> Timestamp {
-        let rested = self.since.map_or(host.due, |since| host.due.max(since + host.delay(politeness)));
+    pub(crate) fn due(&self, host: &Host, manners: &Manners, now: Timestamp) -> Timestamp {
+        let rested = self.since.map_or(host.due, |since| host.due.max(since + host.delay(manners)));
         // No rest was longer, should the clock have been set back since.
-        rested.min(now + politeness.longest_rest())
+        rested.min(now + manners.longest_rest())
     }
 }

@@ -1,7 +1,7 @@
 //! One host, as the frontier has it.
 //!
 //! Its fields are of three kinds. *Facts* change by records alone: key, queue, clock, robots.txt, illness, requests, failures, whether
-//! it has answered. They are in its image. The *seat* follows from them, and is the machine's. And *caches*: parsed rules, and whether
+//! it has answered. They are in its image. The *treatment* follows from the key and the options. The *seat* follows from them, and is the machine's. And *caches*: parsed rules, and whether
 //! the host is on the clock of those that may be dropped.
 //!
 //! With a million hosts, memory is what a lease waits for. So a host is two cache lines, aligned, and what most hosts do not have stands
@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{HostState, Illness, Politeness, Prospect, RobotsFile, Seat};
+use super::{HostState, Illness, Manners, Prospect, RobotsFile, Seat};
 use crate::address::HostKey;
 use crate::frontier::durable::Standing;
 use crate::frontier::queues::Queue;
@@ -43,6 +43,8 @@ pub(crate) struct Host {
     pub(crate) has_answered: bool,
     /// Its rules are among those that may be dropped.
     pub(crate) is_on_clock: bool,
+    /// How it is treated, by its number among the [`Manners`]. It follows from the key.
+    pub(crate) treatment: u16,
     /// Where it is in the queues of hosts, and how much of it is out.
     pub(crate) seat: Seat,
 }
@@ -62,6 +64,7 @@ impl Host {
             failures: 0,
             has_answered: false,
             is_on_clock: false,
+            treatment: 0,
             seat: Seat::default(),
         }
     }
@@ -98,8 +101,8 @@ impl Host {
     }
 
     /// The rest between a response and the next request.
-    pub(crate) fn delay(&self, politeness: &Politeness) -> Duration {
-        politeness.delay(self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
+    pub(crate) fn delay(&self, manners: &Manners) -> Duration {
+        manners.delay(self.treatment, self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
     }
 
     /// Its URLs are given up.

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::{Host, Politeness};
+use super::{Host, Manners};
 use crate::address::HostKey;
 
 /// One host in numbers.
@@ -28,13 +28,13 @@ pub struct HostStatistics {
 
 impl HostStatistics {
     /// A host in memory.
-    pub(crate) fn of(host: &Host, politeness: &Politeness) -> Self {
+    pub(crate) fn of(host: &Host, manners: &Manners) -> Self {
         Self {
             host: host.key.clone(),
             requests: host.requests.into(),
             queued: host.waiting(),
             failures: host.failures.into(),
-            delay: host.delay(politeness),
+            delay: host.delay(manners),
             retired: host.is_retired(),
         }
     }

@@ -64,20 +64,9 @@ impl Politeness {
     /// Requests of one host that may be out at the same time, at most.
     pub(crate) const MOST_CONNECTIONS: u8 = 64;
 
-    /// The rest between a response and the next request, to a host whose robots.txt asks for this one.
-    pub(crate) fn delay(&self, crawl_delay: Duration) -> Duration {
-        self.host_delay.max(crawl_delay.min(self.max_crawl_delay))
-    }
-
     /// The rest after the `nth` failure in a row: it doubles with each.
     pub(crate) fn backoff_of(&self, nth: u32) -> Duration {
         let factor = 1u32.checked_shl(nth.saturating_sub(1)).unwrap_or(u32::MAX);
         self.backoff.saturating_mul(factor).min(self.max_backoff)
-    }
-
-    /// The longest rest that a host can be told to take.
-    pub(crate) fn longest_rest(&self) -> Duration {
-        let Self { max_backoff, max_retry_after, max_crawl_delay, host_delay, .. } = *self;
-        max_backoff.max(max_retry_after).max(max_crawl_delay).max(host_delay)
     }
 }

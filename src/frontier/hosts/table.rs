@@ -7,11 +7,12 @@
 //! large one, which no cache holds.
 
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use super::{Host, HostId, Seat};
+use super::{Host, HostId, Manners, Seat};
 use crate::address::HostKey;
 
 /// The hosts in memory, by number and by key. The key's text is kept once, in the host.
@@ -32,6 +33,8 @@ pub(crate) struct Hosts {
     texts: usize,
     /// Numbers given, those of holes too.
     given: u32,
+    /// By which each host that comes is given its treatment.
+    manners: Arc<Manners>,
 }
 
 /// Places for hosts that were looked for lately: more than there are workers. A power of two, since the lower bits of a hash choose
@@ -46,8 +49,11 @@ const fn recent_place(hash: u64) -> usize {
     (hash % RECENT as u64) as usize
 }
 
-impl Default for Hosts {
-    fn default() -> Self {
+/// Looking up, adding and removing keep the two tables of numbers and the hosts in step. A host is changed in place through
+/// its number.
+impl Hosts {
+    /// No hosts yet.
+    pub(crate) fn new(manners: Arc<Manners>) -> Self {
         Self {
             all: Vec::new(),
             holes: Vec::new(),
@@ -56,13 +62,15 @@ impl Default for Hosts {
             recent: vec![HostId::new(0); RECENT].into(),
             texts: 0,
             given: 0,
+            manners,
         }
     }
-}
 
-/// Looking up, adding and removing keep the two tables of numbers and the hosts in step. A host is changed in place through
-/// its number.
-impl Hosts {
+    /// How hosts are treated.
+    pub(crate) fn manners(&self) -> &Arc<Manners> {
+        &self.manners
+    }
+
     /// The host with this key. It is noted as one that was looked for lately: of the links on a page four in five lead to its own
     /// host, which is found without a look into the table.
     pub(crate) fn look_up(&mut self, origin: &str) -> Option<HostId> {
@@ -85,12 +93,13 @@ impl Hosts {
     ///
     /// # Panics
     /// With 2³² - 1 hosts: 512 GiB of them.
-    pub(crate) fn add(&mut self, host: Host) -> Option<HostId> {
+    pub(crate) fn add(&mut self, mut host: Host) -> Option<HostId> {
         let hash = self.hasher.hash_one(host.key.as_str());
         if self.find_by(hash, host.key.as_str()).is_some() {
             return None;
         }
         self.texts += host.key.as_str().len();
+        host.treatment = self.manners.number_for(&host.key);
         let id = match self.holes.pop() {
             Some(hole) => {
                 // The clock holds numbers, and this one may be on it already.

@@ -48,6 +48,8 @@ pub struct Lease {
     pub(crate) attempt: u8,
     /// The rest of its host when it went out.
     pub(crate) delay: Duration,
+    /// Requests of its host that may be out at once.
+    pub(crate) connections: u8,
     /// The tries that stand in its entry: they are counted in `attempt` too.
     pub(crate) earlier: u8,
     /// Its host has never answered.
@@ -187,6 +189,14 @@ impl Lease {
     #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn delay(&self) -> Duration {
         self.delay
+    }
+}
+
+impl Lease {
+    /// Requests of its host that may be out at once.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
+    pub(crate) fn connections(&self) -> u8 {
+        self.connections
     }
 }
 

@@ -15,14 +15,21 @@
 
 use super::Frontier;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{Host, HostId, Rest};
+use crate::frontier::hosts::{Host, HostId, Rest, Treatment};
 use crate::frontier::queues::Queued;
 use crate::frontier::{Lease, Timestamp};
 
 impl<J: Journal> Frontier<J> {
-    /// Whether pages of one host may be out side by side.
-    pub(crate) fn lends_beside(&self) -> bool {
-        self.politeness.connections_per_host > 1
+    /// How a host is treated.
+    #[inline]
+    pub(crate) fn treatment(&self, id: HostId) -> &Treatment {
+        self.politeness.treatment(self.state.host(id).treatment)
+    }
+
+    /// Whether pages of this host may be out side by side.
+    #[inline]
+    pub(crate) fn lends_beside(&self, id: HostId) -> bool {
+        self.lends_beside && self.treatment(id).connections > 1
     }
 
     /// The URL of a host that goes next of those that are not out.
@@ -39,9 +46,10 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn further(&self, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
         let beside = self.lent.beside(id)?;
         let host = self.state.host(id);
+        let treatment = self.politeness.treatment(host.treatment);
         let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
-        let is_known = !self.politeness.robots || !host.robots.is_wanted(now);
-        let has_room = host.seat.out < self.politeness.connections_per_host;
+        let is_known = !treatment.robots || !host.robots.is_wanted(now);
+        let has_room = host.seat.out < treatment.connections;
         let due = host.due.max(beside.next);
         (is_trusted && is_known && has_room).then(|| self.first_free(host, id).map(|first| (due, first))).flatten()
     }

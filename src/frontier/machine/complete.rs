@@ -79,12 +79,13 @@ impl<J: Journal> Frontier<J> {
     /// The host of a lease that is back goes on. One that may have several out may be in its place already: there, a page that is to
     /// be tried again may bring it forward.
     fn take_seat(&mut self, lease: &Lease, now: Timestamp) {
+        let lends_beside = self.lends_beside(lease.host);
         let seat = &mut self.state.seats()[lease.host];
         let state = seat.state;
         if let Some(page) = lease.position {
             seat.out -= 1;
             self.lent.pages -= 1;
-            if self.lends_beside() {
+            if lends_beside {
                 self.lent.remove(lease.host, page);
             }
         }

@@ -50,7 +50,7 @@ impl<J: Journal> Frontier<J> {
         let Some(image) = self.journal.host(origin)? else {
             return Ok(self.state.add_host(Host::new(url.host_key())));
         };
-        let mut host = image::load_evicted(image, origin)?;
+        let mut host = self.state.of_image(image, origin)?;
         host.due = self.state.evicted().due(&host, &self.politeness, now);
         Ok(self.state.bring_back(host))
     }

@@ -90,7 +90,9 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
         let stale_at = now + self.politeness.robots_ttl;
-        let mut delay = self.state.host(lease.host).delay(&self.politeness);
+        let host = self.state.host(lease.host);
+        let treatment = host.treatment;
+        let mut delay = host.delay(&self.politeness);
         let mut parsed = None;
         let lines;
         let record = match answer {
@@ -99,13 +101,13 @@ impl<J: Journal> Frontier<J> {
                 let asked = robots.crawl_delay().unwrap_or_default();
                 // Whole milliseconds, as checkpoints have it.
                 let crawl_delay = Duration::from_millis(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX));
-                delay = self.politeness.delay(crawl_delay);
+                delay = self.politeness.delay(treatment, crawl_delay);
                 parsed = Some((robots, validators));
                 lines = text;
                 RobotsRecord::Known { stale_at, crawl_delay, rules: Some(&lines) }
             }
             Answer::Missing => {
-                delay = self.politeness.delay(Duration::ZERO);
+                delay = self.politeness.delay(treatment, Duration::ZERO);
                 RobotsRecord::Known { stale_at, crawl_delay: Duration::ZERO, rules: None }
             }
             Answer::Moved(hops, ref url) => RobotsRecord::Moved { hops, url: url.wire() },
@@ -144,7 +146,7 @@ impl<J: Journal> Frontier<J> {
         let known = host.robots.known();
         let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
         let holds = known.is_some() && good_until.is_none_or(|until| now < until);
-        let delay = if holds { host.delay(&self.politeness) } else { self.politeness.delay(Duration::ZERO) };
+        let delay = if holds { host.delay(&self.politeness) } else { self.politeness.delay(host.treatment, Duration::ZERO) };
         if holds && !is_down {
             // The host speaks, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);

@@ -40,7 +40,8 @@ impl<J: Journal> Frontier<J> {
             let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
             return self.lend_page(id, priority, trouble, now, &mut 1);
         }
-        if self.politeness.robots && host.robots.is_wanted(now) {
+        let minds_robots = self.politeness.treatment(host.treatment).robots;
+        if minds_robots && host.robots.is_wanted(now) {
             let origin = host.key.as_str();
             let texts = match &host.robots {
                 RobotsFile::Moved(detour) => Texts::new(&detour.url, origin),
@@ -53,7 +54,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(Some(robots));
         }
         // Rules that are known from a run that honored them count no more.
-        if let Some(position) = host.robots.unread().filter(|_| self.politeness.robots)
+        if let Some(position) = host.robots.unread().filter(|_| minds_robots)
             && !self.read_rules(id, position)?
         {
             return Ok(None);
@@ -74,7 +75,7 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
-        let is_asked = trouble.is_none() && self.politeness.robots;
+        let is_asked = trouble.is_none() && self.treatment(id).robots;
         let mut lease = self.blank_lease(id, now);
         let referrer = loop {
             let host = self.state.host(id);
@@ -185,6 +186,7 @@ impl<J: Journal> Frontier<J> {
             redirects: 0,
             attempt: 1,
             delay: host.delay(&self.politeness),
+            connections: self.politeness.treatment(host.treatment).connections,
             earlier: 0,
             is_first_contact: !host.has_answered,
             wave: 0,
@@ -199,12 +201,13 @@ impl<J: Journal> Frontier<J> {
     /// Counts a lease that goes out, and seats its host as leased. Links to the host are likely to be found on the page, so it
     /// is noted for the table's cache. No record is written: after a crash, what was out is queued as if it had never gone.
     fn note_lent(&mut self, lease: &mut Lease) {
+        let lends_beside = self.lends_beside(lease.host);
         let seat = &mut self.state.seats()[lease.host];
         if let Some(page) = lease.position {
             seat.state = HostState::Leased;
             seat.out += 1;
             self.lent.pages += 1;
-            if self.lends_beside() {
+            if lends_beside {
                 self.lent.add(lease, page);
             }
         } else {

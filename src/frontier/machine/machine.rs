@@ -10,7 +10,7 @@ use super::lent::Lent;
 use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
-use crate::frontier::hosts::{HostId, HostState, Patience, Politeness, Struggle};
+use crate::frontier::hosts::{HostId, HostState, Manners, Patience, Struggle};
 use crate::frontier::queues::{Agenda, Front, Queued};
 use crate::frontier::state::{Change, Fresh, State};
 use crate::frontier::{Next, Timestamp};
@@ -53,7 +53,9 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) state: State,
     /// Keeps what is appended, and gives it back at a resume.
     pub(crate) journal: J,
-    pub(crate) politeness: Politeness,
+    pub(crate) politeness: Arc<Manners>,
+    /// Some hosts may have several requests out at once.
+    pub(crate) lends_beside: bool,
     /// Redirects in a row that are followed.
     pub(crate) redirects: u8,
     /// Marks its leases, so that those of another frontier are told apart.
@@ -97,15 +99,18 @@ impl<J: Journal> Frontier<J> {
     /// If an option is out of its range or does not parse.
     pub(crate) fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
-        Ok(Self::of(State::new(Gate::new(options.gate(), None)?), options, journal))
+        let manners = Arc::new(Manners::new(&options.politeness, &options.rules)?);
+        Ok(Self::of(State::new(Gate::new(options.gate(), None)?, manners), options, journal))
     }
 
     /// Over a state, and options that were checked.
     pub(crate) fn of(state: State, options: &FrontierOptions, journal: J) -> Self {
+        let politeness = Arc::clone(state.hosts().manners());
         Self {
             state,
             journal,
-            politeness: options.politeness.clone(),
+            lends_beside: politeness.lends_beside(),
+            politeness,
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),
             front: Front::default(),
@@ -176,13 +181,13 @@ impl<J: Journal> Frontier<J> {
                 self.hold(host, priority);
                 continue;
             }
-            if self.lends_beside() && self.must_wait(host, now) {
+            if self.lends_beside(host) && self.must_wait(host, now) {
                 self.place(host, now);
                 continue;
             }
             match self.lend(host, priority, now, &mut drops) {
                 Ok(Some(lease)) => {
-                    if self.lends_beside() && lease.position.is_some() {
+                    if self.lends_beside(host) && lease.position.is_some() {
                         self.place(host, now);
                     }
                     self.look_ahead();
@@ -242,20 +247,21 @@ impl<J: Journal> Frontier<J> {
 
     /// A URL has come to the queue of a host, which may move up by it.
     pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
-        let seats = &mut self.state.seats();
-        match seats[host].state {
+        match self.state.host(host).seat.state {
             HostState::Idle => self.place(host, now),
             HostState::Due(worse) if priority < worse => {
+                let seats = &mut self.state.seats();
                 seats[host].state = HostState::Due(priority);
                 self.front.remove(seats, host, worse);
                 self.front.push(seats, host, priority);
             }
             HostState::Held(worse) if priority < worse => {
+                let seats = &mut self.state.seats();
                 seats[host].state = HostState::Held(priority);
                 self.held.remove(seats, host, worse);
                 self.held.push(seats, host, priority);
             }
-            HostState::Leased if self.politeness.connections_per_host > 1 => self.place(host, now),
+            HostState::Leased if self.treatment(host).connections > 1 => self.place(host, now),
             _ => {}
         }
     }

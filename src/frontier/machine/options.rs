@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::address::{FingerprintKey, KeyRules};
-use crate::frontier::hosts::Politeness;
+use crate::frontier::hosts::{HostRules, Politeness};
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::SeenOptions;
 
@@ -26,6 +26,8 @@ pub struct FrontierOptions {
     pub traps: TrapLimits,
     /// How hosts are treated.
     pub politeness: Politeness,
+    /// How some of them are treated otherwise, and which of them share a clock.
+    pub rules: HostRules,
 }
 
 impl FrontierOptions {

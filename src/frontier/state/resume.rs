@@ -14,6 +14,7 @@
 //! the record, by [`Pieces`]. And a page that is done may have lost its record in an output, by [`Lost`]; then it waits again.
 
 use std::io;
+use std::sync::Arc;
 
 use super::lost::{Again, Done, Lost, LostPage};
 use super::pieces::Pieces;
@@ -23,7 +24,7 @@ use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
-use crate::frontier::hosts::{Host, HostId};
+use crate::frontier::hosts::{Host, HostId, Manners};
 use crate::frontier::queues::{MARK, Queued};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
 use crate::gate::{Gate, OptionError, Position};
@@ -56,8 +57,9 @@ impl Resume {
     /// If an option is out of its range or does not parse.
     pub(crate) fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         options.check()?;
+        let manners = Arc::new(Manners::new(&options.politeness, &options.rules)?);
         Ok(Self {
-            state: State::new(Gate::new(options.gate(), seen)?),
+            state: State::new(Gate::new(options.gate(), seen)?, manners),
             canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
             options: options.clone(),
             pieces: Pieces::default(),
@@ -107,8 +109,9 @@ impl Resume {
     pub(crate) fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
         let idle = idle_hosts(image).next().ok_or(BadSlice)?;
         if self.state.hosts().find(idle.key).is_none() {
-            let host = image::load_evicted(image, idle.key).map_err(|_| BadSlice)?;
-            self.state.load_evicted(&host, &self.options.politeness);
+            let host = self.state.of_image(image, idle.key).map_err(|_| BadSlice)?;
+            let manners = Arc::clone(self.state.hosts().manners());
+            self.state.load_evicted(&host, &manners);
         }
         Ok(())
     }
@@ -189,7 +192,7 @@ impl Resume {
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.lost.queue_all(&mut self.state);
-        Inquiry { state: &self.state, politeness: &self.options.politeness }.explain(journal, url, history, now)
+        Inquiry { state: &self.state }.explain(journal, url, history, now)
     }
 
     /// The frontier over its journal.
@@ -199,11 +202,11 @@ impl Resume {
     /// it could have been told to, should the clock have been set back.
     pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
         self.lost.queue_all(&mut self.state);
-        let politeness = &self.options.politeness;
-        let latest = now + politeness.longest_rest();
+        let manners = Arc::clone(self.state.hosts().manners());
+        let latest = now + manners.longest_rest();
         let is_unclean = self.was_busy || self.records > 0;
         self.state.set_clocks(is_unclean.then_some(now), |host| {
-            let rested = if is_unclean { now + host.delay(politeness) } else { now };
+            let rested = if is_unclean { now + host.delay(&manners) } else { now };
             host.due.max(rested).min(latest)
         });
         let mut frontier = Frontier::of(self.state, &self.options, journal);
@@ -327,7 +330,7 @@ impl Resume {
             return Ok(Some(host));
         }
         let Some(image) = evicted(key)? else { return Ok(None) };
-        Ok(Some(self.state.bring_back(image::load_evicted(&image, key)?)))
+        Ok(Some(self.state.bring_back(self.state.of_image(&image, key)?)))
     }
 
     /// As [`host`](Self::host), and a new host is added.

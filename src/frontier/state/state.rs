@@ -11,13 +11,14 @@
 //! | `Host` | a host stands as it says, and its robots.txt is known |
 //! | `Resumed` | nothing: the resume acts on it |
 
+use std::io;
 use std::sync::Arc;
 
 use super::{Change, Count};
 use crate::address::Fingerprint;
-use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, RobotsRecord, Settled, Standing};
+use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, RobotsRecord, Settled, Standing, image};
 use crate::frontier::hosts::{
-    Detour, Evicted, Host, HostId, HostStatistics, Hosts, Politeness, RobotsFile, Rules, RulesCache, Seats,
+    Detour, Evicted, Host, HostId, HostStatistics, Hosts, Manners, RobotsFile, Rules, RulesCache, Seats,
 };
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
@@ -52,10 +53,10 @@ pub(crate) struct State {
 
 impl State {
     /// The state of a frontier that knows nothing but what its gate does.
-    pub(crate) fn new(gate: Gate) -> Self {
+    pub(crate) fn new(gate: Gate, manners: Arc<Manners>) -> Self {
         Self {
             gate: Arc::new(gate),
-            hosts: Hosts::default(),
+            hosts: Hosts::new(manners),
             back: Back::default(),
             schedule: Schedule::default(),
             evicted: Evicted::default(),
@@ -318,6 +319,15 @@ impl State {
         self.hosts.add(host).expect("it was not there")
     }
 
+    /// The evicted host with this key, of which a journal has the image.
+    ///
+    /// # Errors
+    /// If it is no image of an evicted host, or one of another.
+    pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<Host> {
+        let host = image::load_evicted(image, key)?;
+        Ok(Host { treatment: self.hosts.manners().number_for(&host.key), ..host })
+    }
+
     /// Brings an evicted host back to memory.
     pub(crate) fn bring_back(&mut self, host: Host) -> HostId {
         self.evicted.remove(&host);
@@ -326,10 +336,10 @@ impl State {
     }
 
     /// Evicts a host that [may be](Host::may_be_evicted), and of which somebody else has the image.
-    pub(crate) fn evict(&mut self, host: HostId, politeness: &Politeness) {
+    pub(crate) fn evict(&mut self, host: HostId, manners: &Manners) {
         let host = self.hosts.remove(host);
         self.rules.left(&host);
-        self.evicted.add(HostStatistics::of(&host, politeness));
+        self.evicted.add(HostStatistics::of(&host, manners));
     }
 
     /// Takes parsed rules of a host whose robots.txt is known, to lend by them.
@@ -363,9 +373,9 @@ impl State {
     }
 
     /// A host that was evicted before the checkpoint.
-    pub(super) fn load_evicted(&mut self, host: &Host, politeness: &Politeness) {
+    pub(super) fn load_evicted(&mut self, host: &Host, manners: &Manners) {
         self.count.retired_hosts += u64::from(host.is_retired());
-        self.evicted.add(HostStatistics::of(host, politeness));
+        self.evicted.add(HostStatistics::of(host, manners));
     }
 
     /// The schedule, for a piece of a checkpoint, and for pages whose records are lost.

@@ -1,0 +1,133 @@
+//! `[hosts."x.example"]` and `[groups."cdn"]` in `crawler.toml`: how their keys are read and written.
+
+use std::fmt::Write;
+
+use super::field::one;
+use super::given::{Given, GivenKind};
+use super::suggest::nearest;
+use super::toml_file::quote;
+use super::value::Value;
+use crate::frontier::{HostGroup, HostRule, HostRules};
+
+/// The sections whose tables are rules.
+pub(super) const SECTIONS: [&str; 2] = [HOSTS, GROUPS];
+
+const HOSTS: &str = "hosts";
+const GROUPS: &str = "groups";
+
+/// The keys of a host's rule; a group may have them too.
+const OF_HOST: [&str; 3] = ["host_delay", "connections_per_host", "robots"];
+/// The keys that a group alone has.
+const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
+
+/// Why a key of a rule is refused.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// There is no such key. The one that may have been meant.
+    Key(Option<&'static str>),
+    /// The value is not what is expected.
+    Value(String),
+}
+
+/// Takes a key of the rule with this name.
+pub(super) fn set(
+    rules: &mut HostRules,
+    section: &str,
+    name: &str,
+    key: &str,
+    given: &Given,
+) -> Result<(), Refused> {
+    if section == HOSTS {
+        return set_host(rules.hosts.entry(name.to_owned()).or_default(), key, given, &OF_HOST);
+    }
+    let group = rules.groups.entry(name.to_owned()).or_default();
+    match key {
+        "hosts" => group.hosts = list(given)?,
+        "delay" => group.delay = Some(value(given)?),
+        "connections" => group.connections = Some(value(given)?),
+        key => return set_host(&mut group.each, key, given, &[OF_GROUP, OF_HOST].concat()),
+    }
+    Ok(())
+}
+
+fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]) -> Result<(), Refused> {
+    match key {
+        "host_delay" => rule.host_delay = Some(value(given)?),
+        "connections_per_host" => rule.connections_per_host = Some(value(given)?),
+        "robots" => rule.robots = Some(value(given)?),
+        key => {
+            let meant = nearest(key, keys.iter().copied());
+            return Err(Refused::Key(meant.and_then(|meant| keys.iter().copied().find(|known| *known == meant))));
+        }
+    }
+    Ok(())
+}
+
+fn value<T: Value>(given: &Given) -> Result<T, Refused> {
+    one(given, T::KINDS).and_then(T::of).ok_or_else(|| Refused::Value(T::EXPECTED.to_owned()))
+}
+
+fn list(given: &Given) -> Result<Vec<String>, Refused> {
+    let texts: Option<Vec<_>> = given.texts.iter().map(|text| text.to_str().map(str::to_owned)).collect();
+    let texts = texts.filter(|_| given.kind == GivenKind::Array);
+    texts.ok_or_else(|| Refused::Value("a list of hosts, such as [\"a.example\", \"*.b.example\"]".to_owned()))
+}
+
+/// The rules as sections of a file; `origin` says for section, name and key what stands behind the value.
+pub(super) fn render(rules: &HostRules, origin: impl Fn(&str, &str, &str) -> String) -> String {
+    let mut text = String::new();
+    let mut table = |section: &str, name: &str, lines: Vec<(&'static str, Option<String>)>| {
+        let _ = writeln!(text, "\n[{section}.{}]", quote_key(name));
+        for (key, literal) in lines {
+            if let Some(literal) = literal {
+                let _ = writeln!(text, "{key} = {literal}{}", origin(section, name, key));
+            }
+        }
+    };
+    for (name, rule) in &rules.hosts {
+        table(HOSTS, name, of_host(rule));
+    }
+    for (name, HostGroup { hosts, delay, connections, each }) in &rules.groups {
+        let hosts = format!("[{}]", hosts.iter().map(Value::literal).collect::<Vec<_>>().join(", "));
+        let mut lines = vec![
+            ("hosts", Some(hosts)),
+            ("delay", delay.as_ref().map(Value::literal)),
+            ("connections", connections.as_ref().map(Value::literal)),
+        ];
+        lines.extend(of_host(each));
+        table(GROUPS, name, lines);
+    }
+    text
+}
+
+fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
+    let HostRule { host_delay, connections_per_host, robots } = rule;
+    vec![
+        ("host_delay", host_delay.as_ref().map(Value::literal)),
+        ("connections_per_host", connections_per_host.as_ref().map(Value::literal)),
+        ("robots", robots.as_ref().map(Value::literal)),
+    ]
+}
+
+/// A key of a file that stands in quotes.
+pub(super) fn quote_key(name: &str) -> String {
+    // As a text without line breaks, which a basic string can be.
+    let quoted = quote(name);
+    if quoted.starts_with("\"\"\"") || quoted.starts_with("'''") { format!("{name:?}") } else { quoted }
+}
+
+/// What the shipped file says of rules.
+pub(super) const EXAMPLE: &str = r#"
+# Rules for single hosts: what they leave out is as above, or as a shorter name with a star says.
+# The nearest rule counts, also over flags: the host's name, the longest name with a star, its group.
+# [hosts."*.example.org"]
+# host_delay = "5s"
+# connections_per_host = 1
+# robots = true
+
+# Hosts that share a clock: when one was asked, all of them rest; beside that each is treated as above.
+# [groups."cdn"]
+# hosts = ["a.example", "*.b.example"]
+# delay = "1s"
+# connections = 1
+"#;

@@ -1,0 +1,81 @@
+//! Rules for single hosts, and for groups of hosts, as a user writes them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[cfg(feature = "cli")]
+use super::{Manners, Politeness};
+#[cfg(feature = "cli")]
+use crate::gate::OptionError;
+
+/// How some hosts are treated otherwise than [`Politeness`](super::Politeness) says, by name.
+///
+/// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
+/// count. Where several names fit a host, each thing that a rule may say is taken from the first of these that says it: the rule
+/// of the host's own name, that of the longest name with a star, the host's group, `Politeness`.
+///
+/// ```
+/// use std::time::Duration;
+/// use crawler::frontier::{Frontier, FrontierOptions, HostGroup, HostRule};
+///
+/// let mut options = FrontierOptions::default();
+/// let slow = HostRule { host_delay: Some(Duration::from_secs(5)), ..HostRule::default() };
+/// options.rules.hosts.insert("*.slow.example".to_owned(), slow);
+/// // Asked like one server: one request at a time, and a second between a response and the next request.
+/// let hosts = vec!["a.example".to_owned(), "*.b.example".to_owned()];
+/// options.rules.groups.insert("cdn".to_owned(), HostGroup { hosts, ..HostGroup::default() });
+/// Frontier::new(&options)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostRules {
+    /// Rules of hosts, by their names.
+    pub hosts: BTreeMap<String, HostRule>,
+    /// Groups of hosts, by names of their own.
+    pub groups: BTreeMap<String, HostGroup>,
+}
+
+/// What is said of a host. What is left out is as another rule or [`Politeness`](super::Politeness) says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostRule {
+    /// As [`Politeness::host_delay`](super::Politeness::host_delay).
+    pub host_delay: Option<Duration>,
+    /// As [`Politeness::connections_per_host`](super::Politeness::connections_per_host).
+    pub connections_per_host: Option<u8>,
+    /// As [`Politeness::robots`](super::Politeness::robots).
+    pub robots: Option<bool>,
+}
+
+/// Hosts that share a clock: when one of them was asked, all of them rest. Each has its own rest and its own connections beside that.
+///
+/// A host is in one group: the one that names it by its own name, or else by the longest name with a star.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostGroup {
+    /// Names of hosts, with or without a star. No name is in two groups.
+    pub hosts: Vec<String>,
+    /// Rest between a response of one of them and the next request to any of them; where the group may have several connections,
+    /// between the starts of two requests. `None` takes the `host_delay` of the group's hosts.
+    pub delay: Option<Duration>,
+    /// Requests of the whole group that may be out at the same time, from 1 to 64. `None` takes the `connections_per_host` of the
+    /// group's hosts.
+    pub connections: Option<u8>,
+    /// What is said of each of its hosts.
+    pub each: HostRule,
+}
+
+impl HostRules {
+    /// Says which rule cannot be, if any is: a name that is none or stands in two groups, a number out of its range.
+    ///
+    /// # Errors
+    /// [`OptionError::Rule`].
+    #[cfg(feature = "cli")]
+    pub(crate) fn check(&self, politeness: &Politeness) -> Result<(), OptionError> {
+        Manners::new(politeness, self).map(drop)
+    }
+
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty() && self.groups.is_empty()
+    }
+}

@@ -1,0 +1,310 @@
+//! How each host is treated: politeness, and the rules for hosts and groups over it, compiled.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::time::Duration;
+
+use ahash::AHashMap;
+
+use super::{HostGroup, HostRule, HostRules, Politeness};
+use crate::address::{Canonicalizer, HostKey, KeyRules};
+use crate::gate::OptionError;
+
+/// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by rules of their own.
+///
+/// The names that fit a host are nested: each shorter one fits whatever a longer one fits. So the longest name says all,
+/// and what a host is treated by is worked out once for each name, and looked up once for each host that comes to memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Manners {
+    politeness: Politeness,
+    /// The first is that of hosts for which there is no rule.
+    treatments: Vec<Treatment>,
+    /// Places in the list, by hosts' own names.
+    exact: AHashMap<Box<str>, u16>,
+    /// Places in the list, by what stands behind the star and its dot.
+    below: AHashMap<Box<str>, u16>,
+    /// In the order of their names.
+    groups: Vec<Sharing>,
+    /// The longest rest between two requests that any host is given.
+    longest_delay: Duration,
+}
+
+/// How a host is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Treatment {
+    /// Its rest, where its robots.txt asks for no longer one.
+    pub(crate) host_delay: Duration,
+    /// Its requests that may be out at once.
+    pub(crate) connections: u8,
+    /// Its robots.txt is honored.
+    pub(crate) robots: bool,
+    /// The group that it is in, by its place among the groups.
+    pub(crate) group: Option<u16>,
+}
+
+/// What hosts that share a clock may do together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sharing {
+    /// The group's name.
+    pub(crate) name: Box<str>,
+    /// The rest that all of them take when one was asked.
+    pub(crate) delay: Duration,
+    /// Their requests that may be out at once.
+    pub(crate) connections: u8,
+}
+
+/// The most names: a host has its treatment as a number of two bytes.
+const NAMES: usize = 65_000;
+
+impl Manners {
+    /// Compiles the rules.
+    ///
+    /// # Errors
+    /// If a name is none, stands in two groups, or a number is out of its range.
+    pub(crate) fn new(politeness: &Politeness, rules: &HostRules) -> Result<Self, OptionError> {
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let mut names = Names { canonicalizer, said: BTreeMap::new() };
+        for (name, rule) in &rules.hosts {
+            names.add("hosts", name, "", rule.connections_per_host)?.rule = *rule;
+        }
+        let mut groups = Vec::with_capacity(rules.groups.len());
+        for (number, (name, group)) in (0..).zip(&rules.groups) {
+            let HostGroup { hosts, delay, connections, each } = group;
+            in_range("groups", name, "connections", *connections)?;
+            for host in hosts {
+                let said = names.add("groups", name, host, each.connections_per_host)?;
+                if said.group.replace((number, *each)).is_some() {
+                    return Err(refused("groups", name, "hosts", host, "is in two groups, or twice in one"));
+                }
+            }
+            groups.push(Sharing {
+                name: name.as_str().into(),
+                delay: delay.or(each.host_delay).unwrap_or(politeness.host_delay),
+                connections: connections.or(each.connections_per_host).unwrap_or(politeness.connections_per_host),
+            });
+        }
+        if names.said.len() > NAMES {
+            let reason = "is more than 65,000 names";
+            return Err(refused("hosts", "", "", &names.said.len().to_string(), reason));
+        }
+        let none = Treatment {
+            host_delay: politeness.host_delay,
+            connections: politeness.connections_per_host,
+            robots: politeness.robots,
+            group: None,
+        };
+        let mut treatments = vec![none];
+        let (mut exact, mut below) = (AHashMap::new(), AHashMap::new());
+        for (number, name) in (1..).zip(names.said.keys()) {
+            treatments.push(names.treatment(name, none));
+            let table = if name.is_below { &mut below } else { &mut exact };
+            table.insert(name.base.as_str().into(), number);
+        }
+        let delays = treatments.iter().map(|treatment| treatment.host_delay);
+        let longest_delay = delays.max().unwrap_or_default();
+        Ok(Self { politeness: politeness.clone(), treatments, exact, below, groups, longest_delay })
+    }
+
+    /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
+    pub(crate) fn number_for(&self, key: &HostKey) -> u16 {
+        if self.treatments.len() == 1 || key.as_str().is_empty() {
+            return 0;
+        }
+        let name = key.host();
+        let exact = self.exact.get(name);
+        exact.or_else(|| suffixes(name).find_map(|suffix| self.below.get(suffix))).copied().unwrap_or(0)
+    }
+
+    /// A treatment by its number.
+    #[inline]
+    pub(crate) fn treatment(&self, number: u16) -> &Treatment {
+        &self.treatments[usize::from(number)]
+    }
+
+    /// The groups, in the order in which treatments number them.
+    pub(crate) fn groups(&self) -> &[Sharing] {
+        &self.groups
+    }
+
+    /// Whether any host may have several requests out at once.
+    pub(crate) fn lends_beside(&self) -> bool {
+        self.treatments.iter().any(|treatment| treatment.connections > 1)
+    }
+
+    /// The rest between a response and the next request, of a host that is treated so and whose robots.txt asks for this one.
+    pub(crate) fn delay(&self, treatment: u16, crawl_delay: Duration) -> Duration {
+        self.treatment(treatment).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
+    }
+
+    /// The longest rest that a host can be told to take.
+    pub(crate) fn longest_rest(&self) -> Duration {
+        let Politeness { max_backoff, max_retry_after, max_crawl_delay, .. } = self.politeness;
+        max_backoff.max(max_retry_after).max(max_crawl_delay).max(self.longest_delay)
+    }
+}
+
+/// What holds for all hosts.
+impl Deref for Manners {
+    type Target = Politeness;
+
+    fn deref(&self) -> &Politeness {
+        &self.politeness
+    }
+}
+
+/// A host's name, or that of all from one on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    base: String,
+    is_below: bool,
+}
+
+/// What is said by a name.
+#[derive(Debug, Default)]
+struct Said {
+    rule: HostRule,
+    group: Option<(u16, HostRule)>,
+}
+
+/// All names of all rules.
+struct Names {
+    canonicalizer: Canonicalizer,
+    said: BTreeMap<Name, Said>,
+}
+
+impl Names {
+    /// What is said by a name of the table, or by one of a group's hosts.
+    fn add(&mut self, table: &str, name: &str, host: &str, connections: Option<u8>) -> Result<&mut Said, OptionError> {
+        let (key, text) = if host.is_empty() && table == "hosts" { ("", name) } else { ("hosts", host) };
+        let parsed = self.parse(text).ok_or_else(|| {
+            let reason = "is no host's name; a name may begin with *., and has no scheme, port or path";
+            refused(table, name, key, text, reason)
+        })?;
+        in_range(table, name, "connections_per_host", connections)?;
+        Ok(self.said.entry(parsed).or_default())
+    }
+
+    /// A name in the spelling that it has in keys.
+    fn parse(&self, text: &str) -> Option<Name> {
+        let (base, is_below) = text.strip_prefix("*.").map_or((text, false), |base| (base, true));
+        let is_plain = !base.is_empty() && !base.contains(['/', '?', '#', '@', '*', '\\', ' ']);
+        let url = self.canonicalizer.canonicalize(&format!("http://{base}/")).ok().filter(|_| is_plain)?;
+        let key = url.host_key();
+        // With a port, the origin is longer than the host.
+        let is_host = key.as_str().len() == "http://".len() + key.host().len() && !base.ends_with(':');
+        is_host.then(|| Name { base: key.host().to_owned(), is_below })
+    }
+
+    /// How hosts are treated for which this is the longest name. Every other name that fits them fits this one.
+    fn treatment(&self, name: &Name, none: Treatment) -> Treatment {
+        let below = suffixes(&name.base).map(|base| Name { base: base.to_owned(), is_below: true });
+        let own = (!name.is_below).then(|| name.clone());
+        let fitting: Vec<&Said> = own.into_iter().chain(below).filter_map(|name| self.said.get(&name)).collect();
+        let group = fitting.iter().find_map(|said| said.group);
+        let of_group = group.map(|(_, rule)| rule);
+        let rules = || fitting.iter().map(|said| said.rule).chain(of_group);
+        Treatment {
+            host_delay: rules().find_map(|rule| rule.host_delay).unwrap_or(none.host_delay),
+            connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
+            robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
+            group: group.map(|(number, _)| number),
+        }
+    }
+}
+
+/// A name, and what is left of it behind each dot, the longest first.
+fn suffixes(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest))
+}
+
+fn in_range(table: &str, name: &str, key: &str, connections: Option<u8>) -> Result<(), OptionError> {
+    match connections {
+        Some(connections) if !(1..=Politeness::MOST_CONNECTIONS).contains(&connections) => {
+            Err(refused(table, name, key, &connections.to_string(), "is from 1 to 64"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refused(table: &str, name: &str, key: &str, value: &str, reason: &str) -> OptionError {
+    let (table, name, key) = (table.to_owned(), name.to_owned(), key.to_owned());
+    OptionError::Rule { table, name, key, value: value.to_owned(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn delay(seconds: u32) -> HostRule {
+        HostRule { host_delay: Some(seconds * SECOND), ..HostRule::default() }
+    }
+
+    fn group(hosts: &[&str], each: HostRule) -> HostGroup {
+        HostGroup { hosts: hosts.iter().map(ToString::to_string).collect(), each, ..HostGroup::default() }
+    }
+
+    fn rules(hosts: &[(&str, HostRule)], groups: &[(&str, HostGroup)]) -> HostRules {
+        HostRules {
+            hosts: hosts.iter().map(|(name, rule)| (name.to_string(), *rule)).collect(),
+            groups: groups.iter().map(|(name, group)| (name.to_string(), group.clone())).collect(),
+        }
+    }
+
+    #[test]
+    fn each_thing_is_said_by_the_nearest_rule_that_says_it() {
+        let no_robots = HostRule { robots: Some(false), ..HostRule::default() };
+        let busy = HostRule { connections_per_host: Some(4), ..delay(7) };
+        let rules = rules(
+            &[("*.x.example", delay(2)), ("a.x.example", no_robots), ("*.deep.x.example", delay(3)), ("Bücher.example", delay(9))],
+            &[("far", group(&["*.example"], busy)), ("near", group(&["a.x.example", "*.other.test"], HostRule::default()))],
+        );
+        let manners = Manners::new(&Politeness::default(), &rules).unwrap();
+        for (origin, seconds, connections, robots, group) in [
+            // The group that names it by its own name says nothing of it; "far" is not its group.
+            ("http://a.x.example", 2, 1, false, Some("near")),
+            ("https://a.x.example:8443", 2, 1, false, Some("near")),
+            ("http://x.example", 2, 4, true, Some("far")),
+            ("http://b.a.x.example", 2, 4, true, Some("far")),
+            ("http://deep.x.example", 3, 4, true, Some("far")),
+            ("http://a.deep.x.example", 3, 4, true, Some("far")),
+            ("http://xx.example", 7, 4, true, Some("far")),
+            ("http://xn--bcher-kva.example", 9, 4, true, Some("far")),
+            ("http://other.test", 1, 1, true, Some("near")),
+            ("http://another.test", 1, 1, true, None),
+            ("http://[::1]:80", 1, 1, true, None),
+        ] {
+            let treatment = *manners.treatment(manners.number_for(&HostKey::of_origin(origin)));
+            let name = treatment.group.map(|number| &*manners.groups()[usize::from(number)].name);
+            let is = (treatment.host_delay, treatment.connections, treatment.robots, name);
+            assert_eq!(is, (seconds * SECOND, connections, robots, group), "{origin}");
+        }
+        assert_eq!((manners.groups()[0].delay, manners.groups()[0].connections), (7 * SECOND, 4));
+        assert_eq!((manners.groups()[1].delay, manners.groups()[1].connections), (SECOND, 1));
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_by_its_place() {
+        for name in ["", "*.", "*", "a.*.b", "http://a.example", "a.example:80", "a.example/b", "a b", "u@a.example", "a:"] {
+            let error = Manners::new(&Politeness::default(), &rules(&[(name, delay(1))], &[])).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("hosts.{name:?} = ")), "{error}");
+        }
+        for (rules, message) in [
+            (
+                rules(&[], &[("a", group(&["*.x.test"], delay(1))), ("b", group(&["*.X.test"], delay(1)))]),
+                r#"groups."b".hosts = *.X.test: is in two groups, or twice in one"#,
+            ),
+            (
+                rules(&[("x.test", HostRule { connections_per_host: Some(65), ..HostRule::default() })], &[]),
+                r#"hosts."x.test".connections_per_host = 65: is from 1 to 64"#,
+            ),
+            (
+                rules(&[], &[("a", HostGroup { connections: Some(0), ..HostGroup::default() })]),
+                r#"groups."a".connections = 0: is from 1 to 64"#,
+            ),
+        ] {
+            assert_eq!(Manners::new(&Politeness::default(), &rules).unwrap_err().to_string(), message);
+        }
+    }
+}
