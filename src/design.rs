@@ -106,19 +106,23 @@
 //!
 //! # Politeness by something other than the host
 //!
-//! Politeness is by scheme, host and port. It could be by a group of hosts, such as those of one IP address, or those that a user
-//! names together, and the change would stay in the host table and the agenda. Three files change:
+//! **A group is a second clock behind the host's own, not another kind of host.** A host whose rest is over goes to the front queue as
+//! ever. If its group rests, or has as many requests out as it may, the host stands in the group's line, and leaves it one by one as the
+//! group is free. So both clocks hold at once, the agenda knows hosts alone, and a request costs the same for two hosts of a group as
+//! for ten thousand: were each host noted again for the group's next time, each request would move all of them.
 //!
-//! | file | change |
-//! |---|---|
-//! | `frontier/hosts/host.rs` | a host has the number of its group beside its own clock |
-//! | `frontier/hosts/table.rs` | groups by name: when one may be asked again, and whether one of its hosts is lent out; a host that comes to the table is given its group, and what is written to a host's clock is written to its group's |
-//! | `frontier/queues/agenda.rs` | a host is noted for the later of its own time and its group's; when that has come and another host of the group is lent out, or was since, it is noted again for the group's new time |
+//! **A line has priorities.** The best page of a group goes first, as it does among all hosts; a host that is called keeps its place of
+//! the group until its turn has come, so that no newcomer passes it over.
 //!
-//! Nothing else sees a group. The queues hold a host's URLs; a record tells the standing of a host, and a group's clock is
-//! the latest of its hosts', so live and replayed state are the same as before. A group by the user's rules follows from the
-//! host's key, also after a restart. An address is learned only when a host is first asked: until then a host is its
-//! own group, also after a restart, and to remember it over one would take a field in the host's record as well.
+//! **A group has no state.** Which hosts are in it follows from their names and the options. Its clock is not written down: after a
+//! restart each group rests first. So live and replayed state are the same with groups and without.
+//!
+//! **The longest name says all.** Names with a star are nested: all that fit a host are suffixes of the longest. What a host is treated by
+//! is worked out once for each name, and looked up once for each host that comes to memory, not for each request.
+//!
+//! By IP address, hosts would share a clock in the same way. An address is learned only when a host is first asked, and a burst of new names
+//! must not be connected to before that: the fetcher would tell the frontier the address between the lookup and the connection, and
+//! the frontier would let it go on or take the lease back to stand in line. The address would stand in the host's record and image.
 //!
 //! # Sitemaps
 //!

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crawler::frontier::{
-    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Politeness, Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Lease, LeaseKind, Next, Outcome, Politeness,
+    Timestamp,
 };
 use crawler::gate::{Admission, Found, Refusal, ScopeKind, Via};
 use proptest::prelude::*;
@@ -84,6 +85,20 @@ struct Host {
     next: Timestamp,
     /// How often it has failed.
     wave: u32,
+    group: Option<usize>,
+    /// It stands in the line of its group, as this one of its priority.
+    in_line: Option<(u32, i64)>,
+    /// It stands in a front queue, and a place of its group is kept for it.
+    is_called: bool,
+}
+
+/// Hosts that share a clock.
+#[derive(Clone, Debug)]
+struct Group {
+    delay: Duration,
+    connections: usize,
+    due: Timestamp,
+    out: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +146,7 @@ struct Model {
     scheduled: Vec<(u64, Url)>,
     parked: Vec<Url>,
     hosts: Vec<Host>,
+    groups: Vec<Group>,
     /// Since when all that are left fail.
     since: Option<Timestamp>,
     /// Numbers for whatever comes first and later.
@@ -159,13 +175,27 @@ impl Model {
             out: Vec::new(),
             next: Timestamp::default(),
             wave: 0,
+            group: None,
+            in_line: None,
+            is_called: false,
         };
+        let mut hosts = vec![host; HOSTS];
+        let mut groups = Vec::new();
+        for HostGroup { hosts: names, delay, connections, .. } in options.rules.groups.values() {
+            for name in names {
+                let host: usize = name[1..2].parse().unwrap();
+                hosts[host].group = Some(groups.len());
+            }
+            let (delay, connections) = (delay.unwrap(), connections.unwrap().into());
+            groups.push(Group { delay, connections, due: Timestamp::default(), out: 0 });
+        }
         Self {
             options: options.clone(),
             urls: Vec::new(),
             scheduled: Vec::new(),
             parked: Vec::new(),
-            hosts: vec![host; HOSTS],
+            hosts,
+            groups,
             since: None,
             clock: 0,
             numbers: Vec::new(),
@@ -203,16 +233,67 @@ impl Model {
         }
         let order = self.tick();
         self.urls.push(Url { order, ..url });
-        let has_room = self.is_home(host) || (self.connections() > 1 && !self.hosts[host].robots_are_out);
+        let has_room = self.is_home(host) || (self.connections(host) > 1 && !self.hosts[host].robots_are_out);
         if self.hosts[host].stands.is_some() {
             self.move_up(host, priority);
+        } else if let Some((worse, _)) = self.hosts[host].in_line {
+            if priority < worse {
+                self.hosts[host].in_line = Some((priority, order.try_into().unwrap()));
+                self.call(host, now);
+            }
         } else if self.hosts[host].rests.is_none() && has_room {
             self.place(host, now);
         }
     }
 
-    fn connections(&self) -> usize {
-        self.options.politeness.connections_per_host.into()
+    /// What is said of a host by itself, if anything is.
+    fn rule(&self, host: usize) -> HostRule {
+        self.options.rules.hosts.get(&format!("h{host}.example")).copied().unwrap_or_default()
+    }
+
+    fn connections(&self, host: usize) -> usize {
+        self.rule(host).connections_per_host.unwrap_or(self.options.politeness.connections_per_host).into()
+    }
+
+    fn minds_robots(&self, host: usize) -> bool {
+        self.rule(host).robots.unwrap_or(self.options.politeness.robots)
+    }
+
+    fn host_delay(&self, host: usize) -> Duration {
+        self.rule(host).host_delay.unwrap_or(self.options.politeness.host_delay)
+    }
+
+    fn members(&self, group: usize) -> impl Iterator<Item = usize> {
+        (0..HOSTS).filter(move |&host| self.hosts[host].group == Some(group))
+    }
+
+    fn has_room(&self, group: usize) -> bool {
+        let called = self.members(group).filter(|&host| self.hosts[host].is_called).count();
+        let Group { delay, connections, out, .. } = self.groups[group];
+        let is_kept = called > 0 && !delay.is_zero();
+        !is_kept && out + called < connections
+    }
+
+    fn first_in_line(&self, group: usize) -> Option<usize> {
+        let waiting = self.members(group).filter(|&host| self.hosts[host].in_line.is_some());
+        waiting.min_by_key(|&host| self.hosts[host].in_line)
+    }
+
+    /// One of the group of this host is called, if the group is free.
+    fn call(&mut self, host: usize, now: Timestamp) {
+        let Some(group) = self.hosts[host].group else { return };
+        if let Some(first) = self.first_in_line(group).filter(|_| self.has_room(group) && self.groups[group].due <= now)
+        {
+            let (priority, _) = self.hosts[first].in_line.take().unwrap();
+            self.hosts[first].is_called = true;
+            self.hosts[first].stands = Some((priority, self.tick()));
+        }
+    }
+
+    /// When each group is free for which a host waits.
+    fn frees(&self) -> Vec<(Timestamp, usize)> {
+        let waits = |group: &usize| self.first_in_line(*group).is_some() && self.has_room(*group);
+        (0..self.groups.len()).filter(waits).map(|group| (self.groups[group].due, group)).collect()
     }
 
     fn move_up(&mut self, host: usize, priority: u32) {
@@ -247,9 +328,9 @@ impl Model {
         if out.is_empty() {
             return Some(if self.is_retired(host) { now } else { *due });
         }
-        let is_known = !self.options.politeness.robots || !self.wants_robots(host, now);
+        let is_known = !self.minds_robots(host) || !self.wants_robots(host, now);
         let is_trusted = *has_answered && *failures == 0 && !self.is_retired(host);
-        (is_known && is_trusted && out.len() < self.connections()).then(|| (*due).max(*next))
+        (is_known && is_trusted && out.len() < self.connections(host)).then(|| (*due).max(*next))
     }
 
     fn wants_robots(&self, host: usize, now: Timestamp) -> bool {
@@ -276,6 +357,12 @@ impl Model {
                 self.stand(host);
             }
         }
+        let mut free: Vec<_> = self.frees().into_iter().filter(|(due, _)| *due <= now).collect();
+        free.sort();
+        for (_, group) in free {
+            let member = self.members(group).next().unwrap();
+            self.call(member, now);
+        }
     }
 
     fn delay(&self, host: usize) -> Duration {
@@ -284,7 +371,7 @@ impl Model {
             | RobotsFile::Moved { before: Some(Known { crawl_delay: true, .. }), .. } => CRAWL_DELAY,
             _ => Duration::ZERO,
         };
-        self.options.politeness.host_delay.max(asked.min(self.options.politeness.max_crawl_delay))
+        self.host_delay(host).max(asked.min(self.options.politeness.max_crawl_delay))
     }
 
     /// Until when failing hosts are waited for; `Err` where they are not any more, and are still being asked.
@@ -307,7 +394,8 @@ impl Model {
         }
         let until = *self.since.get_or_insert(now) + self.options.politeness.patience;
         let comes = |host: &Host| host.stands.is_some() || host.rests.is_some_and(|rests| rests <= until);
-        let may_come = leased > 0 || active.iter().any(|&host| comes(&self.hosts[host]));
+        let is_freed = self.frees().iter().any(|(due, _)| *due <= until);
+        let may_come = leased > 0 || is_freed || active.iter().any(|&host| comes(&self.hosts[host]));
         let is_hopeful = failing.iter().any(|ill| ill.failure != Failure::NoSuchHost);
         if is_hopeful && now < until && may_come {
             return Ok(Some(until));
@@ -319,6 +407,7 @@ impl Model {
         for host in self.numbers.clone() {
             if active.contains(&host) {
                 self.retire(host);
+                self.hosts[host].in_line = None;
                 if self.hosts[host].stands.is_none() {
                     self.stand(host);
                 }
@@ -337,8 +426,20 @@ impl Model {
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
-            if self.connections() > 1 && self.turn(host, now).is_none_or(|due| due > now) {
+            let was_called = std::mem::take(&mut self.hosts[host].is_called);
+            if self.connections(host) > 1 && self.turn(host, now).is_none_or(|due| due > now) {
+                self.call(host, now);
                 self.place(host, now);
+                continue;
+            }
+            if let Some(group) = self.hosts[host].group
+                && !self.is_retired(host)
+                && !(self.has_room(group) && self.groups[group].due <= now)
+            {
+                let order: i64 = self.tick().try_into().unwrap();
+                let (priority, _) = self.hosts[host].stands.take().unwrap();
+                self.hosts[host].in_line = Some((priority, if was_called { -order } else { order }));
+                self.call(host, now);
                 continue;
             }
             let best = self.best(host).unwrap();
@@ -351,19 +452,23 @@ impl Model {
             }
             let delay = self.delay(host);
             let name = format!("http://h{host}.example");
-            if self.options.politeness.robots && self.wants_robots(host, now) {
+            if self.minds_robots(host) && self.wants_robots(host, now) {
                 self.hosts[host].stands = None;
                 self.hosts[host].robots_are_out = true;
+                self.take_group(host, now);
                 let url = match self.hosts[host].robots {
                     RobotsFile::Moved { hops, .. } => format!("{name}/robots.txt?{hops}"),
                     _ => format!("{name}/robots.txt"),
                 };
                 let attempt = u8::try_from(self.hosts[host].failures + 1).unwrap();
+                self.call(host, now);
                 return Answer::Fetch { url, attempt, redirects: 0, delay };
             }
             if let Some((priority, _)) = self.hosts[host].stands
                 && priority != url.priority
             {
+                self.hosts[host].stands = None;
+                self.call(host, now);
                 self.hosts[host].stands = Some((url.priority, self.tick()));
                 continue;
             }
@@ -376,8 +481,11 @@ impl Model {
             }
             if is_disallowed {
                 self.refuse(Refusal::Robots, 1);
+                self.hosts[host].is_called = was_called;
                 if self.best(host).is_none() {
                     self.hosts[host].stands = None;
+                    self.hosts[host].is_called = false;
+                    self.call(host, now);
                 }
                 continue;
             }
@@ -388,7 +496,8 @@ impl Model {
         }
         let resting = self.hosts.iter().filter_map(|host| host.rests);
         let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
-        match resting.chain(scheduled).chain(patience).min() {
+        let freed = self.frees().into_iter().map(|(due, _)| due);
+        match resting.chain(scheduled).chain(patience).chain(freed).min() {
             Some(due) => Answer::Wait(due),
             None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
             None => Answer::Drained,
@@ -402,20 +511,54 @@ impl Model {
         self.hosts[host].out.push(Out { url, is_given_up, wave });
         if !is_given_up {
             self.hosts[host].next = now + delay;
+            self.take_group(host, now);
         }
-        if self.connections() > 1 {
+        self.call(host, now);
+        if self.connections(host) > 1 {
             self.place(host, now);
+        }
+    }
+
+    /// A request to a host goes out, which its group is counted for.
+    fn take_group(&mut self, host: usize, now: Timestamp) {
+        if let Some(group) = self.hosts[host].group {
+            let group = &mut self.groups[group];
+            group.out += 1;
+            if group.connections > 1 {
+                group.due = now + group.delay;
+            }
+        }
+    }
+
+    /// It is back, and nothing may have been sent.
+    fn give_group_back(&mut self, host: usize, end: End, now: Timestamp) {
+        if let Some(group) = self.hosts[host].group {
+            let group = &mut self.groups[group];
+            group.out -= 1;
+            if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
+                group.due = now + group.delay;
+            }
+            self.call(host, now);
         }
     }
 
     /// The page at this URL comes back, or the robots.txt.
     fn complete(&mut self, host: usize, url: &str, end: End, now: Timestamp) -> Completion {
         if std::mem::take(&mut self.hosts[host].robots_are_out) {
+            self.give_group_back(host, end, now);
             return self.robots_ends(host, end, now);
         }
         let out = &mut self.hosts[host].out;
         let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
         let Out { url, is_given_up, wave } = out.remove(place);
+        if !is_given_up {
+            self.give_group_back(host, end, now);
+        }
+        self.ends(url, is_given_up, wave, end, now)
+    }
+
+    fn ends(&mut self, url: Url, is_given_up: bool, wave: u32, end: End, now: Timestamp) -> Completion {
+        let host = url.host;
         match end {
             End::Released | End::Failed(Failure::Lost) if is_given_up => self.come_back(url, 0, now),
             _ if is_given_up => {
@@ -429,7 +572,7 @@ impl Model {
     fn page_ends(&mut self, mut url: Url, wave: u32, end: End, now: Timestamp) -> Completion {
         let politeness = self.options.politeness.clone();
         let (host, attempt) = (url.host, url.attempts + 1);
-        let rest = if self.connections() == 1 {
+        let rest = if self.connections(host) == 1 {
             Rest { over: now + self.delay(host), is_late: false }
         } else {
             let Host { due, next, .. } = self.hosts[host];
@@ -593,7 +736,10 @@ impl Model {
                     self.hosts[host].due = self.hosts[host].due.min(now + self.delay(host));
                 }
                 self.hosts[host].failures = 0;
-                if self.hosts[host].stands.is_some() {
+                if self.hosts[host].stands.is_some() || self.hosts[host].in_line.is_some() {
+                    self.hosts[host].is_called = false;
+                    self.hosts[host].in_line = None;
+                    self.call(host, now);
                     self.place(host, now);
                 }
             }
@@ -623,10 +769,16 @@ impl Model {
 
     /// A page is back; its host may have a seat already.
     fn take_seat(&mut self, host: usize, now: Timestamp) {
-        if self.hosts[host].stands.is_none() && self.hosts[host].rests.is_none() {
+        let Host { stands, rests, in_line, .. } = self.hosts[host];
+        if stands.is_none() && rests.is_none() && in_line.is_none() {
             self.place(host, now);
         } else if let Some(best) = self.best(host) {
-            self.move_up(host, self.urls[best].priority);
+            let priority = self.urls[best].priority;
+            self.move_up(host, priority);
+            if in_line.is_some_and(|(worse, _)| priority < worse) {
+                self.hosts[host].in_line = Some((priority, self.tick().try_into().unwrap()));
+                self.call(host, now);
+            }
         }
     }
 
@@ -703,8 +855,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 
 fn options() -> impl Strategy<Value = FrontierOptions> {
     let connections = prop::sample::select(vec![1, 1, 2, 3, 8]);
-    (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8, 0..100u64, connections).prop_map(
-        |(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects, patience, connections)| {
+    let plain = (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8, 0..100u64, connections)
+        .prop_map(|(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects, patience, connections)| {
             let mut options = FrontierOptions::default();
             options.scope.kind = ScopeKind::Any;
             options.traps.redirects = redirects;
@@ -720,6 +872,41 @@ fn options() -> impl Strategy<Value = FrontierOptions> {
             options.politeness.patience = Duration::from_secs(patience);
             options.politeness.robots_ttl = Duration::from_secs(robots_ttl);
             options
+        });
+    (plain, prop::option::weighted(0.3, rule()), groups()).prop_map(|(mut options, rule, groups)| {
+        options.rules.hosts.extend(rule.map(|rule| ("h1.example".to_owned(), rule)));
+        options.rules.groups = groups;
+        options
+    })
+}
+
+fn rule() -> impl Strategy<Value = HostRule> {
+    let connections = prop::sample::select(vec![1, 2, 3]);
+    (prop::option::of(0..4u64), prop::option::of(connections), prop::option::of(any::<bool>())).prop_map(
+        |(delay, connections_per_host, robots)| HostRule {
+            host_delay: delay.map(Duration::from_secs),
+            connections_per_host,
+            robots,
+        },
+    )
+}
+
+/// Which hosts share a clock: none, three of them, or all, in one group or two.
+fn groups() -> impl Strategy<Value = BTreeMap<String, HostGroup>> {
+    let members =
+        prop::sample::select(vec![vec![], vec![vec![0, 1, 2]], vec![vec![0, 1], vec![2, 3]], vec![vec![0, 1, 2, 3]]]);
+    (members, prop::collection::vec((0..5u64, prop::sample::select(vec![1, 1, 2, 3])), 2)).prop_map(
+        |(members, said)| {
+            let group = |(hosts, (delay, connections)): (Vec<usize>, (u64, u8))| HostGroup {
+                hosts: hosts.iter().map(|host| format!("h{host}.example")).collect(),
+                delay: Some(Duration::from_secs(delay)),
+                connections: Some(connections),
+                ..HostGroup::default()
+            };
+            (0..)
+                .zip(members.into_iter().zip(said).map(group))
+                .map(|(n, group): (usize, _)| (n.to_string(), group))
+                .collect()
         },
     )
 }
@@ -771,10 +958,11 @@ impl Both {
                 Answer::GiveUp { url, failure }
             }
             Next::Fetch(lease) => {
-                let most = if lease.kind() == LeaseKind::Robots { 1 } else { self.model.connections() };
+                let host = lease.origin()["http://h".len()..][..1].parse().unwrap();
+                let most = if lease.kind() == LeaseKind::Robots { 1 } else { self.model.connections(host) };
                 self.check_is_polite(&lease, most);
                 let before = self.asked.insert(lease.origin().to_owned(), self.now);
-                let rested = before.map(|before| before + self.model.options.politeness.host_delay);
+                let rested = before.map(|before| before + self.model.host_delay(host));
                 assert!(rested.is_none_or(|rested| rested <= self.now), "two starts too near to each other");
                 let (url, attempt) = (lease.url().to_owned(), lease.attempt());
                 let shown = format!("{lease:?}");

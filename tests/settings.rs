@@ -164,12 +164,24 @@ fn rules_of_hosts_and_groups_are_printed_with_their_places_and_read_back() {
 fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
     let place = tempfile::tempdir().unwrap();
     for (rules, told) in [
-        ("[hosts.\"x.example\"]\nhost_dealy = \"1s\"", r#"r.toml:2:1: unknown key `hosts."x.example".host_dealy`; did you mean `host_delay`?"#),
-        ("[hosts.\"x.example\"]\n\nhost_delay = 5", r#"r.toml:3:14: hosts."x.example".host_delay = 5: expected a duration"#),
-        ("[groups.cdn]\nhosts = \"a.example\"", r#"r.toml:2:9: groups."cdn".hosts = "a.example": expected a list of hosts"#),
+        (
+            "[hosts.\"x.example\"]\nhost_dealy = \"1s\"",
+            r#"r.toml:2:1: unknown key `hosts."x.example".host_dealy`; did you mean `host_delay`?"#,
+        ),
+        (
+            "[hosts.\"x.example\"]\n\nhost_delay = 5",
+            r#"r.toml:3:14: hosts."x.example".host_delay = 5: expected a duration"#,
+        ),
+        (
+            "[groups.cdn]\nhosts = \"a.example\"",
+            r#"r.toml:2:9: groups."cdn".hosts = "a.example": expected a list of hosts"#,
+        ),
         ("[groups.cdn]\nhosts = [\"a:80\"]", r#"r.toml:2:9: groups."cdn".hosts = a:80: is no host's name"#),
         ("[hosts.\"http://x/\"]\nrobots = false", r#"r.toml:1:8: hosts."http://x/" = http://x/: is no host's name"#),
-        ("[hosts.\"x.example\"]\nconnections_per_host = 65", r#"r.toml:2:24: hosts."x.example".connections_per_host = 65: is from 1 to 64"#),
+        (
+            "[hosts.\"x.example\"]\nconnections_per_host = 65",
+            r#"r.toml:2:24: hosts."x.example".connections_per_host = 65: is from 1 to 64"#,
+        ),
         ("[hosts]\nx = 1", "r.toml:2:1: unknown key `hosts.x`"),
     ] {
         std::fs::write(place.path().join("r.toml"), rules).unwrap();

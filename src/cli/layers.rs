@@ -6,13 +6,13 @@ use std::fmt;
 
 use super::command_error::CommandError;
 use super::given::{Given, GivenKind};
+use super::rules;
 use super::setting::Flag;
 use super::settings::AllSettings;
-use super::rules;
 use super::suggest::nearest;
 use super::table::{SIMULATE, TABLE, row_of};
 use super::toml_file::{self, FilePlace, RuleName, TomlEntry};
-use crate::frontier::FrontierOptions;
+use crate::frontier::{FrontierOptions, Manners};
 use crate::gate::OptionError;
 
 /// Where a value came from.
@@ -145,7 +145,10 @@ impl Layers {
                 self.error(&Origin::File(key_at.clone()), &format!("unknown key `{path}`{}", hint(meant)));
             }
             Err(rules::Refused::Value(expected)) => {
-                self.error(&Origin::File(value_at.clone()), &format!("{path} = {}: expected {expected}", given.spelled));
+                self.error(
+                    &Origin::File(value_at.clone()),
+                    &format!("{path} = {}: expected {expected}", given.spelled),
+                );
             }
         }
     }
@@ -153,9 +156,9 @@ impl Layers {
     /// Refuses rules that cannot be.
     fn check_rules(&mut self) {
         let FrontierOptions { rules, politeness, .. } = &self.settings.crawl.frontier;
-        if let Err(error) = rules.check(politeness) {
+        if let Err(error) = Manners::new(politeness, rules) {
             let place = match &error {
-                OptionError::Rule { table, name, key, .. } => self.rules.get(table, name, key),
+                OptionError::Rule(rule) => self.rules.get(&rule.table, &rule.name, &rule.key),
                 _ => None,
             };
             let message = place.map_or_else(|| error.to_string(), |place| format!("{place}: {error}"));

@@ -5,15 +5,9 @@ use std::fmt::Write;
 use super::field::one;
 use super::given::{Given, GivenKind};
 use super::suggest::nearest;
-use super::toml_file::quote;
+use super::toml_file::{GROUPS, HOSTS, quote};
 use super::value::Value;
 use crate::frontier::{HostGroup, HostRule, HostRules};
-
-/// The sections whose tables are rules.
-pub(super) const SECTIONS: [&str; 2] = [HOSTS, GROUPS];
-
-const HOSTS: &str = "hosts";
-const GROUPS: &str = "groups";
 
 /// The keys of a host's rule; a group may have them too.
 const OF_HOST: [&str; 3] = ["host_delay", "connections_per_host", "robots"];
@@ -30,13 +24,7 @@ pub(super) enum Refused {
 }
 
 /// Takes a key of the rule with this name.
-pub(super) fn set(
-    rules: &mut HostRules,
-    section: &str,
-    name: &str,
-    key: &str,
-    given: &Given,
-) -> Result<(), Refused> {
+pub(super) fn set(rules: &mut HostRules, section: &str, name: &str, key: &str, given: &Given) -> Result<(), Refused> {
     if section == HOSTS {
         return set_host(rules.hosts.entry(name.to_owned()).or_default(), key, given, &OF_HOST);
     }

@@ -9,7 +9,6 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::given::{Given, GivenKind};
-use super::rules::SECTIONS;
 
 /// A line and column of a file, both from 1; columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +46,10 @@ pub(super) struct RuleName {
     pub(super) at: FilePlace,
 }
 
+/// The sections whose tables are rules.
+pub(super) const HOSTS: &str = "hosts";
+pub(super) const GROUPS: &str = "groups";
+
 /// Reads the entries of a file in their order, or says where it is not TOML.
 pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<String>> {
     let places = Places { file: file.into(), text };
@@ -63,7 +66,7 @@ pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<Stri
             continue;
         };
         for (key, value) in keys {
-            let section = SECTIONS.into_iter().find(|section| section == name);
+            let section = [HOSTS, GROUPS].into_iter().find(|section| section == name);
             if let (Some(section), DeValue::Table(said)) = (section, value.get_ref()) {
                 let rule = RuleName { section, name: key.get_ref().to_string(), at: places.at(key.span().start) };
                 entries.extend(said.iter().map(|(key, value)| TomlEntry {

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! A host is in one *seat* at a time: idle; in the agenda until its rest is over; due, in the
-//! *front* queue of its best URL's priority; held, where too many hosts are out that nobody knows; or lent out.
+//! *front* queue of its best URL's priority; held, where too many hosts are out that nobody knows; in the line of its group, where that
+//! rests or has as many requests out as it may; or lent out.
 //! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A
 //! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
 //!
@@ -68,6 +69,10 @@ pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
 pub(crate) use explain::{Place, RobotsAnswer};
+#[cfg(feature = "cli")]
+pub(crate) use hosts::Manners;
+#[cfg(feature = "crawl")]
+pub(crate) use hosts::Sharing;
 pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Trouble, Validators};
 #[cfg(feature = "crawl")]

@@ -79,7 +79,7 @@ pub use found::{Found, Via};
 pub use gate::Gate;
 pub use links::Links;
 pub use metadata::MetadataError;
-pub use option_error::OptionError;
+pub use option_error::{OptionError, RuleError};
 pub(crate) use options::GateOptions;
 pub use options::{ScopeKind, ScopeOptions};
 pub(crate) use pattern::patterns;

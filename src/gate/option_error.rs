@@ -17,20 +17,26 @@ pub enum OptionError {
         reason: String,
     },
     /// A rule for a host or a group is out of its range or does not parse.
-    #[error("{table}.{name:?}{}{key} = {value}: {reason}", if key.is_empty() { "" } else { "." })]
-    Rule {
-        /// `hosts` or `groups`.
-        table: String,
-        /// The name of the host or the group.
-        name: String,
-        /// What of the rule; empty for its name.
-        key: String,
-        /// What was given.
-        value: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    #[error(transparent)]
+    Rule(Box<RuleError>),
     /// The seen set's options.
     #[error("seen.{0}")]
     Seen(#[from] SeenError),
+}
+
+/// A rule for a host or a group that cannot be.
+#[derive(Debug, thiserror::Error)]
+#[error("{table}.{name:?}{}{key} = {value}: {reason}", if key.is_empty() { "" } else { "." })]
+#[non_exhaustive]
+pub struct RuleError {
+    /// `hosts` or `groups`.
+    pub table: String,
+    /// The name of the host or the group.
+    pub name: String,
+    /// What of the rule; empty for its name.
+    pub key: String,
+    /// What was given.
+    pub value: String,
+    /// What is wrong with it.
+    pub reason: String,
 }

@@ -27,7 +27,10 @@ pub(super) fn row_of(key: &str) -> Option<usize> {
 
 /// The first key that is missing in a file that should have all keys.
 pub(super) fn missing(file: &[TomlEntry]) -> Option<&'static str> {
-    TABLE.iter().map(|setting| setting.key).find(|key| file.iter().all(|entry| entry.rule.is_some() || entry.key != *key))
+    TABLE
+        .iter()
+        .map(|setting| setting.key)
+        .find(|key| file.iter().all(|entry| entry.rule.is_some() || entry.key != *key))
 }
 
 #[cfg(test)]

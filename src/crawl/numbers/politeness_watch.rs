@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::HostKey;
 use crate::crawl::lock::lock;
-use crate::frontier::{Lease, LeaseKind, Timestamp};
+use crate::frontier::{Lease, LeaseKind, Sharing, Timestamp};
 
 /// An independent judge of politeness. It sees only when requests were really sent and how many are out, and knows nothing of the
 /// agenda.
@@ -17,6 +17,8 @@ use crate::frontier::{Lease, LeaseKind, Timestamp};
 /// Where a host has one connection, its delay is judged by the times at which requests were sent. Where it may have several, a delay is
 /// kept between the times at which requests are handed out, and these are judged: what a connection takes to open is not the
 /// frontier's to know. In both cases no more requests may be out at once than there are connections, and a robots.txt takes all of them.
+///
+/// A group of hosts is judged like one more host, by the name `group NAME`: what its hosts are asked counts for it too.
 ///
 /// It remembers when each of the hosts asked last was asked: at least the last [`REMEMBERED`](Self::REMEMBERED)` / 2` hosts, and at
 /// most `REMEMBERED`, which take 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
@@ -60,7 +62,7 @@ impl PolitenessCounts {
 /// A request sent before its host's rest was over, or while its host's connections were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Scheme, host and port.
+    /// Scheme, host and port; or the name of a group.
     pub host: HostKey,
     /// Time since the last request to it.
     pub waited: Duration,
@@ -79,6 +81,12 @@ impl<'a> Asking<'a> {
         if connections > 1 {
             judge.sent(lease.origin(), lease.lent_at(), lease.delay());
         }
+        if let Some(Sharing { name, delay, connections }) = lease.sharing() {
+            judge.begin(name, 1, *connections);
+            if *connections > 1 {
+                judge.rested(name, lease.lent_at(), *delay);
+            }
+        }
         Self { watch, lease }
     }
 
@@ -88,12 +96,19 @@ impl<'a> Asking<'a> {
         if self.lease.connections() == 1 {
             judge.sent(self.lease.origin(), at, self.lease.delay());
         }
+        if let Some(Sharing { name, delay, connections: 1 }) = self.lease.sharing() {
+            judge.rested(name, at, *delay);
+        }
     }
 }
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        lock(self.watch).end(self.lease.origin(), taken_by(self.lease));
+        let mut judge = lock(self.watch);
+        judge.end(self.lease.origin(), taken_by(self.lease));
+        if let Some(sharing) = self.lease.sharing() {
+            judge.end(&sharing.name, 1);
+        }
     }
 }
 
@@ -107,8 +122,8 @@ impl PolitenessWatch {
     pub const REMEMBERED: usize = 65_536;
 
     /// A request to the host of this [origin](HostKey::as_str) begins, and takes so many of its `connections`.
-    pub fn begin(&mut self, host: &str, takes: u8, connections: u8) {
-        let added = u32::from(takes);
+    pub fn begin(&mut self, host: &str, adds: u8, connections: u8) {
+        let added = u32::from(adds);
         let taken = match self.taken.get_mut(host) {
             Some(taken) => {
                 *taken += added;
@@ -139,6 +154,11 @@ impl PolitenessWatch {
     /// Judges a request that was sent at `at` to the host of this [origin](HostKey::as_str). Its requests must be `delay` apart. O(1).
     pub fn sent(&mut self, host: &str, at: Timestamp, delay: Duration) {
         self.counts.requests += 1;
+        self.rested(host, at, delay);
+    }
+
+    /// As [`sent`](Self::sent), of a host or a group for which the request counts beside another.
+    pub fn rested(&mut self, host: &str, at: Timestamp, delay: Duration) {
         let last = if let Some(last) = self.recent.get_mut(host) {
             Some(std::mem::replace(last, at))
         } else {

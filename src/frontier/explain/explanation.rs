@@ -101,6 +101,8 @@ pub(crate) struct HostAccount {
     pub is_leased: bool,
     /// URLs queued.
     pub queued: u64,
+    /// The name of its group, if it has one, and the time before which none of that is asked.
+    pub group: Option<(String, Timestamp)>,
 }
 
 /// The answer of the journal to a URL.
@@ -261,15 +263,28 @@ impl fmt::Display for RobotsAnswer {
     }
 }
 
+impl HostAccount {
+    /// When it may be asked by its own clock and its group's.
+    pub(crate) fn may_be_asked(&self) -> Timestamp {
+        self.group.as_ref().map_or(self.due, |(_, due)| self.due.max(*due))
+    }
+
+    /// The group that it waits for, which rests longer than it does itself.
+    pub(crate) fn held_by(&self, now: Timestamp) -> Option<&str> {
+        self.group.as_ref().filter(|(_, due)| *due > now.max(self.due)).map(|(name, _)| name.as_str())
+    }
+}
+
 impl fmt::Display for HostAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, due, delay, failures, has_answered, trouble, is_retired, is_leased, queued } = self;
+        let Self { key, due, delay, failures, has_answered, trouble, is_retired, is_leased, queued, group } = self;
         let due =
             if *is_retired { "unreachable, and not asked again in this run".to_owned() } else { format!("due {due}") };
         write!(f, "{key}: {due}, delay {delay:?}, {queued} queued, {failures} failures in a row")?;
         trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
-        f.write_str(if *is_leased { ", is asked just now" } else { "" })
+        f.write_str(if *is_leased { ", is asked just now" } else { "" })?;
+        group.iter().try_for_each(|(name, due)| write!(f, ", in {name}, due {due}"))
     }
 }
 

@@ -15,7 +15,8 @@ use std::io;
 use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Entry, Journal, read_wire};
-use crate::frontier::hosts::{Host, Manners, RobotsFile};
+use crate::frontier::hosts::{Host, Manners, RobotsFile, Sharing};
+use crate::frontier::queues::{CircleId, Circles};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
 use crate::frontier::{Frontier, FrontierError, Timestamp};
@@ -44,7 +45,8 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage), where robots rules are to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
-        Ok(Inquiry { state: &self.state }.explain(&mut self.journal, url, History::Unasked, now)?)
+        let Self { state, circles, .. } = self;
+        Ok(Inquiry { state, circles: Some(circles) }.explain(&mut self.journal, url, History::Unasked, now)?)
     }
 }
 
@@ -52,6 +54,8 @@ impl<J: Journal> Frontier<J> {
 pub(crate) struct Inquiry<'a> {
     /// All that is known. No answer changes it.
     pub(crate) state: &'a State,
+    /// The clocks of groups, in a frontier that is in use.
+    pub(crate) circles: Option<&'a Circles>,
 }
 
 impl Inquiry<'_> {
@@ -117,12 +121,7 @@ impl Inquiry<'_> {
     }
 
     /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept.
-    fn robots(
-        &self,
-        journal: &mut impl Journal,
-        host: Option<&Host>,
-        url: &CanonicalUrl,
-    ) -> io::Result<RobotsAnswer> {
+    fn robots(&self, journal: &mut impl Journal, host: Option<&Host>, url: &CanonicalUrl) -> io::Result<RobotsAnswer> {
         let is_honored = match host {
             Some(host) => self.manners().treatment(host.treatment).robots,
             None => self.manners().treatment(self.manners().number_for(&url.host_key())).robots,
@@ -156,6 +155,23 @@ impl Inquiry<'_> {
         self.state.hosts().manners()
     }
 
+    /// The group of a host, and when that may be asked. Of a frontier that was left behind no clock of a group is known: it is the latest
+    /// that its hosts' clocks tell. O(hosts) then.
+    fn group(&self, host: &Host) -> Option<(String, Timestamp)> {
+        let manners = self.manners();
+        let group_of = |host: &Host| manners.treatment(host.treatment).group;
+        let group = group_of(host)?;
+        let Sharing { name, delay, .. } = &manners.groups()[usize::from(group)];
+        let told =
+            |host: &Host| Timestamp::default() + host.due.since(Timestamp::default() + host.delay(manners)) + *delay;
+        let asked = |host: &&Host| group_of(host) == Some(group) && host.requests > 0 && host.failures == 0;
+        let due = match self.circles {
+            Some(circles) => circles.due(CircleId(group)),
+            None => self.state.hosts().iter().filter(asked).map(told).max().unwrap_or_default(),
+        };
+        Some((name.to_string(), due))
+    }
+
     /// How the host stands.
     fn account(&self, host: &Host) -> HostAccount {
         HostAccount {
@@ -168,6 +184,7 @@ impl Inquiry<'_> {
             is_retired: host.is_retired(),
             is_leased: host.is_leased(),
             queued: host.waiting(),
+            group: self.group(host),
         }
     }
 }

@@ -3,11 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-#[cfg(feature = "cli")]
-use super::{Manners, Politeness};
-#[cfg(feature = "cli")]
-use crate::gate::OptionError;
-
 /// How some hosts are treated otherwise than [`Politeness`](super::Politeness) says, by name.
 ///
 /// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
@@ -65,15 +60,6 @@ pub struct HostGroup {
 }
 
 impl HostRules {
-    /// Says which rule cannot be, if any is: a name that is none or stands in two groups, a number out of its range.
-    ///
-    /// # Errors
-    /// [`OptionError::Rule`].
-    #[cfg(feature = "cli")]
-    pub(crate) fn check(&self, politeness: &Politeness) -> Result<(), OptionError> {
-        Manners::new(politeness, self).map(drop)
-    }
-
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty() && self.groups.is_empty()

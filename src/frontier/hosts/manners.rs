@@ -8,7 +8,7 @@ use ahash::AHashMap;
 
 use super::{HostGroup, HostRule, HostRules, Politeness};
 use crate::address::{Canonicalizer, HostKey, KeyRules};
-use crate::gate::OptionError;
+use crate::gate::{OptionError, RuleError};
 
 /// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by rules of their own.
 ///
@@ -45,7 +45,7 @@ pub(crate) struct Treatment {
 /// What hosts that share a clock may do together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sharing {
-    /// The group's name.
+    /// The group's name behind the word: `group cdn`.
     pub(crate) name: Box<str>,
     /// The rest that all of them take when one was asked.
     pub(crate) delay: Duration,
@@ -78,7 +78,7 @@ impl Manners {
                 }
             }
             groups.push(Sharing {
-                name: name.as_str().into(),
+                name: format!("group {name}").into(),
                 delay: delay.or(each.host_delay).unwrap_or(politeness.host_delay),
                 connections: connections.or(each.connections_per_host).unwrap_or(politeness.connections_per_host),
             });
@@ -187,12 +187,10 @@ impl Names {
     /// A name in the spelling that it has in keys.
     fn parse(&self, text: &str) -> Option<Name> {
         let (base, is_below) = text.strip_prefix("*.").map_or((text, false), |base| (base, true));
-        let is_plain = !base.is_empty() && !base.contains(['/', '?', '#', '@', '*', '\\', ' ']);
+        let has_port = if base.starts_with('[') { !base.ends_with(']') } else { base.contains(':') };
+        let is_plain = !base.is_empty() && !has_port && !base.contains(['/', '?', '#', '@', '*', '\\', ' ']);
         let url = self.canonicalizer.canonicalize(&format!("http://{base}/")).ok().filter(|_| is_plain)?;
-        let key = url.host_key();
-        // With a port, the origin is longer than the host.
-        let is_host = key.as_str().len() == "http://".len() + key.host().len() && !base.ends_with(':');
-        is_host.then(|| Name { base: key.host().to_owned(), is_below })
+        Some(Name { base: url.host().to_owned(), is_below })
     }
 
     /// How hosts are treated for which this is the longest name. Every other name that fits them fits this one.
@@ -228,7 +226,8 @@ fn in_range(table: &str, name: &str, key: &str, connections: Option<u8>) -> Resu
 
 fn refused(table: &str, name: &str, key: &str, value: &str, reason: &str) -> OptionError {
     let (table, name, key) = (table.to_owned(), name.to_owned(), key.to_owned());
-    OptionError::Rule { table, name, key, value: value.to_owned(), reason: reason.to_owned() }
+    let (value, reason) = (value.to_owned(), reason.to_owned());
+    OptionError::Rule(Box::new(RuleError { table, name, key, value, reason }))
 }
 
 #[cfg(test)]
@@ -257,21 +256,29 @@ mod tests {
         let no_robots = HostRule { robots: Some(false), ..HostRule::default() };
         let busy = HostRule { connections_per_host: Some(4), ..delay(7) };
         let rules = rules(
-            &[("*.x.example", delay(2)), ("a.x.example", no_robots), ("*.deep.x.example", delay(3)), ("Bücher.example", delay(9))],
-            &[("far", group(&["*.example"], busy)), ("near", group(&["a.x.example", "*.other.test"], HostRule::default()))],
+            &[
+                ("*.x.example", delay(2)),
+                ("a.x.example", no_robots),
+                ("*.deep.x.example", delay(3)),
+                ("Bücher.example", delay(9)),
+            ],
+            &[
+                ("far", group(&["*.example"], busy)),
+                ("near", group(&["a.x.example", "*.other.test"], HostRule::default())),
+            ],
         );
         let manners = Manners::new(&Politeness::default(), &rules).unwrap();
         for (origin, seconds, connections, robots, group) in [
             // The group that names it by its own name says nothing of it; "far" is not its group.
-            ("http://a.x.example", 2, 1, false, Some("near")),
-            ("https://a.x.example:8443", 2, 1, false, Some("near")),
-            ("http://x.example", 2, 4, true, Some("far")),
-            ("http://b.a.x.example", 2, 4, true, Some("far")),
-            ("http://deep.x.example", 3, 4, true, Some("far")),
-            ("http://a.deep.x.example", 3, 4, true, Some("far")),
-            ("http://xx.example", 7, 4, true, Some("far")),
-            ("http://xn--bcher-kva.example", 9, 4, true, Some("far")),
-            ("http://other.test", 1, 1, true, Some("near")),
+            ("http://a.x.example", 2, 1, false, Some("group near")),
+            ("https://a.x.example:8443", 2, 1, false, Some("group near")),
+            ("http://x.example", 2, 4, true, Some("group far")),
+            ("http://b.a.x.example", 2, 4, true, Some("group far")),
+            ("http://deep.x.example", 3, 4, true, Some("group far")),
+            ("http://a.deep.x.example", 3, 4, true, Some("group far")),
+            ("http://xx.example", 7, 4, true, Some("group far")),
+            ("http://xn--bcher-kva.example", 9, 4, true, Some("group far")),
+            ("http://other.test", 1, 1, true, Some("group near")),
             ("http://another.test", 1, 1, true, None),
             ("http://[::1]:80", 1, 1, true, None),
         ] {
@@ -286,7 +293,9 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused_by_its_place() {
-        for name in ["", "*.", "*", "a.*.b", "http://a.example", "a.example:80", "a.example/b", "a b", "u@a.example", "a:"] {
+        for name in
+            ["", "*.", "*", "a.*.b", "http://a.example", "a.example:80", "a.example/b", "a b", "u@a.example", "a:"]
+        {
             let error = Manners::new(&Politeness::default(), &rules(&[(name, delay(1))], &[])).unwrap_err();
             assert!(error.to_string().starts_with(&format!("hosts.{name:?} = ")), "{error}");
         }

@@ -27,6 +27,10 @@ pub(crate) enum HostState {
     Snoozed,
     /// In the front queue of this priority.
     Due(u8),
+    /// In the front queue of this priority: it stood in the line of its group, and a place of the group is kept for it.
+    Called(u8),
+    /// Due with this priority, and in the line of its group, which rests or has as many requests out as it may.
+    InLine(u8),
     /// Due with this priority, and held back: it has never answered, and as many such hosts are lent out as may be.
     Held(u8),
     /// All of its pages are lent out, or as many as may be. They stay in its queue until they come back.

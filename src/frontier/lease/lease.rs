@@ -1,12 +1,14 @@
 //! A URL that is lent to a fetcher.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Href, Trouble, Validators};
 use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Entry;
-use crate::frontier::hosts::HostId;
+use crate::frontier::hosts::{HostId, Sharing};
+use crate::frontier::queues::CircleId;
 use crate::gate::{Found, Links, Position, Via};
 
 /// The kind of thing that is asked for.
@@ -50,6 +52,8 @@ pub struct Lease {
     pub(crate) delay: Duration,
     /// Requests of its host that may be out at once.
     pub(crate) connections: u8,
+    /// The group of its host, which its request counts for too; none where it has none.
+    pub(crate) circle: Option<(CircleId, Arc<Sharing>)>,
     /// The tries that stand in its entry: they are counted in `attempt` too.
     pub(crate) earlier: u8,
     /// Its host has never answered.
@@ -197,6 +201,12 @@ impl Lease {
     #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn connections(&self) -> u8 {
         self.connections
+    }
+
+    /// What the group of its host may do.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
+    pub(crate) fn sharing(&self) -> Option<&Sharing> {
+        self.circle.as_ref().map(|(_, sharing)| &**sharing)
     }
 }
 

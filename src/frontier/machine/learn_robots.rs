@@ -146,7 +146,8 @@ impl<J: Journal> Frontier<J> {
         let known = host.robots.known();
         let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
         let holds = known.is_some() && good_until.is_none_or(|until| now < until);
-        let delay = if holds { host.delay(&self.politeness) } else { self.politeness.delay(host.treatment, Duration::ZERO) };
+        let delay =
+            if holds { host.delay(&self.politeness) } else { self.politeness.delay(host.treatment, Duration::ZERO) };
         if holds && !is_down {
             // The host speaks, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);

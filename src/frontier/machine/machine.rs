@@ -11,7 +11,7 @@ use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, HostState, Manners, Patience, Struggle};
-use crate::frontier::queues::{Agenda, Front, Queued};
+use crate::frontier::queues::{Agenda, Circles, Front, Queued};
 use crate::frontier::state::{Change, Fresh, State};
 use crate::frontier::{Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position};
@@ -68,6 +68,8 @@ pub struct Frontier<J: Journal = Arena> {
     first_contacts: u64,
     /// Hosts that rest.
     pub(crate) agenda: Agenda,
+    /// Groups of hosts that share a clock, and the hosts that stand in line for it.
+    pub(crate) circles: Circles,
     /// Hosts that fail, by what may be hoped of them.
     pub(crate) struggle: Struggle,
     /// The leases that are out.
@@ -110,6 +112,7 @@ impl<J: Journal> Frontier<J> {
             state,
             journal,
             lends_beside: politeness.lends_beside(),
+            circles: Circles::new(politeness.groups(), None),
             politeness,
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),
@@ -177,30 +180,43 @@ impl<J: Journal> Frontier<J> {
         while drops > 0
             && let Some((host, priority)) = self.front.pop(&mut self.state.seats())
         {
+            let circle = self.circle_of(host);
+            let was_called = circle.is_some_and(|circle| self.came_when_called(host, circle));
             if self.is_to_be_held(host) {
                 self.hold(host, priority);
+                self.call(circle, now);
                 continue;
             }
             if self.lends_beside(host) && self.must_wait(host, now) {
+                self.call(circle, now);
                 self.place(host, now);
+                continue;
+            }
+            if circle.is_some_and(|circle| self.stands_in_line(host, priority, circle, was_called, now)) {
+                self.call(circle, now);
                 continue;
             }
             match self.lend(host, priority, now, &mut drops) {
                 Ok(Some(lease)) => {
+                    self.call(circle, now);
                     if self.lends_beside(host) && lease.position.is_some() {
                         self.place(host, now);
                     }
                     self.look_ahead();
                     return Ok(if lease.trouble.is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
                 }
-                Ok(None) => self.place(host, now),
+                Ok(None) => {
+                    self.call(circle, now);
+                    self.place(host, now);
+                }
                 Err(error) => {
+                    self.call(circle, now);
                     self.place(host, now);
                     return Err(error.into());
                 }
             }
         }
-        Ok(match self.agenda.earliest().into_iter().chain(self.state.schedule().due()).chain(patience).min() {
+        Ok(match self.earliest().into_iter().chain(self.state.schedule().due()).chain(patience).min() {
             _ if self.front.len() > 0 => Next::Wait(now),
             Some(due) => Next::Wait(due),
             None if self.lent.all > 0 => Next::Busy,
@@ -211,8 +227,14 @@ impl<J: Journal> Frontier<J> {
     /// The earliest time at which another host may be lent out, as far as is known now; `None` where no host waits.
     #[cfg(feature = "crawl")]
     pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
-        let waiting = || self.agenda.earliest().into_iter().chain(self.state.schedule().due()).min();
+        let waiting = || self.earliest().into_iter().chain(self.state.schedule().due()).min();
         if self.front.len() > 0 { Some(now) } else { waiting() }
+    }
+
+    /// When the first host that waits for a clock may be asked, its own or its group's.
+    pub(crate) fn earliest(&self) -> Option<Timestamp> {
+        let circle = self.circles.earliest();
+        self.agenda.earliest().map_or(circle, |host| Some(circle.map_or(host, |circle| circle.min(host))))
     }
 
     /// The end of a batch: what was submitted is with the journal's storage when this returns.
@@ -249,9 +271,10 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
         match self.state.host(host).seat.state {
             HostState::Idle => self.place(host, now),
-            HostState::Due(worse) if priority < worse => {
+            state @ (HostState::Due(worse) | HostState::Called(worse)) if priority < worse => {
                 let seats = &mut self.state.seats();
-                seats[host].state = HostState::Due(priority);
+                let is_called = matches!(state, HostState::Called(_));
+                seats[host].state = if is_called { HostState::Called(priority) } else { HostState::Due(priority) };
                 self.front.remove(seats, host, worse);
                 self.front.push(seats, host, priority);
             }
@@ -260,6 +283,13 @@ impl<J: Journal> Frontier<J> {
                 seats[host].state = HostState::Held(priority);
                 self.held.remove(seats, host, worse);
                 self.held.push(seats, host, priority);
+            }
+            HostState::InLine(worse) if priority < worse => {
+                let circle = self.circle_of(host).expect("a host in a line has a circle");
+                let seats = &mut self.state.seats();
+                self.circles.leave(circle, seats, host, worse);
+                self.circles.stand(circle, seats, host, priority, false);
+                self.call(Some(circle), now);
             }
             HostState::Leased if self.treatment(host).connections > 1 => self.place(host, now),
             _ => {}
@@ -302,7 +332,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Hosts with URLs queued that are not lent out.
     pub(crate) fn active_hosts(&self) -> usize {
-        self.agenda.len() + self.front.len() + self.held.len()
+        self.agenda.len() + self.front.len() + self.held.len() + self.circles.waiting()
     }
 
     /// Whether a host that is due must wait until another has come back that nobody knew either.
@@ -340,6 +370,9 @@ impl<J: Journal> Frontier<J> {
             let seats = &mut self.state.seats();
             seats[id].state = HostState::Due(best.priority);
             self.front.push(seats, id, best.priority);
+        }
+        while let Some(circle) = self.circles.pop_due(now) {
+            self.call(Some(circle), now);
         }
     }
 }

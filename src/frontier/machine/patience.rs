@@ -65,12 +65,19 @@ impl<J: Journal> Frontier<J> {
         conduct.recover();
         self.note_host(id, &conduct, false)?;
         // It need not have rested to be given up; now it must.
+        let circle = self.circle_of(id);
         let seats = &mut self.state.seats();
-        match seats[id].state {
-            HostState::Due(priority) => self.front.remove(seats, id, priority),
-            HostState::Held(priority) => self.held.remove(seats, id, priority),
-            HostState::Idle | HostState::Snoozed | HostState::Leased | HostState::LeasedRobots => return Ok(()),
+        match (seats[id].state, circle) {
+            (HostState::Called(priority), Some(circle)) => {
+                self.front.remove(seats, id, priority);
+                self.circles.answered(circle);
+            }
+            (HostState::InLine(priority), Some(circle)) => self.circles.leave(circle, seats, id, priority),
+            (HostState::Due(priority), _) => self.front.remove(seats, id, priority),
+            (HostState::Held(priority), _) => self.held.remove(seats, id, priority),
+            _ => return Ok(()),
         }
+        self.call(circle, now);
         self.place(id, now);
         Ok(())
     }
@@ -98,7 +105,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(Patience::Unasked);
         }
         let until = *self.struggle.since.get_or_insert(now) + self.politeness.patience;
-        let may_come = leased > 0 || self.front.len() > 0 || self.agenda.earliest().is_some_and(|due| due <= until);
+        let may_come = leased > 0 || self.front.len() > 0 || self.earliest().is_some_and(|due| due <= until);
         if self.struggle.struggling > 0 && now < until && may_come {
             return Ok(Patience::Until(until));
         }
@@ -118,12 +125,16 @@ impl<J: Journal> Frontier<J> {
         self.agenda = Agenda::default();
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);
-            let is_resting = host.seat.state == HostState::Snoozed;
+            let mut is_resting = host.seat.state == HostState::Snoozed;
             if host.prospect() != Prospect::Good {
                 let mut conduct = Conduct::of(host);
                 conduct.retire();
                 noted = noted.and_then(|()| self.note_host(id, &conduct, false));
                 self.count_prospect(id);
+            }
+            if let (HostState::InLine(priority), Some(circle)) = (self.state.host(id).seat.state, self.circle_of(id)) {
+                self.circles.leave(circle, &mut self.state.seats(), id, priority);
+                is_resting = true;
             }
             if is_resting {
                 self.place(id, now);

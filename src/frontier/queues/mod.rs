@@ -13,7 +13,7 @@
 //!      └──────────────────── the lease comes back, more is queued ─────────────┘
 //! ```
 //!
-//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front` and `Agenda`, or in none where it has nothing queued or is
+//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front`, `Agenda` and a `Line`, or in none where it has nothing queued or is
 //! lent out. The URLs' queues are part of the state; those of the hosts are the machine's, and are made anew at a resume.
 //!
 //! None of them holds a text, and none allocates for each thing that it holds: levels and chunks come from a [`Pool`], and the lists
@@ -21,8 +21,10 @@
 
 mod agenda;
 mod back;
+mod circles;
 mod front;
 mod level;
+mod line;
 mod link;
 mod pool;
 mod queued;
@@ -30,8 +32,10 @@ pub(crate) mod schedule;
 
 pub(crate) use agenda::Agenda;
 pub(crate) use back::{Back, Queue};
+pub(crate) use circles::{CircleId, Circles};
 pub(crate) use front::Front;
 pub(crate) use level::{Chunk, Level};
+pub(crate) use line::Line;
 pub(crate) use link::ListLink;
 pub(crate) use pool::{Linked, NONE, Pool};
 pub(crate) use queued::Queued;

@@ -25,7 +25,7 @@ use crate::frontier::durable::{
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId, Manners};
-use crate::frontier::queues::{MARK, Queued};
+use crate::frontier::queues::{Circles, MARK, Queued};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
 use crate::gate::{Gate, OptionError, Position};
 use crate::seen::SeenSet;
@@ -192,24 +192,27 @@ impl Resume {
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.lost.queue_all(&mut self.state);
-        Inquiry { state: &self.state }.explain(journal, url, history, now)
+        Inquiry { state: &self.state, circles: None }.explain(journal, url, history, now)
     }
 
     /// The frontier over its journal.
     ///
     /// Pages that were lent out are queued again: no record says that they were. Unless the checkpoint says that nothing was out, and
     /// nothing happened since, each host rests for its delay first, for nobody knows when it was asked last. No host rests longer than
-    /// it could have been told to, should the clock have been set back.
+    /// it could have been told to, should the clock have been set back. Groups of hosts rest first, unless the crawl is new.
     pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
         self.lost.queue_all(&mut self.state);
         let manners = Arc::clone(self.state.hosts().manners());
         let latest = now + manners.longest_rest();
         let is_unclean = self.was_busy || self.records > 0;
+        let is_new = self.state.hosts().len() == 0 && self.state.evicted().len() == 0;
         self.state.set_clocks(is_unclean.then_some(now), |host| {
             let rested = if is_unclean { now + host.delay(&manners) } else { now };
             host.due.max(rested).min(latest)
         });
         let mut frontier = Frontier::of(self.state, &self.options, journal);
+        // Nobody knows which of their hosts was asked last, and when.
+        frontier.circles = Circles::new(manners.groups(), (!is_new).then_some(now));
         frontier.place_all(now);
         frontier
     }

@@ -6,9 +6,12 @@
 //!
 //! A URL that is lent out is written as queued, since it stands in its queue. So a checkpoint needs no leases to come back first.
 
+use std::io;
+
 use super::State;
 use crate::frontier::Frontier;
 use crate::frontier::durable::{Counts, Journal, image};
+use crate::frontier::hosts::Host;
 use crate::gate::Position;
 
 /// Numbers of hosts in one slice: the frontier is held for as long as one takes.
@@ -50,6 +53,17 @@ impl State {
         let end = first.saturating_add(SLICE).min(hosts.end());
         hosts.range(first, end).for_each(|host| image::save(host, self.back(), to));
         (end < hosts.end()).then(|| Slice(Part::Hosts(number + 1)))
+    }
+}
+
+impl State {
+    /// The evicted host with this key, of which a journal has the image.
+    ///
+    /// # Errors
+    /// If it is no image of an evicted host, or one of another.
+    pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<Host> {
+        let host = image::load_evicted(image, key)?;
+        Ok(Host { treatment: self.hosts().manners().number_for(&host.key), ..host })
     }
 }
 

@@ -11,12 +11,11 @@
 //! | `Host` | a host stands as it says, and its robots.txt is known |
 //! | `Resumed` | nothing: the resume acts on it |
 
-use std::io;
 use std::sync::Arc;
 
 use super::{Change, Count};
 use crate::address::Fingerprint;
-use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, RobotsRecord, Settled, Standing, image};
+use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, RobotsRecord, Settled, Standing};
 use crate::frontier::hosts::{
     Detour, Evicted, Host, HostId, HostStatistics, Hosts, Manners, RobotsFile, Rules, RulesCache, Seats,
 };
@@ -317,15 +316,6 @@ impl State {
     /// Adds a host of which nothing is known; it must not be in memory nor evicted.
     pub(crate) fn add_host(&mut self, host: Host) -> HostId {
         self.hosts.add(host).expect("it was not there")
-    }
-
-    /// The evicted host with this key, of which a journal has the image.
-    ///
-    /// # Errors
-    /// If it is no image of an evicted host, or one of another.
-    pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<Host> {
-        let host = image::load_evicted(image, key)?;
-        Ok(Host { treatment: self.hosts.manners().number_for(&host.key), ..host })
     }
 
     /// Brings an evicted host back to memory.

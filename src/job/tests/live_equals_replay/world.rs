@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use crate::address::FingerprintKey;
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, ReceiptsBuf, Record,
-    Slice, Timestamp, Trouble, idle_hosts,
+    Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Journal, Lease, LeaseKind, Next, Outcome,
+    ReceiptsBuf, Record, Slice, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::{Position, ScopeKind};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
@@ -144,11 +144,13 @@ pub(super) struct Rules {
     pub(super) connections: u8,
     pub(super) host_delay: Duration,
     pub(super) patience: Duration,
+    /// Some hosts have rules of their own, and share a clock.
+    pub(super) grouped: bool,
 }
 
 impl Rules {
     pub(super) fn of(layout: Layout) -> Self {
-        Self { layout, connections: 1, host_delay: Duration::from_secs(1), patience: Duration::ZERO }
+        Self { layout, connections: 1, host_delay: Duration::from_secs(1), patience: Duration::ZERO, grouped: false }
     }
 }
 
@@ -156,17 +158,27 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     let layout = prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)];
     let connections = prop::sample::select(vec![1, 2, 3, 8]);
     let host_delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(1)]);
-    (layout, connections, host_delay).prop_map(|(layout, connections, host_delay)| Rules {
+    (layout, connections, host_delay, any::<bool>()).prop_map(|(layout, connections, host_delay, grouped)| Rules {
         connections,
         host_delay,
+        grouped,
         ..Rules::of(layout)
     })
 }
 
 pub(super) fn options(rules: Rules) -> FrontierOptions {
-    let Rules { layout, connections, host_delay, patience } = rules;
+    let Rules { layout, connections, host_delay, patience, grouped } = rules;
     let mut options = FrontierOptions::default();
     (options.politeness.connections_per_host, options.politeness.host_delay) = (connections, host_delay);
+    if grouped {
+        let hosts = ["h0.example", "h1.example", "*.h2.example", "h3.example"].map(str::to_owned).to_vec();
+        let group =
+            HostGroup { hosts, delay: Some(Duration::from_secs(3)), connections: Some(2), ..HostGroup::default() };
+        options.rules.groups.insert("four".to_owned(), group);
+        let rule =
+            HostRule { host_delay: Some(Duration::from_secs(5)), connections_per_host: Some(2), robots: Some(false) };
+        options.rules.hosts.insert("h4.example".to_owned(), rule);
+    }
     options.scope.kind = ScopeKind::Host;
     options.fingerprint_key = Some(FingerprintKey::from_u64(7));
     options.seen.layout = layout;

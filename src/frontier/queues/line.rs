@@ -1,0 +1,88 @@
+//! Hosts that wait for their group, by the priority of their best URLs.
+//!
+//! The lists run through the hosts, as those of [`Front`](super::Front) do: a host that stands in a line is in no other queue. A line has
+//! room for the priorities that it holds and no others, since there may be many lines.
+
+use super::ListLink;
+use crate::frontier::hosts::{HostId, Seats};
+
+/// Hosts that wait, by priority, first come first served within one. Every operation is O(priorities in use), mostly one to three.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    /// A list for each priority that any host has, the best first. No list is empty.
+    levels: Vec<(u8, ListLink)>,
+    /// Hosts in all lists.
+    len: usize,
+}
+
+impl Line {
+    /// Puts a host, that is in no queue, behind all of its priority.
+    pub(crate) fn push(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+        let level = self.level(priority);
+        let last = std::mem::replace(&mut level.before, host);
+        if last == HostId::NONE {
+            level.behind = host;
+        } else {
+            seats[last].link.behind = host;
+        }
+        seats[host].link = ListLink { before: last, behind: HostId::NONE };
+        self.len += 1;
+    }
+
+    /// Puts a host, that is in no queue, before all of its priority.
+    pub(crate) fn push_front(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+        let level = self.level(priority);
+        let first = std::mem::replace(&mut level.behind, host);
+        if first == HostId::NONE {
+            level.before = host;
+        } else {
+            seats[first].link.before = host;
+        }
+        seats[host].link = ListLink { before: HostId::NONE, behind: first };
+        self.len += 1;
+    }
+
+    /// Takes a host out of the list of this priority, where it is.
+    pub(crate) fn remove(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+        let ListLink { before, behind } = seats[host].link;
+        let level = self.level(priority);
+        if before == HostId::NONE {
+            level.behind = behind;
+        } else {
+            seats[before].link.behind = behind;
+        }
+        if behind == HostId::NONE {
+            level.before = before;
+        } else {
+            seats[behind].link.before = before;
+        }
+        if level.behind == HostId::NONE {
+            self.levels.retain(|(of, _)| *of != priority);
+        }
+        self.len -= 1;
+    }
+
+    /// The host that waits longest among those of the best priority, taken off, with it.
+    pub(crate) fn pop(&mut self, seats: &mut Seats<'_>) -> Option<(HostId, u8)> {
+        let &(priority, level) = self.levels.first()?;
+        self.remove(seats, level.behind, priority);
+        Some((level.behind, priority))
+    }
+
+    /// Hosts that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The list of a priority.
+    fn level(&mut self, priority: u8) -> &mut ListLink {
+        let at = match self.levels.binary_search_by_key(&priority, |(of, _)| *of) {
+            Ok(at) => at,
+            Err(at) => {
+                self.levels.insert(at, (priority, ListLink::default()));
+                at
+            }
+        };
+        &mut self.levels[at].1
+    }
+}
