@@ -40,6 +40,7 @@ impl Site {
     async fn crawl(&self) -> (Vec<PageRecord>, Vec<String>) {
         let mut options = CrawlOptions::default();
         options.fetch.resolve_all_to = Some(self.address);
+        options.sitemaps.enabled = false;
         options.frontier.politeness.host_delay = Duration::ZERO;
         options.workers = Some(4);
         let crawl = Crawl::new(&options).unwrap();
