@@ -103,7 +103,7 @@ def corpora(cache: Path) -> dict[str, Corpus]:
         corpus(cache, "manual-tls", 8492, "https://portal.docs.test", manual),
         corpus(cache, "many-tls", 8493, "https://portal.many.test", names, keep_alive=5),
         corpus(cache, "anchor", 8495, "https://portal.many.test", names, keep_alive=1, shape=ANCHOR),
-        corpus(cache, "real-h2", 8494, "https://portal.docs.test", real, http2=True),
+        corpus(cache, "real-h2", 8494, "https://portal.docs.test", real, connections=8, http2=True),
     )
     return {one.name: one for one in every}
 

@@ -123,6 +123,7 @@ class Result:
         self.peak = ran.peak
         self.status = ran.status
         self.connections = view.connections
+        self.resumed = view.resumed
         self.missing = expected - fetched
         self.extra = fetched - expected
         self.twice = view.twice()
@@ -131,7 +132,7 @@ class Result:
     def __str__(self) -> str:
         ended = "" if self.status == 0 else f", ended with {self.status}"
         return (
-            f"{self.rate:.0f} pages/s, {self.cpu:.3f} CPU s/1,000, {self.peak:.0f} MB, {self.connections} connections, "
+            f"{self.rate:.0f} pages/s, {self.cpu:.3f} CPU s/1,000, {self.peak:.0f} MB, {self.connections} connections ({self.resumed} resumed), "
             f"missed {len(self.missing)}, extra {len(self.extra)}, twice {self.twice}, other {self.other}{ended}"
         )
 

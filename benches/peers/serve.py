@@ -34,7 +34,7 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    log_format view '$connection\\t$status\\t$sent_http_content_type\\t$host\\t$request_uri\\t$request_method';
+    log_format view '$connection\\t$status\\t$sent_http_content_type\\t$host\\t$request_uri\\t$request_method\\t$ssl_session_reused';
     access_log {folder}/access.log view buffer=1m;
     server {{
         listen {listen} backlog=16384{protocol};
@@ -53,6 +53,8 @@ class View:
     """What the server saw of a crawl."""
 
     connections: int
+    resumed: int
+    """Of these, connections over TLS whose handshake was spared the certificates."""
     pages: Counter[str]
     """Pages sent whole with status 200, by host and target as asked."""
     other: int
@@ -82,7 +84,8 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         is_tls = self.corpus.scheme == "https"
-        certificate = f"ssl_certificate {self.keys}/site.pem; ssl_certificate_key {self.keys}/site.key;"
+        # TLS 1.3 is not among the defaults of older nginx.
+        certificate = f"ssl_certificate {self.keys}/site.pem; ssl_certificate_key {self.keys}/site.key; ssl_protocols TLSv1.2 TLSv1.3;"
         place = "127.0.0.1" if self.corpus.is_named else "0.0.0.0"
         configuration = self.folder / "nginx.conf"
         configuration.write_text(
@@ -114,17 +117,20 @@ class Server:
     def view(self) -> View:
         """Of all that was logged; the probe at the start was closed without a request, and is not there."""
         connections: set[str] = set()
+        resumed: set[str] = set()
         pages: Counter[str] = Counter()
         other = 0
         with open(self.folder / "access.log", encoding="utf-8", errors="surrogateescape") as log:
             for line in log:
-                connection, status, kind, host, target, method = line.rstrip("\n").split("\t")
+                connection, status, kind, host, target, method, reused = line.rstrip("\n").split("\t")
                 connections.add(connection)
+                if reused == "r":
+                    resumed.add(connection)
                 if status == "200" and kind.startswith("text/html") and method == "GET":
                     pages[f"{host}\t{target}"] += 1
                 else:
                     other += 1
-        return View(len(connections), pages, other)
+        return View(len(connections), len(resumed), pages, other)
 
 
 def authority(keys: Path) -> Path:
