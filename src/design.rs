@@ -101,8 +101,12 @@
 //!
 //! **The system's allocator.** mimalloc saves a seventh of the crawl's own time, and gives it back in page faults.
 //!
-//! **HTTP/1.1 alone**: with one request at a time for a host HTTP/2 gains nothing, and its floods cannot come in. A host that may have
-//! several connections could do with one.
+//! **HTTP/2 where it saves connections**: with one request at a time for a host it gains nothing, and its floods cannot come in. A
+//! host that may have several gets them on one connection, which nobody polls while it has no stream. It is h2 alone, without hyper's
+//! layer, which starts a task for each request. No PING is sent: a clock that runs out ends the request, and the connection gets no
+//! further ones.
+//!
+//! **What rustls reads is read ahead.** It takes 4 KiB at a time. 8,417 pages of 96 kB took 103,858 calls of recv.
 //!
 //! # Politeness by something other than the host
 //!

@@ -121,6 +121,10 @@ pub struct FetchOptions {
     pub max_body_bytes: usize,
     /// Connect to private, loopback and link-local addresses too.
     pub allow_private_addresses: bool,
+    /// Speak HTTP/1.1 alone. Otherwise a host that may be asked several things at once, and offers HTTP/2 over TLS, is asked in HTTP/2, on
+    /// one connection. A host that is asked one thing at a time is asked in HTTP/1.1 anyway, and so is one that may have several
+    /// by a rule of its own alone.
+    pub http1_only: bool,
     /// Every name resolves to this address: the simulated web. The port serves for URLs that name none.
     pub resolve_all_to: Option<SocketAddr>,
 }
@@ -140,6 +144,7 @@ impl Default for FetchOptions {
             total_timeout: Duration::from_secs(60),
             max_body_bytes: 10 * 1024 * 1024,
             allow_private_addresses: false,
+            http1_only: false,
             resolve_all_to: None,
         }
     }

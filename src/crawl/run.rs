@@ -76,7 +76,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
         let shared = Shared {
             frontier: SharedFrontier::new(frontier, clock),
-            fetcher: Fetcher::within(&options.fetch, places)?,
+            fetcher: Fetcher::within(&options.fetch, places, options.frontier.politeness.connections_per_host > 1)?,
             memory: Memory::new(options.memory),
             read: ReadOptions::new(options),
             pages: Budget::new(options.max_pages, carried.tally.page_records()),

@@ -47,18 +47,20 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/simulate/gzip.rs",
         ],
     ),
-    // A waker; `catch_unwind`.
-    ("futures_util", &["src/crawl/http/quiet.rs", "src/crawl/worker.rs"]),
+    // Wakers; `catch_unwind`.
+    ("futures_util", &["src/crawl/http/http2.rs", "src/crawl/http/quiet.rs", "src/crawl/worker.rs"]),
     // Hosts by their names; a page's links by their hashes.
     ("hashbrown", &["src/frontier/hosts/table.rs", "src/crawl/html/harvest.rs"]),
     ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
     // The parser, and its table of character references.
     ("html5ever", &["src/crawl/html/document.rs", "src/crawl/html/stream/references.rs"]),
-    ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs"]),
+    // A connection, a stream of it, and how they break.
+    ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/http2_stream.rs", "src/crawl/http/no_head.rs"]),
+    // The body of no bytes, in the request and its connection.
+    ("http_body_util", &["src/crawl/http/http1.rs", "src/crawl/http/request.rs", "src/simulate/server.rs"]),
     // The client, the server.
     ("hyper", &["src/crawl/http/", "src/simulate/server.rs"]),
     // What connects; what a connection runs over.
-    ("hyper_rustls", &["src/crawl/http/client.rs", "src/crawl/http/http1.rs"]),
     ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/http1.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
@@ -102,6 +104,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("thiserror", &["src/"]),
     // The runtime is all around what runs on it.
     ("tokio", &["src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cli/"]),
+    // Who connects, and what a connection runs over.
+    ("tokio_rustls", &["src/crawl/http/tls.rs", "src/crawl/http/transport.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
     ("tower_service", &["src/crawl/http/client.rs"]),
     ("tracing", &["src/crawl/", "src/cli/"]),

@@ -20,6 +20,8 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Bytes, crawl: fetch.max_body_bytes, "A longer body is cut, and its record says so"),
     setting!(One, crawl: fetch.allow_private_addresses, "Connect to private, loopback and link-local addresses too")
         .flags(&[switch("allow-private-addresses", &["true"]).rare()]),
+    setting!(One, crawl: fetch.http1_only, "No HTTP/2, not even with hosts that may have several requests at once")
+        .flags(&[switch("http1-only", &["true"]).rare()]),
     setting!(Maybe, crawl: fetch.resolve_all_to, "Every name resolves to this address and port: a test web", "none"),
     setting!(One, crawl: sitemaps.enabled, "Look for sitemaps: in robots.txt, else at /sitemap.xml").flags(&[switch(
         "no-sitemaps",

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use hyper::header::HeaderMap;
 
-use super::http1::Get;
+use super::request::Get;
 use crate::frontier::Failure;
 
 /// A request as it was sent, and its response as it came, but for the response's headers: their names are in lower case, and headers of
@@ -15,9 +15,9 @@ use crate::frontier::Failure;
 pub struct Exchange {
     /// The address that answered.
     pub remote_addr: Option<SocketAddr>,
-    /// The request line and the headers, with the empty line behind them.
+    /// The request line and the headers, with the empty line behind them. A request in HTTP/2 is here as HTTP/1.1 writes it.
     pub request: Vec<u8>,
-    /// The status line and the headers, with the empty line behind them.
+    /// The status line and the headers, with the empty line behind them. That of HTTP/2 begins with "HTTP/2 200 ".
     pub head: Vec<u8>,
     /// The body on the wire, as much of it as was taken. Its chunks are put together, and its content codings are not undone.
     pub body: Vec<u8>,

@@ -11,16 +11,17 @@ use jiff::Timestamp;
 
 use super::ask::{Ask, TakesBody};
 use super::client::Client;
+use super::connection::Connection;
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::exchange::{Exchange, request_bytes};
 use super::fetch_error::{FetchError, is_timeout};
 use super::guard::{is_bad_port, is_global};
 use super::head::Head;
-use super::http1::{Connection, NoHead};
 use super::link_header;
-use super::request::{RequestHeaders, Unsendable};
-use super::response::{Response, header_text, location_text, retry_after};
+use super::no_head::NoHead;
+use super::request::{Get, RequestHeaders, Unsendable};
+use super::response::{Response, codings, location_text, retry_after, texts, transfer_codings};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Places;
@@ -73,14 +74,19 @@ impl Fetcher {
     /// # Errors
     /// Where `user_agent` or `contact` cannot stand in a header, or the client cannot be set up.
     pub fn new(options: &FetchOptions) -> Result<Self, FetcherError> {
-        Self::within(options, Places::fit(None, u64::MAX))
+        Self::within(options, Places::fit(None, u64::MAX), true)
     }
 
-    /// As [`new`](Self::new), with as many idle connections and lookups as there are places for.
-    pub(in crate::crawl) fn within(options: &FetchOptions, places: Places) -> Result<Self, FetcherError> {
+    /// As [`new`](Self::new), with as many idle connections and lookups as there are places for. `asks_beside`: a host may be asked
+    /// several things at once.
+    pub(in crate::crawl) fn within(
+        options: &FetchOptions,
+        places: Places,
+        asks_beside: bool,
+    ) -> Result<Self, FetcherError> {
         let headers = RequestHeaders::new(options);
         let headers = headers.map_err(|Unsendable { option, value }| FetcherError::Header { option, value })?;
-        let client = Client::new(options, places).map_err(FetcherError::Setup)?;
+        let client = Client::new(options, places, asks_beside && !options.http1_only).map_err(FetcherError::Setup)?;
         Ok(Self {
             client,
             headers,
@@ -122,32 +128,60 @@ impl Fetcher {
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
         let mut kept = self.client.kept(url.origin());
+        let mut is_repeated = false;
         loop {
             let request = self.headers.get(url, ask.changed)?;
             let bytes = ask.keeps_exchange.then(|| request_bytes(&request));
-            let is_kept = kept.is_some();
             let connection = match kept.take() {
                 Some(connection) => connection,
                 None => self.connect(url, contact).await?,
             };
-            let sent_at = Instant::now();
-            let clock = Deadline { name: "first byte", length: self.options.first_byte_timeout, from: sent_at };
-            let clock = clock.sooner(contact);
-            let head = tokio::time::timeout_at(clock.until().into(), self.client.get(connection, request)).await;
-            let error = match head {
-                Ok(Ok(head)) => return Ok((head, sent_at, bytes)),
-                Ok(Err(error)) => FetchError::without_head(error),
-                Err(_) => clock.ran_out(),
+            // A server may end a connection just as it is used again, or refuse a request that it did not look at. RFC 9110 section
+            // 9.2.2 allows to repeat it, and it is repeated once: on a new connection, unless the shared one goes on.
+            let is_kept = connection.is_kept();
+            let (no_head, sent_at) = match self.head_on(connection, request, contact).await {
+                Ok((head, sent_at)) => return Ok((head, sent_at, bytes)),
+                Err(unanswered) => unanswered,
             };
-            // A server may close a kept connection just as it is used again. RFC 9110 section 9.2.2 allows to repeat the request, and
-            // it is repeated once, on a new connection.
-            if !is_kept || error.failure != Failure::Incomplete {
-                return Err(FetchError { sent_at: Some(sent_at), ..error });
+            let may_repeat = no_head.is_refused() || is_kept && no_head.is_of_connection();
+            if no_head.wants_http1() {
+                self.client.speaks_http1(url.origin());
+            }
+            let error = FetchError::without_head(no_head);
+            if is_repeated || !may_repeat || error.failure != Failure::Incomplete {
+                return Err(FetchError { sent_at, ..error });
+            }
+            is_repeated = true;
+        }
+    }
+
+    /// Sends the request on a connection, and waits for the head. Says when it was sent, also where there is no head.
+    async fn head_on(
+        &self,
+        mut connection: Connection,
+        request: Get,
+        contact: Deadline,
+    ) -> Result<(Head, Instant), (NoHead, Option<Instant>)> {
+        let begun = Instant::now();
+        if let Err(no_head) = contact.limit(connection.send(request)).await {
+            // Where it is the connection that ended, it was perhaps sent.
+            let is_waiting = matches!(no_head, NoHead::RanOut(_));
+            return Err((no_head, Some(begun).filter(|_| !is_waiting)));
+        }
+        let sent_at = Instant::now();
+        let clock = Deadline { name: "first byte", length: self.options.first_byte_timeout, from: sent_at };
+        match clock.sooner(contact).limit(connection.head()).await {
+            Ok(response) => Ok((Head::new(response, connection), sent_at)),
+            Err(no_head) => {
+                if matches!(no_head, NoHead::RanOut(_)) {
+                    connection.distrust();
+                }
+                Err((no_head, Some(sent_at)))
             }
         }
     }
 
-    async fn connect(&self, url: &CanonicalUrl, contact: Deadline) -> Result<Box<Connection>, FetchError> {
+    async fn connect(&self, url: &CanonicalUrl, contact: Deadline) -> Result<Connection, FetchError> {
         let connecting = Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
         let clock = connecting.sooner(contact);
         let ran_out = |clock: Deadline| FetchError { failure: Failure::Connect, ..clock.ran_out() };
@@ -280,7 +314,10 @@ impl Fetcher {
                     break is_whole.then_some(()).ok_or_else(early);
                 }
                 Ok(Err(error)) => break Err(FetchError::caused(Failure::Incomplete, error)),
-                Err(_) => break Err(clock.ran_out()),
+                Err(_) => {
+                    head.distrust();
+                    break Err(clock.ran_out());
+                }
             };
             let mut pushed = Ok(());
             for part in decoder.parts(&piece) {
@@ -339,8 +376,13 @@ impl Fetcher {
 }
 
 impl Deadline {
-    fn ran_out(self) -> FetchError {
+    pub(super) fn ran_out(self) -> FetchError {
         FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
+    }
+
+    /// Waits no longer than this.
+    async fn limit<T>(self, answer: impl Future<Output = Result<T, NoHead>>) -> Result<T, NoHead> {
+        tokio::time::timeout_at(self.until().into(), answer).await.unwrap_or(Err(NoHead::RanOut(self)))
     }
 }
 
@@ -352,22 +394,4 @@ fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
     };
     let found = Validators { etag: text(&header::ETAG), last_modified: text(&header::LAST_MODIFIED) };
     (found != Validators::default()).then(|| Box::new(found))
-}
-
-fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Cow<'a, str>> {
-    headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
-}
-
-/// The codings of a header, in the order in which they were applied. One that is no text counts as unknown.
-fn codings<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("no text"));
-    values.flat_map(|value| value.split(',')).map(str::trim)
-}
-
-/// The transfer codings of a body, in the order in which they were applied (RFC 9112 section 6.1), without a last "chunked", which the
-/// client undoes.
-fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
-    codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));
-    codings
 }

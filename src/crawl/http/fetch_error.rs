@@ -5,7 +5,7 @@ use std::io;
 use std::time::Instant;
 
 use super::causes::causes;
-use super::http1::NoHead;
+use super::no_head::{Broken, NoHead};
 use super::resolve::ResolveError;
 use super::shortage::is_shortage;
 use super::tls;
@@ -41,6 +41,9 @@ impl FetchError {
 
     /// For a request that got no head.
     pub(super) fn without_head(error: NoHead) -> Self {
+        if let NoHead::RanOut(clock) = error {
+            return clock.ran_out();
+        }
         let resolve = causes(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
         let has = |kind| has(&error, kind);
         let is_connect = matches!(&error, NoHead::Connect(_));
@@ -48,18 +51,19 @@ impl FetchError {
             Some(ResolveError::Private(_)) => Failure::Address,
             Some(ResolveError::NoSuchName(_)) => Failure::NoSuchHost,
             Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
-            None if matches!(error, NoHead::Interim) => Failure::BadResponse,
+            None if matches!(error, NoHead::Headers | NoHead::Interim) => Failure::BadResponse,
             None if causes(&error).any(tls::is_tls) => Failure::Tls,
             None if !is_connect && has(io::ErrorKind::TimedOut) => Failure::Timeout,
             // While connecting, only the TLS handshake reads.
             None if is_connect && has(io::ErrorKind::UnexpectedEof) => Failure::Tls,
-            None if matches!(&error, NoHead::Http(error) if error.is_parse()) => Failure::BadResponse,
+            None if error.is_nonsense() => Failure::BadResponse,
             None if is_connect => Failure::Connect,
             None => Failure::Incomplete,
         };
         let is_local = matches!(resolve, Some(ResolveError::Local(_)));
         // The system's words name a cause. The client's do not.
-        let is_named = causes(&error).any(<dyn Error>::is::<io::Error>);
+        let is_named =
+            causes(&error).any(<dyn Error>::is::<io::Error>) || matches!(error, NoHead::Broken(Broken::Http2(_)));
         let mut without_head = Self::caused(failure, error);
         without_head.is_local |= is_local;
         if failure == Failure::Incomplete && !is_named {

@@ -1,27 +1,25 @@
 //! A response whose body is still to come.
 
-use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::{Poll, ready};
 
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::Bytes;
 use hyper::ext::ReasonPhrase;
 use hyper::header::HeaderMap;
-use hyper::{Response, StatusCode};
+use hyper::{Response, StatusCode, Version};
 
+use super::connection::Connection;
 use super::exchange::add_headers;
-use super::http1::Connection;
+use super::no_head::Broken;
 
 /// A response whose body is still to come, with the connection that it comes on.
 #[derive(Debug)]
 pub(super) struct Head {
-    response: Response<Incoming>,
-    connection: Box<Connection>,
+    response: Response<()>,
+    connection: Connection,
 }
 
 impl Head {
-    pub(super) fn new(response: Response<Incoming>, connection: Box<Connection>) -> Self {
+    pub(super) fn new(response: Response<()>, connection: Connection) -> Self {
         Self { response, connection }
     }
 
@@ -35,16 +33,7 @@ impl Head {
 
     /// The status line and the headers as HTTP/1.1 writes them, with the empty line behind them.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let status = self.response.status();
-        let reason = match self.response.extensions().get::<ReasonPhrase>() {
-            Some(reason) => reason.as_bytes(),
-            None => status.canonical_reason().unwrap_or_default().as_bytes(),
-        };
-        let mut bytes = format!("{:?} {} ", self.response.version(), status.as_str()).into_bytes();
-        bytes.extend(reason);
-        bytes.extend(b"\r\n");
-        add_headers(self.response.headers(), &mut bytes);
-        bytes
+        to_bytes(&self.response)
     }
 
     /// The address that sent it.
@@ -54,30 +43,53 @@ impl Head {
 
     /// The bytes of the body that are to come, where the head says so.
     pub(super) fn body_length(&self) -> Option<u64> {
-        self.response.body().size_hint().exact()
+        self.connection.body_length()
     }
 
     /// The next piece of the body; `None` behind the last.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
-        let Self { response, connection } = self;
-        poll_fn(|context| {
-            connection.beside(context, |context| {
-                loop {
-                    let Some(frame) = ready!(Pin::new(response.body_mut()).poll_frame(context)) else {
-                        return Poll::Ready(Ok(None));
-                    };
-                    // A frame without data is a trailer. Nobody reads those.
-                    if let Ok(piece) = frame?.into_data() {
-                        return Poll::Ready(Ok(Some(piece)));
-                    }
-                }
-            })
-        })
-        .await
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Broken> {
+        self.connection.chunk().await
+    }
+
+    /// A clock ran out.
+    pub(super) fn distrust(&self) {
+        self.connection.distrust();
     }
 
     /// The connection, behind the end of the body.
-    pub(super) fn into_connection(self) -> Box<Connection> {
+    pub(super) fn into_connection(self) -> Connection {
         self.connection
+    }
+}
+
+/// HTTP/2 has no status line and no reason: it is "HTTP/2 200 ".
+fn to_bytes(response: &Response<()>) -> Vec<u8> {
+    let is_http2 = response.version() == Version::HTTP_2;
+    let status = response.status();
+    let reason = match response.extensions().get::<ReasonPhrase>() {
+        Some(reason) => reason.as_bytes(),
+        None if is_http2 => b"",
+        None => status.canonical_reason().unwrap_or_default().as_bytes(),
+    };
+    let version = if is_http2 { "HTTP/2".to_owned() } else { format!("{:?}", response.version()) };
+    let mut bytes = format!("{version} {} ", status.as_str()).into_bytes();
+    bytes.extend(reason);
+    bytes.extend(b"\r\n");
+    add_headers(response.headers(), &mut bytes);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_written_by_its_version() {
+        let head = |version| {
+            let response = Response::builder().version(version).status(404).header("a", "b").header("a", "c");
+            String::from_utf8(to_bytes(&response.body(()).unwrap())).unwrap()
+        };
+        assert_eq!(head(Version::HTTP_11), "HTTP/1.1 404 Not Found\r\na: b\r\na: c\r\n\r\n");
+        assert_eq!(head(Version::HTTP_2), "HTTP/2 404 \r\na: b\r\na: c\r\n\r\n");
     }
 }

@@ -1,88 +1,63 @@
-//! A connection to a server. Whoever waits for something on it moves it along, so it needs no task of its own.
+//! A connection that speaks HTTP/1.1. Whoever waits for something on it moves it along, so it needs no task of its own.
 
-use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use http_body_util::Empty;
-use hyper::body::{Bytes, Incoming};
+use hyper::Response;
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Request, Response};
-use hyper_rustls::MaybeHttpsStream;
-use hyper_util::client::legacy::connect::{Connection as _, HttpInfo};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::task::coop;
 
+use super::no_head::{MAX_HEAD, MAX_HEADERS, MAX_INTERIM, NoHead};
 use super::quiet::Quiet;
+use super::request::Get;
+use super::transport::Transport;
 
-/// Headers of a response, at most.
-const MAX_HEADERS: usize = 256;
-/// Bytes of a response's head, at most.
-const MAX_HEAD: usize = 128 * 1024;
-/// Interim responses before the final one, at most.
-const MAX_INTERIM: u32 = 10;
-
-/// Why no head came.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NoHead {
-    /// There is no connection.
-    #[error("no connection")]
-    Connect(#[source] Box<dyn Error + Send + Sync>),
-    /// The connection broke, or it does not speak HTTP.
-    #[error(transparent)]
-    Http(#[from] hyper::Error),
-    /// The server sends interim responses without end.
-    #[error("more than {MAX_INTERIM} interim responses")]
-    Interim,
-}
-
-/// A request without a body.
-pub(super) type Get = Request<Empty<Bytes>>;
-
-/// What a connection runs over.
-pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
-
-type Driver = http1::Connection<Stream, Empty<Bytes>>;
+type Driver = http1::Connection<TokioIo<Transport>, Empty<Bytes>>;
 
 /// A connection that speaks HTTP/1.1, one request at a time. Nothing moves on it while nobody waits: hyper's side of it is polled
 /// together with the response's head, and with each piece of its body. If it is dropped, it is closed.
-pub(super) struct Connection {
+pub(super) struct Http1 {
     sender: SendRequest<Empty<Bytes>>,
     /// Moves bytes between the stream and the others. `None` once the connection is closed.
     driver: Option<Driver>,
     quiet: Quiet,
+    /// What it is to send next.
+    request: Option<Get>,
+    /// What it receives.
+    body: Option<Incoming>,
     origin: Arc<str>,
     remote_addr: Option<SocketAddr>,
 }
 
-impl fmt::Debug for Connection {
+impl fmt::Debug for Http1 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("origin", &self.origin).finish_non_exhaustive()
+        f.debug_struct("Http1").field("origin", &self.origin).finish_non_exhaustive()
     }
 }
 
-impl Connection {
-    /// Speaks HTTP/1.1 over a stream.
-    pub(super) async fn over(stream: Stream, origin: &str) -> hyper::Result<Box<Self>> {
-        let mut facts = hyper::http::Extensions::new();
-        stream.connected().get_extras(&mut facts);
-        let remote_addr = facts.get().map(HttpInfo::remote_addr);
+impl Http1 {
+    /// Speaks HTTP/1.1.
+    pub(super) async fn over(transport: Transport, origin: &str) -> hyper::Result<Box<Self>> {
+        let remote_addr = transport.remote_addr();
         let (sender, driver) = http1::Builder::new()
             // Browsers accept such servers. HTTP/0.9 is not accepted: any line that a port sends would be a page.
             .allow_obsolete_multiline_headers_in_responses(true)
             .allow_spaces_after_header_name_in_responses(true)
             .ignore_invalid_headers_in_responses(true)
             .max_headers(MAX_HEADERS)
-            .max_buf_size(MAX_HEAD)
-            .handshake(stream)
+            .max_buf_size(MAX_HEAD as usize)
+            .handshake(TokioIo::new(transport))
             .await?;
-        Ok(Box::new(Self { sender, driver: Some(driver), quiet: Quiet::default(), origin: origin.into(), remote_addr }))
+        let (quiet, origin) = (Quiet::default(), origin.into());
+        Ok(Box::new(Self { sender, driver: Some(driver), quiet, request: None, body: None, origin, remote_addr }))
     }
 
     /// Whose it is.
@@ -95,8 +70,14 @@ impl Connection {
         self.remote_addr
     }
 
-    /// Sends a request without a body, and waits for the response's head. The connection is of no use where the future is dropped.
-    pub(super) async fn get(&mut self, mut request: Get) -> Result<Response<Incoming>, NoHead> {
+    /// Gives it a request without a body. It is sent by whoever waits for the head.
+    pub(super) fn send(&mut self, request: Get) {
+        self.request = Some(request);
+    }
+
+    /// Waits for the response's head. The connection is of no use where the future is dropped.
+    pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
+        let mut request = self.request.take().unwrap_or_default();
         let interim = Arc::new(Interim::default());
         let told = Arc::clone(&interim);
         hyper::ext::on_informational(&mut request, move |_| told.count());
@@ -104,18 +85,35 @@ impl Connection {
         let answered = poll_fn(|context| {
             let answered = beside(&self.quiet, &mut self.driver, context, |context| answer.as_mut().poll(context));
             // The last one may have come together with the head.
-            if interim.is_beyond() { Poll::Ready(Err(NoHead::Interim)) } else { answered.map_err(NoHead::Http) }
+            if interim.is_beyond() { Poll::Ready(Err(NoHead::Interim)) } else { answered.map_err(NoHead::from) }
         });
-        answered.await
+        let (parts, body) = answered.await?.into_parts();
+        self.body = Some(body);
+        Ok(Response::from_parts(parts, ()))
     }
 
-    /// Polls what waits for this connection, and moves the connection along meanwhile.
-    pub(super) fn beside<T>(
-        &mut self,
-        context: &Context<'_>,
-        work: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
-        beside(&self.quiet, &mut self.driver, context, work)
+    /// The bytes of the body that are to come, where the head says so.
+    pub(super) fn body_length(&self) -> Option<u64> {
+        self.body.as_ref()?.size_hint().exact()
+    }
+
+    /// The next piece of the body; `None` behind the last.
+    pub(super) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
+        let Self { body: Some(body), quiet, driver, .. } = self else { return Ok(None) };
+        poll_fn(|context| {
+            beside(quiet, driver, context, |context| {
+                loop {
+                    let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(context)) else {
+                        return Poll::Ready(Ok(None));
+                    };
+                    // A frame without data is a trailer. Nobody reads those.
+                    if let Ok(piece) = frame?.into_data() {
+                        return Poll::Ready(Ok(Some(piece)));
+                    }
+                }
+            })
+        })
+        .await
     }
 
     /// Whether it can take a request, as far as this machine has been told: a server may have closed it meanwhile.
@@ -158,10 +156,4 @@ impl Interim {
     fn is_beyond(&self) -> bool {
         self.0.load(Ordering::Relaxed) > MAX_INTERIM
     }
-}
-
-/// A stream for tests.
-#[cfg(test)]
-pub(super) fn over(tcp: TcpStream) -> Stream {
-    Stream::Http(TokioIo::new(tcp))
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 
-use super::http1::Connection;
+use super::connection::{Connection, Protocol};
+use super::http1::Http1;
+use super::http2::Http2;
 use crate::crawl::lock::lock;
 
 /// How long a connection is kept without use.
@@ -32,8 +34,39 @@ struct Idle {
     age: u64,
 }
 
+/// A connection that nobody uses.
+pub(super) enum Unused {
+    Http1(Box<Http1>),
+    Http2(Arc<Http2>),
+}
+
+impl Unused {
+    /// Gives the whole connection to one request, where it speaks HTTP/1.1. Another is closed.
+    pub(super) fn into_http1(self) -> Option<Connection> {
+        match self {
+            Self::Http1(connection) => Some(Connection::kept(Protocol::Http1(connection))),
+            Self::Http2(_) => None,
+        }
+    }
+
+    fn origin(&self) -> &Arc<str> {
+        match self {
+            Self::Http1(connection) => connection.origin(),
+            Self::Http2(connection) => connection.origin(),
+        }
+    }
+
+    /// Whether it can take a request, as far as this machine has been told.
+    fn is_ready(&mut self) -> bool {
+        match self {
+            Self::Http1(connection) => connection.is_ready(),
+            Self::Http2(connection) => connection.catch_up(),
+        }
+    }
+}
+
 struct Kept {
-    connection: Box<Connection>,
+    connection: Unused,
     since: Instant,
 }
 
@@ -44,7 +77,7 @@ impl IdleConnections {
     }
 
     /// A connection to `origin` that can take a request, if there is one: the one that was used last. O(log connections).
-    pub(super) fn take(&self, origin: &str) -> Option<Box<Connection>> {
+    pub(super) fn take(&self, origin: &str) -> Option<Unused> {
         loop {
             let mut connection = lock(&self.idle).take(origin)?;
             if connection.is_ready() {
@@ -54,7 +87,7 @@ impl IdleConnections {
     }
 
     /// Keeps a connection, if it can take another request.
-    pub(super) fn put(&self, mut connection: Box<Connection>, now: Instant) {
+    pub(super) fn put(&self, mut connection: Unused, now: Instant) {
         if !connection.is_ready() {
             return;
         }
@@ -76,7 +109,7 @@ impl fmt::Debug for IdleConnections {
 }
 
 impl Idle {
-    fn take(&mut self, origin: &str) -> Option<Box<Connection>> {
+    fn take(&mut self, origin: &str) -> Option<Unused> {
         let age = self.by_origin.get_mut(origin)?.pop_back()?;
         self.forget_empty(origin);
         self.by_age.remove(&age).map(|kept| kept.connection)
@@ -112,7 +145,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::crawl::http::http1::over;
+    use crate::crawl::http::transport::Transport;
 
     /// A server that says nothing.
     struct Server(TcpListener);
@@ -123,10 +156,10 @@ mod tests {
         }
 
         /// A connection to it, by one of its names, and its end of that.
-        async fn connect(&self, origin: &str) -> (Box<Connection>, TcpStream) {
+        async fn connect(&self, origin: &str) -> (Unused, TcpStream) {
             let client = TcpStream::connect(self.0.local_addr().unwrap()).await.unwrap();
             let (server, _) = self.0.accept().await.unwrap();
-            (Connection::over(over(client), origin).await.unwrap(), server)
+            (Unused::Http1(Http1::over(Transport::Plain(client), origin).await.unwrap()), server)
         }
     }
 
@@ -177,9 +210,13 @@ mod tests {
         pool.put(connection, Instant::now());
         drop(end);
         // The runtime hears of it between two turns.
-        while pool.take("http://a.test").map(|connection| pool.put(connection, Instant::now())).is_some() {
-            tokio::task::yield_now().await;
-        }
+        let taken = async {
+            while let Some(connection) = pool.take("http://a.test") {
+                pool.put(connection, Instant::now());
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(IDLE_TIMEOUT, taken).await.expect("its end is seen");
         assert!(lock(&pool.idle).by_age.is_empty());
     }
 }

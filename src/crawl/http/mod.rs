@@ -3,6 +3,7 @@
 mod ask;
 mod causes;
 mod client;
+mod connection;
 mod deadline;
 mod decoder;
 mod exchange;
@@ -11,14 +12,20 @@ mod fetch_error;
 mod guard;
 mod head;
 mod http1;
+mod http2;
+mod http2_stream;
 mod idle_connections;
 mod link_header;
+mod no_head;
 mod quiet;
+mod read_ahead;
 mod request;
 mod resolve;
 mod response;
+mod shared_connections;
 mod shortage;
 mod tls;
+mod transport;
 mod verified_chains;
 
 pub(super) use ask::{Ask, TakesBody};

@@ -1,13 +1,17 @@
 //! The requests that a crawl sends: GET, always with the same headers.
 
-use hyper::Uri;
+use http_body_util::Empty;
+use hyper::body::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Uri};
 
 use super::fetch_error::FetchError;
-use super::http1::Get;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::frontier::{Failure, Validators};
+
+/// A request without a body.
+pub(super) type Get = Request<Empty<Bytes>>;
 
 /// What stands in each request.
 #[derive(Clone, Debug)]

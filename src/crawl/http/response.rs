@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
+use hyper::header::{HeaderMap, HeaderName};
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
@@ -78,6 +79,11 @@ pub(super) fn header_text(value: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// The values of a header as texts.
+pub(super) fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Cow<'a, str>> {
+    headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
+}
+
 /// A Location's text. Bytes beyond ASCII are escaped, so the very bytes that the server named are asked for.
 pub(super) fn location_text(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
@@ -117,6 +123,20 @@ fn date(value: &str) -> Option<Timestamp> {
     };
     let text = format!("{date} {zone}");
     DATE_FORMATS.iter().find_map(|format| strtime::parse(format, &text).ok()?.to_timestamp().ok())
+}
+
+/// The codings of a header, in the order in which they were applied. One that is no text counts as unknown.
+pub(super) fn codings<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("no text"));
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+/// The transfer codings of a body, in the order in which they were applied (RFC 9112 section 6.1), without a last "chunked", which the
+/// client undoes.
+pub(super) fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
+    codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));
+    codings
 }
 
 #[cfg(test)]

@@ -1,0 +1,93 @@
+//! What one request has of a connection: all of it, or a stream among others.
+
+use std::net::SocketAddr;
+
+use hyper::Response;
+use hyper::body::Bytes;
+
+use super::http1::Http1;
+use super::http2_stream::Http2Stream;
+use super::no_head::{Broken, NoHead};
+use super::request::Get;
+
+/// What one request has of a connection. If it is dropped, so is the connection, or the stream.
+#[derive(Debug)]
+pub(super) struct Connection {
+    protocol: Protocol,
+    /// It had requests before this one.
+    is_kept: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Protocol {
+    Http1(Box<Http1>),
+    Http2(Http2Stream),
+}
+
+impl Connection {
+    /// One that was just made.
+    pub(super) fn new(protocol: Protocol) -> Self {
+        Self { protocol, is_kept: false }
+    }
+
+    /// One that had requests before.
+    pub(super) fn kept(protocol: Protocol) -> Self {
+        Self { protocol, is_kept: true }
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// The address at its other end.
+    pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
+        match &self.protocol {
+            Protocol::Http1(connection) => connection.remote_addr(),
+            Protocol::Http2(stream) => stream.remote_addr(),
+        }
+    }
+
+    /// Gives it a request without a body, and waits until that is under way. A server may take fewer at once than it is sent.
+    pub(super) async fn send(&mut self, request: Get) -> Result<(), NoHead> {
+        match &mut self.protocol {
+            Protocol::Http1(connection) => connection.send(request),
+            Protocol::Http2(stream) => stream.send(request).await?,
+        }
+        Ok(())
+    }
+
+    /// Waits for the head of the response. The body is still to come.
+    pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
+        match &mut self.protocol {
+            Protocol::Http1(connection) => connection.head().await,
+            Protocol::Http2(stream) => stream.head().await,
+        }
+    }
+
+    /// The bytes of the body that are to come, where the head says so.
+    pub(super) fn body_length(&self) -> Option<u64> {
+        match &self.protocol {
+            Protocol::Http1(connection) => connection.body_length(),
+            Protocol::Http2(stream) => stream.body_length(),
+        }
+    }
+
+    /// The next piece of the body; `None` behind the last.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Broken> {
+        match &mut self.protocol {
+            Protocol::Http1(connection) => Ok(connection.chunk().await?),
+            Protocol::Http2(stream) => Ok(stream.chunk().await?),
+        }
+    }
+
+    /// A clock ran out. A connection that is shared may be dead: nothing else is asked for on it.
+    pub(super) fn distrust(&self) {
+        if let Protocol::Http2(stream) = &self.protocol {
+            stream.distrust();
+        }
+    }
+
+    pub(super) fn into_protocol(self) -> Protocol {
+        self.protocol
+    }
+}

@@ -1,0 +1,103 @@
+//! Why no head came, and the limits of one.
+
+use std::error::Error;
+use std::io;
+
+use h2::Reason;
+
+use super::deadline::Deadline;
+
+/// Headers of a response, at most.
+pub(super) const MAX_HEADERS: usize = 256;
+/// Bytes of a response's head, at most.
+pub(super) const MAX_HEAD: u32 = 128 * 1024;
+/// Interim responses before the final one, at most.
+pub(super) const MAX_INTERIM: u32 = 10;
+
+/// Why no head came.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoHead {
+    /// The connection broke, or it does not speak HTTP.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    /// There is no connection.
+    #[error("no connection")]
+    Connect(#[source] Box<dyn Error + Send + Sync>),
+    /// There are too many headers.
+    #[error("more than {MAX_HEADERS} headers")]
+    Headers,
+    /// The server sends interim responses without end.
+    #[error("more than {MAX_INTERIM} interim responses")]
+    Interim,
+    /// A clock ran out first.
+    #[error("the {} clock ran out", .0.name)]
+    RanOut(Deadline),
+}
+
+/// How a connection or a stream broke.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    #[error(transparent)]
+    Http1(#[from] hyper::Error),
+    #[error(transparent)]
+    Http2(h2::Error),
+    /// What HTTP/2 runs over broke.
+    #[error("the connection broke")]
+    Io(#[source] io::Error),
+}
+
+impl From<h2::Error> for Broken {
+    fn from(error: h2::Error) -> Self {
+        if !error.is_io() {
+            return Self::Http2(error);
+        }
+        Self::Io(error.into_io().unwrap_or_else(|| io::ErrorKind::Other.into()))
+    }
+}
+
+impl From<hyper::Error> for NoHead {
+    fn from(error: hyper::Error) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+impl From<h2::Error> for NoHead {
+    fn from(error: h2::Error) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+impl NoHead {
+    /// Whether the server has said that it did not look at the request: it may be repeated, on whatever connection it was.
+    pub(super) fn is_refused(&self) -> bool {
+        self.reset().is_some_and(|reason| reason == Reason::REFUSED_STREAM || reason == Reason::HTTP_1_1_REQUIRED)
+    }
+
+    /// Whether the server wants to be asked in HTTP/1.1.
+    pub(super) fn wants_http1(&self) -> bool {
+        let Self::Broken(Broken::Http2(error)) = self else { return false };
+        error.reason() == Some(Reason::HTTP_1_1_REQUIRED)
+    }
+
+    /// Whether the connection ended, and not this request alone. A server may end one just as it is used again.
+    pub(super) fn is_of_connection(&self) -> bool {
+        matches!(self, Self::Broken(_)) && self.reset().is_none()
+    }
+
+    /// Whether what came is not HTTP.
+    pub(super) fn is_nonsense(&self) -> bool {
+        match self {
+            Self::Broken(Broken::Http1(error)) => error.is_parse(),
+            Self::Broken(Broken::Http2(error)) => !error.is_remote(),
+            _ => false,
+        }
+    }
+
+    /// Why the server ended this stream, where it did.
+    fn reset(&self) -> Option<Reason> {
+        match self {
+            Self::Broken(Broken::Http2(error)) if error.is_reset() && error.is_remote() => error.reason(),
+            _ => None,
+        }
+    }
+}

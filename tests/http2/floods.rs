@@ -1,0 +1,118 @@
+//! Servers of HTTP/2 that mean no good. A clock or a limit ends each.
+
+use std::time::Duration;
+
+use crawler::crawl::{FetchError, Response};
+use crawler::frontier::Failure;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::server::{
+    CONTINUATION, DATA, END_HEADERS, HEADERS, OK, PING, RESET, SETTINGS, Server, Visit, WINDOW_UPDATE, field, frame,
+};
+use super::{SOON, client};
+
+const MS: Duration = Duration::from_millis(1);
+/// The number of the setting `SETTINGS_MAX_CONCURRENT_STREAMS`.
+const MOST_STREAMS: u16 = 3;
+
+/// What comes of a server that says `first` to a request, and then `again` until the client has gone; and that it goes.
+async fn meet(settings: &'static [(u16, u32)], first: Vec<u8>, again: Vec<u8>) -> Result<Response, FetchError> {
+    let (sent, mut gone) = mpsc::unbounded_channel();
+    let script = move |mut visit: Visit, _| {
+        let (first, again, sent) = (first.clone(), again.clone(), sent.clone());
+        async move {
+            visit.begin(settings).await?;
+            if settings.is_empty() {
+                visit.request().await?;
+            }
+            let said = async {
+                visit.say(&first).await?;
+                while !again.is_empty() {
+                    visit.say(&again).await?;
+                }
+                visit.wait().await
+            };
+            said.await;
+            sent.send(()).ok()
+        }
+    };
+    let server = Server::start(&["h2"], script).await;
+    let fetcher = client(|options| {
+        options.first_byte_timeout = 500 * MS;
+        options.idle_timeout = 500 * MS;
+        options.rate_grace = 1000 * MS;
+        options.total_timeout = 2000 * MS;
+    });
+    let came = timeout(SOON, fetcher.fetch(&server.url(0))).await.expect("an end");
+    // A flood stays with its server: nobody reads it any more.
+    drop(fetcher);
+    timeout(SOON, gone.recv()).await.expect("the connection is closed");
+    came
+}
+
+/// No head comes, and this is why.
+async fn fails(name: &str, first: Vec<u8>, again: Vec<u8>, failures: &[Failure]) {
+    let error = meet(&[], first, again).await.expect_err(name);
+    assert!(failures.contains(&error.failure), "{name}: {:?}, {error}", error.failure);
+    assert!(error.sent_at.is_some(), "{name}");
+}
+
+#[ignore = "wants its authority"]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn floods_before_a_head_have_an_end() {
+    let late = [Failure::Timeout];
+    let bad = [Failure::BadResponse];
+    fails("silence", Vec::new(), Vec::new(), &late).await;
+    fails("SETTINGS", Vec::new(), frame(SETTINGS, 0, 0, &[]).repeat(500), &late).await;
+    fails("PING", Vec::new(), frame(PING, 0, 0, &[0; 8]).repeat(500), &late).await;
+    fails("unknown frames", Vec::new(), frame(0xee, 0, 0, &[0; 100]).repeat(100), &late).await;
+    let more = frame(CONTINUATION, 0, 1, &field("a", "b"));
+    fails("CONTINUATION", frame(HEADERS, 0, 1, OK), more.repeat(100), &bad).await;
+    fails("empty CONTINUATION", frame(HEADERS, 0, 1, OK), frame(CONTINUATION, 0, 1, &[]).repeat(100), &bad).await;
+    let early = [b"\x08\x03103".to_vec(), field("link", "</x>")].concat();
+    fails("interim responses", Vec::new(), frame(HEADERS, END_HEADERS, 1, &early).repeat(20), &bad).await;
+    let large = [OK.to_vec(), field("a", &"b".repeat(100)).repeat(160)].concat();
+    let many = [frame(HEADERS, 0, 1, &large[..16_000]), frame(CONTINUATION, END_HEADERS, 1, &large[16_000..])].concat();
+    let few = [OK.to_vec(), field("a", "b").repeat(257)].concat();
+    fails("headers", frame(HEADERS, END_HEADERS, 1, &few), Vec::new(), &bad).await;
+    assert_eq!(
+        meet(&[], [many, frame(DATA, 1, 1, b"x")].concat(), Vec::new()).await.unwrap().body,
+        b"x",
+        "160 are few"
+    );
+    fails("windows beyond their size", frame(WINDOW_UPDATE, 0, 0, &[0x7f, 255, 255, 255]).repeat(3), Vec::new(), &bad)
+        .await;
+    fails("nonsense", b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Vec::new(), &bad).await;
+    fails("resets", frame(RESET, 0, 1, &8_u32.to_be_bytes()), Vec::new(), &[Failure::Incomplete]).await;
+}
+
+#[ignore = "wants its authority"]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_takes_no_request_has_until_a_clock() {
+    let error = meet(&[(MOST_STREAMS, 0)], Vec::new(), Vec::new()).await.map(|_| ()).expect_err("one");
+    // The request may have been sent before the server said so.
+    assert_eq!(error.failure, Failure::Timeout, "{error}");
+}
+
+#[ignore = "wants its authority"]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn floods_inside_a_body_have_an_end() {
+    let head = frame(HEADERS, END_HEADERS, 1, OK);
+    let breaks = async |name: &str, again: Vec<u8>, failures: &[Failure]| {
+        // A flood may be told before the head is read.
+        let error = match meet(&[], head.clone(), again).await {
+            Ok(response) => response.incomplete.expect(name),
+            Err(error) => error,
+        };
+        assert!(failures.contains(&error.failure), "{name}: {:?}, {error}", error.failure);
+    };
+    let late = [Failure::Timeout];
+    breaks("silence", Vec::new(), &late).await;
+    breaks("PING", frame(PING, 0, 0, &[0; 8]).repeat(500), &late).await;
+    let ends = [Failure::Timeout, Failure::BadResponse, Failure::Incomplete];
+    breaks("empty DATA", frame(DATA, 0, 1, &[]).repeat(500), &ends).await;
+    breaks("crumbs", frame(DATA, 0, 1, b"x").repeat(500), &ends).await;
+    breaks("padding", frame(DATA, 8, 1, &[[255].as_slice(), b"x", &[0; 255]].concat()).repeat(50), &ends).await;
+    breaks("a reset", frame(RESET, 0, 1, &2_u32.to_be_bytes()), &[Failure::Incomplete]).await;
+}
