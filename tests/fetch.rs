@@ -616,6 +616,13 @@ async fn private_addresses_are_refused() {
     assert_eq!(site.connections(), 0);
     assert_eq!(site.fetch(&options()).await.unwrap().body, b"secret");
 
+    let mut some = FetchOptions::default();
+    some.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
+    assert_eq!(site.fetch(&some).await.unwrap().body, b"secret");
+    some.deny_networks = vec!["127.0.0.1".parse().unwrap()];
+    let error = site.fetch(&some).await.unwrap_err();
+    assert_eq!(error.message, "127.0.0.1 is denied by fetch.deny_networks");
+
     let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:6667/").await.unwrap_err();
     assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 6667 belongs to another protocol"));
 }

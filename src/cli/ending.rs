@@ -95,7 +95,9 @@ fn nothing_crawled(finished: &Finished) -> String {
     let mut reasons: Vec<String> = refused.map(|(refusal, count)| format!("{count} refused: {refusal}")).collect();
     reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
     if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {
-        reasons.push("private addresses are asked only with --allow-private-addresses".to_owned());
+        reasons.push(
+            "addresses that are not public are asked only with --allow-network or --allow-private-addresses".to_owned(),
+        );
     }
     if reasons.is_empty() {
         reasons.push(match (finished.seeds, finished.reason) {

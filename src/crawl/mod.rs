@@ -79,7 +79,7 @@ pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, Page, PageLinks, Reading, RobotsTag, is_html, parse};
-pub use http::{Exchange, FetchError, Fetcher, FetcherError, Response, Truncated, is_global};
+pub use http::{Exchange, FetchError, Fetcher, FetcherError, Network, NetworkError, Response, Truncated, is_global};
 pub use look::{Underway, look};
 pub use numbers::{
     Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, SitemapCounts, SourceCounts, Tally,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::html::Engine;
+use super::http::Network;
 use super::sitemap::SitemapLimits;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
@@ -121,6 +122,10 @@ pub struct FetchOptions {
     pub max_body_bytes: usize,
     /// Connect to private, loopback and link-local addresses too.
     pub allow_private_addresses: bool,
+    /// Blocks of addresses that are connected to although they are not public.
+    pub allow_networks: Vec<Network>,
+    /// Blocks of addresses that are never connected to, whatever is allowed.
+    pub deny_networks: Vec<Network>,
     /// Speak HTTP/1.1 alone. Otherwise a host that may be asked several things at once, and offers HTTP/2 over TLS, is asked in HTTP/2, on
     /// one connection. A host that is asked one thing at a time is asked in HTTP/1.1 anyway, and so is one that may have several
     /// by a rule of its own alone.
@@ -144,6 +149,8 @@ impl Default for FetchOptions {
             total_timeout: Duration::from_secs(60),
             max_body_bytes: 10 * 1024 * 1024,
             allow_private_addresses: false,
+            allow_networks: Vec::new(),
+            deny_networks: Vec::new(),
             http1_only: false,
             resolve_all_to: None,
         }

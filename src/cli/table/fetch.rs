@@ -1,6 +1,6 @@
 //! Settings of fetching and of reading pages.
 
-use crate::cli::field::{Bytes, Choice, Maybe, One};
+use crate::cli::field::{Bytes, Choice, Many, Maybe, One};
 use crate::cli::setting::{Setting, setting, switch, value};
 use crate::crawl::Engine;
 
@@ -20,6 +20,10 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Bytes, crawl: fetch.max_body_bytes, "A longer body is cut, and its record says so"),
     setting!(One, crawl: fetch.allow_private_addresses, "Connect to private, loopback and link-local addresses too")
         .flags(&[switch("allow-private-addresses", &["true"]).rare()]),
+    setting!(Many, crawl: fetch.allow_networks, "Blocks of addresses to connect to though they are not public: 10.1.0.0/16")
+        .flags(&[value("allow-network", "CIDR").rare()]),
+    setting!(Many, crawl: fetch.deny_networks, "Blocks of addresses never to connect to, whatever is allowed")
+        .flags(&[value("deny-network", "CIDR").rare()]),
     setting!(One, crawl: fetch.http1_only, "No HTTP/2, not even with hosts that may have several requests at once")
         .flags(&[switch("http1-only", &["true"]).rare()]),
     setting!(Maybe, crawl: fetch.resolve_all_to, "Every name resolves to this address and port: a test web", "none"),

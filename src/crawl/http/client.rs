@@ -14,6 +14,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
 use super::connection::{Connection, Protocol};
+use super::guard::Guard;
 use super::head::Head;
 use super::http1::Http1;
 use super::http2::Http2;
@@ -146,7 +147,7 @@ impl Names {
     fn new(options: &FetchOptions, lookups: usize) -> Self {
         match options.resolve_all_to {
             Some(address) => Self::Fixed(address),
-            None => Self::System(Arc::new(Resolver::new(options.allow_private_addresses, lookups))),
+            None => Self::System(Arc::new(Resolver::new(Guard::new(options), lookups))),
         }
     }
 }

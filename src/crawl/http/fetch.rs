@@ -16,7 +16,7 @@ use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::exchange::{Exchange, request_bytes};
 use super::fetch_error::{FetchError, is_timeout};
-use super::guard::{is_bad_port, is_global};
+use super::guard::{Guard, is_bad_port};
 use super::head::Head;
 use super::link_header;
 use super::no_head::NoHead;
@@ -48,6 +48,7 @@ pub struct Fetcher {
     client: Client,
     headers: RequestHeaders,
     canonicalizer: Canonicalizer,
+    guard: Guard,
     options: Arc<FetchOptions>,
 }
 
@@ -92,6 +93,7 @@ impl Fetcher {
             headers,
             // The gate bounds the length of URLs.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
+            guard: Guard::new(options),
             options: Arc::new(options.clone()),
         })
     }
@@ -201,11 +203,10 @@ impl Fetcher {
             return Err(FetchError::new(Failure::Port, format!("port {port} belongs to another protocol")));
         }
         let literal = url.host().trim_matches(['[', ']']).parse::<IpAddr>().ok();
-        match literal {
-            Some(address) if !self.options.allow_private_addresses && !is_global(address) => {
-                Err(FetchError::new(Failure::Address, format!("{address} is not public")))
-            }
-            _ => Ok(()),
+        let refused = literal.and_then(|address| Some((address, self.guard.refusal(address)?)));
+        match refused {
+            Some((address, refusal)) => Err(FetchError::new(Failure::Address, format!("{address} {refusal}"))),
+            None => Ok(()),
         }
     }
 

@@ -48,7 +48,7 @@ impl FetchError {
         let has = |kind| has(&error, kind);
         let is_connect = matches!(&error, NoHead::Connect(_));
         let failure = match resolve {
-            Some(ResolveError::Private(_)) => Failure::Address,
+            Some(ResolveError::Refused(..)) => Failure::Address,
             Some(ResolveError::NoSuchName(_)) => Failure::NoSuchHost,
             Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
             None if matches!(error, NoHead::Headers | NoHead::Interim) => Failure::BadResponse,

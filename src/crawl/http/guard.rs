@@ -2,6 +2,38 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::Network;
+use crate::crawl::FetchOptions;
+
+/// Which addresses may be connected to.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    allows_private: bool,
+    allowed: Box<[Network]>,
+    denied: Box<[Network]>,
+}
+
+impl Guard {
+    /// By the options.
+    pub(super) fn new(options: &FetchOptions) -> Self {
+        Self {
+            allows_private: options.allow_private_addresses,
+            allowed: options.allow_networks.clone().into(),
+            denied: options.deny_networks.clone().into(),
+        }
+    }
+
+    /// Why an address is refused; `None` where it may be connected to. What is denied is so whatever is allowed.
+    pub(super) fn refusal(&self, address: IpAddr) -> Option<&'static str> {
+        let is_in = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
+        if is_in(&self.denied) {
+            return Some("is denied by fetch.deny_networks");
+        }
+        let is_allowed = self.allows_private || is_global(address) || is_in(&self.allowed);
+        (!is_allowed).then_some("is not public")
+    }
+}
+
 /// Whether an address belongs to the public internet. By IANA's special-purpose registries (RFC 6890 and its updates) it is not private,
 /// shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that carries an IPv4 address
 /// (mapped, 6to4, NAT64) is judged by that. Teredo and the deprecated forms are refused.
@@ -88,6 +120,31 @@ mod tests {
         for text in global.split_ascii_whitespace() {
             assert!(is_global(text.parse().unwrap()), "{text} is global");
         }
+    }
+
+    /// Nutch's filter lets through what is included alone; here what is public needs no permission.
+    #[test]
+    fn networks_are_allowed_and_denied() {
+        let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let mut options = FetchOptions { allow_networks: networks(&["10.1.0.0/16", "::1"]), ..FetchOptions::default() };
+        options.deny_networks = networks(&["10.1.2.0/24", "93.184.216.0/24"]);
+        let verdict = |options: &FetchOptions, address: &str| Guard::new(options).refusal(address.parse().unwrap());
+        for (address, refusal) in [
+            ("10.1.0.1", None),
+            ("::ffff:10.1.0.1", None),
+            ("::1", None),
+            ("8.8.8.8", None),
+            ("10.2.0.1", Some("is not public")),
+            ("127.0.0.1", Some("is not public")),
+            ("10.1.2.3", Some("is denied by fetch.deny_networks")),
+            ("93.184.216.34", Some("is denied by fetch.deny_networks")),
+            ("::ffff:93.184.216.34", Some("is denied by fetch.deny_networks")),
+        ] {
+            assert_eq!(verdict(&options, address), refusal, "{address}");
+        }
+        options.allow_private_addresses = true;
+        assert_eq!(verdict(&options, "10.2.0.1"), None);
+        assert!(verdict(&options, "10.1.2.3").is_some());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ahash::AHashMap;
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::guard::is_global;
+use super::guard::Guard;
 use super::shortage::{is_shortage, shortage};
 
 /// How long addresses are kept. The system's resolver does not tell a record's time to live.
@@ -26,7 +26,7 @@ const MAX_NAMES: usize = 16_384;
 /// once is looked up once.
 #[derive(Debug)]
 pub(super) struct Resolver {
-    allow_private: bool,
+    guard: Guard,
     /// Turns to look a name up. Hosts that never answered have turns of their own: thousands that hang hold up no other.
     strangers: Arc<Semaphore>,
     acquaintances: Arc<Semaphore>,
@@ -51,9 +51,9 @@ pub(super) enum ResolveError {
     /// The name does not exist or has no address, in the resolver's own words.
     #[error("name does not exist: {0}")]
     NoSuchName(Arc<str>),
-    /// All its addresses are refused. This is one of them.
-    #[error("name resolves to {0}, which is not public")]
-    Private(IpAddr),
+    /// All its addresses are refused. This is one of them, and why.
+    #[error("name resolves to {0}, which {1}")]
+    Refused(IpAddr, &'static str),
     /// No answer within five seconds.
     #[error("name is not resolved within 5 s")]
     TimedOut,
@@ -61,10 +61,10 @@ pub(super) enum ResolveError {
 
 impl Resolver {
     /// At most `lookups` names are looked up at once.
-    pub(super) fn new(allow_private: bool, lookups: usize) -> Self {
+    pub(super) fn new(guard: Guard, lookups: usize) -> Self {
         let turns = |turns: usize| Arc::new(Semaphore::new(turns.max(1)));
         let strangers = turns(lookups - lookups / 4);
-        Self { allow_private, strangers, acquaintances: turns(lookups / 4), names: Mutex::default() }
+        Self { guard, strangers, acquaintances: turns(lookups / 4), names: Mutex::default() }
     }
 
     /// Looks a name up ahead of its use, when its turn comes. An address needs no lookup.
@@ -74,7 +74,7 @@ impl Resolver {
         }
     }
 
-    /// The addresses of `name`, at most 16, with port 0. Only global ones, unless private ones are allowed.
+    /// The addresses of `name`, at most 16, with port 0. Only those that may be connected to.
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let answer = self.answer(name, &self.acquaintances).await;
         let addresses = answer.get().map_or(Err(ResolveError::TimedOut), |answer| answer.addresses.clone())?;
@@ -133,17 +133,17 @@ impl Resolver {
 
     fn choose(&self, found: impl Iterator<Item = IpAddr>) -> Result<Arc<[IpAddr]>, ResolveError> {
         let mut chosen = Vec::new();
-        let mut private = None;
+        let mut refused = None;
         for address in found {
-            if !self.allow_private && !is_global(address) {
-                private = Some(address);
+            if let Some(refusal) = self.guard.refusal(address) {
+                refused = Some(ResolveError::Refused(address, refusal));
             } else if chosen.len() < MAX_ADDRESSES && !chosen.contains(&address) {
                 chosen.push(address);
             }
         }
-        match private {
+        match refused {
             _ if !chosen.is_empty() => Ok(chosen.into()),
-            Some(address) => Err(ResolveError::Private(address)),
+            Some(refused) => Err(refused),
             None => Err(ResolveError::Failed("no address".into())),
         }
     }
@@ -177,6 +177,12 @@ fn is_firm(words: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawl::FetchOptions;
+
+    fn resolver(allow_private_addresses: bool) -> Resolver {
+        let options = FetchOptions { allow_private_addresses, ..FetchOptions::default() };
+        Resolver::new(Guard::new(&options), 4)
+    }
 
     fn addresses(texts: &[&str]) -> Vec<IpAddr> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
@@ -185,23 +191,23 @@ mod tests {
     #[test]
     fn only_global_addresses_are_chosen() {
         let mixed = addresses(&["10.0.0.1", "8.8.8.8", "::1", "2606:4700::1111", "8.8.8.8"]);
-        let strict = Resolver::new(false, 4);
+        let strict = resolver(false);
         assert_eq!(*strict.choose(mixed.iter().copied()).unwrap(), *addresses(&["8.8.8.8", "2606:4700::1111"]));
-        assert_eq!(Resolver::new(true, 4).choose(mixed.iter().copied()).unwrap().len(), 4);
+        assert_eq!(resolver(true).choose(mixed.iter().copied()).unwrap().len(), 4);
         let private = addresses(&["10.0.0.1", "::1"]);
-        assert_eq!(strict.choose(private.iter().copied()), Err(ResolveError::Private(private[1])));
+        assert_eq!(strict.choose(private.iter().copied()), Err(ResolveError::Refused(private[1], "is not public")));
         assert_eq!(strict.choose(std::iter::empty()), Err(ResolveError::Failed("no address".into())));
     }
 
     #[test]
     fn a_name_of_many_addresses_is_cut() {
         let many = (0..10_000_u32).map(|number| IpAddr::from((0x0808_0000 + number).to_be_bytes()));
-        assert_eq!(Resolver::new(false, 4).choose(many).unwrap().len(), MAX_ADDRESSES);
+        assert_eq!(resolver(false).choose(many).unwrap().len(), MAX_ADDRESSES);
     }
 
     #[test]
     fn the_cache_is_bounded_and_forgets() {
-        let resolver = Resolver::new(false, 4);
+        let resolver = resolver(false);
         for number in 0..3 * MAX_NAMES {
             let cell = resolver.cell(&format!("host{number}.example"));
             let addresses = Err(ResolveError::TimedOut);

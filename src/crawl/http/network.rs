@@ -1,0 +1,114 @@
+//! A block of addresses.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// A block of addresses, as prefix and length (RFC 4632, RFC 4291 section 2.3): `10.0.0.0/8`, `fd00::/8`, or one address.
+///
+/// An IPv6 address that maps an IPv4 address is that one. Bits of the address behind the prefix count for nothing.
+///
+/// ```
+/// use crawler::crawl::Network;
+///
+/// let network: Network = "192.168.7.1/16".parse()?;
+/// assert!(network.contains("::ffff:192.168.255.255".parse()?));
+/// assert!(!network.contains("192.169.0.0".parse()?));
+/// assert_eq!(network.to_string(), "192.168.0.0/16");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    first: IpAddr,
+    bits: u8,
+}
+
+/// A text that is no block of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no address and no block of addresses such as 10.0.0.0/8 or fd00::/8")]
+pub struct NetworkError;
+
+impl Network {
+    /// Whether an address is in this block.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let same = match (self.first, address.to_canonical()) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => (first.to_bits() ^ address.to_bits()).leading_zeros(),
+            (IpAddr::V6(first), IpAddr::V6(address)) => (first.to_bits() ^ address.to_bits()).leading_zeros(),
+            _ => return false,
+        };
+        same >= self.bits.into()
+    }
+}
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| NetworkError)?)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| NetworkError)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(most);
+        if bits > most {
+            return Err(NetworkError);
+        }
+        let (address, bits) = match address.to_canonical() {
+            mapped @ IpAddr::V4(_) if address.is_ipv6() && bits >= 96 => (mapped, bits - 96),
+            _ => (address, bits),
+        };
+        let first = match address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or_default();
+                Ipv4Addr::from_bits(address.to_bits() & mask).into()
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or_default();
+                Ipv6Addr::from_bits(address.to_bits() & mask).into()
+            }
+        };
+        Ok(Self { first, bits })
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.first, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The cases of Nutch's `TestIPAddressFiltering`, and the ends of each kind of block.
+    #[test]
+    fn what_is_in_a_block() {
+        for (network, inside, outside) in [
+            ("127.0.0.0/8", "127.0.0.1 127.255.255.255 ::ffff:127.0.0.1", "126.255.255.255 128.0.0.0 ::1"),
+            ("10.0.0.0/8", "10.0.0.13", "9.255.255.255 11.0.0.0"),
+            ("172.16.0.0/12", "172.17.0.0 172.31.255.255", "171.255.255.255 172.32.0.0"),
+            ("192.168.0.0/16", "192.168.0.1", "192.169.0.0"),
+            ("::1/128", "::1", "::2"),
+            ("::1", "::1", "::"),
+            ("::ffff:7f00:0/104", "::ffff:127.0.0.1 127.0.0.1", "::ffff:128.0.0.0"),
+            ("fd00::/8", "fd12:3456:789a:1::1", "fc00::1 fe00::"),
+            ("fe80::/10", "fe80::2f29:b6f0:a4c:32ae febf::", "fec0::"),
+            ("127.0.0.1", "127.0.0.1", "127.0.0.2"),
+            ("127.0.0.1/24", "127.0.0.1 127.0.0.255", "127.0.1.1"),
+            ("0.0.0.0/0", "0.0.0.0 255.255.255.255 ::ffff:8.8.8.8", "::1"),
+            ("::/0", ":: ffff::", "8.8.8.8"),
+        ] {
+            let block: Network = network.parse().unwrap();
+            let contains = |address: &str| block.contains(address.parse().unwrap());
+            assert!(inside.split(' ').all(contains), "{network} has {inside}");
+            assert!(!outside.split(' ').any(contains), "{network} has none of {outside}");
+            assert_eq!(block.to_string().parse(), Ok(block));
+        }
+        for text in ["", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10/8", "::/129", "::/-1", "localhost", "10.0.0.0/8/8"]
+        {
+            assert_eq!(text.parse::<Network>(), Err(NetworkError), "{text:?}");
+        }
+    }
+}
