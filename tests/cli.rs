@@ -361,6 +361,18 @@ fn several_connections_fetch_the_same_pages_and_none_more_is_out() {
     let desk = Desk::new();
     let ran = desk.crawl("job", &["--connections-per-host=4", "--host-delay=0s"]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    for (flag, heading) in [
+        ("--errors", "Was anything lost?"),
+        ("--filter", "How full is the filter?"),
+        ("--hosts", "Hosts: "),
+        ("--latency", "Latency"),
+    ] {
+        let part = desk.run(&["stats", "job", flag]).out;
+        assert!(part.starts_with(heading), "{flag}: {part}");
+        let all = desk.run(&["stats", "job", "--all"]).out;
+        assert!(part.split("\n\n").all(|part| all.contains(part)) && all.contains("\nDrained. "), "{flag}: {all}");
+    }
+
     let json = desk.run(&["stats", "job", "--json"]).out;
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
     let simulated = &report["simulated"];
@@ -382,8 +394,24 @@ fn a_crawl_ends_with_a_report_that_can_be_read_again() {
     let desk = Desk::new();
     let ran = desk.crawl("job", &[]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
-    assert!(ran.out.starts_with("Drained"), "{}", ran.out);
+    assert!(
+        ran.out.contains("\nDrained. ") && ran.out.ends_with("Everything: crawler stats job --all\n"),
+        "{}",
+        ran.out
+    );
     assert_eq!(desk.run(&["stats", "job"]).out, ran.out);
+
+    for (flag, heading) in [
+        ("--errors", "Was anything lost?"),
+        ("--filter", "How full is the filter?"),
+        ("--hosts", "Hosts: "),
+        ("--latency", "Latency"),
+    ] {
+        let part = desk.run(&["stats", "job", flag]).out;
+        assert!(part.starts_with(heading), "{flag}: {part}");
+        let all = desk.run(&["stats", "job", "--all"]).out;
+        assert!(part.split("\n\n").all(|part| all.contains(part)) && all.contains("\nDrained. "), "{flag}: {all}");
+    }
 
     let json = desk.run(&["stats", "job", "--json"]).out;
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -472,14 +500,14 @@ fn a_crawl_whose_every_seed_fails_exits_so() {
     // Nobody may be asked at a private address, so nothing is sent.
     let ran = desk.run(&["http://127.0.0.1:8080/"]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
-    assert!(ran.out.contains("private_address"), "{}", ran.out);
+    assert!(ran.out.is_empty() && ran.err.contains("private_address"), "{}{}", ran.out, ran.err);
 }
 
 #[test]
 fn a_port_of_another_protocol_is_called_so() {
     let ran = Desk::new().run(&["http://127.0.0.1:6667/", "--allow-private-addresses"]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
-    assert!(ran.out.contains("blocked_port") && ran.err.contains("blocked_port"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("blocked_port"), "{}{}", ran.out, ran.err);
     assert!(!ran.err.contains("private"), "{}", ran.err);
 }
 
@@ -548,7 +576,9 @@ fn the_first_signal_drains() {
         asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert_eq!(ran.code, Some(code));
-        assert!(ran.out.starts_with("Stopped on request") && ran.out.contains("status 404"), "{}", ran.out);
+        assert!(ran.out.contains("\nStopped on request. "), "{}", ran.out);
+        let full = desk.run(&["stats", "crawl", "--errors"]);
+        assert!(full.out.contains("status 404"), "{}", full.out);
     }
 }
 
@@ -563,6 +593,6 @@ fn the_second_signal_stops_now_and_there_is_a_report() {
     send("-TERM", &child);
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "by the first");
-    assert!(ran.out.starts_with("Stopped on request") && !ran.out.contains("timeout"), "{}", ran.out);
+    assert!(ran.out.contains("\nStopped on request. ") && !ran.out.contains("timeout"), "{}", ran.out);
     drop(asked);
 }

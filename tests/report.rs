@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crawler::crawl::{CrawlOptions, Finished, PageRecord, PolitenessWatch, Tally};
 use crawler::frontier::{Completion, Frontier, Href, LeaseKind, Next, Reply, Timestamp};
-use crawler::report::{Cost, Report, ReportError, read};
+use crawler::report::{Cost, PolitenessFigures, Report, ReportError, ReportPart, read};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -88,6 +88,15 @@ fn each_url_is_in_one_place_whenever_the_crawl_stops() {
     assert_eq!((refused("robots"), refused("seen")), (2, 56 - 5 - 15 - 2));
 }
 
+/// Takes from a report all that should frighten.
+fn calm(report: &mut Report) {
+    report.seen.merged.full = 0;
+    report.settings.robots = true;
+    report.settings.private_addresses = false;
+    report.politeness = PolitenessFigures::default();
+    report.simulated = None;
+}
+
 fn assert_golden(text: &str, name: &str) {
     if std::env::var_os("WRITE_GOLDEN").is_some() {
         fs::write(golden(name), text).expect("the golden file");
@@ -101,7 +110,9 @@ fn assert_golden(text: &str, name: &str) {
 
 #[test]
 fn what_people_read() {
-    assert_golden(&invented().to_string(), "report.txt");
+    let report = invented();
+    assert_golden(&report.to_string(), "report.txt");
+    assert_golden(&format!("{}\n{}", report.in_full(&ReportPart::ALL), report.verdict()), "report-in-full.txt");
 }
 
 #[test]
@@ -142,11 +153,18 @@ fn the_text_stays_within_its_columns_and_obeys_nobody() {
         shard.false_positive_rate_mean = f64::NAN;
         shard.expected_lost = 1e18;
     }
-    let text = report.to_string();
-    for line in text.lines() {
-        assert!(line.len() <= 100, "{} columns: {line}", line.len());
-        assert!(line.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()), "{line:?}");
+    report.seen.merged.full = 7;
+    for (text, lines) in [(report.to_string(), 50), (report.in_full(&ReportPart::ALL), 200)] {
+        for line in text.lines() {
+            assert!(line.len() <= 80, "{} columns: {line}", line.len());
+            assert!(line.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()), "{line:?}");
+        }
+        assert!(text.lines().count() <= lines, "{text}");
     }
+    // The command adds a line on where the rest is.
+    let mut report = invented();
+    calm(&mut report);
+    assert!(report.to_string().lines().count() < 40, "{report}");
 }
 
 #[test]
@@ -154,7 +172,7 @@ fn rare_statuses_and_types_are_summed() {
     let mut report = invented();
     report.pages.statuses = (200..1000).map(|status| (status, 1)).collect();
     report.robots.content_types = (0..30).map(|i| (format!("x/{i}"), 2)).collect();
-    let text = report.to_string();
+    let text = report.in_full(&[ReportPart::Responses]);
     let row = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).map(str::split_whitespace);
     let cells = |name: &str| row(name).expect("a row").map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(cells("status 791 others"), ["status", "791", "others", "791", "0"]);
@@ -170,33 +188,40 @@ fn of_many_shards_the_text_shows_the_fullest_and_says_so() {
     for number in [7, 40_000, 65_535] {
         report.seen.shards[number].fill_ratio *= 1.5;
     }
-    let text = report.to_string();
+    let text = report.in_full(&[ReportPart::Filter]);
     let table: Vec<_> = text.lines().skip_while(|line| *line != "The seen filter, by shard").collect();
     let numbers: Vec<_> = table[3..].iter().filter_map(|line| line.split_whitespace().next()).collect();
     let firsts = (0..14).filter(|&number| number != 7).map(|number: u32| number.to_string());
-    let expected: Vec<_> = firsts.chain(["7", "40000", "65535", "the"].map(str::to_owned)).collect();
+    let expected: Vec<_> = firsts.chain(["7", "40000", "65535", "shown:", "mean:", "the"].map(str::to_owned)).collect();
     let mut shown = numbers.clone();
     shown.sort_by_key(|number| number.parse::<u32>().unwrap_or(u32::MAX));
     assert_eq!(numbers, shown, "in their order");
-    assert_eq!(numbers.len(), expected.len());
+    assert_eq!(numbers.len(), expected.len(), "{numbers:?}");
     assert!(expected.iter().all(|number| numbers.contains(&number.as_str())), "{numbers:?}");
     assert_eq!(table.last(), Some(&"  the 16 fullest of 65,536 shards; report.json has all"));
     assert!(json(&report).matches("\"tests\"").count() == 65_537, "JSON has all");
 }
 
 #[test]
-fn what_should_frighten_stands_in_the_first_lines() {
+fn what_should_frighten_stands_in_the_last_lines() {
     let mut report = invented();
     report.seen.merged.full = 3;
-    let top: Vec<_> = report.to_string().lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect();
-    for alarm in ["robots.txt was NOT honored", "private addresses", "TOO EARLY", "3 shards of the seen filter"] {
-        assert!(top.iter().any(|line| line.starts_with("  !! ") && line.contains(alarm)), "{alarm}: {top:#?}");
+    let alarms = |report: &Report| {
+        let text = report.to_string();
+        text.lines().rev().take(9).filter(|line| line.starts_with("!! ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let told = alarms(&report);
+    for alarm in [
+        "robots.txt was NOT honored",
+        "private addresses",
+        "3 shards of the seen filter",
+        "118 requests came AGAINST robots.txt",
+        "2 requests came TOO EARLY",
+    ] {
+        assert!(told.iter().any(|line| line.contains(alarm)), "{alarm}: {told:#?}");
     }
 
-    report.seen.merged.full = 0;
-    report.settings.robots = true;
-    report.settings.private_addresses = false;
-    report.politeness.violations = 0;
+    calm(&mut report);
     assert!(!report.to_string().contains("!!"));
 }
 

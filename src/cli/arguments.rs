@@ -14,11 +14,13 @@ use super::exit::Exit;
 use super::given::Given;
 use super::layers::untyped;
 use super::output;
+use super::parts;
 use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
 use super::settings::AllSettings;
 use super::suggest::nearest;
 use super::table::TABLE;
+use crate::report::ReportPart;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ pub(super) enum Request {
     /// Work on a filter outside a crawl.
     Seen(SeenRequest),
     /// Print a job's report again.
-    Stats { job: PathBuf, json: bool },
+    Stats { job: PathBuf, json: bool, parts: Vec<ReportPart> },
 }
 
 /// A parsed command line.
@@ -104,7 +106,7 @@ impl CommandLine {
                 base: own.get_one("base").cloned(),
                 json: is_on("json"),
             },
-            "stats" => Request::Stats { job: path("job"), json: is_on("json") },
+            "stats" => Request::Stats { job: path("job"), json: is_on("json"), parts: parts::given(is_on) },
             _ => Request::Crawl,
         };
         let flags = match request {
@@ -177,7 +179,7 @@ const NAME: &str = "crawler";
 /// The whole command.
 fn command() -> Command {
     let config = || {
-        let help = "AllSettings from this file [default: crawler.toml, if there is one]";
+        let help = "Settings from this file [default: crawler.toml, if there is one]";
         option("config", "FILE", help).short('c').value_parser(value_parser!(PathBuf))
     };
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
@@ -246,9 +248,10 @@ fn command() -> Command {
         .subcommand(sitemap().arg(config()).args(sitemap_settings))
         .subcommand(
             Command::new("stats")
-                .about("Print the report of a job again")
+                .about("Print the report of a job again, or parts of it in full")
                 .arg(path("job", "JOB", "The job directory"))
-                .arg(switch("json", "As JSON")),
+                .arg(switch("json", "As JSON"))
+                .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with("json"))),
         )
 }
 
@@ -371,7 +374,7 @@ const EXAMPLES: [(&str, &str); 10] = [
     ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),
     ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
-    ("crawler stats crawl/ --json", "the report of a crawl, again"),
+    ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
 ];
 
 #[cfg(test)]

@@ -151,12 +151,12 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         ending::waiting(&job, &finished);
         return Err(CommandError::quiet());
     }
-    ending::show(settings, &report)?;
+    ending::show(settings, &report, &job)?;
     ending::kept(&job, &finished, written, is_kept)?;
     skipped.map_err(unlisted)?;
     saved.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_path()))?;
     if let Some(unreachable) = report.unreachable() {
-        output::note(&format!("{unreachable}: crawler resume {}", job.directory().display()));
+        output::note(&format!("unreachable: {unreachable}: crawler resume {}", job.directory().display()));
     }
     ending::waiting(&job, &finished);
     ending::ended(&finished, &signals)

@@ -2,26 +2,36 @@
 
 use std::io::{self, Write};
 
+use tracing::Level;
+
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::output::{self, print};
+use super::parts;
 use super::settings::{AllSettings, Pages};
 use super::signals::Signals;
 use crate::crawl::{FinishReason, Finished, NameCounts, SeedCounts, Tally};
 use crate::frontier::Failure as Failed;
 use crate::job::Job;
-use crate::report::Report;
+use crate::report::{Report, ReportPart};
 
-/// Prints the report to standard output, unless the page records go there.
-pub(super) fn show(settings: &AllSettings, report: &Report) -> Result<(), CommandError> {
+/// Prints the report to standard output, unless the page records go there: in full, where the user wants to be told more. Of a crawl
+/// of nothing, only the reason is told.
+pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result<(), CommandError> {
     if settings.output.json {
-        print(|out| report.write_json(out))
-    } else if settings.output.pages == Pages::StandardOutput {
+        return print(|out| report.write_json(out));
+    }
+    if report.urls.fetched == 0 && report.finish != FinishReason::Stopped {
+        return Ok(());
+    }
+    let parts: &[ReportPart] = if tracing::enabled!(Level::INFO) { &ReportPart::ALL } else { &[] };
+    let text = parts::text(report, job.directory(), parts);
+    if settings.output.pages == Pages::StandardOutput {
         // A user who closed standard error does not want it.
-        let _ = write!(io::stderr(), "{report}");
+        let _ = io::stderr().write_all(text.as_bytes());
         Ok(())
     } else {
-        print(|out| write!(out, "{report}"))
+        print(|out| out.write_all(output::alarming(&text).as_bytes()))
     }
 }
 

@@ -15,6 +15,7 @@ mod given;
 mod layers;
 mod lines;
 mod output;
+mod parts;
 mod progress;
 mod quantity;
 mod repair;
@@ -82,7 +83,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             let layers = request.job().map_or_else(|| settings(line), |job| of_job_kept(line, job, true))?;
             seen::run(request, &layers.settings)?;
         }
-        Request::Stats { job, json } => stats::stats(line, job, *json)?,
+        Request::Stats { job, json, parts } => stats::stats(line, job, *json, parts)?,
     }
     Ok(Exit::Done)
 }

@@ -1,5 +1,6 @@
 //! Output rules: data goes to standard output, everything else to standard error, and nothing from the web reaches a terminal raw.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
@@ -27,6 +28,18 @@ pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
         io::ErrorKind::BrokenPipe => CommandError::quiet(),
         _ => CommandError::caused(Exit::Failed, "standard input or output failed", &error),
     })
+}
+
+/// A report as standard output shows it: where that is a terminal with colors, lines that begin with `!!` are red.
+pub(super) fn alarming(report: &str) -> Cow<'_, str> {
+    let is_colored = io::stdout().is_terminal() && is_colored(|name| std::env::var_os(name));
+    if is_colored { colored(report).into() } else { report.into() }
+}
+
+fn colored(report: &str) -> String {
+    let line =
+        |line: &str| if line.starts_with("!!") { format!("\x1b[31m{line}\x1b[0m\n") } else { format!("{line}\n") };
+    report.lines().map(line).collect()
 }
 
 /// Says on standard error why the command ends.

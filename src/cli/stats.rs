@@ -7,20 +7,30 @@ use super::command_error::CommandError;
 use super::effective::of_job_read;
 use super::exit::Exit;
 use super::output::{self, print};
+use super::parts;
 use super::unfit::{refused, unfit};
 use crate::crawl::{Underway, look};
 use crate::job::Job;
-use crate::report::{self, Cost, Report, ReportError};
+use crate::report::{self, Cost, Report, ReportError, ReportPart};
 
 /// Prints the report of a job again. For a job that is being crawled or was killed, prints the numbers that its files hold so far.
-pub(super) fn stats(line: &CommandLine, directory: &Path, json: bool) -> Result<(), CommandError> {
+pub(super) fn stats(
+    line: &CommandLine,
+    directory: &Path,
+    json: bool,
+    shown: &[ReportPart],
+) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let report = match report::read(&job.report_path()) {
         Ok(report) => report,
         Err(error) if is_missing(&error) => so_far(line, &job)?,
         Err(error) => return Err(CommandError::caused(Exit::Failed, "report", &error)),
     };
-    print(|out| if json { report.write_json(out) } else { write!(out, "{report}") })
+    if json {
+        print(|out| report.write_json(out))
+    } else {
+        print(|out| out.write_all(output::alarming(&parts::text(&report, directory, shown)).as_bytes()))
+    }
 }
 
 fn so_far(line: &CommandLine, job: &Job) -> Result<Report, CommandError> {

@@ -15,6 +15,11 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
+/// `1 page`, `1,234 pages`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(number), if number == 1 { one } else { many })
+}
+
 /// At most seven characters: exact below a million, then `1.23 M`.
 pub(crate) fn short(number: u64) -> String {
     match number {
@@ -56,6 +61,20 @@ pub(crate) fn expected(number: f64) -> String {
         ..0.01 => format!("{number:.1e}"),
         ..999.5 => format!("{number:.*}", decimals(number)),
         _ => thousands(whole(number)),
+    }
+}
+
+/// The same for people in a hurry: what is far below one is said to be so.
+pub(crate) fn about(number: f64) -> String {
+    if number > 0.0 && number < 0.001 { "under 0.001".to_owned() } else { expected(number) }
+}
+
+/// A chance as one in so many: `1 in 10,000`.
+pub(crate) fn one_in(share: f64) -> String {
+    match share {
+        ..=0.0 => "none of the".to_owned(),
+        ..1e-9 => "under 1 in a billion".to_owned(),
+        _ => format!("1 in {}", short(whole(1.0 / share))),
     }
 }
 
@@ -126,6 +145,12 @@ mod tests {
             [0.0, 4.1e-5, 0.314, 12.44, 250.0, 1_240.4].map(expected),
             ["0", "4.1e-5", "0.31", "12.4", "250", "1,240"]
         );
+        assert_eq!([0.0, 4.1e-5, 0.314].map(about), ["0", "under 0.001", "0.31"]);
+        assert_eq!(
+            [0.0, 1e-15, 3.3e-9, 1e-4, 1.0].map(one_in),
+            ["none of the", "under 1 in a billion", "1 in 303 M", "1 in 10,000", "1 in 1"]
+        );
+        assert_eq!([1, 1234].map(|count| counted(count, "page", "pages")), ["1 page", "1,234 pages"]);
         assert_eq!([0.0, 1e-4, 0.5].map(chance), ["0", "1.0e-4", "5.0e-1"]);
         assert_eq!((percent(1.0, 8.0), percent(1.0, 0.0)), ("12.5 %".to_owned(), "-".to_owned()));
         assert_eq!([-1.0, f64::NAN, 2.5, f64::INFINITY].map(whole), [0, 0, 3, u64::MAX]);

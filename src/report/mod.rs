@@ -1,7 +1,7 @@
 //! A crawl in numbers, for people and for programs.
 //!
-//! A [`Report`] is made once, at the end of a crawl, from the counters of all floors. [`Display`](std::fmt::Display) shows it to people,
-//! and [`Report::write_json`] writes it for programs: that is `report.json` in the job's directory. [`read`] reads it back.
+//! A [`Report`] is made once, at the end of a crawl, from the counters of all floors. [`Display`](std::fmt::Display) shows a page of it to people,
+//! [`Report::in_full`] all of it, and [`Report::write_json`] writes it for programs: that is `report.json` in the job's directory. [`read`] reads it back.
 //!
 //! # The format of `report.json`
 //!
@@ -14,7 +14,6 @@ pub(crate) mod figures;
 mod file;
 mod finished;
 mod format;
-mod page;
 mod text;
 
 pub use cost::Cost;
@@ -23,3 +22,4 @@ pub use format::{
     HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings, Simulated, TooEarly,
     Urls,
 };
+pub use text::ReportPart;

@@ -1,14 +1,13 @@
-//! A report for people, in ASCII, with 100 columns at most. The questions that are asked first come first.
+//! The parts of a report's text that are shown on demand: all that is counted, in tables.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
-use super::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
-use super::format::{HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
 use super::page::TextPage;
-use crate::crawl::{FinishReason, SitemapCounts};
+use crate::crawl::SitemapCounts;
+use crate::report::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
+use crate::report::{HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
 use crate::seen::ShardStatistics;
 
 /// Rows of statuses, of errors and of media types, at most. The rest is summed up.
@@ -16,83 +15,9 @@ const TOP: usize = 10;
 /// Shards with a row of their own.
 const SHARDS: usize = 16;
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut page = TextPage::default();
-        self.finish(&mut page);
-        self.lost(&mut page);
-        self.filter(&mut page);
-        self.cost(&mut page);
-        self.urls(&mut page);
-        self.responses(&mut page);
-        self.latency(&mut page);
-        self.hosts(&mut page);
-        self.shards(&mut page);
-        f.write_str(&page.finish())
-    }
-}
-
-/// One section each.
+/// One part each.
 impl Report {
-    fn finish(&self, page: &mut TextPage) {
-        page.heading(match self.finish {
-            FinishReason::DiskLow => "Stopped: the disk is nearly full",
-            FinishReason::Drained if self.urls.unreachable.is_empty() => "Drained: nothing in scope is left to fetch",
-            FinishReason::Drained => "Drained: all that is left is on hosts that cannot be reached",
-            FinishReason::MaxDuration => "Ended: the time allowed is over",
-            FinishReason::MaxPages => "Ended: the pages allowed are fetched",
-            FinishReason::ReaderLeft => "Ended: whoever read the records has left",
-            FinishReason::SeenFull => "Ended: the seen filter is full",
-            FinishReason::SinkFailed => "FAILED: records could not be written",
-            FinishReason::Stopped => "Stopped on request",
-            FinishReason::StorageFailed => "FAILED: what was found could not be kept",
-            FinishReason::Unfinished => "Not finished: under way, or cut off",
-        });
-        let took = Duration::from_millis(self.elapsed_ms);
-        let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
-        let pages = format!("{} pages in {}, {rate:.1} a second", thousands(self.urls.fetched), duration(took));
-        page.line(&pages);
-        if let Some(unreachable) = self.unreachable() {
-            page.line(&unreachable);
-        }
-        page.line(&format!("{} to {}", self.started, self.finished));
-        match self.resumes {
-            0 => {}
-            1 => page.line("resumed once: the numbers are of both runs together"),
-            times => page.line(&format!("resumed {times} times: the numbers are of all runs together")),
-        }
-        if !self.settings.robots {
-            page.line("!! robots.txt was NOT honored");
-        }
-        if self.settings.private_addresses {
-            page.line("!! private addresses were allowed");
-        }
-        if self.politeness.violations > 0 {
-            page.line(&format!("!! {} requests came TOO EARLY", thousands(self.politeness.violations)));
-        }
-        if let Some(worst) = &self.politeness.worst {
-            let [waited, delay] = [worst.waited_us, worst.delay_us].map(|us| duration(Duration::from_micros(us)));
-            match worst.taken {
-                0 => page.line(&format!("   at worst after {waited} of {delay}: {}", worst.host)),
-                taken => page.line(&format!("   at worst with {taken} connections: {}", worst.host)),
-            }
-        }
-        if self.seen.merged.full > 0 {
-            let full = thousands(self.seen.merged.full);
-            page.line(&format!("!! {full} shards of the seen filter are beyond their capacity"));
-        }
-    }
-
-    /// A line on what could not be reached; `None` if everything could.
-    pub fn unreachable(&self) -> Option<String> {
-        let urls: u64 = self.urls.unreachable.values().sum();
-        let of =
-            |count: u64, one: &str, many: &str| format!("{} {}", thousands(count), if count == 1 { one } else { many });
-        let (hosts, pages) = (of(self.hosts.unreachable, "host", "hosts"), of(urls, "URL", "URLs"));
-        (urls > 0).then(|| format!("unreachable: {hosts}, {pages}; a resume asks them again"))
-    }
-
-    fn lost(&self, page: &mut TextPage) {
+    pub(super) fn losses(&self, page: &mut TextPage) {
         page.heading("Was anything lost?");
         let filter = &self.seen.merged;
         let new = format!("expected, of {} new URLs", short(filter.inserted));
@@ -118,13 +43,13 @@ impl Report {
         }
     }
 
-    fn filter(&self, page: &mut TextPage) {
+    pub(super) fn filter(&self, page: &mut TextPage) {
         page.heading("How full is the filter?");
         let filter = &self.seen.merged;
         let of_capacity = percent(filter.inserted as f64, filter.capacity as f64);
         let capacity = format!("of {} that it was sized for", thousands(filter.capacity));
         page.fact("URLs", &thousands(filter.inserted), &format!("{of_capacity} {capacity}"));
-        let bits = format!("of {} bits, {} a URL", short(filter.bits), filter.probes);
+        let bits = format!("of {} bits; a URL sets {}, its probes", short(filter.bits), filter.probes);
         page.fact("filled", &percent(filter.fill_ratio, 1.0), &bits);
         let layers = format!("{} layout, {} layers", self.settings.seen_layout, thousands(filter.layers));
         page.fact("shards", &thousands(self.seen.shards.len() as u64), &layers);
@@ -143,7 +68,7 @@ impl Report {
         }
     }
 
-    fn cost(&self, page: &mut TextPage) {
+    pub(super) fn cost(&self, page: &mut TextPage) {
         page.heading("What did it cost?");
         let [pages, robots] = [&self.pages, &self.robots];
         let retries = format!("{} of them to be tried again", thousands(pages.retries + robots.retries));
@@ -172,7 +97,7 @@ impl Report {
         }
     }
 
-    fn urls(&self, page: &mut TextPage) {
+    pub(super) fn urls(&self, page: &mut TextPage) {
         page.heading("URLs");
         let seeds = format!("seeds: {} taken, {} refused", thousands(self.seeds.taken), thousands(self.seeds.refused));
         page.fact("found", &thousands(self.urls.found), &seeds);
@@ -202,7 +127,7 @@ impl Report {
         page.fact("fetched", &thousands(self.urls.fetched), "");
     }
 
-    fn responses(&self, page: &mut TextPage) {
+    pub(super) fn responses(&self, page: &mut TextPage) {
         page.heading("Requests and responses");
         let [pages, robots] = [&self.pages, &self.robots];
         let mut rows = vec![["", "pages", "robots.txt"].map(str::to_owned)];
@@ -225,7 +150,7 @@ impl Report {
         page.table(&rows);
     }
 
-    fn latency(&self, page: &mut TextPage) {
+    pub(super) fn latency(&self, page: &mut TextPage) {
         page.heading("Latency");
         let mut rows = vec![["", "count", "p50", "p90", "p99", "max"].map(str::to_owned)];
         for (name, times) in [
@@ -241,7 +166,7 @@ impl Report {
         page.table(&rows);
     }
 
-    fn hosts(&self, page: &mut TextPage) {
+    pub(super) fn hosts(&self, page: &mut TextPage) {
         let HostFigures { known, in_memory, active, unreachable, ref top, ref by_requests } = self.hosts;
         let [all, in_memory, active, unreachable] = [known, in_memory, active, unreachable].map(thousands);
         page.heading(&format!(
@@ -272,18 +197,19 @@ impl Report {
         page.fact("requests that came too early", &thousands(self.politeness.violations), &judged);
     }
 
-    fn shards(&self, page: &mut TextPage) {
+    pub(super) fn shards(&self, page: &mut TextPage) {
         let shards = &self.seen.shards;
         page.heading("The seen filter, by shard");
         let mut fullest: Vec<_> = shards.iter().enumerate().collect();
         fullest.sort_by(|(_, a), (_, b)| b.fill_ratio.total_cmp(&a.fill_ratio));
         fullest.truncate(SHARDS);
         fullest.sort_by_key(|&(number, _)| number);
-        let header =
-            ["shard", "capacity", "URLs", "tests", "layers", "bits", "k", "fill", "shown", "rate", "mean", "lost"];
+        let header = ["shard", "capacity", "URLs", "tests", "layers", "fill", "shown", "rate", "mean", "lost"];
         let mut rows = vec![header.map(str::to_owned), shard_row("all", &self.seen.merged)];
         rows.extend(fullest.iter().map(|(number, shard)| shard_row(&number.to_string(), shard)));
         page.table(&rows);
+        page.line("shown: URLs by the bits that are set; rate: of new URLs taken for seen, now;");
+        page.line("mean: the same over the whole crawl; a full shard adds a layer");
         if shards.len() > SHARDS {
             page.line(&format!(
                 "the {SHARDS} fullest of {} shards; report.json has all",
@@ -305,15 +231,13 @@ impl Simulated {
     }
 }
 
-fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 12] {
+fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 10] {
     [
         name.to_owned(),
         short(shard.capacity),
         short(shard.inserted),
         short(shard.tests),
         short(shard.layers),
-        short(shard.bits),
-        shard.probes.to_string(),
         percent(shard.fill_ratio, 1.0),
         short(whole(shard.cardinality)),
         chance(shard.false_positive_rate_estimated),

@@ -3,9 +3,11 @@
 use std::iter;
 
 /// Columns of a line, at most. The rest is cut.
-const COLUMNS: usize = 100;
+const COLUMNS: usize = 80;
 /// Columns of a table's first cell, and of the name of a fact, at most.
-const NAME: usize = 40;
+const NAME: usize = 38;
+/// Columns in front of what an entry says.
+const ENTRY: usize = 20;
 
 /// A page of text for people. Only printable ASCII comes out, since some names are the web's.
 #[derive(Debug, Default)]
@@ -27,7 +29,41 @@ impl TextPage {
 
     /// A number with its name and a note.
     pub(super) fn fact(&mut self, name: &str, number: &str, note: &str) {
-        self.push(&format!("  {name:<34} {number:>11}  {note}"));
+        self.wrapped(&format!("  {name:<32} {number:>11}"), note);
+    }
+
+    /// What is said of a question in brief.
+    pub(super) fn entry(&mut self, name: &str, words: &str) {
+        self.wrapped(&format!("  {name:<0$}", ENTRY - 4), words);
+    }
+
+    /// What is said of a name of the web's. What does not fit beside the name stands below it.
+    pub(super) fn named(&mut self, name: &str, words: &str) {
+        if name.chars().count() + words.chars().count() + 4 <= COLUMNS {
+            self.line(&format!("{name}  {words}"));
+        } else {
+            self.line(name);
+            self.line(&format!("  {words}"));
+        }
+    }
+
+    /// Words behind a beginning, on as many lines as they take.
+    fn wrapped(&mut self, beginning: &str, words: &str) {
+        let indent = beginning.chars().count() + 2;
+        let mut line = format!("{beginning}  ");
+        let mut columns = indent;
+        for word in words.split(' ') {
+            let width = word.chars().count();
+            if columns > indent && columns + width > COLUMNS {
+                self.push(&line);
+                line = " ".repeat(indent);
+                columns = indent;
+            }
+            line.push_str(word);
+            line.push(' ');
+            columns += width + 1;
+        }
+        self.push(&line);
     }
 
     /// One line for each row: names to the left, numbers to the right, in columns as wide as they need to be.
@@ -47,7 +83,8 @@ impl TextPage {
         self.0
     }
 
-    fn push(&mut self, line: &str) {
+    /// A line from the first column on.
+    pub(super) fn push(&mut self, line: &str) {
         let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
         let line: String = line.trim_end().chars().map(printable).collect();
         self.0.push_str(&cut(&line, COLUMNS));

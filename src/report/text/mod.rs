@@ -1,0 +1,79 @@
+//! A report for people, in ASCII: a page that a terminal of 80 columns and 40 lines holds, and each of its parts in full.
+//!
+//! The [page](fmt::Display) answers what is asked first, each question in a few lines, and ends with the verdict: how the crawl ended, what it
+//! lost, and what is wrong. All else that is counted stands in the [parts](ReportPart).
+
+mod details;
+mod page;
+mod summary;
+mod verdict;
+
+use std::fmt;
+
+use self::page::TextPage;
+use super::Report;
+
+/// A part of a report that can be shown in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReportPart {
+    /// What was lost, and to what.
+    Losses,
+    /// The seen filter, and its shards.
+    Filter,
+    /// Requests, traffic, time, memory and disk.
+    Cost,
+    /// What became of the URLs.
+    Urls,
+    /// Responses by status and type, and what failed.
+    Responses,
+    /// How long requests took.
+    Latency,
+    /// The hosts that were asked most.
+    Hosts,
+}
+
+impl ReportPart {
+    /// All parts, in the order of their questions.
+    pub const ALL: [Self; 7] =
+        [Self::Losses, Self::Filter, Self::Cost, Self::Urls, Self::Responses, Self::Latency, Self::Hosts];
+}
+
+impl Report {
+    /// These parts in full.
+    pub fn in_full(&self, parts: &[ReportPart]) -> String {
+        let mut page = TextPage::default();
+        for part in parts {
+            match part {
+                ReportPart::Losses => self.losses(&mut page),
+                ReportPart::Filter => {
+                    self.filter(&mut page);
+                    self.shards(&mut page);
+                }
+                ReportPart::Cost => self.cost(&mut page),
+                ReportPart::Urls => self.urls(&mut page),
+                ReportPart::Responses => self.responses(&mut page),
+                ReportPart::Latency => self.latency(&mut page),
+                ReportPart::Hosts => self.hosts(&mut page),
+            }
+        }
+        page.finish()
+    }
+
+    /// How the crawl ended, what it lost, and what is wrong: the last lines of what a reader sees.
+    pub fn verdict(&self) -> String {
+        let mut page = TextPage::default();
+        self.conclude(&mut page);
+        page.finish()
+    }
+}
+
+/// The page for a terminal.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut page = TextPage::default();
+        self.summarize(&mut page);
+        self.conclude(&mut page);
+        f.write_str(&page.finish())
+    }
+}

@@ -1,0 +1,158 @@
+//! The page of a report that a terminal of 80 columns and 40 lines holds.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::page::TextPage;
+use crate::report::figures::{about, bytes, counted, duration, one_in, percent, thousands};
+use crate::report::{HostRow, Report};
+
+/// Hosts with a line of their own.
+const HOSTS: usize = 3;
+/// Names with their counts on a line; the rest is summed up.
+const NAMES: usize = 4;
+
+impl Report {
+    pub(super) fn summarize(&self, page: &mut TextPage) {
+        self.lost_in_brief(page);
+        self.filter_in_brief(page);
+        self.urls_in_brief(page);
+        self.cost_in_brief(page);
+        self.hosts_in_brief(page);
+    }
+
+    fn lost_in_brief(&self, page: &mut TextPage) {
+        page.heading("Was anything lost?");
+        let filter = &self.seen.merged;
+        let lost = match &filter.audit {
+            Some(audit) => format!("{} measured", about(audit.lost)),
+            None => format!("{} expected", about(filter.expected_lost)),
+        };
+        page.entry("to the filter", &format!("{lost}, of {}", counted(filter.inserted, "new URL", "new URLs")));
+        let retries = counted(self.pages.retries, "retry", "retries");
+        let mut tried = format!("{} after {retries}", counted(self.urls.failed, "URL", "URLs"));
+        if self.urls.failed > 0 {
+            tried = format!("{tried}: {}", most(&self.pages.errors));
+        }
+        page.entry("tried in vain", &tried);
+        if !self.urls.unreachable.is_empty() {
+            let urls = self.urls.unreachable.values().sum();
+            let urls =
+                format!("{} on {}", counted(urls, "URL", "URLs"), counted(self.hosts.unreachable, "host", "hosts"));
+            page.entry("unreachable", &format!("{urls}: {}", most(&self.urls.unreachable)));
+        }
+        if self.pages.truncated > 0 {
+            page.entry("cut at the limit", &counted(self.pages.truncated, "page", "pages"));
+        }
+        page.entry("still queued", &counted(self.urls.queued, "URL", "URLs"));
+        if let Some(truth) = &self.simulated {
+            let [missed, reachable, by_filter] = [truth.missed, truth.reachable, truth.missed_by_filter].map(thousands);
+            page.entry(
+                "in truth",
+                &format!("{missed} of {reachable} simulated pages missed, {by_filter} by the filter"),
+            );
+        }
+    }
+
+    fn filter_in_brief(&self, page: &mut TextPage) {
+        page.heading("How full is the filter?");
+        let filter = &self.seen.merged;
+        let share = percent(filter.inserted as f64, filter.capacity as f64);
+        let [urls, capacity] = [filter.inserted, filter.capacity].map(thousands);
+        page.entry("filled", &format!("{urls} URLs, {share} of its capacity of {capacity}; {}", bytes(filter.bytes)));
+        let [now, target] = [filter.false_positive_rate_estimated, filter.false_positive_rate_target].map(one_in);
+        page.entry("takes for seen", &format!("{now} new URLs now, {target} at capacity"));
+        let shards = self.seen.shards.iter().enumerate();
+        if let Some((number, worst)) = shards.max_by(|(_, a), (_, b)| a.fill_ratio.total_cmp(&b.fill_ratio)) {
+            let (filled, lost) = (percent(worst.fill_ratio, 1.0), about(worst.expected_lost));
+            let of = thousands(self.seen.shards.len() as u64);
+            page.entry(
+                "fullest shard",
+                &format!("number {number} of {of}: {filled} of its bits set, {lost} URLs lost"),
+            );
+        }
+    }
+
+    fn urls_in_brief(&self, page: &mut TextPage) {
+        page.heading("What became of the URLs?");
+        let refused = self.urls.found.saturating_sub(self.urls.admitted);
+        let [found, refused, admitted] = [self.urls.found, refused, self.urls.admitted].map(thousands);
+        page.entry("found", &format!("{found}: {refused} refused, {admitted} admitted"));
+        page.entry("refused", &most(&self.urls.refused));
+        let statuses = match self.pages.statuses.len() {
+            0 => String::new(),
+            _ => format!("; status {}", most(&self.pages.statuses)),
+        };
+        page.entry("fetched", &format!("{}{statuses}", thousands(self.urls.fetched)));
+        let lists = self.sitemaps.read + self.sitemaps.feeds;
+        if lists > 0 {
+            let listed = counted(self.sitemaps.listed, "URL", "URLs");
+            page.entry("sitemaps, feeds", &format!("{} read, with {listed}", thousands(lists)));
+        }
+    }
+
+    fn cost_in_brief(&self, page: &mut TextPage) {
+        page.heading("What did it cost?");
+        let [pages, robots] = [&self.pages, &self.robots];
+        let requests = counted(pages.requests + robots.requests, "request", "requests");
+        let retries = counted(pages.retries + robots.retries, "retry", "retries");
+        page.entry("asked", &format!("{requests} to {}, {retries}", counted(self.hosts.known, "host", "hosts")));
+        let [wire, decoded] =
+            [pages.wire_bytes + robots.wire_bytes, pages.decoded_bytes + robots.decoded_bytes].map(bytes);
+        page.entry("traffic", &format!("{wire}, {decoded} decoded"));
+        if let Some(cpu_ms) = self.cost.cpu_ms {
+            let each =
+                duration(Duration::from_millis(cpu_ms) / u32::try_from(self.urls.fetched.max(1)).unwrap_or(u32::MAX));
+            let server = if self.simulated.is_some() { ", with the simulated web" } else { "" };
+            page.entry("CPU time", &format!("{}, {each} a page{server}", duration(Duration::from_millis(cpu_ms))));
+        }
+        if let Some(peak) = self.cost.peak_memory_bytes {
+            page.entry("memory", &format!("{} at most", bytes(peak)));
+        }
+        if !self.outputs.is_empty() {
+            let outputs = self.outputs.iter().map(|(name, end)| format!("{name} {}", bytes(end.bytes)));
+            page.entry("disk", &outputs.collect::<Vec<_>>().join(", "));
+        }
+        if pages.total.count == 0 {
+            return;
+        }
+        let [half, most] = [pages.total.p50_us, pages.total.p99_us].map(|us| duration(Duration::from_micros(us)));
+        page.entry("a response took", &format!("{half} (half of them), {most} (99 of 100)"));
+    }
+
+    /// Where most is left to do, else those that were asked most.
+    fn hosts_in_brief(&self, page: &mut TextPage) {
+        let mut hosts: Vec<_> = self.hosts.top.iter().collect();
+        let is_left = hosts.iter().any(|host| host.queued > 0);
+        page.heading(if is_left { "Which hosts held it up?" } else { "Which hosts were asked most?" });
+        hosts.sort_by_key(|host| Reverse((host.queued, host.requests)));
+        for HostRow { host, requests, queued, failures, delay_ms, unreachable } in hosts.into_iter().take(HOSTS) {
+            let mut said = vec![counted(*requests, "request", "requests")];
+            if *queued > 0 {
+                said.push(format!("{} queued", thousands(*queued)));
+            }
+            if *failures > 0 {
+                said.push(counted((*failures).into(), "failure in a row", "failures in a row"));
+            }
+            said.push(format!("delay {}", duration(Duration::from_millis(*delay_ms))));
+            if *unreachable {
+                said.push("unreachable".to_owned());
+            }
+            page.named(host, &said.join(", "));
+        }
+    }
+}
+
+/// The commonest names with their counts: `seen: 11,302, nofollow: 290, others: 12`.
+fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
+    let mut counts: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
+    counts.sort_by_key(|&(_, &count)| Reverse(count));
+    let rest = if counts.len() > NAMES { counts.split_off(NAMES - 1) } else { Vec::new() };
+    let mut texts: Vec<_> =
+        counts.iter().map(|(name, count)| format!("{}: {}", name.to_string(), thousands(**count))).collect();
+    if !rest.is_empty() {
+        texts.push(format!("others: {}", thousands(rest.iter().fold(0, |sum, (_, count)| count.saturating_add(sum)))));
+    }
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+}

@@ -1,0 +1,90 @@
+//! The last lines of a report: how the crawl ended, what it lost, and what is wrong.
+
+use std::time::Duration;
+
+use super::page::TextPage;
+use crate::crawl::FinishReason;
+use crate::report::Report;
+use crate::report::figures::{about, counted, duration, thousands};
+
+impl Report {
+    pub(super) fn conclude(&self, page: &mut TextPage) {
+        let took = Duration::from_millis(self.elapsed_ms);
+        let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
+        let pages = counted(self.urls.fetched, "page", "pages");
+        page.heading(&format!("{} {pages} in {}, {rate:.1} a second.", self.ending(), duration(took)));
+        let filter = &self.seen.merged;
+        let expects = about(filter.expected_lost);
+        page.push(&match &filter.audit {
+            Some(audit) => {
+                let [lost, low, high] = [audit.lost, audit.lost_low, audit.lost_high].map(about);
+                format!("Lost to the filter: {lost} measured ({low} to {high}), {expects} expected.")
+            }
+            None => format!("Lost to the filter: {expects} expected."),
+        });
+        if let Some(unreachable) = self.unreachable() {
+            page.push(&format!("Unreachable: {unreachable}."));
+        }
+        match self.resumes {
+            0 => {}
+            1 => page.push("Resumed once: the numbers are of both runs together."),
+            times => page.push(&format!("Resumed {times} times: the numbers are of all runs together.")),
+        }
+        self.alarms(page);
+    }
+
+    fn ending(&self) -> &'static str {
+        match self.finish {
+            FinishReason::DiskLow => "Stopped: the disk is nearly full.",
+            FinishReason::Drained if self.urls.unreachable.is_empty() => "Drained.",
+            FinishReason::Drained => "Drained but for unreachable hosts.",
+            FinishReason::MaxDuration => "Ended: the time is over.",
+            FinishReason::MaxPages => "Ended: the pages allowed are fetched.",
+            FinishReason::ReaderLeft => "Ended: whoever read the records has left.",
+            FinishReason::SeenFull => "Ended: the seen filter is full.",
+            FinishReason::SinkFailed => "FAILED: records could not be written.",
+            FinishReason::Stopped => "Stopped on request.",
+            FinishReason::StorageFailed => "FAILED: what was found could not be kept.",
+            FinishReason::Unfinished => "Not finished: under way, or cut off.",
+        }
+    }
+
+    /// What could not be reached; `None` if everything could.
+    pub fn unreachable(&self) -> Option<String> {
+        let urls: u64 = self.urls.unreachable.values().sum();
+        let (hosts, urls) = (counted(self.hosts.unreachable, "host", "hosts"), (urls, counted(urls, "URL", "URLs")));
+        (urls.0 > 0).then(|| format!("{hosts}, {}; a resume asks them again", urls.1))
+    }
+
+    /// What must not be, and what makes the numbers mean something else. Each begins with two exclamation marks.
+    fn alarms(&self, page: &mut TextPage) {
+        if !self.settings.robots {
+            page.push("!! robots.txt was NOT honored");
+        }
+        if self.settings.private_addresses {
+            page.push("!! private addresses were allowed");
+        }
+        if self.seen.merged.full > 0 {
+            let full = counted(self.seen.merged.full, "shard", "shards");
+            page.push(&format!("!! {full} of the seen filter are full: more is lost than promised"));
+        }
+        let truth = self.simulated.unwrap_or_default();
+        for (count, what) in [
+            (truth.fetched_twice, "fetched TWICE, by the simulated servers"),
+            (truth.against_robots, "AGAINST robots.txt, by the simulated servers"),
+            (truth.interval_violations, "TOO EARLY, by the simulated servers' clock"),
+            (self.politeness.violations, "TOO EARLY"),
+        ] {
+            if count > 0 {
+                page.push(&format!("!! {} came {what}", counted(count, "request", "requests")));
+            }
+        }
+        if let Some(worst) = &self.politeness.worst {
+            let [waited, delay] = [worst.waited_us, worst.delay_us].map(|us| duration(Duration::from_micros(us)));
+            page.push(&match worst.taken {
+                0 => format!("   at worst after {waited} of {delay}: {}", worst.host),
+                taken => format!("   at worst with {} connections: {}", thousands(taken.into()), worst.host),
+            });
+        }
+    }
+}
