@@ -85,7 +85,11 @@ fn each_spelling_comes_once_and_knows_its_kind() {
     let found: Vec<_> = page.links.iter().collect();
     assert_eq!(
         found,
-        [link("/", LinkKind::Relation, false), link("/a", LinkKind::Anchor, true), link("/b", LinkKind::Anchor, false)]
+        [
+            link("/", LinkKind::Canonical, false),
+            link("/a", LinkKind::Anchor, true),
+            link("/b", LinkKind::Anchor, false)
+        ]
     );
 }
 
@@ -499,7 +503,7 @@ proptest! {
         }
         expected.sort();
         for page in [page(&html), page_by_tree(&html)] {
-        let anchors = page.links.iter().filter(|link| link.kind == LinkKind::Anchor);
+        let anchors = page.links.iter().filter(|link| matches!(link.kind, LinkKind::Anchor | LinkKind::Area));
         let mut ours: Vec<_> = anchors.map(|link| link.href).collect();
         ours.sort_unstable();
         prop_assert_eq!(&ours, &expected, "{}", html);

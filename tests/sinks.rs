@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crawler::address::FingerprintKey;
-use crawler::crawl::{Crawl, CrawlOptions, Exchange, FinishReason, PageRecord, Sink};
+use crawler::crawl::{Crawl, CrawlOptions, DonePage, Exchange, FinishReason, LinkList, LinkRecord, PageRecord, Sink};
 use crawler::frontier::{Frontier, Receipt, Receipts, Timestamp};
 use crawler::gate::ScopeKind;
 use crawler::job::{Job, OpenOptions};
@@ -32,8 +32,8 @@ impl Sink for Urls {
         "urls.txt"
     }
 
-    fn write(&self, record: &PageRecord, _: Option<&Exchange>, to: &mut Vec<u8>) {
-        to.extend(record.url.bytes().chain([b'\n']));
+    fn write(&self, page: &DonePage<'_>, to: &mut Vec<u8>) {
+        to.extend(page.record.url.bytes().chain([b'\n']));
     }
 }
 
@@ -50,9 +50,9 @@ impl Sink for Raw {
         true
     }
 
-    fn write(&self, record: &PageRecord, exchange: Option<&Exchange>, to: &mut Vec<u8>) {
-        let Some(Exchange { head, body, .. }) = exchange else { return };
-        to.extend(format!("{}\n", record.url).bytes());
+    fn write(&self, page: &DonePage<'_>, to: &mut Vec<u8>) {
+        let Some(Exchange { head, body, .. }) = page.exchange else { return };
+        to.extend(format!("{}\n", page.record.url).bytes());
         to.extend(head.iter().chain(body));
     }
 }
@@ -72,7 +72,8 @@ async fn run(directory: &Path, server: &str) {
     let options = options(server);
     let resumed = Job::resume(directory);
     let job = resumed.unwrap_or_else(|_| Job::draft(directory, true, FingerprintKey::random()).unwrap());
-    let (crawl, _) = Crawl::open_with(&options, &job, &[Arc::new(Urls), Arc::new(Raw)]).unwrap();
+    let (crawl, _) =
+        Crawl::open_with(&options, &job, &[Arc::new(Urls), Arc::new(Raw), Arc::new(LinkList::default())]).unwrap();
     let url = crawl.gate().canonicalizer().canonicalize(SEED).unwrap();
     crawl.seed_again(url).unwrap();
     crawl.sync().unwrap();
@@ -92,10 +93,33 @@ async fn child() {
     run(Path::new(&job), &server).await;
 }
 
+/// Whether `links.jsonl` has the links of each page where the page's record says, and nothing else.
+fn judge_links(job: &Path) -> usize {
+    let bytes = fs::read(job.join("links.jsonl")).unwrap();
+    let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
+    let (mut end, mut links) = (0, 0);
+    for record in text.lines().map(|line| serde_json::from_str::<PageRecord>(line).unwrap()) {
+        let place = record.outputs.get("links.jsonl").copied().unwrap_or_default();
+        let length = place.length as usize;
+        assert_eq!(place.offset, if length > 0 { end as u64 } else { 0 }, "nothing is between two pages");
+        let own = str::from_utf8(&bytes[end..end + length]).unwrap();
+        let own: Vec<LinkRecord> = own.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(own.iter().all(|link| link.from == record.url));
+        assert!(
+            own.len() as u64 <= record.links.found && (own.len() as u64 + 3) * 2 >= record.links.found,
+            "{record:?}"
+        );
+        (end, links) = (end + length, links + own.len());
+    }
+    assert_eq!(end, bytes.len(), "nothing is behind the last page");
+    links
+}
+
 /// Whether each output has each page once, with the bytes that its record says.
 fn judge(job: &Path, pages_of_the_web: usize) {
     let files = ["urls.txt", "raw.bin"].map(|name| (name, fs::read(job.join(name)).unwrap()));
     let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
+    assert!(judge_links(job) > pages_of_the_web);
     let mut urls = BTreeSet::new();
     let mut ends = [0, 0];
     for line in text.lines() {
@@ -143,11 +167,12 @@ fn pages_before(job: &Path, output: bool) -> u64 {
 /// must name each output that a page was written to.
 fn judge_receipts(job: &Path) -> usize {
     let copy = copy_of(job);
-    let files = ["pages.jsonl", "raw.bin", "urls.txt"].map(|name| (name, fs::read(job.join(name)).unwrap_or_default()));
+    let files = ["links.jsonl", "pages.jsonl", "raw.bin", "urls.txt"]
+        .map(|name| (name, fs::read(job.join(name)).unwrap_or_default()));
     let mut agreed = 0;
     let has = |receipts: Receipts<'_>| {
         let names: Vec<&str> = receipts.iter().map(|(name, _)| name).collect();
-        assert!(names == ["pages.jsonl", "raw.bin", "urls.txt"] || names == ["pages.jsonl", "urls.txt"], "{names:?}");
+        assert!(names.contains(&"pages.jsonl") && names.contains(&"urls.txt"), "{names:?}");
         let is_there = receipts.iter().all(|(name, Receipt { end, length, checksum })| {
             let file = &files.iter().find(|(file, _)| *file == name).unwrap().1;
             let end = usize::try_from(end).unwrap();
@@ -203,7 +228,9 @@ async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
             }
             agreed += behind;
             // What the writers had not finished: no record speaks of it.
-            for name in ["pages.jsonl", "urls.txt", "raw.bin"].iter().filter(|name| job.join(name).exists()) {
+            for name in
+                ["pages.jsonl", "urls.txt", "raw.bin", "links.jsonl"].iter().filter(|name| job.join(name).exists())
+            {
                 let mut file = fs::File::options().append(true).open(job.join(name)).unwrap();
                 file.write_all(b"half a page").unwrap();
             }

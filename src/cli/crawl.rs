@@ -16,7 +16,7 @@ use super::unfit::{refused, unfit};
 use super::{config, ending, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{
-    Archive, Crawl, CrawlOptions, FinishReason, Places, Resumed, Sink, Writer, WriterThread, raise_open_files,
+    Archive, Crawl, CrawlOptions, FinishReason, LinkList, Places, Resumed, Sink, Writer, WriterThread, raise_open_files,
 };
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, replace};
@@ -77,7 +77,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let is_kept = settings.output.pages == Pages::Job;
     let sinks = sinks(settings, &job);
     if !is_kept && !sinks.is_empty() {
-        let reason = "a web archive needs the page records in the job: output.pages = \"job\"";
+        let reason = "outputs beside the page records need these in the job: output.pages = \"job\"";
         return Err(CommandError::new(Exit::Usage, layers.refusal("output.pages", reason)));
     }
     let opened = if is_kept { Crawl::open_with(&options, &job, &sinks) } else { Crawl::open(&options, &job, false) };
@@ -169,6 +169,9 @@ fn sinks(settings: &AllSettings, job: &Job) -> Vec<Arc<dyn Sink>> {
         let CrawlOptions { fetch, frontier, .. } = &settings.crawl;
         let (id, bytes) = (job.manifest().id, settings.output.warc_bytes);
         sinks.push(Arc::new(Archive::new(id, fetch, frontier.politeness.robots, bytes)));
+    }
+    if settings.output.links {
+        sinks.push(Arc::new(LinkList::default()));
     }
     sinks
 }

@@ -55,6 +55,8 @@ impl Default for JobSettings {
 pub(super) struct OutputSettings {
     /// The final report as JSON.
     pub(super) json: bool,
+    /// Write the links of each page to the job.
+    pub(super) links: bool,
     /// What is logged: directives of tracing's `EnvFilter`.
     pub(super) log: String,
     /// Where page records go.
@@ -73,6 +75,7 @@ impl Default for OutputSettings {
     fn default() -> Self {
         Self {
             json: false,
+            links: false,
             log: "warn".to_owned(),
             pages: Pages::Job,
             progress: true,

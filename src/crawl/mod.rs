@@ -78,7 +78,7 @@ pub use checkpointer::CheckpointCosts;
 pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
-pub use html::{EncodingSource, Engine, Link, LinkKind, Page, PageLinks, Reading, RobotsTag, is_html, parse};
+pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};
 pub use http::{Exchange, FetchError, Fetcher, FetcherError, Network, NetworkError, Response, Truncated, is_global};
 pub use look::{Underway, look};
 pub use numbers::{
@@ -90,8 +90,8 @@ pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, SitemapO
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
-    Archive, LinkCounts, Listing, OutputEnd, OutputPlace, PageRecord, RecordKind, Sink, SkippedLink, Timings, Writer,
-    WriterThread, archives_in, look_up, page_line, write_cdxj,
+    Archive, DonePage, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd, OutputPlace, PageRecord, RecordKind,
+    Sink, SkippedLink, Timings, Writer, WriterThread, archives_in, look_up, page_line, write_cdxj,
 };
 pub use resume::Resumed;
 pub use run::Crawl;

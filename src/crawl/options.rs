@@ -160,6 +160,7 @@ impl Default for FetchOptions {
 /// What is taken from a page's HTML.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct ParseOptions {
     /// The product token that `<meta name>` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
@@ -167,6 +168,12 @@ pub struct ParseOptions {
     pub engine: Engine,
     /// Honor `rel=nofollow`, `<meta name=robots>` and `X-Robots-Tag`.
     pub nofollow: bool,
+    /// Take what is part of a page, too: images, styles, scripts, media. They pass the gate as links do, but are as deep as their page.
+    pub resources: bool,
+    /// Ask for a page's `rel=canonical` before its links.
+    pub prefer_canonical: bool,
+    /// Keep what links say. A crawl sets it where an output [wants links](crate::crawl::Sink::needs_links).
+    pub link_texts: bool,
     /// Distinct links taken from one page.
     pub max_links: usize,
     /// Elements open at once for the tree builder. A page that nests deeper is read as a stream.
@@ -179,6 +186,9 @@ impl Default for ParseOptions {
             agent: "crawler".to_owned(),
             engine: Engine::Stream,
             nofollow: true,
+            resources: false,
+            prefer_canonical: false,
+            link_texts: false,
             max_links: 10_000,
             max_nesting: 512,
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bounds::Share;
 use super::http::{Exchange, Response};
-use super::records::{PageRecord, RecordKind, Skips, Timings, legible};
+use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible};
 use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
@@ -33,6 +33,8 @@ pub(super) struct Visit {
     pub(super) skips: Skips,
     /// The response as it came, where an output wants it.
     pub(super) exchange: Option<Box<Exchange>>,
+    /// The links of its page, where an output wants them.
+    pub(super) edges: Vec<Edge>,
 }
 
 /// What a response is read with.
@@ -45,6 +47,8 @@ pub(super) struct Reader<'a> {
     pub(super) gate: &'a Arc<Gate>,
     pub(super) options: &'a ReadOptions,
     pub(super) share: &'a mut Share,
+    /// Whether an output wants the links.
+    pub(super) keeps_links: bool,
 }
 
 impl Visit {
@@ -63,7 +67,8 @@ impl Visit {
     fn without_response(lease: &Lease, outcome: Outcome, record: PageRecord) -> Self {
         let links = Links::of(lease);
         let skips = Skips::default();
-        Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange: None }
+        let (exchange, edges) = (None, Vec::new());
+        Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange, edges }
     }
 
     /// There is a response.
@@ -88,8 +93,8 @@ impl Visit {
             None => source.outcome(&response),
         };
         let exchange = response.exchange.take();
-        let links = Links::of(lease);
-        let mut visit = Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange };
+        let (links, edges) = (Links::of(lease), Vec::new());
+        let mut visit = Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange, edges };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(&reader, location);
         } else if let Some(read) = source.links(lease, &response, reader.options) {
@@ -126,12 +131,14 @@ impl Visit {
 
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
-        let Reader { source, lease, base, gate, options, share, .. } = reader;
-        let (mut body, options) = (response.body.len(), options.clone());
+        let Reader { source, lease, base, gate, options, share, keeps_links, .. } = reader;
+        let (mut body, mut options) = (response.body.len(), options.clone());
+        options.parse.link_texts = keeps_links;
         if is_gzip(&response.body) {
             body = body.saturating_mul(UNPACKED);
         }
         let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
+        extract.edges = keeps_links.then(Vec::new);
         extract.named_by = source.named_by(lease);
         extract.above = if lease.kind() == LeaseKind::Sitemap { lease.depth() } else { 0 };
         let work = move || {
@@ -155,11 +162,14 @@ impl Visit {
             return;
         };
         let kept = self.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
-        share.resize((extract.links.memory() + kept) as u64).await;
+        self.edges = extract.edges.unwrap_or_default();
+        let edges: usize = self.edges.iter().map(Edge::memory).sum();
+        share.resize((extract.links.memory() + kept + edges) as u64).await;
         let (encoding, from) = extract.encoding.unzip();
         self.record.encoding = encoding.map(str::to_owned);
         self.record.encoding_source = from.map(|from| from.name().to_owned());
         self.record.title = extract.title;
+        self.record.canonical = extract.canonical;
         self.record.list = extract.list;
         self.record.links = extract.counts;
         self.skips = extract.skips;

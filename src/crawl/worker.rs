@@ -12,7 +12,7 @@ use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
 use super::numbers::Asking;
-use super::records::{Additions, Outputs, SkipList, Skips};
+use super::records::{Additions, Extras, Outputs, SkipList, Skips};
 use super::shared::Shared;
 use super::source::{UrlSource, source_of};
 use super::visit::{Reader, Visit};
@@ -132,7 +132,8 @@ impl<J: Journal> Worker<J> {
                 let answered_at = clock.timestamp(response.sent_at + response.total);
                 let list = self.skipped.as_ref().filter(|_| source.is_recorded());
                 let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), read);
-                let reader = Reader { source, lease, url, base, gate, options, share };
+                let keeps_links = self.outputs.need_links() && source.is_recorded();
+                let reader = Reader { source, lease, url, base, gate, options, share, keeps_links };
                 Visit { answered_at: Some(answered_at), ..Visit::answered(response, skips, reader).await }
             }
         };
@@ -152,7 +153,8 @@ impl<J: Journal> Worker<J> {
             }
         }
         if is_recorded {
-            additions = self.outputs.additions(&visit.record, exchange, &self.shared.memory).await;
+            let extras = Extras { exchange, links: std::mem::take(&mut visit.edges) };
+            additions = self.outputs.additions(&visit.record, extras, &self.shared.memory).await;
             if additions.is_none() {
                 self.shared.abort(FinishReason::SinkFailed);
                 return Ok(Settled { is_recorded: false, next: None });

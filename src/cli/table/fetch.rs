@@ -42,6 +42,11 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Choice, crawl: parse.engine,
         "What takes the links from a page: stream, or dom, many times slower", ENGINES),
     setting!(One, crawl: parse.nofollow, "Honor nofollow of links, pages and headers"),
+    setting!(One, crawl: parse.resources,
+        "Take what is part of pages, too: images, styles, scripts and media, in the same scope")
+    .flags(&[switch("resources", &["true"]).rare()]),
+    setting!(One, crawl: parse.prefer_canonical, "Ask for a page's rel=canonical before its links")
+        .flags(&[switch("prefer-canonical", &["true"]).rare()]),
     setting!(One, crawl: parse.max_links, "Links taken from one page"),
     setting!(One, crawl: parse.max_nesting,
         "Elements open at once for dom; a page that nests deeper is read as a stream"),

@@ -35,6 +35,9 @@ pub(super) static ROWS: &[Setting] = &[
         "Where page records go: job (its pages.jsonl) or - (standard output)", PAGES)
     .flags(&[value("output", "WHERE").short('o').says("Where page records go: job (its pages.jsonl) or -")]),
     setting!(One, "output.json" => output.json, "The final report as JSON").flags(&[switch("json", &["true"])]),
+    setting!(One, "output.links" => output.links,
+        "Write each page's links (from, to, kind, text, rel) to the job's links.jsonl")
+    .flags(&[switch("links", &["true"]).rare()]),
     setting!(One, "output.log" => output.log, "What is logged, as crate=level: error, warn, info, debug, trace").flags(
         &[
             switch("verbose", &["warn,crawler=info", "warn,crawler=debug", "debug,crawler=trace"])

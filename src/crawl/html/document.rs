@@ -108,6 +108,9 @@ impl TokenSink for Sieve<'_, '_> {
             Token::TagToken(tag) => {
                 // Of a <link> too, html5ever would take the encoding for the page's.
                 let declares = tag.name == local_name!("meta");
+                if tag.name == local_name!("a") {
+                    self.sink.sink.end_link();
+                }
                 tag.attrs.retain(|attribute| match attribute.name.local {
                     local_name!("charset") | local_name!("content") | local_name!("http-equiv") => declares,
                     local_name!("color")
@@ -115,9 +118,11 @@ impl TokenSink for Sieve<'_, '_> {
                     | local_name!("face")
                     | local_name!("href")
                     | local_name!("name")
+                    | local_name!("poster")
                     | local_name!("rel")
                     | local_name!("size")
                     | local_name!("src")
+                    | local_name!("srcset")
                     | local_name!("type") => true,
                     _ => false,
                 });
@@ -165,11 +170,26 @@ struct Reaper<'h, 'o> {
     made: Cell<u64>,
     /// The title that is open, and its text.
     title: RefCell<Option<(Node, String)>>,
+    /// The place of the link whose text is read, and its text.
+    link: RefCell<Option<(usize, String)>>,
 }
 
 impl<'h, 'o> Reaper<'h, 'o> {
     fn new(harvest: &'h mut Harvest<'o>) -> Self {
-        Self { harvest: RefCell::new(harvest), document: nameless(), made: Cell::new(0), title: RefCell::default() }
+        Self {
+            harvest: RefCell::new(harvest),
+            document: nameless(),
+            made: Cell::new(0),
+            title: RefCell::default(),
+            link: RefCell::default(),
+        }
+    }
+
+    /// An `<a>` ends, or another one begins.
+    fn end_link(&self) {
+        if let Some((link, text)) = self.link.take() {
+            self.harvest.borrow_mut().add_text(link, &text);
+        }
     }
 
     fn end_title(&self) {
@@ -189,6 +209,7 @@ impl TreeSink for Reaper<'_, '_> {
 
     fn finish(self) {
         self.end_title();
+        self.end_link();
     }
 
     fn parse_error(&self, _: Cow<'static, str>) {}
@@ -205,10 +226,19 @@ impl TreeSink for Reaper<'_, '_> {
         self.made.set(self.made.get() + 1);
         let mut harvest = self.harvest.borrow_mut();
         let is_title = name.local == local_name!("title") && name.ns == ns!(html);
-        if let Some(kind) = kind(&name) {
-            harvest.add_element(&element(kind, &attributes));
+        let mut lacks_text = None;
+        if let Some(kind) = kind(&name, &attributes) {
+            let element = element(kind, &attributes);
+            harvest.add_element(&element);
+            if kind == ElementKind::Anchor && harvest.wants_texts() {
+                lacks_text = element.href.and_then(|href| harvest.describe(href, None));
+            }
         }
         let node = Rc::new((name, flags.mathml_annotation_xml_integration_point));
+        if let Some(link) = lacks_text {
+            // It may be made anew in each block.
+            self.link.borrow_mut().get_or_insert_with(|| (link, String::new()));
+        }
         if is_title && !harvest.has_title() {
             self.title.replace(Some((Rc::clone(&node), String::new())));
         }
@@ -228,10 +258,17 @@ impl TreeSink for Reaper<'_, '_> {
     }
 
     fn append(&self, parent: &Node, child: NodeOrText<Node>) {
-        if let NodeOrText::AppendText(text) = child
-            && let Some((title, kept)) = &mut *self.title.borrow_mut()
+        let NodeOrText::AppendText(text) = child else { return };
+        if let Some((title, kept)) = &mut *self.title.borrow_mut()
             && Rc::ptr_eq(title, parent)
             && kept.len() < PIECE
+        {
+            kept.push_str(&text);
+        }
+        let is_code = [local_name!("script"), local_name!("style")].contains(&parent.0.local);
+        if let Some((_, kept)) = &mut *self.link.borrow_mut()
+            && kept.len() < PIECE
+            && !is_code
         {
             kept.push_str(&text);
         }
@@ -267,28 +304,44 @@ impl TreeSink for Reaper<'_, '_> {
     fn reparent_children(&self, _: &Node, _: &Node) {}
 }
 
-fn kind(name: &QualName) -> Option<ElementKind> {
+fn kind(name: &QualName, attributes: &[Attribute]) -> Option<ElementKind> {
     Some(match name.local {
-        local_name!("a") | local_name!("area") => ElementKind::Anchor,
+        local_name!("a") => ElementKind::Anchor,
+        local_name!("area") => ElementKind::Area,
+        local_name!("audio")
+        | local_name!("embed")
+        | local_name!("source")
+        | local_name!("track")
+        | local_name!("video") => ElementKind::Media,
         local_name!("base") => ElementKind::Base,
         local_name!("frame") | local_name!("iframe") => ElementKind::Frame,
+        local_name!("img") => ElementKind::Image,
+        local_name!("input") if is_image(attributes) => ElementKind::Image,
         local_name!("link") => ElementKind::Link,
         local_name!("meta") => ElementKind::Meta,
+        local_name!("script") => ElementKind::Script,
         _ => return None,
     })
 }
 
+/// Whether an `<input>` is an image.
+fn is_image(attributes: &[Attribute]) -> bool {
+    let kind = attributes.iter().find(|attribute| attribute.name.local == local_name!("type"));
+    kind.is_some_and(|kind| kind.value.eq_ignore_ascii_case("image"))
+}
+
 fn element(kind: ElementKind, attributes: &[Attribute]) -> Element<'_> {
-    let mut element =
-        Element { kind, content: None, href: None, http_equiv: None, meta_name: None, rel: None, src: None };
+    let mut element = Element::of(kind);
     for attribute in attributes {
         let place = match attribute.name.local {
             local_name!("content") => &mut element.content,
             local_name!("href") => &mut element.href,
             local_name!("http-equiv") => &mut element.http_equiv,
             local_name!("name") => &mut element.meta_name,
+            local_name!("poster") => &mut element.poster,
             local_name!("rel") => &mut element.rel,
             local_name!("src") => &mut element.src,
+            local_name!("srcset") => &mut element.srcset,
             _ => continue,
         };
         *place = Some(&attribute.value);

@@ -6,17 +6,17 @@ use hashbrown::hash_table::Entry;
 use memchr::memchr;
 
 use super::charset::EncodingSource;
-use super::page::{Link, LinkKind, Page, PageLinks, Reading};
+use super::link_kind::LinkKind;
+use super::link_text::{LinkText, folded};
+use super::page::{Link, Page, PageLinks, Reading};
 use super::robots_tag::RobotsTag;
+use super::srcset;
 use crate::crawl::ParseOptions;
-use crate::crawl::records::is_unsafe;
 
 /// Bytes of an href that are looked at: no URL is longer.
 const MAX_HREF: usize = 64 * 1024;
 /// Links of a page that has many: room for them is made at once.
 const MANY_LINKS: usize = 100;
-/// Bytes of a title that are kept.
-const MAX_TITLE: usize = 512;
 
 /// What a page has yielded so far, one element after another.
 pub(super) struct Harvest<'a> {
@@ -28,6 +28,8 @@ pub(super) struct Harvest<'a> {
     hasher: RandomState,
     links_over_limit: u32,
     links_too_long: u32,
+    link_texts: Vec<LinkText>,
+    canonical: Option<String>,
     base_href: Option<String>,
     title: Option<String>,
     robots: RobotsTag,
@@ -42,6 +44,8 @@ impl<'a> Harvest<'a> {
             hasher: RandomState::new(),
             links_over_limit: 0,
             links_too_long: 0,
+            link_texts: Vec::new(),
+            canonical: None,
             base_href: None,
             title: None,
             robots: RobotsTag::default(),
@@ -53,6 +57,7 @@ impl<'a> Harvest<'a> {
         let nofollow = element.has_rel(&["nofollow"]);
         match element.kind {
             ElementKind::Anchor => self.add_link(element.href, LinkKind::Anchor, nofollow),
+            ElementKind::Area => self.add_link(element.href, LinkKind::Area, nofollow),
             ElementKind::Base if self.base_href.is_none() => {
                 let href = element.href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
                 self.base_href = href.map(str::to_owned);
@@ -62,7 +67,12 @@ impl<'a> Harvest<'a> {
                 if element.has_rel(&["alternate", "canonical", "next", "prev"])
                     && !element.has_rel(&["stylesheet"]) =>
             {
-                self.add_link(element.href, LinkKind::Relation, nofollow);
+                let is_canonical = element.has_rel(&["canonical"]);
+                if is_canonical && self.canonical.is_none() {
+                    self.canonical = element.href.map(str::trim_ascii).map(str::to_owned);
+                }
+                let kind = if is_canonical { LinkKind::Canonical } else { LinkKind::Relation };
+                self.add_link(element.href, kind, nofollow);
             }
             ElementKind::Meta => {
                 let content = element.content.unwrap_or_default();
@@ -73,8 +83,60 @@ impl<'a> Harvest<'a> {
                     self.robots.add_meta(name, content, &self.options.agent);
                 }
             }
-            ElementKind::Base | ElementKind::Link => {}
+            _ if self.options.resources => self.add_resources(element),
+            _ => {}
         }
+        if self.options.link_texts {
+            for href in [element.href, element.src].into_iter().flatten() {
+                self.describe(href, element.rel);
+            }
+        }
+    }
+
+    /// Takes what is part of the page.
+    fn add_resources(&mut self, element: &Element<'_>) {
+        let (src, images) = match element.kind {
+            ElementKind::Image => (LinkKind::Image, element.srcset),
+            ElementKind::Link if element.has_rel(&["stylesheet"]) => {
+                return self.add_link(element.href, LinkKind::Style, false);
+            }
+            ElementKind::Link if element.has_rel(&["icon", "apple-touch-icon"]) => {
+                return self.add_link(element.href, LinkKind::Image, false);
+            }
+            ElementKind::Media => (LinkKind::Media, element.srcset),
+            ElementKind::Script => (LinkKind::Script, None),
+            _ => return,
+        };
+        self.add_link(element.src, src, false);
+        self.add_link(element.poster, LinkKind::Image, false);
+        srcset::images(images.unwrap_or_default()).for_each(|image| self.add_link(Some(image), LinkKind::Image, false));
+    }
+
+    /// Whether links are wanted that other crawls pass over, or what links say.
+    pub(super) fn wants_more(&self) -> bool {
+        self.options.resources || self.options.link_texts
+    }
+
+    /// Whether it is wanted what links say.
+    pub(super) fn wants_texts(&self) -> bool {
+        self.options.link_texts
+    }
+
+    /// Keeps the `rel` of a link that was added. Returns its place where it lacks a text.
+    pub(super) fn describe(&mut self, href: &str, rel: Option<&str>) -> Option<usize> {
+        let hash = self.hasher.hash_one(spelling(href));
+        let (_, link) = *self.places.find(hash, |(other, _)| *other == hash)?;
+        self.link_texts.resize_with(self.links.len(), LinkText::default);
+        let said = self.link_texts.get_mut(link)?;
+        if said.rel.is_none() {
+            said.rel = rel.and_then(|rel| folded(rel.chars()));
+        }
+        said.text.is_none().then_some(link)
+    }
+
+    /// The text of a link.
+    pub(super) fn add_text(&mut self, link: usize, text: &str) {
+        self.link_texts[link].text = folded(text.chars());
     }
 
     /// An `<a>` with its `href` and its `rel`.
@@ -84,22 +146,7 @@ impl<'a> Harvest<'a> {
 
     /// The text of a title; the first that has any is kept.
     pub(super) fn add_title(&mut self, text: impl Iterator<Item = char>) {
-        let mut title = String::new();
-        for letter in text {
-            if title.len() + letter.len_utf8() > MAX_TITLE {
-                break;
-            }
-            if letter.is_ascii_whitespace() {
-                if !title.is_empty() && !title.ends_with(' ') {
-                    title.push(' ');
-                }
-            } else if !is_unsafe(letter) {
-                // Left out: a title says no less without them.
-                title.push(letter);
-            }
-        }
-        title.truncate(title.trim_end().len());
-        self.title = Some(title).filter(|title| !title.is_empty());
+        self.title = folded(text);
     }
 
     pub(super) fn has_title(&self) -> bool {
@@ -130,11 +177,21 @@ impl<'a> Harvest<'a> {
         }
     }
 
-    pub(super) fn into_page(self, encoding: &'static str, encoding_source: EncodingSource, reading: Reading) -> Page {
+    pub(super) fn into_page(
+        mut self,
+        encoding: &'static str,
+        encoding_source: EncodingSource,
+        reading: Reading,
+    ) -> Page {
+        if self.options.link_texts {
+            self.link_texts.resize_with(self.links.len(), LinkText::default);
+        }
         Page {
             links: self.links,
             links_over_limit: self.links_over_limit,
             links_too_long: self.links_too_long,
+            link_texts: self.link_texts,
+            canonical: self.canonical,
             base_href: self.base_href,
             title: self.title,
             robots: self.robots,
@@ -148,13 +205,18 @@ impl<'a> Harvest<'a> {
 /// Elements that say something here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementKind {
-    /// `<a>` or `<area>`.
     Anchor,
+    Area,
     Base,
     /// `<frame>` or `<iframe>`.
     Frame,
+    /// `<img>`, or `<input type=image>`.
+    Image,
     Link,
+    /// `<audio>`, `<video>`, `<source>`, `<track>` or `<embed>`.
+    Media,
     Meta,
+    Script,
 }
 
 /// An element, with the attributes that matter here.
@@ -166,11 +228,28 @@ pub(super) struct Element<'e> {
     pub(super) http_equiv: Option<&'e str>,
     /// Its `name`.
     pub(super) meta_name: Option<&'e str>,
+    pub(super) poster: Option<&'e str>,
     pub(super) rel: Option<&'e str>,
     pub(super) src: Option<&'e str>,
+    pub(super) srcset: Option<&'e str>,
 }
 
 impl Element<'_> {
+    /// One without attributes.
+    pub(super) const fn of(kind: ElementKind) -> Self {
+        Self {
+            kind,
+            content: None,
+            href: None,
+            http_equiv: None,
+            meta_name: None,
+            poster: None,
+            rel: None,
+            src: None,
+            srcset: None,
+        }
+    }
+
     /// Whether one of these link types is among the tokens of `rel`.
     fn has_rel(&self, wanted: &[&str]) -> bool {
         self.rel.is_some_and(|rel| has_token(rel, wanted))

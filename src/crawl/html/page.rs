@@ -1,6 +1,8 @@
 //! What is taken from a page.
 
 use super::charset::{EncodingSource, query_encoder};
+use super::link_kind::LinkKind;
+use super::link_text::LinkText;
 use super::robots_tag::RobotsTag;
 use crate::address::QueryEncoder;
 
@@ -14,6 +16,10 @@ pub struct Page {
     pub links_over_limit: u32,
     /// Links of more than 64 KiB, which no URL is; not among [`Self::links`] either.
     pub links_too_long: u32,
+    /// What each of its links says, in the order of [`Self::links`]; empty without [`ParseOptions::link_texts`](crate::crawl::ParseOptions::link_texts).
+    pub link_texts: Vec<LinkText>,
+    /// The first `<link rel=canonical>`, as it was written.
+    pub canonical: Option<String>,
     /// The first `<base href>`, as it was written: the links are relative to it where it resolves to http(s).
     pub base_href: Option<String>,
     /// The first `<title>`: white space folded, cut at 512 bytes.
@@ -103,20 +109,6 @@ pub struct Link<'p> {
     pub kind: LinkKind,
     /// `rel=nofollow` wherever it stands.
     pub nofollow: bool,
-}
-
-/// What kind of element a link was found on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LinkKind {
-    /// `<a href>` or `<area href>`.
-    Anchor,
-    /// `<iframe src>` or `<frame src>`.
-    Frame,
-    /// `<meta http-equiv=refresh>`.
-    Refresh,
-    /// `<link rel=next>`, `prev`, `alternate` or `canonical`.
-    Relation,
 }
 
 /// How a page was read.

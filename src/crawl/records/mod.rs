@@ -1,7 +1,10 @@
 //! What a crawl writes, and how it is read back: page records, further outputs, and the list of refused links.
 
 mod agreement;
+mod done_page;
+mod edge;
 mod legible;
+mod link_list;
 mod lookup;
 mod output;
 mod output_files;
@@ -16,14 +19,17 @@ mod writer;
 mod written;
 
 pub(super) use agreement::agree;
+pub use done_page::DonePage;
+pub use edge::Edge;
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
+pub use link_list::{LinkList, LinkRecord};
 pub use lookup::look_up;
 pub(super) use lookup::open_if_there;
 pub(super) use output::Output;
 pub(super) use output_files::OutputFiles;
 pub use outputs::OutputEnd;
-pub(super) use outputs::{Additions, OutputEnds, Outputs, SinkOutput};
+pub(super) use outputs::{Additions, Extras, OutputEnds, Outputs, SinkOutput};
 pub(crate) use page_record::is_zero;
 #[cfg(test)]
 pub(super) use page_record::line;

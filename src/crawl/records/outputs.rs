@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
+use super::done_page::DonePage;
+use super::edge::Edge;
 use super::page_record::{OutputPlace, PageRecord, line};
 use super::series::file_name;
 use super::sink::Sink;
@@ -46,6 +48,32 @@ struct Tail {
     begins: Option<u64>,
     /// What responses that are no pages add. It goes in front of the next page.
     held: Vec<u8>,
+}
+
+/// What sinks get of a page beside its record, as far as one wants it.
+#[derive(Debug, Default)]
+pub(in crate::crawl) struct Extras {
+    pub(in crate::crawl) exchange: Option<Box<Exchange>>,
+    pub(in crate::crawl) links: Vec<Edge>,
+}
+
+impl Extras {
+    /// Bytes that sinks read.
+    fn bytes(&self) -> usize {
+        let links: usize = self.links.iter().map(Edge::memory).sum();
+        links + self.exchange.as_ref().map_or(0, |exchange| exchange.body.len())
+    }
+
+    /// What each of these sinks makes of a page.
+    fn ask<'s>(&self, sinks: impl Iterator<Item = &'s dyn Sink>, record: &PageRecord) -> Vec<Vec<u8>> {
+        let page = DonePage { record, exchange: self.exchange.as_deref(), links: &self.links };
+        let made = |sink: &dyn Sink| {
+            let mut bytes = Vec::new();
+            sink.write(&page, &mut bytes);
+            bytes
+        };
+        sinks.map(made).collect()
+    }
 }
 
 /// What one page adds to the outputs, with room on the way to each writer.
@@ -92,14 +120,19 @@ impl Outputs {
         self.sinks.iter().any(|SinkOutput { sink, .. }| sink.needs_exchange() && (is_page || sink.wants_others()))
     }
 
+    /// Whether a sink wants the links of pages.
+    pub(in crate::crawl) fn need_links(&self) -> bool {
+        self.sinks.iter().any(|output| output.sink.needs_links())
+    }
+
     /// Asks each sink what a page adds to it, and waits for room on the way to each writer. `None` where a writer has failed.
     pub(in crate::crawl) async fn additions(
         &self,
         record: &PageRecord,
-        exchange: Option<Box<Exchange>>,
+        extras: Extras,
         memory: &Memory,
     ) -> Option<Additions<'_>> {
-        let made = if self.sinks.is_empty() { Vec::new() } else { self.ask(record, exchange, memory).await };
+        let made = if self.sinks.is_empty() { Vec::new() } else { self.ask(record, extras, memory).await };
         let slot = self.pages.reserve(LINE).await?;
         let mut others = Vec::new();
         for (output, bytes) in self.sinks.iter().zip(made) {
@@ -112,22 +145,17 @@ impl Outputs {
     }
 
     /// What each sink makes of a page.
-    async fn ask(&self, record: &PageRecord, exchange: Option<Box<Exchange>>, memory: &Memory) -> Vec<Vec<u8>> {
-        let body = exchange.as_ref().map_or(0, |exchange| exchange.body.len());
-        let made = |sink: &dyn Sink, record: &PageRecord, exchange: Option<&Exchange>| {
-            let mut bytes = Vec::new();
-            sink.write(record, exchange, &mut bytes);
-            bytes
-        };
-        if body <= INLINE_BODY {
-            return self.sinks.iter().map(|output| made(&*output.sink, record, exchange.as_deref())).collect();
+    async fn ask(&self, record: &PageRecord, extras: Extras, memory: &Memory) -> Vec<Vec<u8>> {
+        let bytes = extras.bytes();
+        if bytes <= INLINE_BODY {
+            return extras.ask(self.sinks.iter().map(|output| &*output.sink), record);
         }
         let sinks: Vec<_> = self.sinks.iter().map(|output| Arc::clone(&output.sink)).collect();
-        let (record, permit) = (record.clone(), memory.reader(body).await);
+        let (record, permit) = (record.clone(), memory.reader(bytes).await);
         let work = move || {
             // Held until all else is given back.
             let _permit = permit;
-            sinks.iter().map(|sink| made(&**sink, &record, exchange.as_deref())).collect()
+            extras.ask(sinks.iter().map(|sink| &**sink), &record)
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(made) => made,
@@ -139,7 +167,7 @@ impl Outputs {
     pub(in crate::crawl) fn hold(&self, record: &PageRecord, exchange: &Exchange) {
         for SinkOutput { sink, tail, .. } in self.sinks.iter().filter(|output| output.sink.wants_others()) {
             let mut bytes = Vec::new();
-            sink.write(record, Some(exchange), &mut bytes);
+            sink.write(&DonePage { record, exchange: Some(exchange), links: &[] }, &mut bytes);
             let held = &mut lock(tail).held;
             // More of them without a page between is no web that anybody would keep.
             if held.len() + bytes.len() <= MAX_HELD {

@@ -40,6 +40,8 @@ pub struct PageRecord {
     pub encoding_source: Option<String>,
     /// The page's title, with white space folded, without control characters, cut at 512 bytes.
     pub title: Option<String>,
+    /// The URL that it names as its own by `<link rel=canonical>`. `null` where it names none.
+    pub canonical: Option<String>,
     /// What became of its links.
     pub links: LinkCounts,
     /// Tries in all.

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
+use super::done_page::DonePage;
 use super::page_record::PageRecord;
-use crate::crawl::http::Exchange;
 
 /// An output of a job beside `pages.jsonl`, to which each page that is done adds some bytes: a file of its own, or a series of them.
 ///
@@ -17,6 +17,11 @@ pub trait Sink: Debug + Send + Sync + 'static {
 
     /// Whether it wants responses as they came. They are not kept where no output does.
     fn needs_exchange(&self) -> bool {
+        false
+    }
+
+    /// Whether it wants the links of pages. They are not kept where no output does.
+    fn needs_links(&self) -> bool {
         false
     }
 
@@ -38,10 +43,9 @@ pub trait Sink: Debug + Send + Sync + 'static {
         let _ = (file, first, to);
     }
 
-    /// Appends to `to` what a page adds to the output, if anything. `record` does not say yet what became of the page's links. A page
-    /// without a response has no `exchange`.
+    /// Appends to `to` what a page adds to the output, if anything.
     ///
     /// Many tasks call it at once. It must not wait for anything, because other pages wait for its thread. With a response of more
     /// than 128 KiB it has a thread for itself. If it panics, the page is tried again.
-    fn write(&self, record: &PageRecord, exchange: Option<&Exchange>, to: &mut Vec<u8>);
+    fn write(&self, page: &DonePage<'_>, to: &mut Vec<u8>);
 }

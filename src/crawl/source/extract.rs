@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
-use crate::crawl::html::EncodingSource;
-use crate::crawl::records::{LinkCounts, Listing, Skips};
-use crate::gate::{Found, Gate, Links, Refusal};
+use crate::crawl::html::{EncodingSource, LinkText};
+use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
+use crate::gate::{Found, Gate, Links, Refusal, Via};
 
 /// What is taken from a response. It owns all of it, so the response can be dropped.
 #[derive(Debug)]
@@ -20,6 +20,10 @@ pub(in crate::crawl) struct Extract {
     /// The page's encoding, and where that was found.
     pub(in crate::crawl) encoding: Option<(&'static str, EncodingSource)>,
     pub(in crate::crawl) title: Option<String>,
+    /// The URL that it names as its own.
+    pub(in crate::crawl) canonical: Option<String>,
+    /// Its links, where an output wants them.
+    pub(in crate::crawl) edges: Option<Vec<Edge>>,
     /// What it lists, where it is a sitemap or a feed.
     pub(in crate::crawl) list: Option<Listing>,
     /// The host whose robots.txt names it, where it is a sitemap.
@@ -31,8 +35,19 @@ pub(in crate::crawl) struct Extract {
 impl Extract {
     /// Nothing yet.
     pub(in crate::crawl) fn new(gate: Arc<Gate>, links: Links, skips: Skips) -> Self {
-        let (counts, above) = (LinkCounts::default(), 0);
-        Self { gate, links, skips, counts, encoding: None, title: None, list: None, named_by: None, above }
+        Self {
+            gate,
+            links,
+            skips,
+            counts: LinkCounts::default(),
+            encoding: None,
+            title: None,
+            canonical: None,
+            edges: None,
+            list: None,
+            named_by: None,
+            above: 0,
+        }
     }
 
     pub(super) fn gate(&self) -> &Gate {
@@ -60,6 +75,29 @@ impl Extract {
             && refusal != Refusal::Seen
         {
             self.skip(base, href, refusal);
+        }
+    }
+
+    /// Takes a link that goes with the page's own turn, or refuses it: what is part of the page, as deep as the page is, or what it
+    /// prefers to itself.
+    pub(super) fn add_first(&mut self, base: &BaseUrl, href: &str, is_part: bool, nofollow: bool) {
+        let depth = self.links.depth();
+        let turn = depth.saturating_sub(1);
+        self.add_found(base, href, |url, _| {
+            let depth = if is_part { turn } else { depth };
+            let priority = Some(u8::try_from(turn).unwrap_or(u8::MAX));
+            let found = Found { depth, via: Via::Link, priority, ..Found::seed(url) };
+            if nofollow { Err(Refusal::Nofollow) } else { Ok(found) }
+        });
+    }
+
+    /// Keeps a link for outputs, where one wants it and it leads to a URL.
+    pub(super) fn keep(&mut self, base: &BaseUrl, href: &str, kind: &'static str, said: LinkText) {
+        if let Some(edges) = &mut self.edges
+            && let Ok(url) = self.gate.canonicalizer().join(base, href)
+        {
+            let LinkText { text, rel, .. } = said;
+            edges.push(Edge { to: url.wire().to_owned(), kind, text, rel });
         }
     }
 

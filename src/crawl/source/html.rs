@@ -2,9 +2,12 @@
 
 use super::{Extract, ReadOptions};
 use crate::address::BaseUrl;
-use crate::crawl::html::parse;
+use crate::crawl::html::{LinkKind, LinkText, parse};
 use crate::crawl::http::Response;
 use crate::gate::Refusal;
+
+/// Bytes of the URL that a page names as its own, at most.
+const MAX_CANONICAL: usize = 8 << 10;
 
 /// Takes the links of a page in HTML.
 pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
@@ -17,11 +20,22 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
     if let Some(own) = own {
-        response.links.iter().for_each(|href| extract.add(&own, href, nofollow));
+        add_head(response, &own, nofollow, extract);
     }
     for link in page.links.iter() {
-        extract.add(&base, link.href, nofollow || (options.nofollow && link.nofollow));
+        let nofollow = nofollow || (options.nofollow && link.nofollow);
+        let is_first = link.kind == LinkKind::Canonical && options.prefer_canonical;
+        if is_first || link.kind.is_resource() {
+            extract.add_first(&base, link.href, !is_first, nofollow);
+        } else {
+            extract.add(&base, link.href, nofollow);
+        }
     }
+    for (link, said) in page.links.iter().zip(page.link_texts) {
+        extract.keep(&base, link.href, link.kind.name(), said);
+    }
+    let canonical = page.canonical.and_then(|href| extract.join(&base, &href));
+    extract.canonical = canonical.map(|url| url.wire().to_owned()).filter(|url| url.len() <= MAX_CANONICAL);
     extract.encoding = Some((page.encoding, page.encoding_source));
     extract.title = page.title;
 }
@@ -30,5 +44,12 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
 #[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
 pub(super) fn read_head(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
     let nofollow = options.parse.nofollow && response.robots.nofollow;
-    response.links.iter().for_each(|href| extract.add(&base, href, nofollow));
+    add_head(response, &base, nofollow, extract);
+}
+
+fn add_head(response: &Response, base: &BaseUrl, nofollow: bool, extract: &mut Extract) {
+    for href in &response.links {
+        extract.add(base, href, nofollow);
+        extract.keep(base, href, "header", LinkText::default());
+    }
 }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::{Extract, ReadOptions};
 use crate::address::{BaseUrl, CanonicalUrl};
+use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::crawl::records::Listing;
 use crate::crawl::sitemap::{
@@ -42,6 +43,8 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     let (mut pages, mut sitemaps) = (0, 0);
     let summary = read_sitemap(&response.body, response.content_type.as_deref(), &limits, |entry| {
         let href = with_scheme(&entry.url, &own);
+        let kind = if entry.kind == SitemapEntryKind::Item { "feed" } else { "sitemap" };
+        extract.keep(&base, &href, kind, LinkText::default());
         if entry.kind == SitemapEntryKind::Sitemap {
             sitemaps += 1;
             extract.add_found(&base, &href, |url, extract| sitemap(url, &own, &entry, today, options, extract));

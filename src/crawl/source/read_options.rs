@@ -10,7 +10,7 @@ use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 /// How responses are read: the options for pages and for sitemaps, and how many of these there were.
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct ReadOptions {
-    pub(super) parse: ParseOptions,
+    pub(in crate::crawl) parse: ParseOptions,
     pub(super) sitemaps: SitemapOptions,
     pub(super) counts: Arc<SitemapsByHost>,
 }

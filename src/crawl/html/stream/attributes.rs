@@ -17,12 +17,14 @@ pub(super) enum AttributeName {
     Href,
     HttpEquiv,
     Name,
+    Poster,
     Rel,
     Src,
+    Srcset,
     Type,
 }
 
-const NAMES: usize = 10;
+const NAMES: usize = 12;
 
 impl AttributeName {
     fn of(name: &[u8]) -> Option<Self> {
@@ -36,6 +38,8 @@ impl AttributeName {
             (4, b's') => ("size", Self::Color),
             (4, b't') => ("type", Self::Type),
             (5, b'c') => ("color", Self::Color),
+            (6, b'p') => ("poster", Self::Poster),
+            (6, b's') => ("srcset", Self::Srcset),
             (7, b'c') if name[1].eq_ignore_ascii_case(&b'h') => ("charset", Self::Charset),
             (7, b'c') => ("content", Self::Content),
             (8, b'e') => ("encoding", Self::Encoding),

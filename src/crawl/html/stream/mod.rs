@@ -22,7 +22,9 @@
 //! Memory is one tag's values where they have references, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each
 //! of 2 KiB of the text.
 
+mod anchor_text;
 mod attributes;
+mod element;
 mod foreign;
 mod marks;
 mod name;
@@ -36,6 +38,7 @@ use std::convert::Infallible;
 use memchr::memchr;
 
 use self::attributes::{AttributeName, Attributes};
+use self::element::declared;
 use self::foreign::{Foreign, Kind, Space};
 use self::marks::Marks;
 use self::name::{Name, may_count};
@@ -43,8 +46,7 @@ use self::outline::Outline;
 use self::references::{Context, decode};
 use super::document::boundary;
 use super::engine::End;
-use super::harvest::{Element, ElementKind, Harvest};
-use super::prescan::in_content;
+use super::harvest::Harvest;
 
 /// Letters of a title that are looked at.
 const TITLE: usize = 4 * 1024;
@@ -63,25 +65,18 @@ pub(super) enum Doubt {
 /// `declares` is told the label of each encoding that the page declares; where it answers that the text is another by it,
 /// reading ends.
 pub(super) fn read(text: &str, harvest: &mut Harvest<'_>, doubt: Doubt, declares: impl FnMut(&str) -> bool) -> End {
-    let scan = Scan {
-        text,
-        marks: Marks::new(text.as_bytes()),
-        at: 0,
-        harvest,
-        declares,
-        doubt,
-        outline: Outline::new(),
-        foreign: Foreign::default(),
-        attributes: Attributes::default(),
-    };
-    let Err(end) = scan.run();
-    end
+    if harvest.wants_more() {
+        Scan::<_, true>::of(text, harvest, doubt, declares)
+    } else {
+        Scan::<_, false>::of(text, harvest, doubt, declares)
+    }
 }
 
 /// Why reading goes on no further. A text that ends within a tag, a comment or the like has nothing more in it.
 type Step<T = ()> = Result<T, End>;
 
-struct Scan<'t, 'h, 'o, D> {
+/// With `MORE` it looks at the tags of resources, too, and at the texts of links; without, these cost nothing.
+struct Scan<'t, 'h, 'o, D, const MORE: bool> {
     text: &'t str,
     marks: Marks<'t>,
     at: usize,
@@ -93,7 +88,23 @@ struct Scan<'t, 'h, 'o, D> {
     attributes: Attributes,
 }
 
-impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
+impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, MORE> {
+    fn of(text: &'t str, harvest: &'h mut Harvest<'o>, doubt: Doubt, declares: D) -> End {
+        let scan = Self {
+            text,
+            marks: Marks::new(text.as_bytes()),
+            at: 0,
+            harvest,
+            declares,
+            doubt,
+            outline: Outline::new(),
+            foreign: Foreign::default(),
+            attributes: Attributes::default(),
+        };
+        let Err(end) = scan.run();
+        end
+    }
+
     fn run(mut self) -> Step<Infallible> {
         let bytes = self.text.as_bytes();
         loop {
@@ -126,7 +137,8 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
             let open = self.marks.open(at)?;
             let Some(&[first, second, third]) = bytes[open + 1..].first_chunk() else { return Some(open) };
             let is_end = first == b'/';
-            let may_count = if is_end { !second.is_ascii_alphabetic() } else { may_count([first, second, third]) };
+            let may_count =
+                if is_end { !second.is_ascii_alphabetic() } else { may_count::<MORE>([first, second, third]) };
             if may_count {
                 return Some(open);
             }
@@ -214,6 +226,7 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
             | Name::INPUT
             | Name::LINK
             | Name::META => self.attributes.read(self.text, &mut self.marks, behind),
+            _ if MORE && name.is_resource() => self.attributes.read(self.text, &mut self.marks, behind),
             _ => tag::skip(bytes, &mut self.marks, self.at),
         }
         .ok_or(End::Whole)?;
@@ -253,6 +266,9 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
         if let Some(href) = get(AttributeName::Href) {
             self.harvest.add_anchor(href, get(AttributeName::Rel));
         }
+        if MORE {
+            self.add_text();
+        }
         Ok(())
     }
 
@@ -277,11 +293,17 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
             Name::NOEMBED => return self.raw_text("noembed").ok_or(End::Whole),
             Name::NOFRAMES => return self.raw_text("noframes").ok_or(End::Whole),
             Name::PLAINTEXT => return Err(End::Whole),
-            Name::SCRIPT => return self.script().ok_or(End::Whole),
+            Name::SCRIPT => {
+                if MORE {
+                    self.add(name);
+                }
+                return self.script().ok_or(End::Whole);
+            }
             Name::STYLE => return self.raw_text("style").ok_or(End::Whole),
             Name::TEXTAREA => return self.raw_text("textarea").ok_or(End::Whole),
             Name::TITLE => return self.title().ok_or(End::Whole),
             Name::XMP => return self.raw_text("xmp").ok_or(End::Whole),
+            _ if MORE => self.add(name),
             _ => {}
         }
         Ok(())
@@ -328,43 +350,6 @@ impl<D: FnMut(&str) -> bool> Scan<'_, '_, '_, D> {
         (self.at, _) = tag::skip(self.text.as_bytes(), &mut self.marks, self.at)?;
         Some(())
     }
-
-    fn attribute(&self, key: AttributeName) -> Option<&str> {
-        self.attributes.get(key, self.text)
-    }
-
-    /// Whether a tag's attributes say that it is HTML, or holds it, in foreign content.
-    fn is_marked(&self, name: Name) -> bool {
-        match name {
-            Name::ANNOTATION_XML => self.attribute(AttributeName::Encoding).is_some_and(|encoding| {
-                ["application/xhtml+xml", "text/html"].iter().any(|html| html.eq_ignore_ascii_case(encoding))
-            }),
-            Name::FONT => self.attribute(AttributeName::Color).is_some(),
-            _ => false,
-        }
-    }
-
-    /// Takes what an element says; its attributes have been read.
-    fn add(&mut self, name: Name) {
-        let kind = match name {
-            Name::A | Name::AREA => ElementKind::Anchor,
-            Name::BASE => ElementKind::Base,
-            Name::FRAME | Name::IFRAME => ElementKind::Frame,
-            Name::LINK => ElementKind::Link,
-            Name::META => ElementKind::Meta,
-            _ => return,
-        };
-        let get = |key| self.attributes.get(key, self.text);
-        self.harvest.add_element(&Element {
-            kind,
-            content: get(AttributeName::Content),
-            href: get(AttributeName::Href),
-            http_equiv: get(AttributeName::HttpEquiv),
-            meta_name: get(AttributeName::Name),
-            rel: get(AttributeName::Rel),
-            src: get(AttributeName::Src),
-        });
-    }
 }
 
 /// Where the name ends of an `<a>`, if one begins here.
@@ -373,15 +358,4 @@ fn anchor(bytes: &[u8], name: usize) -> Option<usize> {
         [b'a' | b'A', behind, ..] if tag::is_space(behind) || behind == b'>' => Some(name + 1),
         _ => None,
     }
-}
-
-/// The label of the encoding that a `<meta>` declares.
-fn declared<'a>(meta: &'a Attributes, text: &'a str) -> Option<&'a str> {
-    let get = |key| meta.get(key, text);
-    get(AttributeName::Charset).or_else(|| {
-        let is_pragma = get(AttributeName::HttpEquiv).is_some_and(|pragma| pragma.eq_ignore_ascii_case("content-type"));
-        let label =
-            get(AttributeName::Content).filter(|_| is_pragma).and_then(|content| in_content(content.as_bytes()))?;
-        std::str::from_utf8(label).ok()
-    })
 }

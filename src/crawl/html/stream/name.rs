@@ -46,6 +46,9 @@ const COUNT: [&str; 17] = [
     "xmp",
 ];
 
+/// Those that count too where resources are wanted.
+const RESOURCES: [&str; 8] = ["audio", "embed", "image", "img", "input", "source", "track", "video"];
+
 /// A bit that no letter has: what is no letter begins no tag, and counts.
 const NO_LETTER: u32 = 1 << 31;
 /// A bit for all that is no letter, behind a name of one letter.
@@ -64,7 +67,11 @@ struct Letters {
     third: [u32; 256],
 }
 
-static LETTERS: Letters = {
+static LETTERS: Letters = letters(&COUNT, &[]);
+static LETTERS_OF_MORE: Letters = letters(&COUNT, &RESOURCES);
+
+/// What tells the tags with these names.
+const fn letters(names: &[&str], further: &[&str]) -> Letters {
     let [first, second, third] = [[NO_LETTER; 256], [NO_LETTER | ENDED; 256], [NO_LETTER | ENDED; 256]];
     let mut letters = Letters { first, second, third };
     let mut letter = b'A';
@@ -74,8 +81,8 @@ static LETTERS: Letters = {
             letters.first[place] = if bit(letter) == bit(b'a') { ENDED } else { 0 };
             letters.second[place] = NO_LETTER | bit(letter);
             let mut at = 0;
-            while at < COUNT.len() {
-                let name = COUNT[at].as_bytes();
+            while at < names.len() + further.len() {
+                let name = if at < names.len() { names[at] } else { further[at - names.len()] }.as_bytes();
                 if bit(letter) == bit(name[0]) {
                     letters.first[place] |= bit(name[1]);
                 }
@@ -88,12 +95,12 @@ static LETTERS: Letters = {
         letter += 1;
     }
     letters
-};
+}
 
-/// Whether the start tag whose name begins so may say something in a settled body.
+/// Whether the start tag whose name begins so may say something in a settled body; with `MORE`, where resources are wanted.
 #[inline]
-pub(super) fn may_count([first, second, third]: [u8; 3]) -> bool {
-    let Letters { first: firsts, second: seconds, third: thirds } = &LETTERS;
+pub(super) fn may_count<const MORE: bool>([first, second, third]: [u8; 3]) -> bool {
+    let Letters { first: firsts, second: seconds, third: thirds } = if MORE { &LETTERS_OF_MORE } else { &LETTERS };
     firsts[usize::from(first)] & seconds[usize::from(second)] & thirds[usize::from(third)] != 0
 }
 
@@ -108,6 +115,12 @@ impl Name {
             at += 1;
         }
         Self(packed)
+    }
+
+    /// Whether it names what may be part of a page, or a script.
+    pub(super) fn is_resource(self) -> bool {
+        let names = [Self::AUDIO, Self::EMBED, Self::IMAGE, Self::IMG, Self::SOURCE, Self::TRACK, Self::VIDEO];
+        self == Self::SCRIPT || names.contains(&self)
     }
 
     /// Reads the name at the beginning, and tells its length.
@@ -151,6 +164,7 @@ names! {
     ANNOTATION_XML "annotation-xml"
     APPLET "applet"
     AREA "area"
+    AUDIO "audio"
     B "b"
     BASE "base"
     BASEFONT "basefont"
@@ -235,6 +249,7 @@ names! {
     U "u"
     UL "ul"
     VAR "var"
+    VIDEO "video"
     WBR "wbr"
     XMP "xmp"
 }
@@ -246,12 +261,15 @@ mod tests {
     #[test]
     fn few_tags_count() {
         for tag in COUNT.into_iter().chain(["a>b", "a\n1", "A/>", "AREA", "Link", "!--", "1>b", " a>"]) {
-            assert!(may_count(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
+            assert!(may_count::<false>(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
+        }
+        for tag in COUNT.into_iter().chain(RESOURCES) {
+            assert!(may_count::<true>(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
         }
         for tag in
             ["abbr", "b>a", "br>", "code", "div", "h1>", "img", "li>", "p>a", "span", "strong", "td>", "tr>", "ul>"]
         {
-            assert!(!may_count(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
+            assert!(!may_count::<false>(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
         }
     }
 

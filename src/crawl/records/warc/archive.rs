@@ -7,7 +7,7 @@ use super::record_id::record_id;
 use super::response_head::{archived, is_encoded};
 use crate::crawl::http::{Exchange, Truncated};
 use crate::crawl::options::FetchOptions;
-use crate::crawl::records::{PageRecord, Sink};
+use crate::crawl::records::{DonePage, PageRecord, Sink};
 
 /// The output's name.
 const NAME: &str = "pages.warc.gz";
@@ -85,7 +85,8 @@ impl Sink for Archive {
         info.add("application/warc-fields", self.info.as_bytes(), b"", &self.members, to);
     }
 
-    fn write(&self, record: &PageRecord, exchange: Option<&Exchange>, to: &mut Vec<u8>) {
+    fn write(&self, page: &DonePage<'_>, to: &mut Vec<u8>) {
+        let DonePage { record, exchange, .. } = *page;
         let Some(Exchange { remote_addr, request, head, body, truncated, .. }) = exchange else { return };
         let (url, date) = (&record.url, &record.fetched_at);
         let id = |kind| record_id(self.job, kind, date, url);

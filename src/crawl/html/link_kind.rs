@@ -1,0 +1,50 @@
+//! What a link was found on.
+
+/// What a link was found on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LinkKind {
+    /// `<a href>`.
+    Anchor,
+    /// `<area href>`.
+    Area,
+    /// `<link rel=canonical>`.
+    Canonical,
+    /// `<iframe src>` or `<frame src>`.
+    Frame,
+    /// A resource: `<img>`, `<input type=image>`, the poster of a `<video>`, `<link rel=icon>`, a `srcset`.
+    Image,
+    /// A resource: `<audio src>`, `<video src>`, `<source src>`, `<track src>`, `<embed src>`.
+    Media,
+    /// `<meta http-equiv=refresh>`.
+    Refresh,
+    /// `<link rel=next>`, `prev` or `alternate`.
+    Relation,
+    /// A resource: `<script src>`.
+    Script,
+    /// A resource: `<link rel=stylesheet>`.
+    Style,
+}
+
+impl LinkKind {
+    /// Its name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anchor => "a",
+            Self::Area => "area",
+            Self::Canonical => "canonical",
+            Self::Frame => "frame",
+            Self::Image => "img",
+            Self::Media => "media",
+            Self::Refresh => "refresh",
+            Self::Relation => "link",
+            Self::Script => "script",
+            Self::Style => "style",
+        }
+    }
+
+    /// Whether it is part of its page, and leads to no other.
+    pub const fn is_resource(self) -> bool {
+        matches!(self, Self::Image | Self::Media | Self::Script | Self::Style)
+    }
+}

@@ -1,0 +1,85 @@
+//! What an element says, by its attributes, on its way to the harvest.
+
+use super::Scan;
+use super::anchor_text::anchor_text;
+use super::attributes::{AttributeName, Attributes};
+use super::name::Name;
+use crate::crawl::html::harvest::{Element, ElementKind};
+use crate::crawl::html::prescan::in_content;
+
+impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
+    /// Keeps what the `<a>` says whose attributes have been read.
+    #[cold]
+    pub(super) fn add_text(&mut self) {
+        let get = |key| self.attributes.get(key, self.text);
+        if self.harvest.wants_texts()
+            && let Some(href) = get(AttributeName::Href)
+            && let Some(link) = self.harvest.describe(href, get(AttributeName::Rel))
+        {
+            self.harvest.add_text(link, &anchor_text(self.text, self.at));
+        }
+    }
+
+    pub(super) fn attribute(&self, key: AttributeName) -> Option<&str> {
+        self.attributes.get(key, self.text)
+    }
+
+    /// Whether a tag's attributes say that it is HTML, or holds it, in foreign content.
+    pub(super) fn is_marked(&self, name: Name) -> bool {
+        match name {
+            Name::ANNOTATION_XML => self.attribute(AttributeName::Encoding).is_some_and(|encoding| {
+                ["application/xhtml+xml", "text/html"].iter().any(|html| html.eq_ignore_ascii_case(encoding))
+            }),
+            Name::FONT => self.attribute(AttributeName::Color).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Takes what an element says; its attributes have been read.
+    pub(super) fn add(&mut self, name: Name) {
+        let kind = match name {
+            Name::A => ElementKind::Anchor,
+            Name::AREA => ElementKind::Area,
+            Name::BASE => ElementKind::Base,
+            Name::FRAME | Name::IFRAME => ElementKind::Frame,
+            Name::LINK => ElementKind::Link,
+            Name::META => ElementKind::Meta,
+            Name::AUDIO | Name::EMBED | Name::SOURCE | Name::TRACK | Name::VIDEO if MORE => ElementKind::Media,
+            Name::IMG | Name::IMAGE if MORE => ElementKind::Image,
+            Name::INPUT if MORE && self.is_image() => ElementKind::Image,
+            Name::SCRIPT if MORE => ElementKind::Script,
+            _ => return,
+        };
+        let get = |key| self.attributes.get(key, self.text);
+        self.harvest.add_element(&Element {
+            kind,
+            content: get(AttributeName::Content),
+            href: get(AttributeName::Href),
+            http_equiv: get(AttributeName::HttpEquiv),
+            meta_name: get(AttributeName::Name),
+            poster: get(AttributeName::Poster),
+            rel: get(AttributeName::Rel),
+            src: get(AttributeName::Src),
+            srcset: get(AttributeName::Srcset),
+        });
+        if MORE && kind == ElementKind::Anchor {
+            self.add_text();
+        }
+    }
+
+    /// Whether an `<input>` is an image.
+    fn is_image(&self) -> bool {
+        self.attribute(AttributeName::Type).is_some_and(|value| value.eq_ignore_ascii_case("image"))
+    }
+}
+
+/// The label of the encoding that a `<meta>` declares.
+pub(super) fn declared<'a>(meta: &'a Attributes, text: &'a str) -> Option<&'a str> {
+    let get = |key| meta.get(key, text);
+    get(AttributeName::Charset).or_else(|| {
+        let is_pragma = get(AttributeName::HttpEquiv).is_some_and(|pragma| pragma.eq_ignore_ascii_case("content-type"));
+        let label =
+            get(AttributeName::Content).filter(|_| is_pragma).and_then(|content| in_content(content.as_bytes()))?;
+        std::str::from_utf8(label).ok()
+    })
+}

@@ -1,0 +1,17 @@
+//! A page that is done, as outputs get it.
+
+use super::edge::Edge;
+use super::page_record::PageRecord;
+use crate::crawl::http::Exchange;
+
+/// A page that is done, as outputs get it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct DonePage<'a> {
+    /// Its record, which does not say yet what became of its links.
+    pub record: &'a PageRecord,
+    /// The response as it came, where there is one and an output [wants it](super::Sink::needs_exchange).
+    pub exchange: Option<&'a Exchange>,
+    /// Its links, where an output [wants them](super::Sink::needs_links).
+    pub links: &'a [Edge],
+}

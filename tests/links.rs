@@ -1,0 +1,199 @@
+//! What `--links`, `--resources` and `--prefer-canonical` take from pages, by both engines and by the command.
+#![cfg(feature = "crawl")]
+
+use crawler::crawl::{Engine, LinkKind, Page, ParseOptions, parse};
+
+fn options(engine: Engine) -> ParseOptions {
+    let mut options = ParseOptions::default();
+    (options.engine, options.resources, options.link_texts) = (engine, true, true);
+    options
+}
+
+/// A page as both engines read it.
+fn read(html: &str) -> Page {
+    let [stream, dom] = [Engine::Stream, Engine::Dom].map(|engine| parse(html.as_bytes(), None, &options(engine)));
+    let seen = |page: &Page| format!("{:?} {:?} {:?}", page.links, page.link_texts, page.canonical);
+    assert_eq!(seen(&stream), seen(&dom), "{html}");
+    stream
+}
+
+#[test]
+fn resources_are_found_in_all_their_places() {
+    let page = read(
+        r#"<!doctype html><link rel=stylesheet href=s.css><link rel="shortcut icon" href=i.ico>
+        <link rel="alternate stylesheet" href=t.css><script src=a.js></script><script>x = "<img src=no.png>"</script>
+        <body><p><img src=1.png srcset="2.png 2x, 3.png 3x"><picture><source srcset="4.webp 1x"><img src=5.png></picture>
+        <video src=v.mp4 poster=p.jpg><track src=t.vtt></video><audio><source src=b.ogg></audio><embed src=e.svg>
+        <input type=IMAGE src=button.png><input type=text src=no.png><IMG SRC=6.png><svg><image href=no.svg /></svg>
+        <noscript><img src=7.png></noscript><script src=b.js></script>"#,
+    );
+    let of = |kind| -> Vec<&str> { page.links.iter().filter(|link| link.kind == kind).map(|link| link.href).collect() };
+    let images = ["i.ico", "1.png", "2.png", "3.png", "4.webp", "5.png", "p.jpg", "button.png", "6.png", "7.png"];
+    assert_eq!(of(LinkKind::Image), images);
+    assert_eq!(of(LinkKind::Media), ["v.mp4", "t.vtt", "b.ogg", "e.svg"]);
+    assert_eq!(of(LinkKind::Script), ["a.js", "b.js"]);
+    assert_eq!(of(LinkKind::Style), ["s.css", "t.css"]);
+    let plain =
+        parse(b"<img src=1.png><script src=a.js></script><link rel=stylesheet href=s>", None, &ParseOptions::default());
+    assert!(plain.links.is_empty() && plain.link_texts.is_empty());
+}
+
+#[test]
+fn links_say_what_stands_in_them() {
+    let page = read(
+        "<p><a href=1>One &amp; <b>two</b></a> <a href=2><img src=x.png></a> <a href=2 rel='next nofollow'> the\n second </a>
+        <a href=1>later</a><map><area href=3></map><a name=x>no link</a><a href=4><script>var a</script>four<p>more</p></a>
+        <a href=5>open <a href=6>six</a><link rel=canonical href=c><svg><a href=7>seven</a></svg><iframe src=8></iframe>",
+    );
+    let said: Vec<_> = page
+        .links
+        .iter()
+        .zip(&page.link_texts)
+        .map(|(link, said)| (link.href, link.kind.name(), said.text.as_deref(), said.rel.as_deref()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("1", "a", Some("One & two"), None),
+            ("2", "a", Some("the second"), Some("next nofollow")),
+            ("x.png", "img", None, None),
+            ("3", "area", None, None),
+            ("4", "a", Some("fourmore"), None),
+            ("5", "a", Some("open"), None),
+            ("6", "a", Some("six"), None),
+            ("c", "canonical", None, Some("canonical")),
+            ("7", "a", Some("seven"), None),
+            ("8", "frame", None, None),
+        ]
+    );
+    assert_eq!(page.canonical.as_deref(), Some("c"));
+}
+
+#[test]
+fn a_text_is_bounded_and_cannot_command_a_terminal() {
+    let page = read(&format!("<a href=1>\u{1b}[31mred {}</a>", "x".repeat(9_000)));
+    let text = page.link_texts[0].text.as_deref().unwrap();
+    assert!(text.starts_with("[31mred x") && text.len() == 512, "{text}");
+}
+
+#[cfg(all(feature = "cli", unix))]
+mod crawled {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpListener};
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    use crawler::crawl::{LinkRecord, PageRecord};
+
+    /// A site that tells which paths were asked for.
+    fn serve(pages: &'static [(&'static str, &'static str, &'static str)]) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map(Result::unwrap) {
+                let (mut lines, mut line) = (BufReader::new(stream.try_clone().unwrap()), String::new());
+                lines.read_line(&mut line).unwrap();
+                let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+                while lines.read_line(&mut line).is_ok_and(|length| length > 2) {}
+                let page = pages.iter().find(|(known, ..)| *known == path);
+                let (status, head, body) = match page {
+                    Some((_, "to", to)) => ("302 Found", format!("Location: {to}"), ""),
+                    Some((_, "css", body)) => ("200 OK", "Content-Type: text/css".to_owned(), *body),
+                    Some((_, head, body)) => ("200 OK", format!("Content-Type: text/html{head}"), *body),
+                    None => ("404 Not Found", "Content-Type: text/plain".to_owned(), ""),
+                };
+                let length = body.len();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+            }
+        });
+        address
+    }
+
+    /// Crawls the site, and tells the records in their order.
+    fn crawl(directory: &Path, address: SocketAddr, arguments: &[&str]) -> Vec<PageRecord> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.current_dir(directory).args(["http://a.test/", "--host-delay", "0s", "--no-sitemaps", "-q"]);
+        command.args(arguments).env("CRAWLER_FETCH_RESOLVE_ALL_TO", address.to_string()).stdin(Stdio::null());
+        let ran = command.output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let text = fs::read_to_string(directory.join("crawl/pages.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    const SITE: &[(&str, &str, &str)] = &[
+        (
+            "/",
+            "\r\nLink: </next>; rel=next",
+            "<link rel=canonical href=/canonical><link rel=stylesheet href=/s.css>\
+             <a href='/a b' rel=author>To <i>a</i></a><a href=mailto:x@a.test>mail</a><a href=http://b.test/>b</a><img src=/i.png>",
+        ),
+        ("/a%20b", "to", "/moved"),
+        ("/s.css", "css", "@import '/t.css'"),
+    ];
+
+    #[test]
+    fn each_link_is_written_with_what_it_says() {
+        let directory = tempfile::tempdir().unwrap();
+        let pages = crawl(directory.path(), serve(SITE), &["--links"]);
+        let text = fs::read_to_string(directory.path().join("crawl/links.jsonl")).unwrap();
+        let links: Vec<LinkRecord> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut told: Vec<_> = links
+            .iter()
+            .map(|LinkRecord { from, to, kind, text, rel }| {
+                let short = |url: &str| url.trim_start_matches("http://a.test").to_owned();
+                (short(from), short(to), kind.as_str(), text.as_deref(), rel.as_deref())
+            })
+            .collect();
+        told.sort_by(|one, other| one.0.cmp(&other.0));
+        let expected = [
+            ("/", "/next", "header", None, None),
+            ("/", "/canonical", "canonical", None, Some("canonical")),
+            ("/", "/a%20b", "a", Some("To a"), Some("author")),
+            ("/", "http://b.test/", "a", Some("b"), None),
+            ("/a%20b", "/moved", "redirect", None, None),
+        ];
+        let expected = expected.map(|(from, to, kind, text, rel)| (from.to_owned(), to.to_owned(), kind, text, rel));
+        assert_eq!(told, expected);
+        assert_eq!(pages[0].canonical.as_deref(), Some("http://a.test/canonical"));
+        assert!(pages.iter().all(|page| page.outputs.contains_key("links.jsonl") == page.url.ends_with(['/', 'b'])));
+    }
+
+    #[test]
+    fn resources_are_fetched_as_deep_as_their_page_and_lead_nowhere() {
+        let paths = |arguments: &[&str]| -> BTreeMap<String, u32> {
+            let directory = tempfile::tempdir().unwrap();
+            let pages = crawl(directory.path(), serve(SITE), arguments);
+            pages
+                .into_iter()
+                .map(|page| (page.url.trim_start_matches("http://a.test").to_owned(), page.depth))
+                .collect()
+        };
+        let with = |more: &[(&str, u32)]| -> BTreeMap<String, u32> {
+            more.iter().map(|(path, depth)| ((*path).to_owned(), *depth)).collect()
+        };
+        assert_eq!(paths(&["--depth", "0"]), with(&[("/", 0)]));
+        assert_eq!(paths(&["--depth", "0", "--resources"]), with(&[("/", 0), ("/i.png", 0), ("/s.css", 0)]));
+    }
+
+    #[test]
+    fn what_a_page_prefers_to_itself_goes_first() {
+        let order = |arguments: &[&str]| -> Vec<String> {
+            let directory = tempfile::tempdir().unwrap();
+            crawl(directory.path(), serve(ORDER), arguments).into_iter().map(|page| page.url).collect()
+        };
+        let at = |urls: &[String], path: &str| urls.iter().position(|url| url.ends_with(path)).unwrap();
+        let plain = order(&[]);
+        assert!(at(&plain, "/canonical") > at(&plain, "/2"));
+        let preferred = order(&["--prefer-canonical"]);
+        assert_eq!(at(&preferred, "/canonical"), 1);
+        assert_eq!(plain.len(), preferred.len());
+    }
+
+    const ORDER: &[(&str, &str, &str)] =
+        &[("/", "", "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a><link rel=canonical href=/canonical>")];
+}
