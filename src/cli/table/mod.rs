@@ -72,8 +72,21 @@ mod tests {
         let mut after = AllSettings::default();
         for setting in TABLE.iter() {
             let was = setting.field.literal(&mut after);
-            let candidates =
-                ["true", "false", "page", "stop", "exact", "never", "-", "7", "7s", "0.5", "127.0.0.1:7", "dom"];
+            let candidates = [
+                "true",
+                "false",
+                "page",
+                "stop",
+                "exact",
+                "never",
+                "-",
+                "7",
+                "7s",
+                "0.5",
+                "127.0.0.1:7",
+                "dom",
+                "10.0.0.0/8",
+            ];
             let changed = candidates.iter().any(|text| {
                 let taken = setting.field.set(&mut after, &untyped(vec![text.into()]));
                 taken.is_ok() && setting.field.literal(&mut after) != was
