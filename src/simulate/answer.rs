@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::find::Asked;
 use super::host::{Charset, WorldHost};
 use super::page::{Nofollow, PageKind, Style, WorldPage};
-use super::render::month;
 use super::robots::{MOVED, SITEMAP, Service};
 use super::spelling::{Base, spell, with_session};
 use super::world::World;
@@ -52,8 +51,8 @@ impl World {
                 let host = self.host(host);
                 self.latent(self.sitemap_answer(&host, file), &host, u32::MAX - u32::from(file))
             }
-            Asked::Trap { month: 0 } | Asked::Unknown => Answer::not_found(404),
-            Asked::Trap { month: number } => Answer::html(200, HTML.to_owned(), month(number).into_bytes()),
+            Asked::Trap { ref trap, ref at } => self.trap_answer(trap, at),
+            Asked::Unknown => Answer::not_found(404),
         }
     }
 

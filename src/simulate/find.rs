@@ -2,6 +2,7 @@
 
 use super::page::WorldPage;
 use super::robots::{MOVED, SITEMAP, SITEMAP_PARTS};
+use super::trap::Trap;
 use super::world::{PageId, World};
 
 /// What a request asks for.
@@ -29,17 +30,16 @@ pub enum Asked {
         /// 0 is the one that its robots.txt names, or would.
         file: u8,
     },
-    /// A month of the trap's calendar.
+    /// A page of a site without end.
     Trap {
-        /// Months so far; 0 is its robots.txt, which is missing.
-        month: u64,
+        /// Which one.
+        trap: Trap,
+        /// Host and path.
+        at: String,
     },
     /// No page of this world: a link that was resolved wrongly, or made up.
     Unknown,
 }
-
-/// The calendar's host.
-pub(super) const TRAP: &str = "calendar.simulated.test";
 
 impl World {
     /// The page that a request means. Knows each spelling that the world itself writes, after a client has resolved it; not by
@@ -47,12 +47,10 @@ impl World {
     pub fn find(&self, host: &str, path_and_query: &str) -> Asked {
         let host = host.strip_suffix(":80").unwrap_or(host);
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-        if self.options().trap && host == TRAP {
-            let month = match path_and_query {
-                "/robots.txt" => Some(0),
-                _ => path_and_query.strip_prefix("/month/").and_then(|month| month.parse().ok()),
-            };
-            return month.map_or(Asked::Unknown, |month| Asked::Trap { month });
+        if self.options().trap
+            && let Some(asked) = self.find_trap(&host, path_and_query)
+        {
+            return asked;
         }
         let Some(host) = self.find_host(&host) else { return Asked::Unknown };
         match path_and_query {
@@ -68,6 +66,16 @@ impl World {
             Some(id) => Asked::Page { id, session },
             None => Asked::Unknown,
         }
+    }
+
+    /// The page of a trap that is asked for; `None` where it is in none.
+    fn find_trap(&self, host: &str, path: &str) -> Option<Asked> {
+        let mirrored = || match self.find(&self.host_name(0), path) {
+            Asked::Page { id, .. } => Some(id),
+            _ => None,
+        };
+        let trap = Trap::of(self.dice, host, path, mirrored)?;
+        Some(Asked::Trap { trap, at: format!("{host}{path}") })
     }
 
     fn find_host(&self, name: &str) -> Option<u32> {

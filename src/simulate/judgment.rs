@@ -40,7 +40,7 @@ pub struct Judgment {
     pub unknown_urls: u64,
     /// Examples of these URLs.
     pub unknown_samples: Vec<String>,
-    /// Requests to the trap's calendar.
+    /// Requests to sites without end.
     pub trapped: u64,
     /// Requests in all.
     pub requests: u64,

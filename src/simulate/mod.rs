@@ -14,11 +14,13 @@
 //! text, so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`]. The judge's
 //! [`Judgment`] compares the crawl with the truth.
 //!
-//! The simulated web does not stand for the HTML of the real web, for its traps, or for its networks. Every name resolves to one
-//! address, and every page is well-formed. Only the links are as careless as people write them.
+//! The simulated web does not stand for the HTML of the real web, or for its networks. Every name resolves to one
+//! address, and every page is well-formed. Only the links are as careless as people write them. Where it is asked for, there are
+//! sites without end beside it: a [`Trap`] is a page of one.
 
 mod answer;
 mod dice;
+mod endless;
 mod find;
 mod gzip;
 mod host;
@@ -33,6 +35,7 @@ mod robots;
 mod server;
 mod sitemaps;
 mod spelling;
+mod trap;
 mod truth;
 mod words;
 mod world;
@@ -43,5 +46,6 @@ pub use judge::Judge;
 pub use judgment::Judgment;
 pub use options::{SimulateError, SimulateOptions};
 pub use server::Server;
+pub use trap::Trap;
 pub use truth::{Reach, Truth, TruthOptions};
 pub use world::{PageId, World};

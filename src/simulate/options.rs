@@ -31,7 +31,8 @@ pub struct SimulateOptions {
     /// Share of the hosts whose robots.txt names a sitemap, 0 to 100, of those that have one. It lists pages that nothing else leads
     /// to, too.
     pub sitemap_percent: u8,
-    /// One more host, with a calendar that never ends. It is no part of the truth.
+    /// Sites without end beside it, to which the portal links: a calendar, sessions, filters, a maze, a mirror, and a domain on which each
+    /// name is a host. They are no part of the truth.
     pub trap: bool,
 }
 

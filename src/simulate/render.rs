@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::dice::Dice;
-use super::find::TRAP;
 use super::host::Charset;
 use super::links::WorldLink;
 use super::page::{Nofollow, WorldPage};
@@ -111,7 +110,7 @@ impl World {
             _ => {}
         }
         if self.options().trap && page.host.index == 0 && page.number == 0 {
-            _ = writeln!(html, "<a href=\"http://{TRAP}/month/1\">Calendar</a>");
+            html.push_str(&self.trap_links());
         }
         html.push_str("</body>\n</html>\n");
         html
@@ -165,14 +164,6 @@ impl World {
             bytes -= length;
         }
     }
-}
-
-/// A page of the trap, with a link to the next.
-pub(super) fn month(month: u64) -> String {
-    format!(
-        "<!DOCTYPE html>\n<title>Month {month}</title>\n<p>Nothing on.</p>\n<a href=\"/month/{}\">Next month</a>\n",
-        month.wrapping_add(1)
-    )
 }
 
 fn element(link: &WorldLink) -> Element {

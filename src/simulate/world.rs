@@ -64,7 +64,7 @@ impl World {
         vec![self.url(PageId::PORTAL)]
     }
 
-    /// The number of hosts, without the trap.
+    /// The number of hosts, without those of traps.
     pub fn hosts(&self) -> u32 {
         self.options.hosts
     }

@@ -1,0 +1,91 @@
+//! The pages of sites without end.
+
+use std::fmt::Write;
+
+use super::answer::Answer;
+use super::dice::Dice;
+use super::find::Asked;
+use super::trap::{CALENDAR, FACETS, FILTERS, MAZE, MIRROR, SALT, SHOP, SHOP_PAGES, Trap, WILD, of};
+use super::words::WORDS;
+use super::world::World;
+
+impl World {
+    /// Where the portal leads into each of them.
+    pub(super) fn trap_links(&self) -> String {
+        let mut links = String::new();
+        let id = id(of(self.dice, SHOP, ""));
+        for to in [
+            format!("{CALENDAR}/month/1"),
+            format!("{SHOP}/s/{id}/page-0"),
+            format!("{FACETS}/list"),
+            format!("{MAZE}/hall"),
+            format!("{MIRROR}/"),
+            format!("any{WILD}/"),
+        ] {
+            _ = writeln!(links, "<a href=\"http://{to}\">More</a>");
+        }
+        links
+    }
+
+    /// The page at `at`: its host and its path.
+    pub(super) fn trap_answer(&self, trap: &Trap, at: &str) -> Answer {
+        let dice = self.dice.on(SALT);
+        let here = of(self.dice, at, "");
+        let path = at.find('/').map_or("/", |path| &at[path..]);
+        let (text, links): (_, Vec<String>) = match trap {
+            Trap::Robots => return Answer::not_found(404),
+            Trap::Mirror(id) => return self.answer(&Asked::Page { id: *id, session: true }, u32::MAX),
+            Trap::Month(month) => {
+                let text = format!("<h1>Month {month}</h1>\n<p>Nothing on in month {month}.</p>\n");
+                (text + &Self::text(dice), vec![format!("/month/{}", month.wrapping_add(1))])
+            }
+            Trap::Shop(page) => {
+                let link = |nth: u32| {
+                    let id = id(here.on(nth.into()));
+                    format!(
+                        "/s/{id}/page-{}",
+                        dice.on(1).on(page.wrapping_mul(8).wrapping_add(nth).into()).below(SHOP_PAGES)
+                    )
+                };
+                let next = format!("/s/{}/page-{}", id(here), (page + 1) % SHOP_PAGES);
+                (Self::text(dice.on((1 << 32) + u64::from(*page))), (0..8).map(link).chain([next]).collect())
+            }
+            Trap::Facets(set) => {
+                let further = FILTERS.iter().enumerate().filter(|(bit, _)| set & 1 << bit == 0);
+                (
+                    Self::text(dice.on((2 << 32) + u64::from(*set))),
+                    further.map(|(_, filter)| format!("{path}/{filter}")).collect(),
+                )
+            }
+            Trap::Maze(room) => {
+                let base = path.trim_end_matches('/');
+                // Corridors end, and others begin.
+                let base = if base.matches('/').count() < 8 { base } else { "" };
+                let door = |nth| format!("{base}/{}-{}", here.on(nth).pick(&WORDS), here.on(nth).on(1).pick(&WORDS));
+                (Self::text(dice.on((3 << 32) + u64::from(*room))), (0..3).map(door).collect())
+            }
+            Trap::Wild => {
+                let host =
+                    |nth| format!("http://{}{}{WILD}/", here.on(nth).pick(&WORDS), here.on(nth).bits() % 100_000);
+                (Self::text(dice.on(4 << 32)), (0..6).map(host).collect())
+            }
+        };
+        let mut html = format!("<!DOCTYPE html>\n<title>Page</title>\n{text}");
+        for link in links {
+            _ = writeln!(html, "<a href=\"{link}\">More</a>");
+        }
+        Answer::html(200, "text/html".to_owned(), html.into_bytes())
+    }
+
+    /// Some words that are said nowhere else.
+    fn text(dice: Dice) -> String {
+        let mut text = String::from("<p>");
+        (0..60).for_each(|nth| _ = write!(text, "{} ", dice.on(nth).pick(&WORDS)));
+        text + "</p>\n"
+    }
+}
+
+/// A session id: twelve hexadecimal digits.
+fn id(dice: Dice) -> String {
+    format!("7a{:010x}", dice.on(SALT).bits() >> 24)
+}

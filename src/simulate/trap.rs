@@ -1,0 +1,76 @@
+//! Sites without end: what a crawler must not drown in.
+//!
+//! | host | what never ends | what it says |
+//! |---|---|---|
+//! | `calendar` | months | nothing is on |
+//! | `shop` | each link has a new session id in its path | 40 pages, whatever the session |
+//! | `facets` | six filters, one behind the other, in any order | one list for each set of filters |
+//! | `maze` | rooms in rooms | one of four texts |
+//! | `mirror` | the portal once more, on a host of its own | what the portal says |
+//! | `*.wild-simulated.test` | hosts | the domain is for sale |
+//!
+//! None of them is part of the truth. All are linked to from the portal, and have no robots.txt.
+
+use super::dice::Dice;
+use super::world::PageId;
+
+/// A page of a site without end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trap {
+    /// A robots.txt, which is missing.
+    Robots,
+    /// A month.
+    Month(u64),
+    /// A page of the shop, in some session.
+    Shop(u32),
+    /// A list that is filtered, by the bits of its filters.
+    Facets(u8),
+    /// A room of the maze, by its text.
+    Maze(u8),
+    /// A page of the portal, as the mirror has it.
+    Mirror(PageId),
+    /// Any page of a host that nobody set up.
+    Wild,
+}
+
+/// The hosts, but for the wild ones.
+pub(super) const CALENDAR: &str = "calendar.simulated.test";
+pub(super) const SHOP: &str = "shop.simulated.test";
+pub(super) const FACETS: &str = "facets.simulated.test";
+pub(super) const MAZE: &str = "maze.simulated.test";
+pub(super) const MIRROR: &str = "mirror.simulated.test";
+pub(super) const WILD: &str = ".wild-simulated.test";
+/// The filters of the lists.
+pub(super) const FILTERS: [&str; 6] = ["red", "small", "cheap", "new", "sold", "local"];
+/// Pages of the shop.
+pub(super) const SHOP_PAGES: u32 = 40;
+
+pub(super) const SALT: u64 = 801;
+
+impl Trap {
+    /// The page of a trap that is asked for; `None` where it is in none. `mirrored` is the portal's page at this path.
+    pub(super) fn of(world: Dice, host: &str, path: &str, mirrored: impl FnOnce() -> Option<PageId>) -> Option<Self> {
+        Some(match (host, path) {
+            (CALENDAR | SHOP | FACETS | MAZE | MIRROR, "/robots.txt") => Self::Robots,
+            (CALENDAR, _) => Self::Month(path.strip_prefix("/month/")?.parse().ok()?),
+            (SHOP, _) => Self::Shop(path.rsplit_once("/page-")?.1.parse().ok().filter(|page| *page < SHOP_PAGES)?),
+            (FACETS, _) => {
+                let filters = path.strip_prefix("/list")?.split('/').skip(1);
+                let bit = |filter| FILTERS.iter().position(|known| *known == filter).map(|bit| 1 << bit);
+                Self::Facets(filters.map(bit).try_fold(0, |set, bit| Some(set | bit?))?)
+            }
+            (MAZE, _) => Self::Maze(of(world, host, path).pick(&[0, 1, 2, 3])),
+            (MIRROR, _) => Self::Mirror(mirrored()?),
+            _ if host.ends_with(WILD) && path == "/robots.txt" => Self::Robots,
+            _ if host.ends_with(WILD) => Self::Wild,
+            _ => return None,
+        })
+    }
+}
+
+/// The dice of an address.
+pub(super) fn of(world: Dice, host: &str, path: &str) -> Dice {
+    let bytes = host.bytes().chain(path.bytes());
+    bytes.fold(world.on(SALT), |dice, byte| dice.on(byte.into()))
+}
