@@ -37,6 +37,15 @@
 //! standard gives its query; the seen test asks for its key, the one spelling that stands for all. A path is never made lower
 //! case: four public crawlers lose pages by that.
 //!
+//! **A trap is told by what it yields, not by how much of it there is.** Limits on the number of pages of one shape lose the sitemap of a large
+//! shop, and are late for a small site. So what counts is how often a page brought nothing new: of 57,000 pages of documentation no
+//! budget is spent, and a simulated web with six traps costs 1.08 times the requests of the same web without them. It is looked at
+//! when a page is lent, too: all links of a trap may be queued before the first of its pages has come.
+//!
+//! **Two texts are alike where they are equal but for numbers.** A distance between texts (simhash, minhash) finds a neighbor for nearly
+//! each page that is made from a template, once there are some thousands of them, and what is asked from a filter cannot be looked at
+//! again. In Rust's documentation words with a digit in them had to stay: `u32` and `u64` are no numbers.
+//!
 //! **A refusal has a reason and a count**, and [`Frontier::explain`](crate::frontier::Frontier::explain) tells the whole decision
 //! for one URL.
 //!

@@ -77,7 +77,7 @@ fn scheme(origin: &str) -> &str {
 }
 
 /// The host in `scheme://host[:port]`.
-pub(super) fn host(origin: &str) -> &str {
+pub(crate) fn host(origin: &str) -> &str {
     &origin[range(origin)]
 }
 
@@ -87,4 +87,10 @@ fn range(origin: &str) -> Range<usize> {
     let start = scheme(origin).len() + "://".len();
     let port = origin[start..].rfind([':', ']']).map(|at| start + at).filter(|&at| origin[at..].starts_with(':'));
     start..port.unwrap_or(origin.len())
+}
+
+/// `/a?b` of the wire URL `https://example.org/a?b`.
+pub(crate) fn path_and_query(wire: &str) -> &str {
+    let host = wire.find("://").map_or(0, |at| at + 3);
+    wire[host..].find('/').map_or("/", |path| &wire[host + path..])
 }

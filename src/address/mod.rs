@@ -82,6 +82,7 @@ pub use canonical::CanonicalUrl;
 pub use canonicalizer::{Canonicalizer, DEFAULT_MAX_BYTES};
 pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
 pub use host::HostKey;
+pub(crate) use host::{host as host_of, path_and_query};
 pub(crate) use lines::TextLines;
 pub use listing::canonicalize_lines;
 pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};

@@ -65,6 +65,8 @@ fn section(judgment: &Judgment) -> report::Simulated {
         missed_by_filter: judgment.missed_by_filter.unwrap_or_default(),
         fetched_twice: judgment.fetched_twice,
         against_robots: judgment.fetched_against_robots,
+        trapped: judgment.trapped,
+        requests: judgment.requests,
         unknown_urls: judgment.unknown_urls,
         interval_violations: judgment.hosts_hurried + judgment.hosts_concurrent + judgment.before_retry_after,
     }

@@ -23,7 +23,7 @@
 //!
 //! 1. Before the gate: each [`Sink`] says what its file gets, and room is taken for it in each output's queue. A writer that is
 //!    behind holds up the page here. A panic up to here is the page's failure; its lease goes back, and it is tried again.
-//! 2. The gate admits the page's links: they are in the seen set now.
+//! 2. The gate is told what the page says, and admits its links: both are in a seen set now.
 //! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with a receipt for each output: the output's
 //!    name, where the page's bytes will end in it, their length and their checksum. Still under that lock the bytes go to the
 //!    writers, so the outputs have the journal's order. All this is in memory: journal and outputs are written in groups, each by
@@ -82,16 +82,16 @@ pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks
 pub use http::{Exchange, FetchError, Fetcher, FetcherError, Network, NetworkError, Response, Truncated, is_global};
 pub use look::{Underway, look};
 pub use numbers::{
-    Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, SitemapCounts, SourceCounts, Tally,
-    Traffic, Violation,
+    DuplicateCounts, Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, SitemapCounts,
+    SourceCounts, Tally, Traffic, Violation,
 };
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, SitemapOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
-    Archive, DonePage, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd, OutputPlace, PageRecord, RecordKind,
-    Sink, SkippedLink, Timings, Writer, WriterThread, archives_in, look_up, page_line, write_cdxj,
+    Archive, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd, OutputPlace, PageRecord,
+    RecordKind, Sink, SkippedLink, Timings, Writer, WriterThread, archives_in, look_up, page_line, write_cdxj,
 };
 pub use resume::Resumed;
 pub use run::Crawl;

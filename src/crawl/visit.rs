@@ -10,7 +10,7 @@ use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::lease::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
-use crate::gate::{Found, Gate, Links};
+use crate::gate::{Content, Found, Gate, Links};
 
 /// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
 /// can read it, and no page may hold up the others for longer.
@@ -29,6 +29,8 @@ pub(super) struct Visit {
     /// Where it redirects to.
     pub(super) redirect: Option<Found>,
     pub(super) record: PageRecord,
+    /// What its page says, where one was read.
+    pub(super) content: Option<Content>,
     /// Links refused before the gate.
     pub(super) skips: Skips,
     /// The response as it came, where an output wants it.
@@ -68,7 +70,7 @@ impl Visit {
         let links = Links::of(lease);
         let skips = Skips::default();
         let (exchange, edges) = (None, Vec::new());
-        Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange, edges }
+        Self { outcome, answered_at: None, links, redirect: None, record, content: None, skips, exchange, edges }
     }
 
     /// There is a response.
@@ -94,7 +96,8 @@ impl Visit {
         };
         let exchange = response.exchange.take();
         let (links, edges) = (Links::of(lease), Vec::new());
-        let mut visit = Self { outcome, answered_at: None, links, redirect: None, record, skips, exchange, edges };
+        let mut visit =
+            Self { outcome, answered_at: None, links, redirect: None, record, content: None, skips, exchange, edges };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(&reader, location);
         } else if let Some(read) = source.links(lease, &response, reader.options) {
@@ -131,7 +134,7 @@ impl Visit {
 
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
-        let Reader { source, lease, base, gate, options, share, keeps_links, .. } = reader;
+        let Reader { source, lease, url, base, gate, options, share, keeps_links } = reader;
         let (mut body, mut options) = (response.body.len(), options.clone());
         options.parse.link_texts = keeps_links;
         if is_gzip(&response.body) {
@@ -141,7 +144,12 @@ impl Visit {
         extract.edges = keeps_links.then(Vec::new);
         extract.named_by = source.named_by(lease);
         extract.above = if lease.kind() == LeaseKind::Sitemap { lease.depth() } else { 0 };
+        let page = url.fingerprint(gate.fingerprint_key());
+        let is_page = source.is_page() && response.incomplete.is_none();
         let work = move || {
+            if is_page {
+                extract.read_content(page, &response.body);
+            }
             read(&response, base, &options, &mut extract);
             extract
         };
@@ -174,6 +182,7 @@ impl Visit {
         self.record.links = extract.counts;
         self.skips = extract.skips;
         self.links = extract.links;
+        self.content = extract.content;
     }
 }
 

@@ -12,13 +12,13 @@ use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
 use super::numbers::Asking;
-use super::records::{Additions, Extras, Outputs, SkipList, Skips};
+use super::records::{Additions, Duplicate, Extras, Outputs, SkipList, Skips};
 use super::shared::Shared;
 use super::source::{UrlSource, source_of};
 use super::visit::{Reader, Visit};
-use crate::address::{BaseUrl, CanonicalUrl};
+use crate::address::{BaseUrl, CanonicalUrl, host_of, path_and_query};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Trouble};
-use crate::gate::{Admission, Refusal};
+use crate::gate::{Admission, Gate, Refusal, Yielded};
 use crate::lending::HeldLease;
 
 /// How a task ended.
@@ -203,6 +203,10 @@ impl<J: Journal> Worker<J> {
             lease.answered_at(at);
         }
         let gate = shared.frontier.gate();
+        if let Some(yielded) = yielded_by(gate, &lease, source, &visit) {
+            visit.record.duplicate = Duplicate::of(&yielded);
+            lease.yielded(yielded);
+        }
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
         match visit.redirect.map(|found| gate.admit(found)) {
             Some(Admission::Admitted(proof)) => admitted.push(proof),
@@ -243,4 +247,15 @@ impl<J: Journal> Worker<J> {
         let is_recorded = is_done && source.is_page() && !is_given_up;
         Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
     }
+}
+
+/// What a page yielded: what it says, or nothing where there is none at its URL. `None` where that is not known: of files that are not read, of
+/// redirects, and while it will be tried again.
+fn yielded_by(gate: &Gate, lease: &Lease, source: &dyn UrlSource, visit: &Visit) -> Option<Yielded> {
+    let Outcome::Response { status, .. } = visit.outcome else { return None };
+    let is_missing = (400..500).contains(&status) && status != 429;
+    if !source.is_page() || visit.content.is_none() && !is_missing {
+        return None;
+    }
+    Some(gate.budgets().recognize((host_of(lease.origin()), path_and_query(lease.url())), visit.content))
 }

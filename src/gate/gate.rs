@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::answers::Answers;
+use super::budget::Budgets;
 use super::scope::Roots;
 use super::{
     Admission, Admitted, Blocklist, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, ScopeKind,
@@ -21,6 +22,7 @@ pub struct Gate {
     key: FingerprintKey,
     pub(super) scope: Scope,
     traps: TrapLimits,
+    pub(super) budgets: Budgets,
     seen: SeenSet,
     /// What was said of links lately.
     pub(super) answers: Answers,
@@ -52,6 +54,7 @@ impl Gate {
             key: seen.options().key,
             scope: Scope::new(options.scope, blocklist)?,
             traps: options.traps.clone(),
+            budgets: Budgets::new(options.traps, seen.options().key)?,
             seen,
             answers: Answers::default(),
             admitted: AtomicU64::default(),
@@ -185,6 +188,11 @@ impl Gate {
         &self.seen
     }
 
+    /// The second seen set, of what pages say, for its statistics.
+    pub fn contents(&self) -> &SeenSet {
+        self.budgets.contents()
+    }
+
     /// What is never asked for; `None` where no list names it.
     pub fn blocklist(&self) -> Option<&Blocklist> {
         self.scope.blocklist()
@@ -214,11 +222,36 @@ impl Gate {
         self.admitted.load(Ordering::Relaxed)
     }
 
-    /// Scope, then traps: the rules that remember nothing. They give the fingerprint, so that each key is hashed once.
-    pub(super) fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
+    /// Scope, traps and budgets: all but the seen test.
+    fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
+        let fingerprint = self.judge_by_rules(roots, found)?;
+        self.judge_by_budgets(found)?;
+        Ok(fingerprint)
+    }
+
+    /// Scope, then traps: the rules whose answer stays the same. They give the fingerprint, so that each key is hashed once.
+    pub(super) fn judge_by_rules(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
         Ok(found.url.fingerprint(self.key))
+    }
+
+    /// Whether what this URL belongs to has brought anything new lately. Seeds and sitemaps are not asked.
+    pub(super) fn judge_by_budgets(&self, found: &Found) -> Result<(), Refusal> {
+        match found.via {
+            Via::Seed | Via::Sitemap => Ok(()),
+            _ => self.budgets.judge(found.url.host(), found.url.path_and_query()),
+        }
+    }
+
+    /// The budgets, and what pages said.
+    pub(crate) fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// The budgets, while nobody else has the gate.
+    pub(crate) fn budgets_mut(&mut self) -> &mut Budgets {
+        &mut self.budgets
     }
 
     fn widen(&self, found: &[Found]) {
@@ -235,7 +268,13 @@ impl Gate {
     pub(crate) fn explain(&self, found: &Found) -> (Ruled, Ruled) {
         let (scope, trap) = (self.scope.judge(&self.scope.roots(), found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
-        (scope, Ruled { refusal: trap.err(), rule: self.traps.rule(trap) })
+        let mut traps = Ruled { refusal: trap.err(), rule: self.traps.rule(trap) };
+        if traps.refusal.is_none() && self.judge_by_budgets(found).is_err() {
+            let spent = self.budgets.rule(found.url.host(), found.url.path_and_query());
+            let (refusal, rule) = spent.unzip();
+            traps = Ruled { refusal, rule };
+        }
+        (scope, traps)
     }
 
     /// How many links from a seed a page may be.

@@ -168,11 +168,14 @@ impl Gate {
         (admitted, refused)
     }
 
-    /// Scope and traps, for a link of this key: what they refuse is known from here on.
+    /// Scope, traps and budgets, for a link of this key: what the first two refuse is known from here on.
     fn rule(&self, found: &Found, key: Option<LinkKey>) -> Result<Fingerprint, Refusal> {
         // Held until it is noted: a scope that widens meanwhile forgets it again.
         let roots = self.scope.roots();
-        let verdict = self.judge(&roots, found);
-        verdict.inspect_err(|&refusal| self.answers.note(key, refusal, found.url.wire().len()))
+        let verdict = self.judge_by_rules(&roots, found);
+        let fingerprint = verdict.inspect_err(|&refusal| self.answers.note(key, refusal, found.url.wire().len()))?;
+        // A budget may grow again.
+        self.judge_by_budgets(found)?;
+        Ok(fingerprint)
     }
 }

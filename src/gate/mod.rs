@@ -1,9 +1,9 @@
 //! The verdict on each URL that is found: in scope, no trap, and new. What passes is [`Admitted`].
 //!
 //! ```text
-//! Found ──▶ widen? ──▶ scope ──▶ traps ──▶ seen set ──▶ Admission::Admitted(Admitted)
-//!                        │         │          │
-//!                        └─────────┴──────────┴───────▶ Admission::Refused(Refusal)
+//! Found ──▶ widen? ──▶ scope ──▶ traps ──▶ budgets ──▶ seen set ──▶ Admission::Admitted(Admitted)
+//!                        │         │          │          │
+//!                        └─────────┴──────────┴──────────┴───────▶ Admission::Refused(Refusal)
 //! ```
 //!
 //! # The order
@@ -12,8 +12,9 @@
 //!    does the URL that a seed redirects to. An excluded seed opens nothing. What is opened stays open.
 //! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then `include`, then the depth. The first rule that
 //!    refuses gives the reason.
-//! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, a path too deep, a segment that repeats.
-//! 4. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
+//! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a segment that repeats.
+//! 4. **Budgets**: what a URL's shape, section, host and domain have brought so far, as `budget` tells.
+//! 5. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
 //!    bring them at once, exactly one is told that it is new.
 //!
 //! The seen test comes last because it alone remembers, and cannot be undone. A URL that scope or traps refuse leaves no mark:
@@ -28,7 +29,7 @@
 //! [`Gate::check`] counts nothing.
 //!
 //! A URL that its host's robots.txt disallows was admitted before anybody had read that file: its count moves from admitted to
-//! [`Refusal::Robots`] when its turn comes.
+//! [`Refusal::Robots`] when its turn comes. So does that of a URL whose budget was spent meanwhile.
 //!
 //! # Threads
 //!
@@ -52,13 +53,14 @@
 //! # Where things stand
 //!
 //! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, with `answers` in front of them.
-//! `scope`, `blocklist`, `pattern` and `trap` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
+//! `scope`, `blocklist`, `pattern`, `trap` and `budget` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
 //! bounds what travels with a URL. A [`Position`] is where the journal keeps an admission.
 //! The gate's options are part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
 mod admission;
 mod answers;
 mod blocklist;
+mod budget;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
@@ -75,6 +77,7 @@ mod trap;
 
 pub use admission::{Admission, Admitted};
 pub use blocklist::Blocklist;
+pub(crate) use budget::{Content, Session, What, Yielded};
 pub use found::{Found, Via};
 pub use gate::Gate;
 pub use links::Links;
@@ -86,5 +89,5 @@ pub(crate) use pattern::patterns;
 pub use position::Position;
 pub use refusal::{Refusal, RefusalCounts};
 pub use ruled::Ruled;
-pub(crate) use scope::Scope;
+pub(crate) use scope::{Scope, domain};
 pub use trap::TrapLimits;

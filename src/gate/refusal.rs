@@ -7,16 +7,27 @@ use crate::address::AddressError;
 /// Why a URL was found and not fetched. A URL has one reason: the first rule that refused it.
 ///
 /// The [gate](crate::gate::Gate) refuses by scope, traps and the seen set. Texts that are no URLs are refused before it, by
-/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots`, when the URL's turn comes.
+/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots` and by the budgets of `Barren…` and `KnownSession`, when
+/// the URL's turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
+    /// The hosts of its registrable domain brought nothing new so often that no further one is asked.
+    BarrenDomain,
+    /// Its host brought nothing new more often than its budget.
+    BarrenHost,
+    /// The first directory of its path did.
+    BarrenSection,
+    /// Pages of its shape did: URLs that differ in numbers and ids alone.
+    BarrenShape,
     /// A blocklist names it, its host, or one above its host.
     Blocked,
     /// A sitemap lists it that is on another host, and that its own host's robots.txt does not name.
     CrossHost,
     /// `--exclude` matches.
     Excluded,
+    /// Its page is known under another session: its host writes ids into URLs that lead to one page.
+    KnownSession,
     /// A text that is no URL.
     Malformed,
     /// The page or the link says nofollow.
@@ -39,6 +50,8 @@ pub enum Refusal {
     TooLong,
     /// Its page has more links than are taken from one page.
     TooManyLinks,
+    /// More parameters in its query than allowed.
+    TooManyParameters,
     /// More redirects in a row than allowed.
     TooManyRedirects,
     /// Neither http nor https.
@@ -47,10 +60,15 @@ pub enum Refusal {
 
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 22] = [
+        Self::BarrenDomain,
+        Self::BarrenHost,
+        Self::BarrenSection,
+        Self::BarrenShape,
         Self::Blocked,
         Self::CrossHost,
         Self::Excluded,
+        Self::KnownSession,
         Self::Malformed,
         Self::Nofollow,
         Self::NotIncluded,
@@ -62,6 +80,7 @@ impl Refusal {
         Self::TooDeep,
         Self::TooLong,
         Self::TooManyLinks,
+        Self::TooManyParameters,
         Self::TooManyRedirects,
         Self::UnsupportedScheme,
     ];
@@ -69,9 +88,14 @@ impl Refusal {
     /// The reason's name in records and reports: `out_of_scope`.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::BarrenDomain => "barren_domain",
+            Self::BarrenHost => "barren_host",
+            Self::BarrenSection => "barren_section",
+            Self::BarrenShape => "barren_shape",
             Self::Blocked => "blocked",
             Self::CrossHost => "cross_host",
             Self::Excluded => "excluded",
+            Self::KnownSession => "known_session",
             Self::Malformed => "malformed",
             Self::Nofollow => "nofollow",
             Self::NotIncluded => "not_included",
@@ -83,9 +107,20 @@ impl Refusal {
             Self::TooDeep => "too_deep",
             Self::TooLong => "too_long",
             Self::TooManyLinks => "too_many_links",
+            Self::TooManyParameters => "too_many_parameters",
             Self::TooManyRedirects => "too_many_redirects",
             Self::UnsupportedScheme => "unsupported_scheme",
         }
+    }
+}
+
+impl Refusal {
+    /// Whether a budget was spent. A URL may be refused for that after it was admitted.
+    pub(crate) const fn is_of_budget(self) -> bool {
+        matches!(
+            self,
+            Self::BarrenDomain | Self::BarrenHost | Self::BarrenSection | Self::BarrenShape | Self::KnownSession
+        )
     }
 }
 

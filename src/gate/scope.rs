@@ -181,7 +181,7 @@ impl Scope {
 }
 
 /// The registrable domain (public suffix and one label); of an address or a bare name, itself.
-fn domain(host: &str) -> &str {
+pub(crate) fn domain(host: &str) -> &str {
     let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
     if is_address { host } else { psl::domain_str(host).unwrap_or(host) }
 }

@@ -1,5 +1,6 @@
 //! Traps: sites without end, told by their URLs.
 
+use super::budget::count_parameters;
 use super::{Found, Refusal, Via};
 
 /// Segments that are listed without an allocation.
@@ -21,11 +22,39 @@ pub struct TrapLimits {
     pub segment_repeats: usize,
     /// Most redirects in a row, over pages and hosts. Browsers follow 20, search engines about 10.
     pub redirects: u8,
+    /// Most parameters in a query. Forms have a dozen.
+    pub parameters: usize,
+    /// Pages of one shape on one host that may bring nothing new: the text of another page, or an error. A shape is a URL without its
+    /// numbers, dates, ids and the values of its parameters. 0 is no bound, here and below.
+    pub shape_budget: u32,
+    /// Pages in one first directory of a host that may bring nothing new.
+    pub section_budget: u32,
+    /// Pages of one host that may bring nothing new.
+    pub host_budget: u32,
+    /// Hosts of one registrable domain whose first page may bring nothing new, before no further host of it is asked. Public suffixes, the
+    /// private ones too, are no domains: each blog of `blogspot.com` is one.
+    pub domain_budget: u32,
+    /// Pages of one host that may be like a page whose URL differs in an id alone. Beyond, ids are taken for sessions.
+    pub session_budget: u32,
+    /// How much more each of these budgets is for each page that did bring something new.
+    pub budget_growth: u32,
 }
 
 impl Default for TrapLimits {
     fn default() -> Self {
-        Self { url_bytes: 8192, path_segments: 20, segment_repeats: 3, redirects: 10 }
+        Self {
+            url_bytes: 8192,
+            path_segments: 20,
+            segment_repeats: 3,
+            redirects: 10,
+            parameters: 64,
+            shape_budget: 100,
+            section_budget: 400,
+            host_budget: 1000,
+            domain_budget: 100,
+            session_budget: 20,
+            budget_growth: 4,
+        }
     }
 }
 
@@ -38,7 +67,14 @@ impl TrapLimits {
         if found.redirects > self.redirects {
             return Err(Refusal::TooManyRedirects);
         }
-        if found.via == Via::Seed { Ok(()) } else { self.judge_path(found.url.path_and_query()) }
+        if found.via == Via::Seed {
+            return Ok(());
+        }
+        let path_and_query = found.url.path_and_query();
+        if count_parameters(path_and_query) > self.parameters {
+            return Err(Refusal::TooManyParameters);
+        }
+        self.judge_path(path_and_query)
     }
 
     /// The rule behind a refusal of [`judge`](Self::judge), as the option that it comes from and its value.
@@ -46,6 +82,7 @@ impl TrapLimits {
         match verdict.err()? {
             Refusal::TooManyRedirects => Some(format!("traps.redirects = {}", self.redirects)),
             Refusal::PathTooDeep => Some(format!("traps.path_segments = {}", self.path_segments)),
+            Refusal::TooManyParameters => Some(format!("traps.parameters = {}", self.parameters)),
             Refusal::RepeatedSegments => Some(format!("traps.segment_repeats = {}", self.segment_repeats)),
             _ => Some(format!("traps.url_bytes = {}", self.url_bytes)),
         }

@@ -10,6 +10,8 @@ use crate::frontier::{
     Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipts, Reply, Timestamp,
 };
 use crate::gate::Admitted;
+#[cfg(feature = "crawl")]
+use crate::gate::Yielded;
 
 /// A lease that finds its way back: dropped without completion, it counts as [`Failure::Lost`] and is tried again.
 #[derive(Debug)]
@@ -38,6 +40,14 @@ impl<J: Journal> HeldLease<J> {
     pub fn answered_at(&mut self, at: Timestamp) {
         if let Some(lease) = &mut self.lease {
             lease.answered_at(at);
+        }
+    }
+
+    /// Notes what its page yielded, for its record in the journal.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn yielded(&mut self, yielded: Yielded) {
+        if let Some(lease) = &mut self.lease {
+            lease.yielded = Some(yielded);
         }
     }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::cost::Cost;
 use super::format::{
-    HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings, Simulated, Sources,
-    TooEarly, Urls,
+    DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings,
+    Simulated, Sources, TooEarly, Urls,
 };
-use crate::crawl::{CrawlOptions, Finished, Latencies, NameCounts, Traffic, Violation};
+use crate::crawl::{CrawlOptions, DuplicateCounts, Finished, Latencies, NameCounts, Traffic, Violation};
 use crate::frontier::HostStatistics;
+use crate::seen::{SeenSet, ShardStatistics};
 
 impl Report {
     /// Makes the report of a crawl that has ended. `simulated` is what the simulated web knows of it.
@@ -40,6 +41,7 @@ impl Report {
             pages: Requests::from(&tally.pages),
             robots: Requests::from(&tally.robots),
             sitemaps: tally.sitemaps,
+            duplicates: DuplicateFigures::of(tally.duplicates, gate.contents()),
             hosts: HostFigures {
                 known: frontier.hosts,
                 in_memory: frontier.hosts_in_memory,
@@ -59,6 +61,14 @@ impl Report {
             cost,
             simulated,
         }
+    }
+}
+
+impl DuplicateFigures {
+    fn of(counts: DuplicateCounts, contents: &SeenSet) -> Self {
+        let DuplicateCounts { same, near, .. } = counts;
+        let ShardStatistics { bytes, false_positive_rate_estimated, expected_lost, .. } = contents.statistics().merged;
+        Self { same, near, bytes, false_positive_rate_estimated, expected_lost }
     }
 }
 

@@ -41,6 +41,9 @@ pub struct Report {
     /// Sitemaps and feeds.
     #[serde(default)]
     pub sitemaps: SitemapCounts,
+    /// Pages that say what another one said.
+    #[serde(default)]
+    pub duplicates: DuplicateFigures,
     /// The hosts.
     pub hosts: HostFigures,
     /// Whether requests came too early.
@@ -62,6 +65,22 @@ pub struct Report {
 impl Report {
     /// The format that is written, and the latest that can be read.
     pub const VERSION: u32 = 1;
+}
+
+/// Pages that say what another one said, as the second seen set tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DuplicateFigures {
+    /// With the same body.
+    pub same: u64,
+    /// With the same words, numbers apart.
+    pub near: u64,
+    /// The set's memory.
+    pub bytes: u64,
+    /// The share of what is new that the set takes for said before, now, 0 to 1.
+    pub false_positive_rate_estimated: f64,
+    /// How many bodies and texts it took for said before, though they were new. An expectation, not a count.
+    pub expected_lost: f64,
 }
 
 /// Settings that change how the numbers are to be read.
@@ -264,6 +283,12 @@ pub struct Simulated {
     pub fetched_twice: u64,
     /// Requests that a robots.txt forbids.
     pub against_robots: u64,
+    /// Requests to sites without end, where there are some.
+    #[serde(default)]
+    pub trapped: u64,
+    /// Requests in all.
+    #[serde(default)]
+    pub requests: u64,
     /// Requests for URLs that no page links to.
     pub unknown_urls: u64,
     /// Requests that came before their host's rest was over, by the server's clock.

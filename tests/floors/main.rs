@@ -66,7 +66,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/sets.rs"]),
-    ("memchr", &["src/crawl/html/harvest.rs", "src/crawl/html/stream/"]),
+    ("memchr", &["src/crawl/html/harvest.rs", "src/crawl/html/stream/", "src/crawl/html/words.rs"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("psl", &["src/gate/scope.rs"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),

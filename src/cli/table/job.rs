@@ -76,5 +76,5 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "simulate.retry_after" => simulate.web.retry_after, "Seconds that each 503 asks for in Retry-After"),
     setting!(One, "simulate.sitemap_percent" => simulate.web.sitemap_percent,
         "Share of the hosts with a robots.txt that names a sitemap"),
-    setting!(One, "simulate.trap" => simulate.web.trap, "One more host, with a calendar that never ends"),
+    setting!(One, "simulate.trap" => simulate.web.trap, "Sites without end beside it: a calendar, sessions, filters, a maze, a mirror, a wildcard domain"),
 ];

@@ -13,6 +13,7 @@ mod robots_tag;
 mod sniff;
 mod srcset;
 mod stream;
+mod words;
 
 pub use charset::EncodingSource;
 pub(super) use charset::encoding_of_xml;
@@ -25,3 +26,4 @@ pub use parse::parse;
 pub use robots_tag::RobotsTag;
 pub(super) use sniff::SNIFFED;
 pub use sniff::is_html;
+pub(super) use words::{READ, words};

@@ -1,6 +1,7 @@
 //! A crawl's counters, and how one run of a job hands them to the next.
 
 mod carried;
+mod duplicate_counts;
 mod latencies;
 mod name_counts;
 mod politeness_watch;
@@ -11,6 +12,7 @@ mod source_counts;
 mod tally;
 
 pub(super) use carried::Carried;
+pub use duplicate_counts::DuplicateCounts;
 pub use latencies::Latencies;
 pub use name_counts::NameCounts;
 pub(crate) use politeness_watch::Asking;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::duplicate_counts::DuplicateCounts;
 use super::latencies::Latencies;
 use super::name_counts::NameCounts;
 use super::sitemap_counts::SitemapCounts;
@@ -34,6 +35,8 @@ pub struct Tally {
     pub sources: SourceCounts,
     /// Sitemaps and feeds.
     pub sitemaps: SitemapCounts,
+    /// Pages that say what another one said.
+    pub duplicates: DuplicateCounts,
 }
 
 /// Requests of one kind, and what came back.
@@ -78,6 +81,7 @@ impl Tally {
         self.sources.record(record);
         if is_done {
             self.sitemaps.record(record);
+            self.duplicates.record(record);
             *(if record.error.is_none() { &mut self.fetched } else { &mut self.failed }) += 1;
         }
     }
@@ -105,6 +109,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.sources.merge(other.sources);
         self.sitemaps.merge(other.sitemaps);
+        self.duplicates.merge(other.duplicates);
         self.unreachable.merge(&other.unreachable);
         self.pages.merge(&other.pages);
         self.robots.merge(&other.robots);

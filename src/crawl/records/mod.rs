@@ -34,7 +34,7 @@ pub(crate) use page_record::is_zero;
 #[cfg(test)]
 pub(super) use page_record::line;
 pub(super) use page_record::record;
-pub use page_record::{LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, Timings, page_line};
+pub use page_record::{Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, Timings, page_line};
 pub use sink::Sink;
 pub use skipped::SkippedLink;
 pub(super) use skipped::{SkipList, Skips};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::frontier::Receipt;
-use crate::gate::Via;
+use crate::gate::{Via, What, Yielded};
 use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
@@ -60,6 +60,9 @@ pub struct PageRecord {
     /// What it lists. Left out where it is neither a sitemap nor a feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Listing>,
+    /// It says what another page said before it. Left out where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Duplicate>,
     /// Where its bytes are in the job's other outputs, by their names. Left out where there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, OutputPlace>,
@@ -81,6 +84,28 @@ impl RecordKind {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_page(&self) -> bool {
         *self == Self::Page
+    }
+}
+
+/// How a page is like one that was fetched before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Duplicate {
+    /// Its words are the same, numbers apart.
+    Near,
+    /// Its body is the same, byte by byte.
+    Same,
+}
+
+impl Duplicate {
+    /// Of a page that yielded this.
+    pub(in crate::crawl) fn of(yielded: &Yielded) -> Option<Self> {
+        match yielded.what {
+            What::Fresh | What::Nothing => None,
+            What::Near => Some(Self::Near),
+            What::Same => Some(Self::Same),
+        }
     }
 }
 

@@ -129,9 +129,9 @@ impl Skips {
     /// URLs that robots.txt refused when their turn came, and `further` ones without their texts.
     pub(in crate::crawl) fn dropped(list: &SkipList, dropped: Vec<Dropped>, further: u32) -> Self {
         let mut skips = Self { drawn: Some(Arc::clone(&list.drawn)), ..Self::default() };
-        for Dropped { url, referrer, depth, .. } in dropped {
+        for Dropped { url, referrer, depth, refusal } in dropped {
             skips.referrer = referrer.as_deref().map(legible);
-            skips.add(Refusal::Robots, &url, depth);
+            skips.add(refusal, &url, depth);
         }
         skips.referrer = None;
         skips.add_untold(Refusal::Robots, further, 0);

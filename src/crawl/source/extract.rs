@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
-use crate::crawl::html::{EncodingSource, LinkText};
+use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
+use crate::crawl::html::{EncodingSource, LinkText, READ, words};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
-use crate::gate::{Found, Gate, Links, Refusal, Via};
+use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
 
 /// What is taken from a response. It owns all of it, so the response can be dropped.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) canonical: Option<String>,
     /// Its links, where an output wants them.
     pub(in crate::crawl) edges: Option<Vec<Edge>>,
+    /// What the page says.
+    pub(in crate::crawl) content: Option<Content>,
     /// What it lists, where it is a sitemap or a feed.
     pub(in crate::crawl) list: Option<Listing>,
     /// The host whose robots.txt names it, where it is a sitemap.
@@ -43,11 +45,28 @@ impl Extract {
             encoding: None,
             title: None,
             canonical: None,
+            content: None,
             edges: None,
             list: None,
             named_by: None,
             above: 0,
         }
+    }
+
+    /// Takes what a page says, for the second seen set. Words that are few are said on many pages. Of a long page, what follows the words
+    /// that are read counts byte by byte.
+    pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8]) {
+        const FEW: usize = 16;
+        let key = self.gate.fingerprint_key();
+        let (read, rest) = body.split_at(body.len().min(READ));
+        let mut words = words(read);
+        let are_few = words.len() < FEW;
+        if !rest.is_empty() {
+            let rest = key.fingerprint_bytes(rest).bits().to_le_bytes();
+            words.extend(rest.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)));
+        }
+        let words = (!are_few).then(|| key.fingerprint_words(&words));
+        self.content = Some(Content { page, body: key.fingerprint_bytes(body), words });
     }
 
     pub(super) fn gate(&self) -> &Gate {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Entry, Receipts, Standing};
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
-use crate::gate::Position;
+use crate::gate::{Position, Refusal, Yielded};
 
 /// What a journal keeps, in the order in which it happened: enough to make a frontier again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum Record<'a> {
         /// What that had of it.
         fingerprint: Fingerprint,
     },
-    /// robots.txt disallowed URLs of a host when their turn came: they were dropped.
+    /// robots.txt disallowed URLs of a host when their turn came, or a budget was spent: they were dropped.
     Disallowed(DisallowedRecord<'a>),
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
@@ -51,7 +51,7 @@ pub(crate) struct DueRecord<'a> {
     pub priority: u8,
 }
 
-/// URLs that were dropped, because robots.txt disallows them.
+/// URLs that were dropped, because robots.txt disallows them or a budget is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DisallowedRecord<'a> {
     /// The text of their host's [`HostKey`](crate::address::HostKey).
@@ -62,6 +62,8 @@ pub(crate) struct DisallowedRecord<'a> {
     pub first: Position,
     /// How many they are: the first, and those that follow it in its host's queue.
     pub urls: u32,
+    /// Why.
+    pub refusal: Refusal,
 }
 
 /// How a lease of a page came back, and where that left its host.
@@ -79,6 +81,8 @@ pub(crate) struct Settled<'a> {
     pub done: bool,
     /// Where its bytes are in the outputs; none where it has none, or none that could be read again.
     pub receipts: Receipts<'a>,
+    /// What it yielded, where it is done and that was looked at.
+    pub yielded: Option<Yielded>,
 }
 
 /// What was learned of a host, and where that left it.

@@ -153,6 +153,9 @@ impl Verdict {
                 trouble: of.host.as_ref().and_then(|host| host.trouble.clone()),
             },
             Place::Done | Place::Dropped | Place::GivenUp => {
+                if let Some(refusal) = of.trap.refusal.filter(|refusal| refusal.is_of_budget()) {
+                    return Self::Refused { refusal, rule: of.trap.rule.clone().unwrap_or_default() };
+                }
                 Self::Refused { refusal: Refusal::Robots, rule: "as it was when the URL's turn came".to_owned() }
             }
         }

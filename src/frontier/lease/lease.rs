@@ -9,7 +9,7 @@ use crate::frontier::Timestamp;
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{HostId, Sharing};
 use crate::frontier::queues::CircleId;
-use crate::gate::{Found, Links, Position, Via};
+use crate::gate::{Found, Links, Position, Via, Yielded};
 
 /// The kind of thing that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,8 @@ pub struct Lease {
     pub(crate) trouble: Option<Box<Trouble>>,
     /// For a robots.txt that is known: what to ask with whether it has changed.
     pub(crate) validators: Option<Box<Validators>>,
+    /// What its page yielded, once that is known.
+    pub(crate) yielded: Option<Yielded>,
     /// The finder's own bytes.
     pub(crate) metadata: Box<[u8]>,
 }

@@ -185,7 +185,8 @@ impl<J: Journal> Frontier<J> {
         let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
         let receipts = if done { receipts } else { Receipts::default() };
         let host = conduct.standing(lease.origin());
-        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts };
+        let yielded = lease.yielded.filter(|_| done);
+        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts, yielded };
         match self.entry_after(lease, after)? {
             None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
             Some(entry) => {

@@ -6,9 +6,9 @@
 //! | has no robots.txt that is known, or a stale one | its robots.txt |
 //! | else | the first URL of its best priority that robots.txt allows |
 //!
-//! URLs before that one, which robots.txt does not allow, are dropped on the way: a hundred or so a call, so that other hosts have
-//! their turn. They are asked here and not when they are found, since the rules of a host are known only when its first page goes out,
-//! and may change while its pages wait.
+//! URLs before that one, which robots.txt does not allow or whose budget is spent, are dropped on the way: a hundred or so a call, so that
+//! other hosts have their turn. They are asked here and not only when they are found, since the rules of a host are known only when its first
+//! page goes out, and may change while its pages wait; and so does what pages like them have brought.
 //!
 //! Nothing is taken out of a queue to be lent: a page stays where it is until it comes back, so that a crash
 //! needs no record of what was out.
@@ -17,17 +17,17 @@ use std::hint::black_box;
 use std::io;
 
 use super::Frontier;
+use crate::address::path_and_query;
 use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
-use crate::frontier::hosts::{Conduct, HostId, HostState, RobotsFile};
+use crate::frontier::hosts::{Conduct, Host, HostId, HostState, RobotsFile};
 use crate::frontier::lease::Texts;
-use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
-use crate::gate::{Position, Via};
+use crate::gate::{Gate, Position, Refusal, Via};
 
 impl<J: Journal> Frontier<J> {
-    /// A lease of a host that was taken from the front queue of this priority. `None` where robots.txt disallows its URLs up
-    /// to one of another priority, or up to the bound: it must queue again.
+    /// A lease of a host that was taken from the front queue of this priority. `None` where its URLs were dropped up to one of another
+    /// priority, or up to the bound: it must queue again.
     pub(crate) fn lend(
         &mut self,
         id: HostId,
@@ -40,6 +40,12 @@ impl<J: Journal> Frontier<J> {
             let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
             return self.lend_page(id, priority, trouble, now, &mut 1);
         }
+        if self.gate().budgets().is_any_spent() && self.is_first_barren(id, priority)? {
+            // Before its robots.txt, since a host of a barren domain is not asked for that either.
+            self.drop_refused(id, priority, true, drops)?;
+            return Ok(None);
+        }
+        let host = self.state.host(id);
         let minds_robots = self.politeness.treatment(host.treatment).robots;
         if minds_robots && host.robots.is_wanted(now) {
             let origin = host.key.as_str();
@@ -84,8 +90,8 @@ impl<J: Journal> Frontier<J> {
                 return Ok(None);
             };
             let entry = self.journal.read(first.position)?;
-            if is_asked && !host.robots.allows(path_and_query(entry.wire)) {
-                self.drop_disallowed(id, first, drops)?;
+            if trouble.is_none() && refusal(self.state.gate(), host, is_asked, &entry).is_some() {
+                self.drop_refused(id, priority, is_asked, drops)?;
                 continue;
             }
             let Entry { wire, depth, via, redirects, referrer, attempts: earlier, metadata, .. } = entry;
@@ -107,28 +113,43 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(lease))
     }
 
-    /// Drops the URLs of a host from this one on that robots.txt disallows, up to one of another priority, one that is out, or the
-    /// bound. One record says how many: a replay drops as many, without a look at the rules, which may be others by then.
-    fn drop_disallowed(&mut self, id: HostId, first: Queued, drops: &mut u32) -> io::Result<()> {
+    /// Whether the budget of the page that goes next of a host is spent.
+    fn is_first_barren(&mut self, id: HostId, priority: u8) -> io::Result<bool> {
+        let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority) else {
+            return Ok(false);
+        };
+        let entry = self.journal.read(first.position)?;
+        Ok(barren(self.state.gate(), self.state.host(id), &entry).is_some())
+    }
+
+    /// Drops the URLs of a host, from the one that goes next on, that are refused for the same reason as that: up to one of another priority,
+    /// one that is out, or the bound. One record says how many: a replay drops as many, without a look at the rules, which may be others
+    /// by then.
+    fn drop_refused(&mut self, id: HostId, priority: u8, minds_robots: bool, drops: &mut u32) -> io::Result<()> {
+        let Some(first) = self.first_free(self.state.host(id), id) else { return Ok(()) };
         let Self { state, journal, lent, .. } = self;
         let host = state.host(id);
         let out = lent.pages_of(id);
         let mut dropped = Vec::new();
-        for position in state.back().of(&host.queue, first.priority).skip_while(|position| *position != first.position)
-        {
-            let is_over = *drops == 0 || out.contains(&position);
-            if is_over || host.robots.allows(path_and_query(journal.read(position)?.wire)) {
+        let mut why = None;
+        for position in state.back().of(&host.queue, priority).skip_while(|position| *position != first.position) {
+            if *drops == 0 || out.contains(&position) {
                 break;
             }
+            let refusal = refusal(state.gate(), host, minds_robots, &journal.read(position)?);
+            if refusal.is_none() || why.is_some() && refusal != why {
+                break;
+            }
+            why = refusal;
             dropped.push(position);
             *drops -= 1;
         }
+        let Some(refusal) = why else { return Ok(()) };
         let key = host.key.clone();
         let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
-        let Queued { position, priority } = first;
-        let record = DisallowedRecord { host: key.as_str(), priority, first: position, urls };
+        let record = DisallowedRecord { host: key.as_str(), priority, first: first.position, urls, refusal };
         self.commit(&Record::Disallowed(record), Some(id), None)?;
-        dropped.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position))
+        dropped.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position, refusal))
     }
 
     /// Reads and parses a host's rules from the journal: they were dropped from memory, or a resume has not needed them yet. `false`
@@ -195,6 +216,7 @@ impl<J: Journal> Frontier<J> {
             answered_at: None,
             trouble: None,
             validators: None,
+            yielded: None,
             metadata: Box::default(),
         }
     }
@@ -225,8 +247,17 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// `/a?b` of the wire URL `https://example.org/a?b`.
-fn path_and_query(wire: &str) -> &str {
-    let host = wire.find("://").map_or(0, |at| at + 3);
-    wire[host..].find('/').map_or("/", |path| &wire[host + path..])
+/// Why a page whose turn has come is not asked for.
+fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
+    if let Some(refusal) = barren(gate, host, entry) {
+        return Some(refusal);
+    }
+    (minds_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
+}
+
+/// The budget of a page that is spent. Seeds and sitemaps have none.
+fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
+    let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
+    let judge = || gate.budgets().judge(host.key.host(), path_and_query(entry.wire)).err();
+    if has_budget { judge() } else { None }
 }

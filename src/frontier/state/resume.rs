@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::lost::{Again, Done, Lost, LostPage};
 use super::pieces::Pieces;
 use super::{Change, Fresh, State};
-use crate::address::{CanonicalUrl, Canonicalizer, HostKey};
+use crate::address::{CanonicalUrl, Canonicalizer, HostKey, host_of};
 use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
@@ -48,6 +48,8 @@ pub(crate) struct Resume {
     records: u64,
     /// Something was lent out when the checkpoint was written.
     was_busy: bool,
+    /// What pages said, until the counts come.
+    contents: Option<SeenSet>,
 }
 
 impl Resume {
@@ -66,6 +68,7 @@ impl Resume {
             lost: Lost::default(),
             records: 0,
             was_busy: false,
+            contents: None,
         })
     }
 
@@ -92,13 +95,20 @@ impl Resume {
         self.pieces.shards = positions;
     }
 
+    /// Takes what pages said, as the checkpoint has it. Before the counts.
+    pub(crate) fn load_contents(&mut self, contents: SeenSet) {
+        self.contents = Some(contents);
+    }
+
     /// Takes the counts of a checkpoint.
     pub(crate) fn load_counts(&mut self, counts: &Counts) {
         self.pieces.counts = counts.position;
         let count = self.state.count_mut();
         (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
         self.was_busy |= counts.leased > 0;
-        self.state.gate_mut().restore(counts.admitted, &counts.refused, &counts.roots);
+        let gate = self.state.gate_mut();
+        gate.restore(counts.admitted, &counts.refused, &counts.roots);
+        gate.budgets_mut().restore(&counts.evidence, self.contents.take());
     }
 
     /// Takes the newest image of a host that was evicted at some time. It still is where no slice has the host. Call it behind the
@@ -296,6 +306,10 @@ impl Resume {
             _ => (None, self.pieces.fresh(at)),
         };
         let is_there = !fresh.counts || receipts.is_empty() || has(receipts);
+        // The contents were saved before the counts. What they have already, they may be told again.
+        if let Some(yielded) = settled.yielded.as_ref().filter(|_| is_there) {
+            self.state.gate().budgets().remember(host_of(settled.host.key), yielded);
+        }
         let new_to = host.filter(|&host| !self.pieces.has_host(host, at));
         let queued = Queued { position, priority };
         let is_queued = |host: HostId| self.state.back().holds(&self.state.host(host).queue, queued);

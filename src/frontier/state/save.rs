@@ -86,6 +86,7 @@ impl<J: Journal> Frontier<J> {
             output: count.output,
             leased: self.lent.all,
             roots: gate.roots(),
+            evidence: gate.budgets().slots(),
         }
     }
 }

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use super::{Change, Count};
-use crate::address::Fingerprint;
+use crate::address::{Fingerprint, host_of};
 use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, RobotsRecord, Settled, Standing};
 use crate::frontier::hosts::{
     Detour, Evicted, Host, HostId, HostStatistics, Hosts, Manners, RobotsFile, Rules, RulesCache, Seats,
@@ -22,7 +22,7 @@ use crate::frontier::hosts::{
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
-use crate::gate::{Gate, Position, Refusal};
+use crate::gate::{Gate, Position};
 use crate::seen::{Removal, SeenError};
 
 /// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
@@ -30,11 +30,10 @@ pub(crate) const RULES_HOLD: std::time::Duration = std::time::Duration::from_sec
 
 /// All that a frontier knows: the hosts with their queues, the schedule, the evicted hosts, the gate and the counts.
 ///
-/// It changes by [`apply`](Self::apply) alone: live, when a record was written, and on resume, when it is read again. So a frontier
-/// that is made again from its records is the frontier that it was.
+/// It changes by [`apply`](Self::apply) alone, live and on resume. So a frontier that is made again from its records is the one that it was.
 ///
-/// Three things beside it are no knowledge, and follow from it: the [seats](Self::seats) of the hosts in the queues of hosts,
-/// which are the machine's; parsed robots rules, of which the journal has the text; and which hosts are in memory.
+/// Three things beside it follow from it: the [seats](Self::seats) of the hosts, which are the machine's; parsed robots rules, of which the
+/// journal has the text; and which hosts are in memory.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The seen set, the scope and the counts of what was admitted and refused.
@@ -86,7 +85,7 @@ impl State {
             }
             Record::Disallowed(disallowed) => {
                 if fresh.counts {
-                    self.gate.withdraw(Refusal::Robots, disallowed.urls.into());
+                    self.gate.withdraw(disallowed.refusal, disallowed.urls.into());
                 }
                 if let Some(host) = host {
                     let DisallowedRecord { first: position, priority, urls, .. } = *disallowed;
@@ -135,7 +134,7 @@ impl State {
         }
     }
 
-    /// Tells the gate of a URL that the seen test was not asked about: one that is read again, or asked for again.
+    /// Tells the gate of a URL that the seen test was not asked about.
     fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         if let Some(url) = change.remember {
             self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
@@ -148,11 +147,12 @@ impl State {
     /// The three parts that a checkpoint saves at positions of their own, counts, schedule and host, each ask whether the record is
     /// new to them.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
-        let Settled { position, priority, attempts, done, receipts, .. } = *settled;
+        let Settled { position, priority, attempts, done, receipts, yielded, .. } = *settled;
         if change.fresh.counts {
             self.count.completed += u64::from(done);
             self.count.retries += u64::from(!done);
             self.count.output = receipts.first().map_or(self.count.output, |receipt| receipt.end);
+            let _ = yielded.map(|yielded| self.gate.budgets().note(host_of(settled.host.key), &yielded));
         }
         if let Some(entry) = again {
             self.remember(entry, change);
@@ -248,7 +248,7 @@ impl State {
 
 /// Parts that are no knowledge of their own, and change without a record.
 impl State {
-    /// The gate, which the state shares with whoever admits URLs.
+    /// Shared with whoever admits URLs.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }

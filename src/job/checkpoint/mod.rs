@@ -1,6 +1,6 @@
 //! Checkpoints: a frontier as it was, so that a resume replays the journal's last minute and not its last month.
 //!
-//! A checkpoint is three files, and runs of evicted hosts that it may share with others. The third file, the summary, is written
+//! A checkpoint is four files, and runs of evicted hosts that it may share with others. The last file, the summary, is written
 //! last, and renamed into place when all others are safe on disk: where it is, they are whole. The last two checkpoints are kept.
 //! Where the newest is damaged, the one before serves, with a longer replay. No number is given twice, so files of two tries never
 //! meet.
@@ -8,6 +8,7 @@
 //! ```text
 //! hosts-N         header, then a frame for each slice: of the schedule where there is one, then of the hosts; then an empty frame
 //! seen-N          a snapshot of the seen set, as `crawler seen info` reads it; none while nothing was seen
+//! contents-N      a snapshot of what pages said, likewise
 //! checkpoint-N    header, then one frame: the summary
 //! evicted-N       a run of evicted hosts: header, then frames of about 4 KiB of them, then an empty frame; none where no host was
 //!                 evicted, and kept for as long as a checkpoint lists it
@@ -22,7 +23,7 @@
 //!           4  payload   length bytes; of a slice and of the summary the first 8 are a position: where the journal ended
 //!              checksum  u64, XXH3-64 of the payload, seeded with N XOR the frame's number, from 0
 //!
-//! summary:  0  flags     u8: bit 0 there is a seen set, bit 1 its shards have positions
+//! summary:  0  flags     u8: bit 0 there is a seen set, bit 1 its shards have positions, bit 2 there are contents
 //!           1  from      u64, the position from which the journal is to be replayed
 //!           9  slices    u32
 //!          13  admitted, completed, retries, output, leased   u64 each
@@ -33,6 +34,7 @@
 //!              segments  u32 how many of the journal are needed before `from`; for each its start and end, u64 each
 //!              runs      u32 how many; for each its number, u64, the newest last
 //!              shards    only where they have positions: u32 how many, and where the journal ended when each was saved, u64
+//!              evidence  u32 how many slots of the budgets are in use; for each its number, u32, and what it holds, u64
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
@@ -43,9 +45,9 @@
 //! A seen set that can forget has a position for each shard. The snapshot already reflects what was admitted or forgotten before
 //! it: doing that again could make a counting filter forget another URL.
 //!
-//! The order is schedule, hosts, seen set, counts. A URL that left the schedule before the schedule was saved is in its host's
+//! The order is schedule, hosts, seen set, contents, counts. A URL that left the schedule before the schedule was saved is in its host's
 //! slice, which is saved later. While the counts are taken nobody is at the gate, and the journal is safe on disk up to there
-//! before the third file is written. So every URL that the seen set holds was submitted, and is in the journal. A URL in the set
+//! before the last file is written. So every URL that the seen set holds was submitted, and is in the journal. A URL in the set
 //! alone would never be found again.
 //!
 //! # Evicted hosts

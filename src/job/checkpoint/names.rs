@@ -4,7 +4,7 @@
 //! somebody else's file, and is left alone.
 
 /// The files of a checkpoint, the last one last.
-pub(super) const FILES: [&str; 3] = ["hosts", "seen", "checkpoint"];
+pub(super) const FILES: [&str; 4] = ["hosts", "seen", "contents", "checkpoint"];
 /// A run of evicted hosts, which several checkpoints may share.
 pub(super) const RUN: &str = "evicted";
 

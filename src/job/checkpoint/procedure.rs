@@ -87,6 +87,9 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
             })
         })?;
     }
+    if gate.contents().tests() > 0 {
+        draft.contents(gate.contents())?;
+    }
     let counts = owner.quiesce(|frontier| frontier.counts(frontier.journal().end()));
     // The first sync takes the time, and the frontier is free meanwhile. The second one holds the frontier, and finds little to do.
     let segment = owner.with(|frontier| frontier.journal().file.segment().to_owned());

@@ -24,6 +24,7 @@
 //! was passed over as damaged keeps its files until the next one is committed: somebody may still put back a good copy.
 
 use std::io::{self, BufReader};
+use std::path::Path;
 
 use super::evicted::EvictedHosts;
 use super::frames::{self, HOSTS, SUMMARY, next_placed};
@@ -31,6 +32,7 @@ use super::names::{FILES, name};
 use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints, JobJournal, Opening};
+use crate::address::FingerprintKey;
 use crate::frontier::{Frontier, FrontierOptions, Receipts, Record, Resume, Timestamp};
 use crate::gate::Position;
 use crate::job::OpenOptions;
@@ -192,7 +194,7 @@ impl<S: Storage> Checkpoints<S> {
 
     /// Reads a checkpoint's summary. Hosts and seen set may still be damaged.
     pub(super) fn summary(&mut self, number: u64) -> Result<Summary, CheckpointError> {
-        frames::read(&mut self.storage, FILES[2], SUMMARY, (self.job, number), |frames| {
+        frames::read(&mut self.storage, FILES[3], SUMMARY, (self.job, number), |frames| {
             let (payload, position) = next_placed(frames)?;
             let summary = Summary::read(payload, position).map_err(|reason| frames.damaged(reason))?;
             frames.end()?;
@@ -223,6 +225,9 @@ impl<S: Storage> Checkpoints<S> {
         let evicted = EvictedHosts::open(&mut self.storage, self.job, &summary.runs)?;
         evicted.each(&mut self.storage, |image| replay.load_evicted(image))?;
         self.evicted = evicted;
+        if summary.has_contents {
+            replay.load_contents(self.load_set(FILES[2], number, options.fingerprint_key, None)?);
+        }
         replay.load_counts(&summary.counts);
         Ok((replay, summary))
     }
@@ -250,14 +255,23 @@ impl<S: Storage> Checkpoints<S> {
 
     /// Reads a checkpoint's seen set, and checks that the options still ask for such a set.
     fn load_seen(&mut self, number: u64, options: &FrontierOptions) -> Result<SeenSet, CheckpointError> {
-        let (name, path) = (name(FILES[1], number), self.storage.path(&name(FILES[1], number)));
-        let reading = StorageReader { storage: &mut self.storage, name, at: 0 };
-        let reading = BufReader::with_capacity(BUFFER, reading);
-        let seen = SeenSet::load_in(reading, options.fingerprint_key, options.seen.directory.as_deref());
-        let seen = seen.map_err(|source| CheckpointError::Seen { path, source })?;
+        let seen = self.load_set(FILES[1], number, options.fingerprint_key, options.seen.directory.as_deref())?;
         match seen.options().changed(&options.seen) {
             Some(option) if !self.takes_any_seen => Err(CheckpointError::Changed { option: format!("seen.{option}") }),
             _ => Ok(seen),
         }
+    }
+
+    fn load_set(
+        &mut self,
+        file: &str,
+        number: u64,
+        key: Option<FingerprintKey>,
+        directory: Option<&Path>,
+    ) -> Result<SeenSet, CheckpointError> {
+        let (name, path) = (name(file, number), self.storage.path(&name(file, number)));
+        let reading = StorageReader { storage: &mut self.storage, name, at: 0 };
+        let reading = BufReader::with_capacity(BUFFER, reading);
+        SeenSet::load_in(reading, key, directory).map_err(|source| CheckpointError::Seen { path, source })
     }
 }

@@ -3,7 +3,7 @@
 //! # The life of a checkpoint
 //!
 //! 1. `begin` gives the next number. Nothing of it counts yet.
-//! 2. The draft writes `hosts-N`, `evicted-N` where hosts are to be evicted, and `seen-N`. Each file is synced when it is written.
+//! 2. The draft writes `hosts-N`, `evicted-N` where hosts are to be evicted, `seen-N` and `contents-N`. Each file is synced when it is written.
 //! 3. `commit` writes the summary to `checkpoint-N.new`, syncs the names, renames it, and syncs the names again. From here on the
 //!    checkpoint counts, and the hosts of its run may be evicted.
 //! 4. The checkpoint before it stays. All older ones are removed, the summary first, and so are runs that no summary lists.
@@ -15,7 +15,7 @@
 //!
 //! | when | there is | the next process |
 //! |---|---|---|
-//! | while the draft is written | any part of `hosts-N`, `evicted-N`, `seen-N` | goes on from checkpoint N-1, and removes these |
+//! | while the draft is written | any part of `hosts-N`, `evicted-N`, `seen-N`, `contents-N` | goes on from checkpoint N-1, and removes these |
 //! | before the rename is safe | `checkpoint-N.new`, or already `checkpoint-N` | takes N if it has its name: all it names is whole |
 //! | after it | checkpoint N, and perhaps older files that were to go | goes on from N, and removes these behind its next commit |
 
@@ -95,14 +95,14 @@ impl<S: Storage> Checkpoints<S> {
     pub(crate) fn open(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
         let of = |file| numbers_of(&names, file);
-        let numbers = of(FILES[2]);
+        let numbers = of(FILES[3]);
         let runs = of(RUN);
         let last = FILES.into_iter().chain([RUN]).filter_map(|file| of(file).last().copied()).max().unwrap_or(0);
         let without_summary = |file| of(file).into_iter().filter(|number| !numbers.contains(number));
         let leftovers = FILES.into_iter().flat_map(|file| without_summary(file).map(move |number| name(file, number)));
         let leftovers = leftovers.collect();
         for name in &names {
-            let is_beside = name.strip_suffix(BESIDE).is_some_and(|name| number_of(name, FILES[2]).is_some());
+            let is_beside = name.strip_suffix(BESIDE).is_some_and(|name| number_of(name, FILES[3]).is_some());
             if is_beside || is_leftover(name) {
                 remove(&mut storage, name)?;
             }
@@ -151,7 +151,7 @@ impl<S: Storage> Checkpoints<S> {
     /// Where the storage fails.
     pub(crate) fn look(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
-        Ok(Self::of(storage, job, numbers_of(&names, FILES[2])))
+        Ok(Self::of(storage, job, numbers_of(&names, FILES[3])))
     }
 
     /// Whether there is none.
@@ -285,6 +285,16 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
+    /// Writes what pages said. A page that is done since may be in it: the replay tells it again, which does no harm.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(super) fn contents(&mut self, contents: &SeenSet) -> Result<(), CheckpointError> {
+        self.write(FILES[2], |to| contents.save(to))?;
+        self.summary.has_contents = true;
+        Ok(())
+    }
+
     /// Syncs a segment of the journal through a handle of its own, so that nobody waits for the journal meanwhile.
     ///
     /// # Errors
@@ -311,7 +321,7 @@ impl<S: Storage> Draft<'_, S> {
         (summary.keys, summary.counts, summary.extra) = (keys.clone(), counts, extra.to_vec());
         summary.runs = runs.as_deref().map_or_else(|| store.evicted.numbers(), evicted::numbers);
         let payload = summary.to_bytes();
-        let (name, beside) = (name(FILES[2], number), name(FILES[2], number) + BESIDE);
+        let (name, beside) = (name(FILES[3], number), name(FILES[3], number) + BESIDE);
         let job = store.job;
         write(&mut store.storage, &beside, |to| {
             let mut frames = frames::begin(to, SUMMARY, job, number)?;
@@ -348,7 +358,7 @@ impl<S: Storage> Drop for Draft<'_, S> {
             let Checkpoints { storage, runs, evictable, .. } = &mut *self.store;
             evictable.clear();
             let is_gone = remove_all(storage, self.number).is_ok();
-            let _ = remove(storage, &(name(FILES[2], self.number) + BESIDE));
+            let _ = remove(storage, &(name(FILES[3], self.number) + BESIDE));
             if is_gone {
                 runs.retain(|run| *run != self.number || remove(storage, &name(RUN, *run)).is_err());
             }

@@ -22,6 +22,8 @@ pub(in crate::job) struct Summary {
     pub(super) slices: u32,
     /// There is a file `seen-N`. There is none while nothing was shown to the seen set.
     pub(in crate::job) has_seen: bool,
+    /// There is a file `contents-N`. There is none while no page said anything.
+    pub(super) has_contents: bool,
     /// Where the journal ended when each shard was saved; empty for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
     /// The rules by which the seen set's URLs got their keys. With others, none of them would be known again.
@@ -39,10 +41,10 @@ impl Summary {
     ///
     /// The owner's bytes come last and have no length: the frame's tells where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let Counts { admitted, completed, retries, output, leased, refused, roots, .. } = &self.counts;
+        let Counts { admitted, completed, retries, output, leased, refused, roots, evidence, .. } = &self.counts;
         let mut keys = self.keys.clone();
         let has_seen_at = !self.seen_at.is_empty();
-        let mut bytes = vec![u8::from(self.has_seen) | u8::from(has_seen_at) << 1];
+        let mut bytes = vec![u8::from(self.has_seen) | u8::from(has_seen_at) << 1 | u8::from(self.has_contents) << 2];
         bytes.extend(self.needs.from().to_u64().to_le_bytes());
         bytes.extend(self.slices.to_le_bytes());
         bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
@@ -68,6 +70,11 @@ impl Summary {
         if has_seen_at {
             put_length(&mut bytes, self.seen_at.len());
             bytes.extend(self.seen_at.iter().flat_map(|position| position.to_u64().to_le_bytes()));
+        }
+        put_length(&mut bytes, evidence.len());
+        for (slot, word) in evidence {
+            bytes.extend(slot.to_le_bytes());
+            bytes.extend(word.to_le_bytes());
         }
         bytes.extend_from_slice(&self.extra);
         bytes
@@ -115,10 +122,14 @@ impl Summary {
                 seen_at.push(Position::from_u64(fields.u64()?));
             }
         }
+        for _ in 0..fields.u32()? {
+            counts.evidence.push((fields.u32()?, fields.u64()?));
+        }
         Ok(Self {
             needs,
             slices,
             has_seen: flags & 1 == 1,
+            has_contents: flags & 4 != 0,
             seen_at,
             keys,
             counts,
@@ -176,6 +187,7 @@ mod tests {
         let keys = KeyRules { sort_query: false, drop_parameters: vec!["ref_*".to_owned()], ..KeyRules::default() };
         let position = Position::from_u64(99);
         let mut counts = Counts { position, admitted: 1, completed: 2, retries: 3, output: 4, ..Counts::default() };
+        counts.evidence = vec![(7, 1 << 60), (65_535, 3)];
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
         // A seed's directory may be as long as a URL.
         counts.roots = vec!["a.example".to_owned(), format!("b.example/{}", "x".repeat(1 << 16))];
@@ -185,7 +197,17 @@ mod tests {
             [0..3, 5..7].into_iter().map(|Range { start, end }| Position::from_u64(start)..Position::from_u64(end)),
         );
         let runs = vec![3, 9, 1 << 40];
-        let summary = Summary { needs, slices: 3, has_seen: true, seen_at, keys, counts, runs, extra: b"{}".to_vec() };
+        let summary = Summary {
+            needs,
+            slices: 3,
+            has_seen: true,
+            has_contents: true,
+            seen_at,
+            keys,
+            counts,
+            runs,
+            extra: b"{}".to_vec(),
+        };
         let bytes = summary.to_bytes();
         assert_eq!(Summary::read(&bytes, position), Ok(summary.clone()));
         assert_eq!(summary.changed_key(&summary.keys), None);

@@ -38,7 +38,8 @@
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
-//!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there are receipts
+//!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there are receipts,
+//!                        bit 4 it is said what it yielded
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
@@ -48,6 +49,7 @@
 //!                        failure's code; u16, pages in a row that broke; u8, length of the failure's words; these
 //!              receipts  only where there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
 //!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
+//!              yielded   only where that is said: 17 to 49 bytes, as `yielded_bytes` draws them
 //!              host      the rest, UTF-8: scheme, name, port
 //!
 //! kind 3, something was learned of a host:
@@ -82,11 +84,12 @@
 //!           2  settled   as kind 2
 //!              entry     as kind 1
 //!
-//! kind 8, robots.txt disallowed URLs of a host when their turn came, and they were dropped:
+//! kind 8, URLs of a host were dropped when their turn came:
 //!           0  priority  u8, of them all
 //!           1  first     u64, the position of the admission of the first of them
 //!           9  urls      u32, how many: those that follow the first in its queue
-//!          13  host      the rest, UTF-8, as above
+//!          13  reason    u8: 0 robots.txt disallows them, 1 to 5 the budget of their shape, section, host, domain or session is spent
+//!          14  host      the rest, UTF-8, as above
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one of another place or another job that was left in a reused
@@ -128,6 +131,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod window;
+mod yielded_bytes;
 
 pub use error::JournalError;
 pub(crate) use file::FileJournal;

@@ -6,27 +6,38 @@
 //! | kind | bytes of the payload, behind the 8 of the frame | written |
 //! |---|---|---|
 //! | 1, admitted | about 9 and the wire URL | for each URL that passes the gate |
-//! | 2, settled | 21 and the host; 30 more for a receipt of `pages.jsonl` | for each page |
+//! | 2, settled | 21 and the host; 30 more for a receipt of `pages.jsonl`, 41 for what it yielded | for each page |
 //! | 3, a host | 31 and the host; the rules of a robots.txt | for each robots.txt, and where a host changes without a page |
 //! | 4, resumed | 8 | at each opening |
 //! | 5, due | 9 and the host | for each URL whose time comes |
 //! | 6, forgotten | 8 | for each URL that is taken from the seen set |
 //! | 7, again | both of its parts and 2 | for each page that is tried or visited again |
-//! | 8, disallowed | 13 and the host | for each run of URLs that are dropped |
+//! | 8, disallowed | 14 and the host | for each run of URLs that are dropped |
 //!
 //! A host that is ill takes 5 bytes more, and those of the failure's words.
 //!
 //! Records name a host by its key and not by a number: a number would mean another host once hosts were evicted.
 
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
+use super::yielded_bytes::{read_yielded, write_yielded};
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
 use crate::frontier::{DisallowedRecord, DueRecord, Entry, Receipts, Record, Settled};
-use crate::gate::Position;
+use crate::gate::{Position, Refusal};
 
 /// Flags of a lease that came back. They share a byte with those of its host, which take the lowest bits.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPTS: u8 = 1 << 3;
+const HAS_YIELDED: u8 = 1 << 4;
+/// Why URLs that wait are dropped, by their numbers on disk. A number is never given to another reason.
+const REASONS: [Refusal; 6] = [
+    Refusal::Robots,
+    Refusal::BarrenShape,
+    Refusal::BarrenSection,
+    Refusal::BarrenHost,
+    Refusal::BarrenDomain,
+    Refusal::KnownSession,
+];
 /// Bytes of the length of a record that stands within another one.
 const LENGTH: usize = 2;
 
@@ -102,18 +113,23 @@ fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
     to.push(disallowed.priority);
     to.extend(disallowed.first.to_u64().to_le_bytes());
     to.extend(disallowed.urls.to_le_bytes());
+    let reason = REASONS.iter().position(|refusal| *refusal == disallowed.refusal);
+    to.push(reason.and_then(|reason| u8::try_from(reason).ok()).expect("URLs are dropped for one of these"));
     to.extend_from_slice(disallowed.host.as_bytes());
 }
 
 fn read_disallowed<'a>(fields: &mut Fields<'a>) -> Result<DisallowedRecord<'a>, &'static str> {
     let (priority, first) = (fields.u8()?, Position::from_u64(fields.u64()?));
-    Ok(DisallowedRecord { priority, first, urls: fields.u32()?, host: fields.rest()? })
+    let (urls, reason) = (fields.u32()?, fields.u8()?);
+    let refusal = *REASONS.get(usize::from(reason)).ok_or("an unknown reason to drop URLs")?;
+    Ok(DisallowedRecord { priority, first, urls, refusal, host: fields.rest()? })
 }
 
 /// Appends how a page's lease came back: kind 2. It stands within kind 7 as well.
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
-    let Settled { host, position, priority, attempts, done, receipts } = settled;
-    let flags = flags_of(host) | flag(*done, IS_DONE) | flag(!receipts.is_empty(), HAS_RECEIPTS);
+    let Settled { host, position, priority, attempts, done, receipts, yielded } = settled;
+    let flags = flag(!receipts.is_empty(), HAS_RECEIPTS) | flag(yielded.is_some(), HAS_YIELDED);
+    let flags = flags_of(host) | flag(*done, IS_DONE) | flags;
     to.extend([flags, *priority, *attempts]);
     to.extend(position.to_u64().to_le_bytes());
     write_clock(host, to);
@@ -122,20 +138,24 @@ fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
         to.extend(length.to_le_bytes());
         to.extend_from_slice(receipts.to_bytes());
     }
+    if let Some(yielded) = yielded {
+        write_yielded(yielded, to);
+    }
     to.extend_from_slice(host.key.as_bytes());
 }
 
 fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str> {
     let (flags, priority, attempts) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPTS) != 0 {
+    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPTS | HAS_YIELDED) != 0 {
         return Err("unknown flags");
     }
     let position = Position::from_u64(fields.u64()?);
     let mut host = read_clock(flags, fields)?;
     let length = if flags & HAS_RECEIPTS == 0 { 0 } else { fields.u16()? };
     let receipts = Receipts::read(fields.part(length.into())?.bytes())?;
+    let yielded = if flags & HAS_YIELDED == 0 { None } else { Some(read_yielded(fields)?) };
     host.key = fields.rest()?;
-    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts })
+    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts, yielded })
 }
 
 /// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can come
@@ -186,7 +206,7 @@ mod tests {
             b"\x01p\0\0\0\0\0\x01\0\0\xf4\x01\0\0\xef\xbe\xad\xde\x03raw\x07\0\0\0\0\0\0\0\x07\0\0\0\x09\0\0\0",
         );
         let receipts = receipts.unwrap();
-        let settled = Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipts };
+        let settled = Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipts, yielded: None };
         let ill = Ill { failure: Failure::Dns, words: "no answer", broken: 3, is_patient: false, is_retired: true };
         let retired = Standing { has_answered: false, ill: Some(ill), ..host };
         let stale_at = Timestamp::from_micros(99);
@@ -220,6 +240,7 @@ mod tests {
             priority: 9,
             first: Position::from_u64(1 << 40),
             urls: 1 << 20,
+            refusal: Refusal::BarrenShape,
         }));
         records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
         let scheduled = Entry { not_before: Some(stale_at), ..entry };

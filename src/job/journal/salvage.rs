@@ -20,6 +20,7 @@ use crate::frontier::Record;
 use crate::gate::Position;
 
 /// A piece of a journal. The pieces follow each other without gaps.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(in crate::job) enum Piece<'a> {
     /// A segment begins; its header may be damaged.
     Begin { start: u64, is_whole: bool },

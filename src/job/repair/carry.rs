@@ -189,7 +189,8 @@ impl Findings {
         placed.insert(fingerprint(&self.canonicalizer, entry.wire).unwrap_or_default(), position);
         let host =
             Standing { key: url.origin(), due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
-        let settled = Settled { host, position, priority: entry.priority, attempts: 1, done: true, receipts };
+        let settled =
+            Settled { host, position, priority: entry.priority, attempts: 1, done: true, receipts, yielded: None };
         journal.record(&Record::Settled(settled))?;
         Ok(())
     }

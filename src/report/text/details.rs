@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::page::TextPage;
 use crate::crawl::SitemapCounts;
 use crate::report::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
-use crate::report::{HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
+use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
 use crate::seen::ShardStatistics;
 
 /// Rows of statuses, of errors and of media types, at most. The rest is summed up.
@@ -125,6 +125,12 @@ impl Report {
             page.fact("URLs that they list", &thousands(listed), "");
         }
         page.fact("fetched", &thousands(self.urls.fetched), "");
+        let DuplicateFigures { same, near, expected_lost, .. } = self.duplicates;
+        if same + near > 0 {
+            let alike =
+                format!("{} byte by byte; wrongly taken for it: {} expected", thousands(same), expected(expected_lost));
+            page.fact("pages like another one", &thousands(same + near), &alike);
+        }
     }
 
     pub(super) fn responses(&self, page: &mut TextPage) {
@@ -226,6 +232,10 @@ impl Simulated {
         page.fact("  by an error of the filter", &thousands(self.missed_by_filter), "");
         page.fact("simulated pages fetched twice", &thousands(self.fetched_twice), "");
         page.fact("simulated pages that nothing links", &thousands(self.unknown_urls), "fetched all the same");
+        if self.trapped > 0 {
+            let of = format!("of {} requests", thousands(self.requests));
+            page.fact("requests to sites without end", &thousands(self.trapped), &of);
+        }
         page.fact("requests against robots.txt", &thousands(self.against_robots), "by the server's rules");
         page.fact("requests that came too early", &thousands(self.interval_violations), "by the server's clock");
     }

@@ -151,7 +151,7 @@ fn what_is_scheduled_again_is_written_as_ever() {
     receipts.push("pages", Receipt { end: 500, length: 7, checksum: 8 });
     receipts.push("raw", Receipt { end: 12, length: 5, checksum: 6 });
     let receipts = receipts.list();
-    let settled = Settled { host, position, priority, attempts, done: true, receipts };
+    let settled = Settled { host, position, priority, attempts, done: true, receipts, yielded: None };
     let at = journal.append(&Record::Again { settled, entry: page.entry() }).unwrap().unwrap();
     journal.flush(NOW).unwrap();
     assert_eq!(Owned::from(journal.read(at).unwrap()), page);

@@ -18,11 +18,11 @@ use crate::frontier::{
     DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipts, ReceiptsBuf, Record, Resume, Settled,
     Standing, Timestamp,
 };
-use crate::gate::Position;
+use crate::gate::{Position, Refusal};
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
 
-/// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts.
+/// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts; the budgets.
 ///
 /// Without what the seeds opened. A seed that the filter takes for seen by mistake opens its host, and no record says so.
 fn bytes(state: &State, images: &Images) -> Vec<u8> {
@@ -37,7 +37,8 @@ fn bytes(state: &State, images: &Images) -> Vec<u8> {
     while let Some(from) = rest {
         rest = state.schedule().save(from, &mut bytes);
     }
-    bytes.extend_from_slice(format!("{:?} {}", state.count(), state.gate().admitted()).as_bytes());
+    let gate = state.gate();
+    bytes.extend_from_slice(format!("{:?} {} {:?}", state.count(), gate.admitted(), gate.budgets().slots()).as_bytes());
     bytes
 }
 
@@ -148,6 +149,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         prop_assert_eq!(roots(&frontier.state), roots(replayed.state()));
     }
     prop_assert_eq!(cells(frontier.gate().seen()), cells(replayed.state().gate().seen()), "{:?}", layout);
+    prop_assert_eq!(cells(frontier.gate().contents()), cells(replayed.state().gate().contents()), "contents");
 
     let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
     let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, rules, segment);
@@ -173,6 +175,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         }
     }
     prop_assert_eq!(cells(frontier.gate().seen()), cells(again.gate().seen()), "{:?}", layout);
+    prop_assert_eq!(cells(frontier.gate().contents()), cells(again.gate().contents()), "contents");
     let later = now + Duration::from_secs(20_000);
     let (mut was, mut is) = (drain(&mut frontier, later), drain(&mut again, later));
     if patience.is_zero() {
@@ -216,6 +219,9 @@ fn resume(
         resume.load(slice, *position).unwrap();
     }
     checkpoint.images.values().for_each(|image| resume.load_evicted(image).unwrap());
+    if !checkpoint.contents.is_empty() {
+        resume.load_contents(SeenSet::load(&*checkpoint.contents, None).unwrap());
+    }
     resume.load_counts(&checkpoint.counts);
     let journal = journal(copy.path(), segment, checkpoint.from, |position, record| {
         let has = |receipts: Receipts<'_>| receipts.iter().all(|(_, receipt)| receipt.end <= output.len() as u64);
@@ -238,9 +244,9 @@ fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
     let records = [
         Record::Admitted(Entry::seed("https://h0.example/a")),
         Record::Admitted(Entry::seed("https://h0.example/c")),
-        Record::Settled(Settled { host, position: a, priority: 0, attempts: 1, done: true, receipts }),
+        Record::Settled(Settled { host, position: a, priority: 0, attempts: 1, done: true, receipts, yielded: None }),
         Record::Resumed { output: 0 },
-        Record::Disallowed(DisallowedRecord { host: key, priority: 0, first: a, urls: 1 }),
+        Record::Disallowed(DisallowedRecord { host: key, priority: 0, first: a, urls: 1, refusal: Refusal::Robots }),
     ];
     let mut resume = Resume::new(&options(Rules::of(Layout::Exact)), None).unwrap();
     for (at, record) in (1..).map(|number| Position::from_u64(32 * number)).zip(&records) {

@@ -1,0 +1,128 @@
+//! What each shape, section, host and domain has brought so far, in a table of fixed size.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::address::Fingerprint;
+
+/// Slots, a power of two: half a MiB, which a crawl without repeats never makes.
+const SLOTS: usize = 1 << 16;
+/// Slots that a key may stand in: half a cache line.
+const WAYS: usize = 4;
+/// Bits of a count.
+const COUNT: u32 = 20;
+const MOST: u64 = (1 << COUNT) - 1;
+
+/// How often each key brought something new, and how often it did not. A key is the fingerprint of a shape, a section, a host or a
+/// domain.
+///
+/// What is rare is forgotten first: of the four slots that a key may stand in, the one with the fewest pages is given to a newcomer. So
+/// a crawl of a million hosts takes half a MiB too, and what repeats is kept. A slot is one number, and nobody who asks waits: tag,
+/// barren, fresh. It changes by the journal's records alone, in their order, so a resume makes the same table again.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    slots: Box<[AtomicU64]>,
+    /// A key has used up its budget, so that each URL is asked about. Until then none is.
+    pub(super) is_any_spent: AtomicBool,
+}
+
+impl Default for Evidence {
+    fn default() -> Self {
+        Self { slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(), is_any_spent: AtomicBool::new(false) }
+    }
+}
+
+/// What one key brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Brought {
+    /// Pages that were like others, or none.
+    pub(super) barren: u64,
+    /// Pages with something new.
+    pub(super) fresh: u64,
+}
+
+impl Brought {
+    /// Whether that is more than the budget: so many barren pages, and so many more for each fresh one.
+    pub(super) fn is_beyond(self, budget: u32, growth: u32) -> bool {
+        budget > 0 && self.barren > u64::from(budget) + self.fresh * u64::from(growth)
+    }
+
+    const fn of(word: u64) -> Self {
+        Self { barren: word >> COUNT & MOST, fresh: word & MOST }
+    }
+}
+
+impl Evidence {
+    /// What a key brought so far.
+    pub(super) fn of(&self, key: Fingerprint) -> Brought {
+        let (ways, tag) = self.ways(key);
+        let mut words = ways.iter().map(|slot| slot.load(Ordering::Relaxed));
+        words.find(|word| word >> (2 * COUNT) == tag).map_or_else(Brought::default, Brought::of)
+    }
+
+    /// Notes one more page of a key, and says what that brought by now. Both counts are halved where one is full.
+    pub(super) fn note(&self, key: Fingerprint, is_fresh: bool) -> Brought {
+        let (ways, tag) = self.ways(key);
+        let words = || ways.iter().map(|slot| slot.load(Ordering::Relaxed));
+        let place = words().position(|word| word >> (2 * COUNT) == tag);
+        let rarest = || words().enumerate().min_by_key(|(_, word)| (*word >> COUNT & MOST) + (*word & MOST));
+        let known = place.map(|place| Brought::of(ways[place].load(Ordering::Relaxed)));
+        let place = place.or_else(|| rarest().map(|(place, _)| place)).unwrap_or_default();
+        let Brought { mut barren, mut fresh } = known.unwrap_or_default();
+        *(if is_fresh { &mut fresh } else { &mut barren }) += 1;
+        if barren.max(fresh) > MOST {
+            (barren, fresh) = (barren / 2, fresh / 2);
+        }
+        ways[place].store(tag << (2 * COUNT) | barren << COUNT | fresh, Ordering::Relaxed);
+        Brought { barren, fresh }
+    }
+
+    /// The slots that are in use, with their numbers, for a checkpoint.
+    pub(super) fn slots(&self) -> Vec<(u32, u64)> {
+        let words = (0..).zip(self.slots.iter().map(|slot| slot.load(Ordering::Relaxed)));
+        words.filter(|(_, word)| *word > 0).collect()
+    }
+
+    /// Takes a slot of a checkpoint.
+    pub(super) fn set(&mut self, number: u32, word: u64) {
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            *slot.get_mut() = word;
+        }
+    }
+
+    /// The slots that a key may stand in, and its tag there, which is never 0.
+    fn ways(&self, key: Fingerprint) -> (&[AtomicU64], u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
+        let set = key.bits() as usize % (SLOTS / WAYS);
+        (&self.slots[set * WAYS..][..WAYS], key.bits() >> (2 * COUNT) | 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u64) -> Fingerprint {
+        Fingerprint::from_bits(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    #[test]
+    fn what_repeats_is_kept_among_what_is_rare() {
+        let evidence = Evidence::default();
+        (0..50).for_each(|_| _ = evidence.note(key(1), false));
+        (2..1_000_000).for_each(|number| _ = evidence.note(key(number), number % 2 == 0));
+        let brought = evidence.of(key(1));
+        assert_eq!(brought, Brought { barren: 50, fresh: 0 });
+        assert!(brought.is_beyond(49, 4) && !brought.is_beyond(50, 4) && !brought.is_beyond(0, 4));
+        let mut read = Evidence::default();
+        evidence.slots().into_iter().for_each(|(number, word)| read.set(number, word));
+        assert_eq!(read.slots(), evidence.slots());
+    }
+
+    #[test]
+    fn a_full_count_keeps_its_share() {
+        let evidence = Evidence::default();
+        (0..3 << COUNT).for_each(|nth| _ = evidence.note(key(7), nth % 4 == 0));
+        let Brought { barren, fresh } = evidence.of(key(7));
+        assert!(barren <= MOST && barren / fresh == 3 || barren / fresh == 2, "{barren} {fresh}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Budgets: how much of the same a crawl asks for before it takes a part of the web for endless.
+//!
+//! ```text
+//! a page is done ──▶ recognize ──▶ Yielded ──▶ record ──▶ note ──▶ evidence
+//!                        │                                            │
+//!                     contents                 a link, or a turn ──▶ judge ──▶ Refusal
+//! ```
+//!
+//! # What is counted
+//!
+//! Each page that is done brought something *fresh* or was *barren*: its body or its words were another page's, or it was an error. That is
+//! noted for four keys: its shape on its host (the path with numbers, dates and ids taken out, and the names of its parameters), its section (the
+//! first directory), its host, and where it is the first of its host, the registrable domain. A key is *spent* once it was barren more often
+//! than its budget and so many times more for each fresh page. Links to what is spent are refused, and URLs that wait are dropped
+//! when their turn comes. So a calendar costs its budget, whatever its months are called, and a shop with a million products costs nothing.
+//!
+//! The number of links does not matter, nor the number of pages: a sitemap of a million products is no trap. What is not yet fetched
+//! counts for nothing.
+//!
+//! # Sessions
+//!
+//! A URL may have an id in it: a long text, drawn at random. Where a page with the same URL but for the id came before, and most often the two
+//! are one page, the host writes sessions into its URLs. From then on a URL whose page is known under another id is refused.
+//!
+//! # Contents
+//!
+//! The second seen set remembers what pages say: the fingerprint of each body, and that of its words with all numbers for one. It also
+//! remembers which page said it first, so a page that is fetched again is not called a duplicate of itself, be it for a kill or for a
+//! recrawl. It is asked when a page is settled, between gate and journal, as the first one is for links.
+//!
+//! # What lasts
+//!
+//! A page's record says what it yielded, and the evidence changes by records alone. A checkpoint has the evidence beside the counts, and the
+//! contents in a file of their own. What a page said is remembered anew when its record is read again, unless the outputs have lost it.
+
+mod budgets;
+mod evidence;
+mod shape;
+mod yielded;
+
+pub(crate) use budgets::Budgets;
+pub(crate) use shape::count_parameters;
+pub(crate) use yielded::{Content, Session, What, Yielded};

@@ -1,0 +1,155 @@
+//! The shape of a URL: its path with numbers, dates and ids taken out, and the names of its parameters.
+
+/// Letters and digits in a row from which on a text with a digit in it is an id, where all are hexadecimal.
+const HEXADECIMAL: usize = 8;
+/// The same, for any letters.
+const MIXED: usize = 16;
+/// From so many on it is an id, with or without a digit.
+const LONG: usize = 32;
+
+/// The shape of a path with its query: `/shop/{id}/2024-05-03/page12.html?b=1&a=2` is of the shape `/shop/{id}/#-#-#/page#.html?a&b`. All
+/// pages of a calendar have one shape, and all products of a shop.
+pub(super) fn shape(path_and_query: &str) -> String {
+    let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+    let mut shape = String::with_capacity(path_and_query.len());
+    replace(path, true, &mut shape);
+    let mut names: Vec<String> = parameters(query)
+        .map(|parameter| {
+            let mut name = String::new();
+            replace(parameter.split('=').next().unwrap_or_default(), true, &mut name);
+            name
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    for (nth, name) in names.into_iter().enumerate() {
+        shape.push(if nth == 0 { '?' } else { '&' });
+        shape.push_str(&name);
+    }
+    shape
+}
+
+/// The first directory of a path, as its shape has it; `/` of a page that is in none.
+pub(super) fn section(path_and_query: &str) -> String {
+    let path = path_and_query.split('?').next().unwrap_or_default();
+    let mut section = String::from("/");
+    if let Some((first, _)) = path.trim_start_matches('/').split_once('/') {
+        replace(first, true, &mut section);
+        section.push('/');
+    }
+    section
+}
+
+/// The same path and query without ids, numbers left as they are: what two sessions of one page have in common. `None` where there is no
+/// id in it.
+pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
+    // Most URLs have no text so long.
+    let is_long = |text: &str| text.len() >= HEXADECIMAL;
+    if !path_and_query.split(|letter: char| !letter.is_ascii_alphanumeric()).any(is_long) {
+        return None;
+    }
+    let mut without = String::with_capacity(path_and_query.len());
+    replace(path_and_query, false, &mut without).then_some(without)
+}
+
+/// How many parameters a query has.
+pub(crate) fn count_parameters(path_and_query: &str) -> usize {
+    path_and_query.split_once('?').map_or(0, |(_, query)| parameters(query).count())
+}
+
+fn parameters(query: &str) -> impl Iterator<Item = &str> {
+    query.split('&').filter(|parameter| !parameter.is_empty())
+}
+
+/// Appends a text with its ids replaced, and its numbers too where `numbers` says so. Whether there was an id.
+fn replace(text: &str, numbers: bool, to: &mut String) -> bool {
+    let mut had_id = false;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let (run, behind) = rest.split_at(length);
+        if is_id(run) {
+            had_id = true;
+            to.push_str("{id}");
+        } else if numbers {
+            replace_numbers(run, to);
+        } else {
+            to.push_str(run);
+        }
+        let other = behind.find(|letter: char| letter.is_ascii_alphanumeric()).unwrap_or(behind.len());
+        to.push_str(&behind[..other]);
+        rest = &behind[other..];
+    }
+    had_id
+}
+
+/// Appends letters as they are, and `#` for each number.
+fn replace_numbers(run: &str, to: &mut String) {
+    let mut is_number = false;
+    for letter in run.chars() {
+        let was_number = std::mem::replace(&mut is_number, letter.is_ascii_digit());
+        match (is_number, was_number) {
+            (false, _) => to.push(letter),
+            (true, false) => to.push('#'),
+            (true, true) => {}
+        }
+    }
+}
+
+/// Whether letters and digits in a row look drawn at random. A number alone is none, nor is a word.
+fn is_id(run: &str) -> bool {
+    if run.len() < HEXADECIMAL {
+        return false;
+    }
+    let digits = run.bytes().filter(u8::is_ascii_digit).count();
+    if digits == run.len() {
+        return run.len() >= LONG;
+    }
+    let is_hexadecimal = || run.bytes().all(|byte| byte.is_ascii_hexdigit());
+    run.len() >= LONG || digits > 0 && (run.len() >= MIXED || digits > 1 && is_hexadecimal())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_has_no_numbers_and_no_ids() {
+        for (text, of) in [
+            ("/", "/"),
+            ("/a/b.html", "/a/b.html"),
+            ("/calendar/2031/05", "/calendar/#/#"),
+            ("/2024-05-03/page12.html", "/#-#-#/page#.html"),
+            ("/s/3f9a17c2/page7", "/s/{id}/page#"),
+            ("/s/7dQpX92kLmVw03Rt/a", "/s/{id}/a"),
+            ("/java17/deadbeef/facade", "/java#/deadbeef/facade"),
+            ("/list?b=1&a=2&a=3&", "/list?a&b"),
+            ("/list?a[0]=2&a[1]=3", "/list?a[#]"),
+            ("/caf%C3%A9/1", "/caf%C#%A#/#"),
+        ] {
+            assert_eq!(shape(text), of, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_section_is_the_first_directory() {
+        for (text, of) in
+            [("/", "/"), ("/a", "/"), ("/a/", "/a/"), ("/a12/b/c?d/e", "/a#/"), ("//x/y", "/x/"), ("?a/b", "/")]
+        {
+            assert_eq!(section(text), of, "{text}");
+        }
+    }
+
+    #[test]
+    fn sessions_of_a_page_have_it_in_common() {
+        for (text, of) in [
+            ("/s/3f9a17c2/page7?sid=0a1b2c3d4e", Some("/s/{id}/page7?sid={id}")),
+            ("/s/10000000/page7", None),
+            ("/encyclopedia/internationalization", None),
+            ("/blog/2024/05/03", None),
+        ] {
+            assert_eq!(without_ids(text).as_deref(), of, "{text}");
+        }
+        assert_eq!((count_parameters("/a?b&c=1&&d"), count_parameters("/a")), (3, 0));
+    }
+}

@@ -1,0 +1,96 @@
+//! What a page yielded, as bytes: a part of the record of a page that came back.
+//!
+//! ```text
+//! flags     u8: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its URL
+//!           has an id, bit 4 a page with that URL but for the id is known, bit 5 there is a content, bit 6 it has words
+//! shape     u64
+//! section   u64
+//! session   u64, the URL without its ids; only where it has some
+//! content   u64 for its page, u64 for the body; only where there is one
+//! words     u64; only where there are some
+//! ```
+
+use super::host_record::flag;
+use crate::address::Fingerprint;
+use crate::bytes::Fields;
+use crate::gate::{Content, Session, What, Yielded};
+
+const OPENED_HOST: u8 = 1 << 2;
+const HAS_SESSION: u8 = 1 << 3;
+const IS_KNOWN: u8 = 1 << 4;
+const HAS_CONTENT: u8 = 1 << 5;
+const HAS_WORDS: u8 = 1 << 6;
+
+/// Appends what a page yielded.
+pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
+    let Yielded { what, opened_host, shape, section, session, content } = *yielded;
+    let words = content.and_then(|content| content.words);
+    let what = match what {
+        What::Fresh => 0,
+        What::Near => 1,
+        What::Same => 2,
+        What::Nothing => 3,
+    };
+    let flags = flag(opened_host, OPENED_HOST)
+        | flag(session.is_some(), HAS_SESSION)
+        | flag(session.is_some_and(|session| session.is_known), IS_KNOWN)
+        | flag(content.is_some(), HAS_CONTENT)
+        | flag(words.is_some(), HAS_WORDS);
+    to.push(what | flags);
+    let content = content.into_iter().flat_map(|content| [content.page, content.body]);
+    let prints = [shape, section].into_iter().chain(session.map(|session| session.key)).chain(content).chain(words);
+    to.extend(prints.flat_map(|print| print.bits().to_le_bytes()));
+}
+
+/// Reads what [`write_yielded`] wrote.
+///
+/// # Errors
+/// Where the bytes end too early, or a flag is not known.
+pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static str> {
+    let flags = fields.u8()?;
+    let has = |flag| flags & flag != 0;
+    if has(1 << 7) || has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) {
+        return Err("unknown flags");
+    }
+    let mut print = || fields.u64().map(Fingerprint::from_bits);
+    Ok(Yielded {
+        what: [What::Fresh, What::Near, What::Same, What::Nothing][usize::from(flags & 3)],
+        opened_host: has(OPENED_HOST),
+        shape: print()?,
+        section: print()?,
+        session: if has(HAS_SESSION) { Some(Session { key: print()?, is_known: has(IS_KNOWN) }) } else { None },
+        content: if has(HAS_CONTENT) {
+            Some(Content { page: print()?, body: print()?, words: if has(HAS_WORDS) { Some(print()?) } else { None } })
+        } else {
+            None
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_yielded_is_read_again() {
+        let [page, body, shape, section, key] = [1, 2, 3, 4, 5].map(|bits| Fingerprint::from_bits(bits << 40 | 7));
+        let content = Some(Content { page, body, words: None });
+        let session = Some(Session { key, is_known: true });
+        let nothing = Yielded { what: What::Nothing, opened_host: false, shape, section, session: None, content: None };
+        let words = Some(Content { page, body, words: Some(key) });
+        for yielded in [
+            nothing,
+            Yielded { what: What::Same, content, ..nothing },
+            Yielded { what: What::Near, opened_host: true, session, content: words, ..nothing },
+            Yielded { what: What::Fresh, content: words, ..nothing },
+        ] {
+            let mut bytes = Vec::new();
+            write_yielded(&yielded, &mut bytes);
+            let mut fields = Fields::of(&bytes);
+            assert_eq!(read_yielded(&mut fields), Ok(yielded));
+            assert_eq!(fields.end(), Ok(()));
+            (0..bytes.len()).for_each(|length| assert!(read_yielded(&mut Fields::of(&bytes[..length])).is_err()));
+        }
+        assert_eq!(read_yielded(&mut Fields::of(&[0x80; 50])), Err("unknown flags"));
+    }
+}

@@ -1,0 +1,229 @@
+//! Sites without end, and pages that say what others said: a crawl of a simulated web that has both.
+#![cfg(feature = "crawl")]
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crawler::crawl::{Crawl, CrawlOptions, Finished, PageRecord, Writer};
+use crawler::gate::{Refusal, ScopeKind, TrapLimits};
+use crawler::simulate::{Asked, Judgment, Server, SimulateOptions, Trap, TruthOptions, World};
+
+/// Memory that a sink writes to, and a test reads.
+#[derive(Clone, Default)]
+struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A web of so many pages.
+fn web(pages: u32, trap: bool) -> SimulateOptions {
+    let mut web = SimulateOptions::default();
+    (web.pages, web.hosts, web.trap) = (pages, 40, trap);
+    (web.latency, web.crawl_delay, web.retry_after) = (Duration::ZERO, Duration::ZERO, 0);
+    web
+}
+
+struct Crawled {
+    finished: Finished,
+    records: Vec<PageRecord>,
+    judgment: Judgment,
+    world: World,
+}
+
+async fn crawl(web: &SimulateOptions, traps: TrapLimits, max_pages: Option<u64>) -> Crawled {
+    let server = Server::start(World::new(web).unwrap()).await.unwrap();
+    let mut options = CrawlOptions::default();
+    options.fetch.resolve_all_to = Some(server.address());
+    options.frontier.politeness.host_delay = Duration::ZERO;
+    options.frontier.politeness.backoff = Duration::from_millis(1);
+    options.frontier.scope.kind = ScopeKind::Any;
+    options.frontier.traps = traps;
+    options.workers = Some(8);
+    options.max_pages = max_pages;
+    let output = Output::default();
+    let crawl = Crawl::new(&options).unwrap();
+    for seed in server.world().seeds() {
+        let url = crawl.gate().canonicalizer().canonicalize(&seed).unwrap();
+        assert_eq!(crawl.seed(url).unwrap(), None);
+    }
+    let (sink, thread) = Writer::start(output.clone()).unwrap();
+    let finished = crawl.run(sink).await;
+    thread.join().unwrap();
+    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+    let records = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let truth = server.world().truth(&TruthOptions::default());
+    let judgment = server.judge().judgment(server.world(), &truth, Duration::ZERO, 1);
+    Crawled { finished, records, judgment, world: World::new(web).unwrap() }
+}
+
+/// Budgets as small as the web is.
+fn small() -> TrapLimits {
+    let mut traps = TrapLimits::default();
+    (traps.shape_budget, traps.section_budget, traps.host_budget) = (10, 20, 40);
+    (traps.domain_budget, traps.session_budget, traps.budget_growth) = (5, 10, 1);
+    traps
+}
+
+fn without_budgets() -> TrapLimits {
+    let mut traps = TrapLimits::default();
+    (traps.shape_budget, traps.section_budget, traps.host_budget) = (0, 0, 0);
+    (traps.domain_budget, traps.session_budget) = (0, 0);
+    traps
+}
+
+/// What a page says, as its maker knows: pages that say the same have the same text. `None` where nothing is read.
+fn says(world: &World, record: &PageRecord) -> Option<String> {
+    let (host, path) = record.url.strip_prefix("http://")?.split_once('/')?;
+    record.encoding.as_ref()?;
+    match world.find(host, &format!("/{path}")) {
+        Asked::Page { id, .. } | Asked::Trap { trap: Trap::Mirror(id), .. } => Some(format!("{id:?}")),
+        Asked::Trap { trap: Trap::Month(_), .. } => Some("month".to_owned()),
+        Asked::Trap { trap, .. } => Some(format!("{trap:?}")),
+        _ => None,
+    }
+}
+
+/// Pages that say what another one said: how many there are, how many were found, and how many were called so that are none.
+fn duplicates(world: &World, records: &[PageRecord]) -> (u64, u64, u64) {
+    let mut said: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for record in records {
+        if let Some(text) = says(world, record) {
+            let (pages, marked) = said.entry(text).or_default();
+            *pages += 1;
+            *marked += u64::from(record.duplicate.is_some());
+        }
+    }
+    let sum = |of: fn(&(u64, u64)) -> u64| said.values().map(of).sum();
+    (
+        sum(|(pages, _)| pages - 1),
+        sum(|(pages, marked)| *marked.min(&(pages - 1))),
+        sum(|(pages, marked)| marked.saturating_sub(pages - 1)),
+    )
+}
+
+/// What a crawl of a web with traps costs, and what it finds, beside a crawl of the same web without them.
+async fn measure(pages: u32, traps: TrapLimits) {
+    let plain = crawl(&web(pages, false), TrapLimits::default(), None).await;
+    assert_eq!(plain.judgment.missed, 0, "{}", plain.judgment);
+    assert_eq!(
+        plain
+            .finished
+            .gate
+            .refusals()
+            .iter()
+            .filter(|(refusal, _)| is_of_budget(*refusal))
+            .map(|(_, urls)| urls)
+            .sum::<u64>(),
+        0
+    );
+
+    let crawled = crawl(&web(pages, true), traps, None).await;
+    let Judgment { reachable, fetched, requests, trapped, .. } = crawled.judgment;
+    let (of, found, wrongly) = duplicates(&crawled.world, &crawled.records);
+    let without = plain.judgment.requests;
+    println!(
+        "{fetched} of {reachable} true pages; {requests} requests, {without} without traps; {trapped} of them trapped"
+    );
+    println!("{found} of {of} duplicates, {wrongly} wrongly");
+    assert!(fetched * 100 >= reachable * 99, "{}", crawled.judgment);
+    assert!(requests * 10 <= without * 11, "{requests} requests, {without} without traps");
+    assert!(found * 100 >= of * 99 && wrongly * 1000 <= fetched, "{found} of {of}, {wrongly} wrongly");
+    let refused = |refusal| crawled.finished.gate.refusals().of(refusal);
+    for refusal in [
+        Refusal::BarrenDomain,
+        Refusal::BarrenHost,
+        Refusal::BarrenSection,
+        Refusal::BarrenShape,
+        Refusal::KnownSession,
+    ] {
+        assert!(refused(refusal) > 0, "{refusal}");
+    }
+    let counted = crawled.finished.tally.duplicates;
+    assert_eq!(counted.same + counted.near, found + wrongly);
+}
+
+fn is_of_budget(refusal: Refusal) -> bool {
+    refusal.name().starts_with("barren") || refusal == Refusal::KnownSession
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crawl_does_not_drown() {
+    measure(4000, small()).await;
+}
+
+#[ignore = "a larger web, with the budgets that a user has"]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crawl_does_not_drown_with_the_budgets_of_a_user() {
+    measure(60_000, TrapLimits::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_budgets_it_drowns() {
+    let drowned = crawl(&web(1000, true), without_budgets(), Some(4000)).await;
+    let Judgment { reachable, requests, trapped, .. } = drowned.judgment;
+    println!("{reachable} true pages; {requests} requests, {trapped} of them trapped");
+    assert!(trapped > 2 * reachable, "{trapped} of {requests}");
+    assert!(!drowned.finished.gate.refusals().iter().any(|(refusal, urls)| is_of_budget(refusal) && urls > 0));
+}
+
+/// The judge of a crawl by the real command that is killed again and again. A page that is fetched again is no duplicate of itself.
+#[cfg(feature = "cli")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duplicates_and_budgets_outlive_kills() {
+    use std::process::{Command, Stdio};
+
+    let server = Server::start(World::new(&web(1500, true)).unwrap()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("job/pages.jsonl");
+    let lines = || std::fs::read_to_string(&pages).unwrap_or_default().lines().count();
+    let command = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(["http://www.simulated.test/", "--scope", "any", "--depth", "1000"]).current_dir(directory.path());
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", server.address().to_string());
+        for (name, value) in [
+            ("POLITENESS_HOST_DELAY", "1ms"),
+            ("POLITENESS_BACKOFF", "5ms"),
+            ("JOB_DIR", "job"),
+            ("JOB_CHECKPOINT_INTERVAL", "1s"),
+            ("TRAPS_SHAPE_BUDGET", "10"),
+            ("TRAPS_SECTION_BUDGET", "20"),
+            ("TRAPS_HOST_BUDGET", "40"),
+            ("TRAPS_DOMAIN_BUDGET", "5"),
+            ("TRAPS_SESSION_BUDGET", "10"),
+            ("TRAPS_BUDGET_GROWTH", "1"),
+        ] {
+            command.env(format!("CRAWLER_{name}"), value);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    for kill in 1..=4 {
+        let mut child = command().spawn().unwrap();
+        while lines() < 250 * kill && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(command().status().unwrap().success());
+    let text = std::fs::read_to_string(&pages).unwrap();
+    let records: Vec<PageRecord> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let world = server.world();
+    let (of, found, wrongly) = duplicates(world, &records);
+    println!("{} records, {of} duplicates, {found} found, {wrongly} wrongly", records.len());
+    assert_eq!(wrongly, 0);
+    assert!(found * 100 >= of * 99, "{found} of {of}");
+    let judgment = server.judge().judgment(world, &world.truth(&TruthOptions::default()), Duration::ZERO, 1);
+    assert_eq!(judgment.missed, 0, "{judgment}");
+    // Some were asked for again after each kill; without budgets this would not end.
+    assert!(judgment.trapped < 1000, "{judgment}: {} trapped", judgment.trapped);
+}
