@@ -1,5 +1,5 @@
 //! Sites without end, and pages that say what others said: a crawl of a simulated web that has both.
-#![cfg(feature = "crawl")]
+#![cfg(feature = "cli")]
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -176,7 +176,6 @@ async fn without_budgets_it_drowns() {
 }
 
 /// The judge of a crawl by the real command that is killed again and again. A page that is fetched again is no duplicate of itself.
-#[cfg(feature = "cli")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duplicates_and_budgets_outlive_kills() {
     use std::process::{Command, Stdio};

@@ -133,6 +133,7 @@ impl Budgets {
     }
 
     /// What a page yielded by what it says; an error says nothing. All of it is remembered from here on, and the page has to be settled.
+    #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
     pub(crate) fn recognize(&self, (host, path_and_query): (&str, &str), content: Option<Content>) -> Yielded {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
         Yielded {
