@@ -39,7 +39,8 @@
 //!
 //! **A trap is told by what it yields, not by how much of it there is.** Limits on the number of pages of one shape lose the sitemap of a large
 //! shop, and are late for a small site. So what counts is how often a page brought nothing new: of 57,000 pages of documentation no
-//! budget is spent, and a simulated web with six traps costs 1.08 times the requests of the same web without them. It is looked at
+//! budget is spent, and a simulated web of 3,531 pages with six traps costs 1.08 times the requests of the same web without them, by budgets of a
+//! tenth of those that a user has; one of 52,618 pages by those costs 1.17 times, most of it for a mirror. It is looked at
 //! when a page is lent, too: all links of a trap may be queued before the first of its pages has come.
 //!
 //! **Two texts are alike where they are equal but for numbers.** A distance between texts (simhash, minhash) finds a neighbor for nearly

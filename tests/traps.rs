@@ -111,7 +111,7 @@ fn duplicates(world: &World, records: &[PageRecord]) -> (u64, u64, u64) {
 }
 
 /// What a crawl of a web with traps costs, and what it finds, beside a crawl of the same web without them.
-async fn measure(pages: u32, traps: TrapLimits) {
+async fn measure(pages: u32, traps: TrapLimits, most_percent: u64) {
     let plain = crawl(&web(pages, false), TrapLimits::default(), None).await;
     assert_eq!(plain.judgment.missed, 0, "{}", plain.judgment);
     assert_eq!(
@@ -135,7 +135,7 @@ async fn measure(pages: u32, traps: TrapLimits) {
     );
     println!("{found} of {of} duplicates, {wrongly} wrongly");
     assert!(fetched * 100 >= reachable * 99, "{}", crawled.judgment);
-    assert!(requests * 10 <= without * 11, "{requests} requests, {without} without traps");
+    assert!(requests * 100 <= without * most_percent, "{requests} requests, {without} without traps");
     assert!(found * 100 >= of * 99 && wrongly * 1000 <= fetched, "{found} of {of}, {wrongly} wrongly");
     let refused = |refusal| crawled.finished.gate.refusals().of(refusal);
     for refusal in [
@@ -157,13 +157,14 @@ fn is_of_budget(refusal: Refusal) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crawl_does_not_drown() {
-    measure(4000, small()).await;
+    measure(4000, small(), 110).await;
 }
 
 #[ignore = "a larger web, with the budgets that a user has"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crawl_does_not_drown_with_the_budgets_of_a_user() {
-    measure(60_000, TrapLimits::default()).await;
+    // The mirror is as fast as the portal, so about half of its pages come first, and are fresh: nearly all of it is fetched.
+    measure(60_000, TrapLimits::default(), 120).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
