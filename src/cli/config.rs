@@ -17,7 +17,7 @@ pub(super) fn effective(layers: &Layers) -> String {
             source => source.to_string(),
         };
         format!("{} = {} # {from}", setting.name(), setting.field.literal(&mut settings))
-    }) + &rules::render(&layers.settings.crawl.frontier.rules, |section, name, key| {
+    }) + &rules::render(&layers.settings.crawl, |section, name, key| {
         let place = layers.rules.get(section, name, key);
         place.map(|place| format!(" # {}:{}", place.file, place.line)).unwrap_or_default()
     })

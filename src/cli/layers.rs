@@ -12,6 +12,7 @@ use super::settings::AllSettings;
 use super::suggest::nearest;
 use super::table::{SIMULATE, TABLE, row_of};
 use super::toml_file::{self, FilePlace, RuleName, TomlEntry};
+use crate::crawl::Fetcher;
 use crate::frontier::{FrontierOptions, Manners};
 use crate::gate::OptionError;
 
@@ -89,6 +90,7 @@ impl Layers {
         let finished = layers.settings.finish();
         layers.reject(finished);
         layers.check_rules();
+        layers.check_access();
         layers.into_result()
     }
 
@@ -136,13 +138,16 @@ impl Layers {
         let RuleName { section, name, at } = rule;
         let TomlEntry { key, key_at, value_at, given, .. } = entry;
         let path = format!("{section}.{}.{key}", rules::quote_key(name));
-        match rules::set(&mut self.settings.crawl.frontier.rules, section, name, key, given) {
+        match rules::set(&mut self.settings.crawl, section, name, key, given) {
             Ok(()) => {
                 self.rules.0.entry(path_of(section, name, "")).or_insert_with(|| at.clone());
                 self.rules.0.insert(path_of(section, name, key), value_at.clone());
             }
             Err(rules::Refused::Key(meant)) => {
                 self.error(&Origin::File(key_at.clone()), &format!("unknown key `{path}`{}", hint(meant)));
+            }
+            Err(rules::Refused::Secret(expected)) => {
+                self.error(&Origin::File(value_at.clone()), &format!("{path}: expected {expected}"));
             }
             Err(rules::Refused::Value(expected)) => {
                 self.error(
@@ -164,6 +169,15 @@ impl Layers {
             let message = place.map_or_else(|| error.to_string(), |place| format!("{place}: {error}"));
             self.errors.push(message);
         }
+    }
+
+    /// Refuses what hosts cannot be sent.
+    fn check_access(&mut self) {
+        let Err(error) = Fetcher::check(&self.settings.crawl.fetch) else { return };
+        let of_rule = self.rules.get(&error.table, &error.name, &error.key).map(ToString::to_string);
+        let of_row = row_of(&format!("{}.{}", error.table, error.key)).map(|row| self.sources[row].to_string());
+        let place = of_rule.or(of_row).map(|place| format!("{place}: ")).unwrap_or_default();
+        self.errors.push(format!("{place}{error}"));
     }
 
     /// Takes a variable. An unknown one is a warning and not an error: a cluster sets variables such as `CRAWLER_SERVICE_HOST` for a

@@ -1,5 +1,6 @@
 //! The command: flags, `crawler.toml`, output discipline.
 
+mod access;
 mod argument;
 mod arguments;
 mod cdxj;

@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use super::access;
 use super::field::one;
 use super::given::{Given, GivenKind};
 use super::suggest::nearest;
 use super::toml_file::{GROUPS, HOSTS, quote};
 use super::value::Value;
-use crate::frontier::{HostGroup, HostRule, HostRules};
+use crate::crawl::CrawlOptions;
+use crate::frontier::{HostGroup, HostRule};
 
 /// The keys of a host's rule; a group may have them too.
 const OF_HOST: [&str; 3] = ["host_delay", "connections_per_host", "robots"];
@@ -19,21 +21,40 @@ const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
 pub(super) enum Refused {
     /// There is no such key. The one that may have been meant.
     Key(Option<&'static str>),
+    /// The value is not what is expected, and may be a secret.
+    Secret(String),
     /// The value is not what is expected.
     Value(String),
 }
 
 /// Takes a key of the rule with this name.
-pub(super) fn set(rules: &mut HostRules, section: &str, name: &str, key: &str, given: &Given) -> Result<(), Refused> {
+pub(super) fn set(
+    options: &mut CrawlOptions,
+    section: &str,
+    name: &str,
+    key: &str,
+    given: &Given,
+) -> Result<(), Refused> {
+    let (rules, accesses) = (&mut options.frontier.rules, &mut options.fetch.access);
     if section == HOSTS {
-        return set_host(rules.hosts.entry(name.to_owned()).or_default(), key, given, &OF_HOST);
+        let rule = rules.hosts.entry(name.to_owned()).or_default();
+        if access::KEYS.contains(&key) {
+            return access::set(accesses.hosts.entry(name.to_owned()).or_default(), key, given);
+        }
+        return set_host(rule, key, given, &[&OF_HOST[..], &access::KEYS].concat());
     }
     let group = rules.groups.entry(name.to_owned()).or_default();
+    if access::KEYS.contains(&key) {
+        return access::set(&mut accesses.groups.entry(name.to_owned()).or_default().each, key, given);
+    }
     match key {
-        "hosts" => group.hosts = list(given)?,
+        "hosts" => {
+            group.hosts = list(given)?;
+            accesses.groups.entry(name.to_owned()).or_default().hosts.clone_from(&group.hosts);
+        }
         "delay" => group.delay = Some(value(given)?),
         "connections" => group.connections = Some(value(given)?),
-        key => return set_host(&mut group.each, key, given, &[OF_GROUP, OF_HOST].concat()),
+        key => return set_host(&mut group.each, key, given, &[&OF_GROUP[..], &OF_HOST, &access::KEYS].concat()),
     }
     Ok(())
 }
@@ -51,7 +72,7 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
     Ok(())
 }
 
-fn value<T: Value>(given: &Given) -> Result<T, Refused> {
+pub(super) fn value<T: Value>(given: &Given) -> Result<T, Refused> {
     one(given, T::KINDS).and_then(T::of).ok_or_else(|| Refused::Value(T::EXPECTED.to_owned()))
 }
 
@@ -62,7 +83,8 @@ fn list(given: &Given) -> Result<Vec<String>, Refused> {
 }
 
 /// The rules as sections of a file; `origin` says for section, name and key what stands behind the value.
-pub(super) fn render(rules: &HostRules, origin: impl Fn(&str, &str, &str) -> String) -> String {
+pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -> String) -> String {
+    let (rules, accesses) = (&options.frontier.rules, &options.fetch.access);
     let mut text = String::new();
     let mut table = |section: &str, name: &str, lines: Vec<(&'static str, Option<String>)>| {
         let _ = writeln!(text, "\n[{section}.{}]", quote_key(name));
@@ -73,7 +95,9 @@ pub(super) fn render(rules: &HostRules, origin: impl Fn(&str, &str, &str) -> Str
         }
     };
     for (name, rule) in &rules.hosts {
-        table(HOSTS, name, of_host(rule));
+        let mut lines = of_host(rule);
+        lines.extend(accesses.hosts.get(name).into_iter().flat_map(access::lines));
+        table(HOSTS, name, lines);
     }
     for (name, HostGroup { hosts, delay, connections, each }) in &rules.groups {
         let hosts = format!("[{}]", hosts.iter().map(Value::literal).collect::<Vec<_>>().join(", "));
@@ -83,6 +107,7 @@ pub(super) fn render(rules: &HostRules, origin: impl Fn(&str, &str, &str) -> Str
             ("connections", connections.as_ref().map(Value::literal)),
         ];
         lines.extend(of_host(each));
+        lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access::lines(&group.each)));
         table(GROUPS, name, lines);
     }
     text
@@ -112,6 +137,8 @@ pub(super) const EXAMPLE: &str = r#"
 # host_delay = "5s"
 # connections_per_host = 1
 # robots = true
+# headers = ["X-Team: search"]
+# sign_in = "basic file:password.txt"
 
 # Hosts that share a clock: when one was asked, all of them rest; beside that each is treated as above.
 # [groups."cdn"]

@@ -28,6 +28,8 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
     }
     let (key, reason) = match error {
         CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
+        // What was given is no secret; what could not be read is said by its name.
+        CrawlError::Fetcher(FetcherError::Access(error)) => return CommandError::new(Exit::Usage, error.to_string()),
         CrawlError::Checkpoint(CheckpointError::Changed { option }) => {
             let reason = "cannot be changed in a crawl that is under way; --overwrite starts afresh";
             return CommandError::new(Exit::Usage, layers.refusal(option, reason));

@@ -9,7 +9,7 @@ use super::given::GivenKind;
 use super::quantity::{COUNT, TIME};
 use super::toml_file::quote;
 use crate::address::FingerprintKey;
-use crate::crawl::Network;
+use crate::crawl::{Network, SignIn};
 
 /// One type of value.
 pub(super) trait Value: Sized + 'static {
@@ -64,6 +64,8 @@ values! {
         |text| text.parse().ok(), |address| quote(&address.to_string());
     Network: "an address or a block of addresses, such as 10.1.0.0/16", TEXT,
         |text| text.parse().ok(), |network| quote(&network.to_string());
+    SignIn: "basic, bearer or header NAME, and env:VARIABLE or file:PATH behind it; or none", TEXT,
+        |text| text.parse().ok(), |sign_in| quote(&sign_in.to_string());
     FingerprintKey: "a number of 64 bits in hexadecimal, as a text", TEXT,
         |text| u64::from_str_radix(text, 16).ok().map(FingerprintKey::from_u64), |key| quote(&format!("{:016x}", key.to_u64()));
     u8: "a count of at most 255", INTEGER, |text| COUNT.parse(text)?.try_into().ok(), |count| grouped((*count).into());

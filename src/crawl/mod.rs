@@ -79,7 +79,10 @@ pub use error::CrawlError;
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};
-pub use http::{Exchange, FetchError, Fetcher, FetcherError, Network, NetworkError, Response, Truncated, is_global};
+pub use http::{
+    AccessError, AccessRules, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, Network,
+    NetworkError, Response, Secret, SignIn, Truncated, is_global,
+};
 pub use look::{Underway, look};
 pub use numbers::{
     DuplicateCounts, Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, SitemapCounts,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::html::Engine;
-use super::http::Network;
+use super::http::{AccessRules, Network};
 use super::sitemap::SitemapLimits;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
@@ -104,6 +104,11 @@ pub struct FetchOptions {
     pub agent: String,
     /// The person or company that runs the crawl. A mail address is sent as `From`, a URL inside the User-Agent.
     pub contact: Option<String>,
+    /// Headers that are sent beside the client's own, or in their place, each as `Name: value`. A header without a value is not sent. They
+    /// are kept in the job, so they are no place for secrets.
+    pub headers: Vec<String>,
+    /// What single hosts are sent.
+    pub access: AccessRules,
     /// Time for TCP and TLS together.
     pub connect_timeout: Duration,
     /// Time from the request sent to the response's head.
@@ -140,6 +145,8 @@ impl Default for FetchOptions {
             user_agent: concat!("crawler/", env!("CARGO_PKG_VERSION")).to_owned(),
             agent: "crawler".to_owned(),
             contact: None,
+            headers: Vec::new(),
+            access: AccessRules::default(),
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_secs(20),
             first_contact_timeout: Duration::from_secs(10),

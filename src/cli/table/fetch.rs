@@ -10,6 +10,9 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl: fetch.user_agent, "The User-Agent header").flags(&[value("user-agent", "TEXT").short('A')]),
     setting!(Maybe, crawl: fetch.contact, "Whom a host can write to: a mail address or URL", "")
         .flags(&[value("contact", "ADDRESS")]),
+    setting!(Many, crawl: fetch.headers,
+        "Headers to send beside ours or in their place, as Name: value; kept in the job, so not for secrets")
+    .flags(&[value("header", "LINE").rare()]),
     setting!(One, crawl: fetch.connect_timeout, "For TCP and TLS together"),
     setting!(One, crawl: fetch.first_byte_timeout, "From the request sent to the response's head"),
     setting!(One, crawl: fetch.first_contact_timeout, "Both together, until a host has answered once"),

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::request::Get;
 use crate::frontier::Failure;
 
-/// A request as it was sent, and its response as it came, but for the response's headers: their names are in lower case, and headers of
-/// one name stand together.
+/// A request as it was sent, and its response as it came, but for two things. Names of the response's headers are in lower case, and headers
+/// of one name stand together. Secrets are left out: what signed in stands as `(not kept)`, and so do the cookies that came back for it.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exchange {
@@ -60,14 +60,22 @@ impl Exchange {
 pub(super) fn request_bytes(request: &Get) -> Vec<u8> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let mut bytes = format!("{} {target} HTTP/1.1\r\n", request.method()).into_bytes();
-    add_headers(request.headers(), &mut bytes);
+    add_headers(request.headers(), |_, value| value.is_sensitive(), &mut bytes);
     bytes
 }
 
+/// What stands for the value of a header that nobody may read.
+const NOT_KEPT: &[u8] = b"(not kept)";
+
 /// Appends headers, and the empty line behind them.
-pub(super) fn add_headers(headers: &HeaderMap, to: &mut Vec<u8>) {
+pub(super) fn add_headers(
+    headers: &HeaderMap,
+    is_secret: impl Fn(&HeaderName, &HeaderValue) -> bool,
+    to: &mut Vec<u8>,
+) {
     for (name, value) in headers {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+        let value = if is_secret(name, value) { NOT_KEPT } else { value.as_bytes() };
+        for part in [name.as_str().as_bytes(), b": ", value, b"\r\n"] {
             to.extend_from_slice(part);
         }
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hyper::header::{self, HeaderMap, HeaderName};
 use jiff::Timestamp;
 
+use super::access::{Access, AccessError, Accesses};
 use super::ask::{Ask, TakesBody};
 use super::client::Client;
 use super::connection::Connection;
@@ -40,13 +41,13 @@ const MANY_PIECES: u64 = 16 * 1024;
 const MIN_PIECE: u64 = 32;
 
 /// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects, and knows neither cookies nor proxies, not
-/// even those of the environment. Cheap to clone; clones share connections and the name cache.
+/// even those of the environment. A secret is sent to the origin that it is for, and shown to nobody. Cheap to clone; clones share connections and the name cache.
 ///
 /// It brings its own cryptography, and leaves alone whatever provider the process has installed for rustls.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Client,
-    headers: RequestHeaders,
+    accesses: Arc<Accesses>,
     canonicalizer: Canonicalizer,
     guard: Guard,
     options: Arc<FetchOptions>,
@@ -56,6 +57,9 @@ pub struct Fetcher {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetcherError {
+    /// Something that hosts are sent cannot be, or a secret cannot be read.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// An option's text cannot stand in a header.
     #[error("{option} = {value:?} cannot be sent in a header")]
     Header {
@@ -73,7 +77,7 @@ impl Fetcher {
     /// Prepares the client.
     ///
     /// # Errors
-    /// Where `user_agent` or `contact` cannot stand in a header, or the client cannot be set up.
+    /// Where a header cannot be sent, a secret cannot be read, or the client cannot be set up.
     pub fn new(options: &FetchOptions) -> Result<Self, FetcherError> {
         Self::within(options, Places::fit(None, u64::MAX), true)
     }
@@ -87,15 +91,24 @@ impl Fetcher {
     ) -> Result<Self, FetcherError> {
         let headers = RequestHeaders::new(options);
         let headers = headers.map_err(|Unsendable { option, value }| FetcherError::Header { option, value })?;
+        let accesses = Arc::new(Accesses::new(options, headers)?);
         let client = Client::new(options, places, asks_beside && !options.http1_only).map_err(FetcherError::Setup)?;
         Ok(Self {
             client,
-            headers,
+            accesses,
             // The gate bounds the length of URLs.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
             guard: Guard::new(options),
             options: Arc::new(options.clone()),
         })
+    }
+
+    /// Looks for what is wrong with the headers and the rules of these options. Secrets are not read.
+    ///
+    /// # Errors
+    /// Where something cannot be sent.
+    pub fn check(options: &FetchOptions) -> Result<(), AccessError> {
+        Accesses::check(options)
     }
 
     /// Fetches one URL, within the total timeout. Holds the body and little else.
@@ -112,27 +125,34 @@ impl Fetcher {
     /// As [`fetch`](Self::fetch), with a say in how.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
-        self.check(url)?;
+        self.check_address(url)?;
+        let access = self.accesses.of(url.host());
         // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
         self.client.look_up_ahead(url.host(), ask.is_first_contact).await;
         let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
-        let (head, sent_at, request) = self.head(&ask, total).await?;
+        let (head, sent_at, request) = self.head(&ask, access, total).await?;
         let mut response = self.read_head(&head, ask.changed.is_some(), sent_at)?;
-        response.exchange = request.map(|request| Box::new(Exchange::of(request, head.to_bytes(), head.remote_addr())));
+        response.exchange = request
+            .map(|request| Box::new(Exchange::of(request, head.to_bytes(access.is_private(url)), head.remote_addr())));
         response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
         response.total = response.sent_at.elapsed();
         Ok(response)
     }
 
     /// Sends the request, on a connection that was kept or a new one. Says when it was sent, and its bytes where they are wanted.
-    async fn head(&self, ask: &Ask<'_>, total: Deadline) -> Result<(Head, Instant, Option<Vec<u8>>), FetchError> {
+    async fn head(
+        &self,
+        ask: &Ask<'_>,
+        access: &Access,
+        total: Deadline,
+    ) -> Result<(Head, Instant, Option<Vec<u8>>), FetchError> {
         let url = ask.url;
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
         let mut kept = self.client.kept(url.origin());
         let mut is_repeated = false;
         loop {
-            let request = self.headers.get(url, ask.changed)?;
+            let request = access.get(url, ask.changed)?;
             let bytes = ask.keeps_exchange.then(|| request_bytes(&request));
             let connection = match kept.take() {
                 Some(connection) => connection,
@@ -197,7 +217,7 @@ impl Fetcher {
     }
 
     /// Refuses ports and addresses that must not be asked. The addresses of a name are checked when they are dialed.
-    fn check(&self, url: &CanonicalUrl) -> Result<(), FetchError> {
+    fn check_address(&self, url: &CanonicalUrl) -> Result<(), FetchError> {
         let port = url.host_key().port();
         if is_bad_port(port) {
             return Err(FetchError::new(Failure::Port, format!("port {port} belongs to another protocol")));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use hyper::body::Bytes;
 use hyper::ext::ReasonPhrase;
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, SET_COOKIE};
 use hyper::{Response, StatusCode, Version};
 
 use super::connection::Connection;
@@ -31,9 +31,9 @@ impl Head {
         self.response.headers()
     }
 
-    /// The status line and the headers as HTTP/1.1 writes them, with the empty line behind them.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
-        to_bytes(&self.response)
+    /// The status line and the headers as HTTP/1.1 writes them, with the empty line behind them. `is_private`: its cookies are secrets.
+    pub(super) fn to_bytes(&self, is_private: bool) -> Vec<u8> {
+        to_bytes(&self.response, is_private)
     }
 
     /// The address that sent it.
@@ -63,7 +63,7 @@ impl Head {
 }
 
 /// HTTP/2 has no status line and no reason: it is "HTTP/2 200 ".
-fn to_bytes(response: &Response<()>) -> Vec<u8> {
+fn to_bytes(response: &Response<()>, is_private: bool) -> Vec<u8> {
     let is_http2 = response.version() == Version::HTTP_2;
     let status = response.status();
     let reason = match response.extensions().get::<ReasonPhrase>() {
@@ -75,7 +75,7 @@ fn to_bytes(response: &Response<()>) -> Vec<u8> {
     let mut bytes = format!("{version} {} ", status.as_str()).into_bytes();
     bytes.extend(reason);
     bytes.extend(b"\r\n");
-    add_headers(response.headers(), &mut bytes);
+    add_headers(response.headers(), |name, _| is_private && name == SET_COOKIE, &mut bytes);
     bytes
 }
 
@@ -87,7 +87,7 @@ mod tests {
     fn a_head_is_written_by_its_version() {
         let head = |version| {
             let response = Response::builder().version(version).status(404).header("a", "b").header("a", "c");
-            String::from_utf8(to_bytes(&response.body(()).unwrap())).unwrap()
+            String::from_utf8(to_bytes(&response.body(()).unwrap(), false)).unwrap()
         };
         assert_eq!(head(Version::HTTP_11), "HTTP/1.1 404 Not Found\r\na: b\r\na: c\r\n\r\n");
         assert_eq!(head(Version::HTTP_2), "HTTP/2 404 \r\na: b\r\na: c\r\n\r\n");

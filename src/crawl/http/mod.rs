@@ -1,5 +1,6 @@
 //! One request over HTTP, and its response.
 
+mod access;
 mod ask;
 mod causes;
 mod client;
@@ -29,6 +30,7 @@ mod tls;
 mod transport;
 mod verified_chains;
 
+pub use access::{AccessError, AccessRules, GroupAccess, HostAccess, Secret, SignIn};
 pub(super) use ask::{Ask, TakesBody};
 pub use exchange::{Exchange, Truncated};
 pub use fetch::{Fetcher, FetcherError};

@@ -1,4 +1,4 @@
-//! The requests that a crawl sends: GET, always with the same headers.
+//! The requests that a crawl sends: GET, with the same headers for all URLs of a host.
 
 use http_body_util::Empty;
 use hyper::body::Bytes;
@@ -13,8 +13,8 @@ use crate::frontier::{Failure, Validators};
 /// A request without a body.
 pub(super) type Get = Request<Empty<Bytes>>;
 
-/// What stands in each request.
-#[derive(Clone, Debug)]
+/// What stands in each request to a host.
+#[derive(Clone, Debug, Default)]
 pub(super) struct RequestHeaders {
     /// Sent with each request, behind its host.
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -53,6 +53,12 @@ impl RequestHeaders {
         Ok(Self { headers })
     }
 
+    /// Replaces a header; without a value it is not sent.
+    pub(super) fn set(&mut self, name: &HeaderName, value: Option<&HeaderValue>) {
+        self.headers.retain(|(other, _)| other != name);
+        self.headers.extend(value.map(|value| (name.clone(), value.clone())));
+    }
+
     /// Asks for a URL, or whether it has changed.
     pub(super) fn get(&self, url: &CanonicalUrl, changed: Option<&Validators>) -> Result<Get, FetchError> {
         let target = url.path_and_query().parse::<Uri>().map_err(not_sent)?;
@@ -60,7 +66,7 @@ impl RequestHeaders {
         let mut request = Get::default();
         *request.uri_mut() = target;
         let headers = request.headers_mut();
-        headers.reserve(self.headers.len() + 3);
+        headers.reserve(self.headers.len() + 4);
         headers.insert(header::HOST, HeaderValue::from_str(host).map_err(not_sent)?);
         headers.extend(self.headers.iter().cloned());
         if let Some(Validators { etag, last_modified }) = changed {

@@ -1,0 +1,42 @@
+//! What single hosts are sent: the keys of a rule that say it, as they are read and written.
+
+use super::given::{Given, GivenKind};
+use super::rules::{Refused, value};
+use super::value::Value;
+use crate::crawl::{HostAccess, SignIn};
+
+/// The keys of a rule for a host or a group that say what it is sent.
+pub(super) const KEYS: [&str; 3] = ["headers", "sign_in", "sign_in_to"];
+
+/// Takes one of these keys.
+pub(super) fn set(access: &mut HostAccess, key: &str, given: &Given) -> Result<(), Refused> {
+    match key {
+        "headers" => access.headers = list(given, "a list of headers, such as [\"X-Team: search\"]")?,
+        "sign_in" => {
+            // What was meant to be a file's name may be the secret itself.
+            let sign_in: Result<SignIn, _> = value(given);
+            access.sign_in = Some(sign_in.map_err(|_| Refused::Secret(SignIn::EXPECTED.to_owned()))?);
+        }
+        _ => access.sign_in_to = list(given, "a list of origins, such as [\"https://x.example\"]")?,
+    }
+    Ok(())
+}
+
+fn list(given: &Given, expected: &str) -> Result<Vec<String>, Refused> {
+    let texts: Option<Vec<_>> = given.texts.iter().map(|text| text.to_str().map(str::to_owned)).collect();
+    texts.filter(|_| given.kind == GivenKind::Array).ok_or_else(|| Refused::Value(expected.to_owned()))
+}
+
+/// The keys that have a value, as lines of a file.
+pub(super) fn lines(access: &HostAccess) -> Vec<(&'static str, Option<String>)> {
+    let HostAccess { headers, sign_in, sign_in_to } = access;
+    let list = |texts: &[String]| {
+        let texts: Vec<_> = texts.iter().map(Value::literal).collect();
+        Some(format!("[{}]", texts.join(", "))).filter(|_| !texts.is_empty())
+    };
+    vec![
+        ("headers", list(headers)),
+        ("sign_in", sign_in.as_ref().map(Value::literal)),
+        ("sign_in_to", list(sign_in_to)),
+    ]
+}

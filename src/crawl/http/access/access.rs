@@ -1,0 +1,55 @@
+//! What a host is sent.
+
+use hyper::header::{HeaderName, HeaderValue};
+
+use crate::address::CanonicalUrl;
+use crate::crawl::http::fetch_error::FetchError;
+use crate::crawl::http::request::{Get, RequestHeaders};
+use crate::frontier::Validators;
+
+/// What a host is sent.
+#[derive(Clone, Debug)]
+pub(in crate::crawl::http) struct Access {
+    pub(super) headers: RequestHeaders,
+    pub(super) sign_in: Option<Credentials>,
+}
+
+/// A header with a secret in it, and who gets it.
+#[derive(Clone, Debug)]
+pub(super) struct Credentials {
+    pub(super) name: HeaderName,
+    /// Marked as sensitive.
+    pub(super) value: HeaderValue,
+    /// Who gets it. Where there are none, any host of the rule by https on its own port.
+    pub(super) origins: Vec<Box<str>>,
+}
+
+impl Access {
+    /// Asks for a URL, or whether it has changed.
+    pub(in crate::crawl::http) fn get(
+        &self,
+        url: &CanonicalUrl,
+        changed: Option<&Validators>,
+    ) -> Result<Get, FetchError> {
+        let mut request = self.headers.get(url, changed)?;
+        if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.is_for(url)) {
+            request.headers_mut().insert(sign_in.name.clone(), sign_in.value.clone());
+        }
+        Ok(request)
+    }
+
+    /// Whether what this origin answers may be meant for one user alone.
+    pub(in crate::crawl::http) fn is_private(&self, url: &CanonicalUrl) -> bool {
+        self.sign_in.as_ref().is_some_and(|sign_in| sign_in.is_for(url))
+    }
+}
+
+impl Credentials {
+    fn is_for(&self, url: &CanonicalUrl) -> bool {
+        let origin = url.origin();
+        if self.origins.is_empty() {
+            return origin.strip_prefix("https://") == Some(url.host());
+        }
+        self.origins.iter().any(|of| **of == *origin)
+    }
+}

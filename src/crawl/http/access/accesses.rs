@@ -1,0 +1,362 @@
+//! What each host is sent, compiled.
+
+use std::collections::BTreeMap;
+
+use ahash::AHashMap;
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+
+use super::access::{Access, Credentials};
+use super::extra_header::{extra_header, header_name};
+use super::host_access::HostAccess;
+use super::secret::Secret;
+use super::sign_in::SignIn;
+use crate::address::{Canonicalizer, KeyRules};
+use crate::crawl::FetchOptions;
+use crate::crawl::http::request::RequestHeaders;
+
+/// What each host is sent, compiled. The longest name that fits a host says all.
+#[derive(Debug)]
+pub(in crate::crawl::http) struct Accesses {
+    /// That of hosts for which there is no rule.
+    plain: Access,
+    /// By hosts' own names.
+    exact: AHashMap<Box<str>, Access>,
+    /// By what stands behind the star and its dot.
+    below: AHashMap<Box<str>, Access>,
+}
+
+/// Why something that hosts are sent cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}.{key}: {reason}", self.path())]
+#[non_exhaustive]
+pub struct AccessError {
+    /// `fetch`, `hosts` or `groups`.
+    pub table: String,
+    /// The rule's name; empty for `fetch`.
+    pub name: String,
+    /// The key.
+    pub key: String,
+    /// Why. No secret is in it.
+    pub reason: String,
+}
+
+impl AccessError {
+    fn path(&self) -> String {
+        if self.name.is_empty() { self.table.clone() } else { format!("{}.{:?}", self.table, self.name) }
+    }
+}
+
+impl Accesses {
+    /// # Errors
+    /// Where a name is none, a header cannot be sent, or a secret cannot be read.
+    pub(in crate::crawl::http) fn new(options: &FetchOptions, headers: RequestHeaders) -> Result<Self, AccessError> {
+        Self::compile(options, headers, Secret::read)
+    }
+
+    /// Looks for what is wrong, but does not read secrets.
+    pub(in crate::crawl::http) fn check(options: &FetchOptions) -> Result<(), AccessError> {
+        Self::compile(options, RequestHeaders::default(), |_| Ok("user:password".to_owned())).map(drop)
+    }
+
+    fn compile(
+        options: &FetchOptions,
+        headers: RequestHeaders,
+        read: fn(&Secret) -> Result<String, String>,
+    ) -> Result<Self, AccessError> {
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let mut said = BTreeMap::<Name, Vec<Said>>::new();
+        for (name, access) in &options.access.hosts {
+            let compiled = Said::of("hosts", name, access, &canonicalizer, read)?;
+            said.entry(parse(&canonicalizer, "hosts", name, name)?).or_default().insert(0, compiled);
+        }
+        for (name, group) in &options.access.groups {
+            if group.each == HostAccess::default() {
+                continue;
+            }
+            let compiled = Said::of("groups", name, &group.each, &canonicalizer, read)?;
+            for host in &group.hosts {
+                said.entry(parse(&canonicalizer, "groups", name, host)?)
+                    .or_default()
+                    .push(Said { is_group: true, ..compiled.clone() });
+            }
+        }
+        let mut plain = Access { headers, sign_in: None };
+        set_all(
+            &mut plain.headers,
+            &headers_of(&options.headers).map_err(|reason| error("fetch", "", "headers", reason))?,
+        );
+        let (mut exact, mut below) = (AHashMap::new(), AHashMap::new());
+        for name in said.keys() {
+            let table = if name.is_below { &mut below } else { &mut exact };
+            table.insert(name.base.as_str().into(), access_of(name, &said, &plain));
+        }
+        Ok(Self { plain, exact, below })
+    }
+
+    /// What a host is sent. O(labels of its name), and O(1) where there are no rules.
+    pub(in crate::crawl::http) fn of(&self, host: &str) -> &Access {
+        if self.exact.is_empty() && self.below.is_empty() {
+            return &self.plain;
+        }
+        let host = host.strip_suffix('.').unwrap_or(host);
+        let exact = self.exact.get(host);
+        exact.or_else(|| suffixes(host).find_map(|suffix| self.below.get(suffix))).unwrap_or(&self.plain)
+    }
+}
+
+/// A host's name, or that of all from one on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    base: String,
+    is_below: bool,
+}
+
+/// What one rule says.
+#[derive(Clone, Debug)]
+struct Said {
+    headers: Vec<(HeaderName, Option<HeaderValue>)>,
+    /// That there is none may be said too.
+    sign_in: Option<Option<Credentials>>,
+    is_group: bool,
+}
+
+impl Said {
+    fn of(
+        table: &str,
+        name: &str,
+        access: &HostAccess,
+        canonicalizer: &Canonicalizer,
+        read: fn(&Secret) -> Result<String, String>,
+    ) -> Result<Self, AccessError> {
+        let HostAccess { headers, sign_in, sign_in_to } = access;
+        let headers = headers_of(headers).map_err(|reason| error(table, name, "headers", reason))?;
+        if sign_in.is_none() && !sign_in_to.is_empty() {
+            return Err(error(table, name, "sign_in_to", "there is no sign_in beside it"));
+        }
+        let origin = |text: &String| {
+            let url = canonicalizer.canonicalize(text).ok();
+            let url = url.filter(|url| url.path_and_query() == "/" && !text.contains(['@', '#', '?']));
+            let reason = || format!("{text:?} is no origin, such as https://example.org or http://127.0.0.1:8080");
+            url.map(|url| url.origin().into()).ok_or_else(|| error(table, name, "sign_in_to", reason()))
+        };
+        let origins = sign_in_to.iter().map(origin).collect::<Result<Vec<Box<str>>, _>>()?;
+        let sign_in = sign_in.as_ref().map(|sign_in| credentials(sign_in, origins, read)).transpose();
+        let sign_in = sign_in.map_err(|reason| error(table, name, "sign_in", reason))?;
+        Ok(Self { headers, sign_in, is_group: false })
+    }
+}
+
+/// What hosts are sent for which this is the longest name. Every other name that fits them fits this one.
+fn access_of(name: &Name, said: &BTreeMap<Name, Vec<Said>>, plain: &Access) -> Access {
+    let below = suffixes(&name.base).map(|base| Name { base: base.to_owned(), is_below: true });
+    let own = (!name.is_below).then(|| name.clone());
+    let fitting: Vec<&Said> = own.into_iter().chain(below).filter_map(|name| said.get(&name)).flatten().collect();
+    // A host is in one group: that of the longest name.
+    let group = fitting.iter().find(|said| said.is_group).copied();
+    let rules: Vec<&Said> = fitting.into_iter().filter(|said| !said.is_group).chain(group).collect();
+    let mut access = plain.clone();
+    for rule in rules.iter().rev() {
+        set_all(&mut access.headers, &rule.headers);
+    }
+    if let Some(sign_in) = rules.iter().find_map(|rule| rule.sign_in.as_ref()) {
+        access.sign_in.clone_from(sign_in);
+    }
+    access
+}
+
+fn set_all(headers: &mut RequestHeaders, given: &[(HeaderName, Option<HeaderValue>)]) {
+    for (name, value) in given {
+        headers.set(name, value.as_ref());
+    }
+}
+
+fn headers_of(lines: &[String]) -> Result<Vec<(HeaderName, Option<HeaderValue>)>, String> {
+    let mut headers: Vec<(HeaderName, _)> = Vec::with_capacity(lines.len());
+    for line in lines {
+        let (name, value) = extra_header(line)?;
+        if headers.iter().any(|(other, _)| *other == name) {
+            return Err(format!("{name} is there twice"));
+        }
+        headers.push((name, value));
+    }
+    Ok(headers)
+}
+
+/// The header that signs in, or why there can be none. The reason has no secret in it.
+fn credentials(
+    sign_in: &SignIn,
+    origins: Vec<Box<str>>,
+    read: fn(&Secret) -> Result<String, String>,
+) -> Result<Option<Credentials>, String> {
+    let (name, value, secret) = match sign_in {
+        SignIn::Basic(secret) => {
+            let text = read(secret)?;
+            // RFC 7617 section 2: the first colon ends the user's name, and neither part has a control character.
+            if !text.contains(':') || text.contains(char::is_control) {
+                return Err(format!("{secret} is not of the form user:password"));
+            }
+            (AUTHORIZATION, format!("Basic {}", base64(text.as_bytes())), secret)
+        }
+        SignIn::Bearer(secret) => (AUTHORIZATION, format!("Bearer {}", read(secret)?), secret),
+        SignIn::Header(name, secret) => (header_name(name)?, read(secret)?, secret),
+        SignIn::None => return Ok(None),
+    };
+    let mut value = HeaderValue::from_str(&value).map_err(|_| format!("{secret} cannot stand in a header"))?;
+    value.set_sensitive(true);
+    Ok(Some(Credentials { name, value, origins }))
+}
+
+/// A name in the spelling that it has in URLs.
+fn parse(canonicalizer: &Canonicalizer, table: &str, rule: &str, text: &str) -> Result<Name, AccessError> {
+    let (base, is_below) = text.strip_prefix("*.").map_or((text, false), |base| (base, true));
+    let has_port = if base.starts_with('[') { !base.ends_with(']') } else { base.contains(':') };
+    let is_plain = !base.is_empty() && !has_port && !base.contains(['/', '?', '#', '@', '*', '\\', ' ']);
+    let url = canonicalizer.canonicalize(&format!("http://{base}/")).ok().filter(|_| is_plain);
+    let url = url.ok_or_else(|| error(table, rule, "hosts", format!("{text:?} is no host's name")))?;
+    Ok(Name { base: url.host().to_owned(), is_below })
+}
+
+/// A name, and what is left of it behind each dot, the longest first.
+fn suffixes(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest))
+}
+
+fn error(table: &str, name: &str, key: &str, reason: impl Into<String>) -> AccessError {
+    AccessError { table: table.to_owned(), name: name.to_owned(), key: key.to_owned(), reason: reason.into() }
+}
+
+/// RFC 4648 section 4.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let bits = group.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= group.len() { digit.into() } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::http::access::GroupAccess;
+
+    #[test]
+    fn base64_is_that_of_rfc_4648() {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(base64(b"Aladdin:open sesame"), "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "the example of RFC 7617");
+    }
+
+    fn access(headers: &[&str], sign_in: Option<&str>, to: &[&str]) -> HostAccess {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        let sign_in = sign_in.map(|sign_in| sign_in.parse().unwrap());
+        HostAccess { headers: texts(headers), sign_in, sign_in_to: texts(to) }
+    }
+
+    /// What a request for this URL says under these names.
+    fn sent(options: &FetchOptions, url: &str, names: &[&str]) -> Vec<String> {
+        let read = |secret: &Secret| Ok(format!("{secret}"));
+        let accesses = Accesses::compile(options, RequestHeaders::new(options).unwrap(), read).unwrap();
+        let url = Canonicalizer::new(&KeyRules::default()).canonicalize(url).unwrap();
+        let request = accesses.of(url.host()).get(&url, None).unwrap();
+        let value = |name: &&str| request.headers().get(*name).map_or("-", |value| value.to_str().unwrap()).to_owned();
+        names.iter().map(value).collect()
+    }
+
+    #[test]
+    fn each_header_is_taken_from_the_nearest_rule_that_has_it() {
+        let mut options =
+            FetchOptions { headers: vec!["X-A: all".into(), "x-b:all".into()], ..FetchOptions::default() };
+        options
+            .access
+            .hosts
+            .insert("*.x.test".into(), access(&["X-B: star", "X-C: star", "Accept-Language:"], None, &[]));
+        options.access.hosts.insert("a.x.test".into(), access(&["X-C: own"], None, &[]));
+        let each = access(&["X-C: group", "X-D: group"], None, &[]);
+        let group =
+            |hosts: &[&str]| GroupAccess { hosts: hosts.iter().map(ToString::to_string).collect(), each: each.clone() };
+        options.access.groups.insert("g".into(), group(&["b.x.test", "*.far.test"]));
+        let names = ["x-a", "x-b", "x-c", "x-d", "accept-language"];
+        for (url, values) in [
+            ("http://other.test/", "all all - - *"),
+            ("http://x.test/", "all star star - -"),
+            ("http://a.x.test:81/", "all star own - -"),
+            ("https://b.x.test/", "all star star group -"),
+            ("http://a.b.x.test/", "all star star - -"),
+            ("http://a.far.test./", "all all group group *"),
+        ] {
+            assert_eq!(sent(&options, url, &names).join(" "), values, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_sign_in_goes_to_its_own_origin_alone() {
+        let mut options = FetchOptions::default();
+        options.access.hosts.insert("*.x.test".into(), access(&[], Some("bearer env:T"), &[]));
+        options.access.hosts.insert("open.x.test".into(), access(&[], Some("none"), &[]));
+        let to = ["http://y.test:8080", "https://www.y.test/"];
+        options.access.hosts.insert("*.y.test".into(), access(&[], Some("header X-Key file:k"), &to));
+        for (url, key, authorization) in [
+            ("https://x.test/", "-", "Bearer env:T"),
+            ("https://a.x.test/", "-", "Bearer env:T"),
+            ("https://a.x.test:443/", "-", "Bearer env:T"),
+            ("https://open.x.test/", "-", "-"),
+            ("https://x.test:8443/", "-", "-"),
+            ("http://x.test/", "-", "-"),
+            ("https://xx.test/", "-", "-"),
+            ("http://y.test:8080/", "file:k", "-"),
+            ("https://www.y.test/", "file:k", "-"),
+            ("https://y.test/", "-", "-"),
+            ("http://y.test/", "-", "-"),
+            ("http://a.y.test:8080/", "-", "-"),
+        ] {
+            assert_eq!(sent(&options, url, &["x-key", "authorization"]), [key, authorization], "{url}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_by_its_place() {
+        let refused = |name: &str, access: HostAccess| {
+            let mut options = FetchOptions::default();
+            options.access.hosts.insert(name.to_owned(), access);
+            Accesses::check(&options).unwrap_err().to_string()
+        };
+        for (header, reason) in [
+            ("X-A", "has no colon"),
+            ("X A: b", "\"X A\" is no header's name"),
+            (": b", "is no header's name"),
+            ("X-A: b\nX-B: c", "x-a: its value cannot stand in a header"),
+            ("Host: y.test", "Host is the client's own"),
+            ("CONTENT-LENGTH: 3", "is the client's own"),
+            ("Connection: close", "is the client's own"),
+            ("accept-encoding: gzip", "is the client's own"),
+            ("Transfer-Encoding: chunked", "is the client's own"),
+            ("Authorization: Basic hunter2", "is a secret"),
+            ("Cookie: hunter2", "is a secret"),
+            ("User-Agent: x", "is said by fetch.user_agent"),
+        ] {
+            let error = refused("x.test", access(&[header], None, &[]));
+            assert!(error.starts_with(r#"hosts."x.test".headers: "#) && error.contains(reason), "{error}");
+            assert!(!error.contains("hunter2"));
+            let options = FetchOptions { headers: vec![header.to_owned()], ..FetchOptions::default() };
+            assert!(Accesses::check(&options).unwrap_err().to_string().starts_with("fetch.headers: "));
+        }
+        for (error, says) in [
+            (refused("x.test", access(&["X-A: b", "x-a: c"], None, &[])), "headers: x-a is there twice"),
+            (refused("x.test", access(&[], None, &["https://x.test"])), "sign_in_to: there is no sign_in"),
+            (refused("x.test", access(&[], Some("basic env:A"), &["x.test"])), "sign_in_to: \"x.test\" is no origin"),
+            (refused("x.test", access(&[], Some("basic env:A"), &["http://x.test/a"])), "is no origin"),
+            (refused("x.test", access(&[], Some("header Host env:A"), &[])), "sign_in: Host is the client's own"),
+            (refused("http://x.test", HostAccess::default()), "is no host's name"),
+        ] {
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

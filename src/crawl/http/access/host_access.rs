@@ -1,0 +1,49 @@
+//! What hosts are sent beside what all are, as a user writes it.
+
+use std::collections::BTreeMap;
+
+use super::sign_in::SignIn;
+
+/// What some hosts are sent beside what all are, by name.
+///
+/// Names are as in [`HostRules`](crate::frontier::HostRules), and so is the order: what the host's own name says comes first, then the
+/// longest name with a star, then the host's group, then [`FetchOptions`](crate::crawl::FetchOptions). A header is taken from the
+/// first that has one of its name, a sign-in from the first that says one.
+///
+/// ```
+/// use crawler::crawl::{FetchOptions, Fetcher, HostAccess};
+///
+/// let mut options = FetchOptions::default();
+/// let team = HostAccess { headers: vec!["X-Team: search".to_owned()], ..HostAccess::default() };
+/// options.access.hosts.insert("*.example.org".to_owned(), team);
+/// Fetcher::new(&options)?;
+/// # Ok::<(), crawler::crawl::FetcherError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccessRules {
+    /// What hosts are sent, by their names.
+    pub hosts: BTreeMap<String, HostAccess>,
+    /// What the hosts of groups are sent, by the groups' names.
+    pub groups: BTreeMap<String, GroupAccess>,
+}
+
+/// What a host is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostAccess {
+    /// As [`FetchOptions::headers`](crate::crawl::FetchOptions::headers).
+    pub headers: Vec<String>,
+    /// How it knows who asks.
+    pub sign_in: Option<SignIn>,
+    /// The origins that `sign_in` is sent to, such as `http://127.0.0.1:8080`. Where there are none: the host by https on its own port.
+    pub sign_in_to: Vec<String>,
+}
+
+/// What the hosts of a group are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupAccess {
+    /// Names of hosts, with or without a star.
+    pub hosts: Vec<String>,
+    /// What each of them is sent.
+    pub each: HostAccess,
+}
