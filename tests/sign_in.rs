@@ -48,11 +48,17 @@ fn serve() -> (SocketAddr, Heads) {
                 let is_known = match host.as_str() {
                     "basic.test" => header(&head, "authorization").as_deref() == Some(BASIC_SENT),
                     "bearer.test" => header(&head, "authorization") == Some(format!("Bearer {TOKEN}")),
+                    // A wall: whoever has no cookie gets one, and is sent to where it was.
+                    "cookie.test" => header(&head, "cookie").as_deref() == Some(&format!("session={SESSION}")),
+                    "loaded.test" => {
+                        header(&head, "cookie").is_some_and(|sent| sent.starts_with(&format!("token={TOKEN}")))
+                    }
                     "key.test" => header(&head, "x-key").as_deref() == Some(KEY),
                     _ => true,
                 };
                 let cookie = format!("Set-Cookie: session={SESSION}; HttpOnly\r\n");
                 let (status, more, body) = match path.as_str() {
+                    "/" if host == "cookie.test" && !is_known => ("302 Found", format!("{cookie}Location: /\r\n"), ""),
                     _ if !is_known => ("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n".to_owned(), ""),
                     "/" => {
                         ("200 OK", cookie, "<a href=/next>n</a><a href=/away>a</a><a href=http://other.test/page>o</a>")
@@ -95,9 +101,6 @@ sign_in_to = ["http://bearer.test"]
 [hosts."*.key.test"]
 sign_in = "header X-Key file:key.txt"
 sign_in_to = ["http://key.test"]
-
-[hosts."*.bearer.test"]
-sign_in = "none"
 "#;
 
 fn command(directory: &Path) -> Command {
@@ -124,7 +127,7 @@ fn everything_in(directory: &Path, found: &mut Vec<(String, Vec<u8>)>) {
         }
         let bytes = fs::read(&path).unwrap();
         let name = path.display().to_string();
-        if name.ends_with(".gz") {
+        if path.extension().is_some_and(|end| end == "gz") {
             let mut undone = Vec::new();
             flate2::read::MultiGzDecoder::new(&*bytes).read_to_end(&mut undone).unwrap();
             found.push((format!("{name}, undone"), undone));
@@ -168,6 +171,7 @@ fn sites_that_want_to_know_who_asks_are_read_and_no_secret_is_found_elsewhere() 
         }
         assert_eq!(pages[&format!("http://{host}.test/away")]["status"], 302);
     }
+    assert!(outputs::report(&job).is_object());
     let heads = heads.lock().unwrap();
     for page in ["other.test/page", "other.test/away", "other.test/robots.txt"] {
         let head = &heads[page];
@@ -191,12 +195,60 @@ fn sites_that_want_to_know_who_asks_are_read_and_no_secret_is_found_elsewhere() 
     let kept = command(place.path()).args(["config", "--config", "job/crawler.toml"]).output().unwrap().stdout;
     assert!(has(&kept, "sign_in = \"basic file:password.txt\""));
     found.push(("config".to_owned(), kept));
-    assert!(found.len() > 8 && found.iter().any(|(name, bytes)| name == "log" && has(bytes, "TRACE")));
+    assert!(found.len() > 8 && found[1].1.len() > 1000, "{} files, a log of {} bytes", found.len(), found[1].1.len());
     for (name, bytes) in &found {
         for secret in [BASIC, &BASIC_SENT[6..], "correct horse", TOKEN, KEY, SESSION] {
             assert!(!has(bytes, secret), "{secret:?} is in {name}");
         }
     }
+}
+
+#[test]
+fn cookies_are_sent_back_kept_in_the_job_and_found_nowhere_else() {
+    let (address, heads) = serve();
+    let place = TempDir::new().unwrap();
+    fs::write(place.path().join("mine.txt"), format!("loaded.test\tFALSE\t/\tFALSE\t0\ttoken\t{TOKEN}\n")).unwrap();
+    let run = |job: &str, arguments: &[&str]| -> Ran {
+        command(place.path())
+            .args(["--job", job, "--warc", "--no-sitemaps", "--scope", "any", "--depth", "3", "--host-delay", "0s"])
+            .args(arguments)
+            .env("CRAWLER_FETCH_RESOLVE_ALL_TO", address.to_string())
+            .env("CRAWLER_OUTPUT_LOG", "trace")
+            .output()
+            .unwrap()
+            .into()
+    };
+    let ran = run("job", &["http://cookie.test/", "http://loaded.test/", "--load-cookies", "mine.txt"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let job = place.path().join("job");
+    let pages = outputs::pages(&job);
+    for url in ["http://cookie.test/", "http://cookie.test/next", "http://loaded.test/", "http://loaded.test/next"] {
+        assert_eq!(pages[url]["status"], 200, "{url}: {}", pages[url]);
+    }
+    for page in ["other.test/page", "other.test/away"] {
+        assert!(header(&heads.lock().unwrap()[page], "cookie").is_none());
+    }
+    let kept = job.join("cookies.txt");
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&kept.metadata().unwrap().permissions()) & 0o777, 0o600);
+    // Another run begins with them, without the file that was loaded.
+    let seeds = ["--add", "http://cookie.test/more", "http://loaded.test/more", "--cookies"];
+    let again = run("job", &seeds);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let pages = outputs::pages(&job);
+    assert!(pages["http://cookie.test/more"]["status"] == 200 && pages["http://loaded.test/more"]["status"] == 200);
+    let mut found = vec![("log".to_owned(), [ran.err, again.err].concat().into_bytes())];
+    everything_in(&job, &mut found);
+    for (name, bytes) in found {
+        let is_jar = name.ends_with("/cookies.txt");
+        for secret in [SESSION, TOKEN] {
+            assert_eq!(has(&bytes, secret), is_jar, "{secret:?} is in {name}");
+        }
+    }
+    // Nobody asked for cookies: none are taken, and the wall is a loop.
+    let without = run("other", &["http://cookie.test/"]);
+    assert_eq!(without.code, Some(3), "nothing was crawled: {}", without.err);
+    let wall = &outputs::pages(&place.path().join("other"))["http://cookie.test/"];
+    assert_eq!(wall["error"], "redirect_loop", "{wall}");
 }
 
 #[test]

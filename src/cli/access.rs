@@ -1,7 +1,7 @@
 //! What single hosts are sent: the keys of a rule that say it, as they are read and written.
 
 use super::given::{Given, GivenKind};
-use super::rules::{Refused, value};
+use super::rule_key::{Refused, value};
 use super::value::Value;
 use crate::crawl::{HostAccess, SignIn};
 

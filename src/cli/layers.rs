@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::command_error::CommandError;
 use super::given::{Given, GivenKind};
+use super::rule_key::Refused;
 use super::rules;
 use super::setting::Flag;
 use super::settings::AllSettings;
@@ -143,13 +144,13 @@ impl Layers {
                 self.rules.0.entry(path_of(section, name, "")).or_insert_with(|| at.clone());
                 self.rules.0.insert(path_of(section, name, key), value_at.clone());
             }
-            Err(rules::Refused::Key(meant)) => {
+            Err(Refused::Key(meant)) => {
                 self.error(&Origin::File(key_at.clone()), &format!("unknown key `{path}`{}", hint(meant)));
             }
-            Err(rules::Refused::Secret(expected)) => {
+            Err(Refused::Secret(expected)) => {
                 self.error(&Origin::File(value_at.clone()), &format!("{path}: expected {expected}"));
             }
-            Err(rules::Refused::Value(expected)) => {
+            Err(Refused::Value(expected)) => {
                 self.error(
                     &Origin::File(value_at.clone()),
                     &format!("{path} = {}: expected {expected}", given.spelled),

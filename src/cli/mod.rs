@@ -21,6 +21,7 @@ mod progress;
 mod quantity;
 mod repair;
 mod robots;
+mod rule_key;
 mod rules;
 mod seeds;
 mod seen;

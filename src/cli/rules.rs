@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::access;
-use super::field::one;
 use super::given::{Given, GivenKind};
+use super::rule_key::{Refused, value};
 use super::suggest::nearest;
 use super::toml_file::{GROUPS, HOSTS, quote};
 use super::value::Value;
@@ -15,17 +15,6 @@ use crate::frontier::{HostGroup, HostRule};
 const OF_HOST: [&str; 3] = ["host_delay", "connections_per_host", "robots"];
 /// The keys that a group alone has.
 const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
-
-/// Why a key of a rule is refused.
-#[derive(Debug)]
-pub(super) enum Refused {
-    /// There is no such key. The one that may have been meant.
-    Key(Option<&'static str>),
-    /// The value is not what is expected, and may be a secret.
-    Secret(String),
-    /// The value is not what is expected.
-    Value(String),
-}
 
 /// Takes a key of the rule with this name.
 pub(super) fn set(
@@ -70,10 +59,6 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         }
     }
     Ok(())
-}
-
-pub(super) fn value<T: Value>(given: &Given) -> Result<T, Refused> {
-    one(given, T::KINDS).and_then(T::of).ok_or_else(|| Refused::Value(T::EXPECTED.to_owned()))
 }
 
 fn list(given: &Given) -> Result<Vec<String>, Refused> {

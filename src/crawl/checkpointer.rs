@@ -1,6 +1,6 @@
 //! The thread that writes a crawl's checkpoints, and watches its job's files and disk.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -18,7 +18,7 @@ use super::records::{OutputFiles, Written};
 use super::shared::Shared;
 use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
-use crate::job::{FileError, Job, Lock};
+use crate::job::{FileError, Job, Lock, replace_with};
 
 /// How often it looks at files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);
@@ -32,6 +32,8 @@ pub(super) struct Checkpointer {
     options: JobOptions,
     /// The job's directory, whose disk must not run full.
     directory: PathBuf,
+    /// Where the cookies are kept.
+    cookies: PathBuf,
     lock: Option<Arc<Lock>>,
     pub(super) outputs: OutputFiles,
     /// What has become of an output, if that is why the crawl ends.
@@ -105,6 +107,7 @@ impl Checkpointer {
             shared,
             options,
             directory: job.frontier_directory(),
+            cookies: job.cookies_path(),
             lock: job.lock().cloned(),
             outputs,
             disturbed: None,
@@ -175,9 +178,20 @@ impl Checkpointer {
         Ok(())
     }
 
+    /// Writes the cookies, if any have changed, to a file that only its owner can read.
+    fn save_cookies(&self) -> io::Result<()> {
+        let Some(text) = self.shared.fetcher.cookies().and_then(|jar| jar.changes()) else { return Ok(()) };
+        replace_with(&self.cookies, |file| {
+            #[cfg(unix)]
+            file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+            file.write_all(text.as_bytes())
+        })
+    }
+
     /// Writes a checkpoint, and finishes the files that it is the end of. Returns whether it counts.
     fn checkpoint(&mut self) -> Result<bool, CheckpointError> {
         self.check_files()?;
+        self.save_cookies().map_err(FileError::of("write", &self.cookies))?;
         let Some(cost) = checkpoint::write(self)? else { return Ok(false) };
         self.costs.add(cost);
         self.outputs.finish(&self.carried.outputs, false)?;

@@ -1,6 +1,7 @@
 //! The options of a crawl.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::html::Engine;
@@ -109,6 +110,10 @@ pub struct FetchOptions {
     pub headers: Vec<String>,
     /// What single hosts are sent.
     pub access: AccessRules,
+    /// Take the cookies that servers set, and send them back (RFC 6265).
+    pub cookies: bool,
+    /// Files with cookies to begin with, as browsers' extensions, curl and wget write them. Where there are any, `cookies` is on.
+    pub load_cookies: Vec<PathBuf>,
     /// Time for TCP and TLS together.
     pub connect_timeout: Duration,
     /// Time from the request sent to the response's head.
@@ -147,6 +152,8 @@ impl Default for FetchOptions {
             contact: None,
             headers: Vec::new(),
             access: AccessRules::default(),
+            cookies: false,
+            load_cookies: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_secs(20),
             first_contact_timeout: Duration::from_secs(10),

@@ -1,10 +1,12 @@
 //! A crawl that is kept in a job: begun, or resumed.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
+use super::http::{AccessError, FetcherError};
 use super::look::{read_totals, tally};
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
@@ -114,6 +116,7 @@ impl Crawl<JobJournal> {
             format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
         }));
         let mut crawl = Self::over(frontier, clock, options, output, Some(carried))?;
+        load_cookies(&crawl, &options.fetch.load_cookies, &job.cookies_path())?;
         let mut outputs = OutputFiles::default();
         for mut file in files {
             let mut written = Written::default();
@@ -146,6 +149,17 @@ impl Crawl<JobJournal> {
         let output = self.checkpointer.as_ref().and_then(|checkpointer| checkpointer.outputs.pages());
         Writer::start(output.ok_or(io::ErrorKind::Unsupported)?.handle()?)
     }
+}
+
+/// Loads the cookies that the job has kept, and over them those of files that were written later.
+fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Result<(), CrawlError> {
+    let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let (Some(jar), Some(at)) = (crawl.shared.fetcher.cookies(), modified(kept)) else { return Ok(()) };
+    let later = given.iter().map(PathBuf::as_path).filter(|path| modified(path) > Some(at));
+    for path in std::iter::once(kept).chain(later) {
+        jar.load(path).map_err(|reason| FetcherError::from(AccessError::of_cookies(reason)))?;
+    }
+    Ok(())
 }
 
 /// The files of the further outputs. One that is shorter than the last checkpoint says is refused.

@@ -99,15 +99,15 @@ impl Visit {
         let mut visit =
             Self { outcome, answered_at: None, links, redirect: None, record, content: None, skips, exchange, edges };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
-            visit.redirect(&reader, location);
+            visit.redirect(&reader, location, response.has_new_cookies);
         } else if let Some(read) = source.links(lease, &response, reader.options) {
             visit.read(read, response, reader).await;
         }
         visit
     }
 
-    /// A redirect is a page with one link.
-    fn redirect(&mut self, reader: &Reader<'_>, location: &str) {
+    /// A redirect is a page with one link. One to itself is a loop, unless the page is asked for with other cookies then.
+    fn redirect(&mut self, reader: &Reader<'_>, location: &str, has_new_cookies: bool) {
         let Reader { lease, url, gate, base, .. } = reader;
         let redirect = match Redirect::join(gate, lease, url, base, location) {
             Ok(redirect) => redirect,
@@ -119,7 +119,7 @@ impl Visit {
         };
         self.record.redirect = Some(to.to_owned());
         self.record.links.userinfo = has_userinfo(location).into();
-        if to == lease.url() {
+        if to == lease.url() && !has_new_cookies {
             self.record.error = Some("redirect_loop".to_owned());
             return;
         }

@@ -20,11 +20,14 @@ const SKIPPED: &str = "skipped.jsonl";
 const REPORT: &str = "report.json";
 /// The settings of the last run.
 const SETTINGS: &str = "crawler.toml";
+/// The cookies of the crawl, if it takes any.
+#[cfg(feature = "crawl")]
+const COOKIES: &str = "cookies.txt";
 /// Every seed that the job was given.
 const SEEDS: &str = "seeds.txt";
 
 /// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
-const OUTPUTS: [&str; 10] = [
+const OUTPUTS: [&str; 12] = [
     PAGES,
     "pages.jsonl.cut",
     "pages.warc.gz.cut",
@@ -35,6 +38,8 @@ const OUTPUTS: [&str; 10] = [
     "crawler.toml.new",
     SEEDS,
     "seeds.txt.new",
+    "cookies.txt",
+    "cookies.txt.new",
 ];
 /// The prefixes of the names of the files in [`FRONTIER`].
 const KEPT: [&str; 5] = ["checkpoint-", "evicted-", "hosts-", "journal-", "seen-"];
@@ -186,6 +191,12 @@ impl Job {
     /// Where the page records are: `pages.jsonl`.
     pub fn pages_path(&self) -> PathBuf {
         self.directory.join(PAGES)
+    }
+
+    /// Where the cookies of the crawl are: `cookies.txt`. Only its owner can read it.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn cookies_path(&self) -> PathBuf {
+        self.directory.join(COOKIES)
     }
 
     /// Where refused links are listed: `skipped.jsonl`.

@@ -64,11 +64,12 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/http1.rs", "src/simulate/server.rs"]),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
-    ("jiff", &["src/crawl/http/fetch.rs", "src/crawl/http/response.rs"]),
+    ("jiff", &["src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/sets.rs"]),
     ("memchr", &["src/crawl/html/harvest.rs", "src/crawl/html/stream/", "src/crawl/html/words.rs"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
-    ("psl", &["src/gate/scope.rs"]),
+    // Domains; whom a cookie may be for.
+    ("psl", &["src/crawl/http/cookies/cookie.rs", "src/gate/scope.rs"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
     // Built in one, asked in the other.
     ("regex", &["src/gate/pattern.rs", "src/gate/scope.rs"]),

@@ -13,6 +13,10 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Many, crawl: fetch.headers,
         "Headers to send beside ours or in their place, as Name: value; kept in the job, so not for secrets")
     .flags(&[value("header", "LINE").rare()]),
+    setting!(One, crawl: fetch.cookies, "Take the cookies that servers set, and send them back; the job keeps them")
+        .flags(&[switch("cookies", &["true"]).rare()]),
+    setting!(Many, crawl: fetch.load_cookies, "Files of cookies to begin with, as browsers export them: cookies.txt")
+        .flags(&[value("load-cookies", "FILE").rare()]),
     setting!(One, crawl: fetch.connect_timeout, "For TCP and TLS together"),
     setting!(One, crawl: fetch.first_byte_timeout, "From the request sent to the response's head"),
     setting!(One, crawl: fetch.first_contact_timeout, "Both together, until a host has answered once"),

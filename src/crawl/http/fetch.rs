@@ -1,46 +1,42 @@
 //! Fetches one URL: the head, then the body, within the limits of [`FetchOptions`].
 
-use std::borrow::Cow;
-use std::error::Error;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::header::{self, HeaderMap, HeaderName};
-use jiff::Timestamp;
+use hyper::header;
 
-use super::access::{Access, AccessError, Accesses};
+use super::access::{AccessError, Accesses, HostHeaders};
 use super::ask::{Ask, TakesBody};
 use super::client::Client;
 use super::connection::Connection;
+use super::cookies::CookieJar;
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::exchange::{Exchange, request_bytes};
 use super::fetch_error::{FetchError, is_timeout};
+use super::fetcher_error::FetcherError;
 use super::guard::{Guard, is_bad_port};
 use super::head::Head;
-use super::link_header;
 use super::no_head::NoHead;
 use super::request::{Get, RequestHeaders, Unsendable};
-use super::response::{Response, codings, location_text, retry_after, texts, transfer_codings};
+use super::response::{Response, codings, transfer_codings};
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Places;
-use crate::crawl::html::{RobotsTag, SNIFFED};
-use crate::frontier::{Failure, Validators};
+use crate::crawl::html::SNIFFED;
+use crate::frontier::Failure;
 
 /// Bytes that are taken of the body of a redirect or an error, so that its connection may be kept.
 const MAX_ASIDE: usize = 64 * 1024;
 /// How long such a body may take.
 const ASIDE_TIME: Duration = Duration::from_secs(1);
-/// Bytes of a validator that is sent back, at most.
-const MAX_VALIDATOR: usize = 256;
 /// From so many pieces of a body on, their size counts.
 const MANY_PIECES: u64 = 16 * 1024;
 /// Bytes that each of many pieces must have on average: a piece costs as much as a kilobyte.
 const MIN_PIECE: u64 = 32;
 
-/// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects, and knows neither cookies nor proxies, not
+/// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects, and knows no proxies, not
 /// even those of the environment. A secret is sent to the origin that it is for, and shown to nobody. Cheap to clone; clones share connections and the name cache.
 ///
 /// It brings its own cryptography, and leaves alone whatever provider the process has installed for rustls.
@@ -48,29 +44,11 @@ const MIN_PIECE: u64 = 32;
 pub struct Fetcher {
     client: Client,
     accesses: Arc<Accesses>,
+    /// `None` where nobody asked for cookies.
+    cookies: Option<Arc<CookieJar>>,
     canonicalizer: Canonicalizer,
     guard: Guard,
     options: Arc<FetchOptions>,
-}
-
-/// Why a [`Fetcher`] cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FetcherError {
-    /// Something that hosts are sent cannot be, or a secret cannot be read.
-    #[error(transparent)]
-    Access(#[from] AccessError),
-    /// An option's text cannot stand in a header.
-    #[error("{option} = {value:?} cannot be sent in a header")]
-    Header {
-        /// The option, by its path.
-        option: &'static str,
-        /// What was given.
-        value: String,
-    },
-    /// The client or its TLS cannot be set up.
-    #[error("cannot set up the HTTP client")]
-    Setup(#[source] Box<dyn Error + Send + Sync>),
 }
 
 impl Fetcher {
@@ -92,10 +70,12 @@ impl Fetcher {
         let headers = RequestHeaders::new(options);
         let headers = headers.map_err(|Unsendable { option, value }| FetcherError::Header { option, value })?;
         let accesses = Arc::new(Accesses::new(options, headers)?);
+        let cookies = CookieJar::of(options).map_err(AccessError::of_cookies)?;
         let client = Client::new(options, places, asks_beside && !options.http1_only).map_err(FetcherError::Setup)?;
         Ok(Self {
             client,
             accesses,
+            cookies,
             // The gate bounds the length of URLs.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
             guard: Guard::new(options),
@@ -122,6 +102,11 @@ impl Fetcher {
         self.ask(Ask::whole(&url)).await
     }
 
+    /// The cookies, if there may be any.
+    pub(in crate::crawl) fn cookies(&self) -> Option<&Arc<CookieJar>> {
+        self.cookies.as_ref()
+    }
+
     /// As [`fetch`](Self::fetch), with a say in how.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
@@ -131,9 +116,11 @@ impl Fetcher {
         self.client.look_up_ahead(url.host(), ask.is_first_contact).await;
         let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
         let (head, sent_at, request) = self.head(&ask, access, total).await?;
-        let mut response = self.read_head(&head, ask.changed.is_some(), sent_at)?;
-        response.exchange = request
-            .map(|request| Box::new(Exchange::of(request, head.to_bytes(access.is_private(url)), head.remote_addr())));
+        let is_private = self.cookies.is_some() || access.is_private(url);
+        let mut response = Response::begun(&head, &self.options.agent, ask.changed.is_some(), sent_at)?;
+        response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));
+        response.exchange =
+            request.map(|request| Box::new(Exchange::of(request, head.to_bytes(is_private), head.remote_addr())));
         response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
         response.total = response.sent_at.elapsed();
         Ok(response)
@@ -143,7 +130,7 @@ impl Fetcher {
     async fn head(
         &self,
         ask: &Ask<'_>,
-        access: &Access,
+        access: &HostHeaders,
         total: Deadline,
     ) -> Result<(Head, Instant, Option<Vec<u8>>), FetchError> {
         let url = ask.url;
@@ -152,7 +139,10 @@ impl Fetcher {
         let mut kept = self.client.kept(url.origin());
         let mut is_repeated = false;
         loop {
-            let request = access.get(url, ask.changed)?;
+            let mut request = access.get(url, ask.changed)?;
+            if let Some(jar) = &self.cookies {
+                jar.add_to(request.headers_mut(), url);
+            }
             let bytes = ask.keeps_exchange.then(|| request_bytes(&request));
             let connection = match kept.take() {
                 Some(connection) => connection,
@@ -228,51 +218,6 @@ impl Fetcher {
             Some((address, refusal)) => Err(FetchError::new(Failure::Address, format!("{address} {refusal}"))),
             None => Ok(()),
         }
-    }
-
-    fn read_head(&self, head: &Head, is_conditional: bool, sent_at: Instant) -> Result<Response, FetchError> {
-        let status = head.status().as_u16();
-        let bad =
-            |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
-        match status {
-            // The client passes over other interim responses. Nobody asked for a switch.
-            ..200 => return bad("a switch of protocols that nobody asked for"),
-            304 if !is_conditional => return bad("304 to a request without conditions"),
-            _ => {}
-        }
-        let headers = head.headers();
-        let mut locations = headers.get_all(header::LOCATION).iter();
-        let location = locations.next();
-        if locations.any(|other| Some(other) != location) {
-            return bad("two different Location headers");
-        }
-        let mut robots = RobotsTag::default();
-        for value in texts(headers, &HeaderName::from_static("x-robots-tag")) {
-            robots.add_header(&value, &self.options.agent);
-        }
-        let links = texts(headers, &header::LINK).flat_map(|value| link_header::targets(&value));
-        let refreshed = texts(headers, &header::REFRESH).find_map(|value| link_header::refresh_target(&value));
-        Ok(Response {
-            status,
-            links: links.chain(refreshed).collect(),
-            content_type: texts(headers, &header::CONTENT_TYPE).next().map(Cow::into_owned),
-            location: location.map(|value| location_text(value.as_bytes())),
-            retry_after: texts(headers, &header::RETRY_AFTER)
-                .next()
-                .and_then(|value| retry_after(&value, Timestamp::now())),
-            robots,
-            validators: validators(headers),
-            body: Vec::new(),
-            body_bytes: 0,
-            raw: false,
-            wire_bytes: 0,
-            truncated: false,
-            incomplete: None,
-            sent_at,
-            first_byte: sent_at.elapsed(),
-            total: Duration::ZERO,
-            exchange: None,
-        })
     }
 
     /// Reads until the end, a limit or an error. The connection is kept if it was the end. A little is taken of a redirect or an
@@ -405,14 +350,4 @@ impl Deadline {
     async fn limit<T>(self, answer: impl Future<Output = Result<T, NoHead>>) -> Result<T, NoHead> {
         tokio::time::timeout_at(self.until().into(), answer).await.unwrap_or(Err(NoHead::RanOut(self)))
     }
-}
-
-/// The validators of a response. Texts that are too long are passed over.
-fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
-    let text = |name: &HeaderName| {
-        let text = headers.get(name).and_then(|value| value.to_str().ok());
-        text.filter(|text| text.len() <= MAX_VALIDATOR).map(Into::into)
-    };
-    let found = Validators { etag: text(&header::ETAG), last_modified: text(&header::LAST_MODIFIED) };
-    (found != Validators::default()).then(|| Box::new(found))
 }

@@ -4,14 +4,19 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
-use hyper::header::{HeaderMap, HeaderName};
+use hyper::header::{self, HeaderMap, HeaderName};
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
 use super::exchange::Exchange;
 use super::fetch_error::FetchError;
+use super::head::Head;
+use super::link_header;
 use crate::crawl::html::RobotsTag;
-use crate::frontier::Validators;
+use crate::frontier::{Failure, Validators};
+
+/// Bytes of a validator that is sent back, at most.
+const MAX_VALIDATOR: usize = 256;
 
 /// A response, whatever its status.
 #[non_exhaustive]
@@ -45,6 +50,8 @@ pub struct Response {
     /// [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it is
     /// not in the coding that the header names, or in an unknown transfer coding, or came in crumbs. `None` for another status than 2xx.
     pub incomplete: Option<FetchError>,
+    /// It has set a cookie, or changed one.
+    pub(in crate::crawl) has_new_cookies: bool,
     /// When the request was sent.
     pub sent_at: Instant,
     /// From the request sent to the response's head.
@@ -56,6 +63,53 @@ pub struct Response {
 }
 
 impl Response {
+    /// A response whose body is still to come. `agent` is the product token that `X-Robots-Tag` is matched with.
+    pub(super) fn begun(head: &Head, agent: &str, is_conditional: bool, sent_at: Instant) -> Result<Self, FetchError> {
+        let status = head.status().as_u16();
+        let bad =
+            |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
+        match status {
+            // The client passes over other interim responses. Nobody asked for a switch.
+            ..200 => return bad("a switch of protocols that nobody asked for"),
+            304 if !is_conditional => return bad("304 to a request without conditions"),
+            _ => {}
+        }
+        let headers = head.headers();
+        let mut locations = headers.get_all(header::LOCATION).iter();
+        let location = locations.next();
+        if locations.any(|other| Some(other) != location) {
+            return bad("two different Location headers");
+        }
+        let mut robots = RobotsTag::default();
+        for value in texts(headers, &HeaderName::from_static("x-robots-tag")) {
+            robots.add_header(&value, agent);
+        }
+        let links = texts(headers, &header::LINK).flat_map(|value| link_header::targets(&value));
+        let refreshed = texts(headers, &header::REFRESH).find_map(|value| link_header::refresh_target(&value));
+        Ok(Self {
+            status,
+            links: links.chain(refreshed).collect(),
+            content_type: texts(headers, &header::CONTENT_TYPE).next().map(Cow::into_owned),
+            location: location.map(|value| location_text(value.as_bytes())),
+            retry_after: texts(headers, &header::RETRY_AFTER)
+                .next()
+                .and_then(|value| retry_after(&value, Timestamp::now())),
+            robots,
+            validators: validators(headers),
+            body: Vec::new(),
+            body_bytes: 0,
+            raw: false,
+            wire_bytes: 0,
+            truncated: false,
+            incomplete: None,
+            has_new_cookies: false,
+            sent_at,
+            first_byte: sent_at.elapsed(),
+            total: Duration::ZERO,
+            exchange: None,
+        })
+    }
+
     /// Whether its status is one of success.
     pub(in crate::crawl) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
@@ -137,6 +191,16 @@ pub(super) fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Ve
     let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
     codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));
     codings
+}
+
+/// The validators of a response. Texts that are too long are passed over.
+fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
+    let text = |name: &HeaderName| {
+        let text = headers.get(name).and_then(|value| value.to_str().ok());
+        text.filter(|text| text.len() <= MAX_VALIDATOR).map(Into::into)
+    };
+    let found = Validators { etag: text(&header::ETAG), last_modified: text(&header::LAST_MODIFIED) };
+    (found != Validators::default()).then(|| Box::new(found))
 }
 
 #[cfg(test)]

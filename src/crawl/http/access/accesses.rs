@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use ahash::AHashMap;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::access::{Access, Credentials};
 use super::extra_header::{extra_header, header_name};
 use super::host_access::HostAccess;
+use super::host_headers::{Credentials, HostHeaders};
 use super::secret::Secret;
 use super::sign_in::SignIn;
 use crate::address::{Canonicalizer, KeyRules};
@@ -18,11 +18,11 @@ use crate::crawl::http::request::RequestHeaders;
 #[derive(Debug)]
 pub(in crate::crawl::http) struct Accesses {
     /// That of hosts for which there is no rule.
-    plain: Access,
+    plain: HostHeaders,
     /// By hosts' own names.
-    exact: AHashMap<Box<str>, Access>,
+    exact: AHashMap<Box<str>, HostHeaders>,
     /// By what stands behind the star and its dot.
-    below: AHashMap<Box<str>, Access>,
+    below: AHashMap<Box<str>, HostHeaders>,
 }
 
 /// Why something that hosts are sent cannot be.
@@ -41,6 +41,11 @@ pub struct AccessError {
 }
 
 impl AccessError {
+    /// A file of cookies cannot be read.
+    pub(in crate::crawl) fn of_cookies(reason: String) -> Self {
+        error("fetch", "", "load_cookies", reason)
+    }
+
     fn path(&self) -> String {
         if self.name.is_empty() { self.table.clone() } else { format!("{}.{:?}", self.table, self.name) }
     }
@@ -80,7 +85,7 @@ impl Accesses {
                     .push(Said { is_group: true, ..compiled.clone() });
             }
         }
-        let mut plain = Access { headers, sign_in: None };
+        let mut plain = HostHeaders { headers, sign_in: None };
         set_all(
             &mut plain.headers,
             &headers_of(&options.headers).map_err(|reason| error("fetch", "", "headers", reason))?,
@@ -94,7 +99,7 @@ impl Accesses {
     }
 
     /// What a host is sent. O(labels of its name), and O(1) where there are no rules.
-    pub(in crate::crawl::http) fn of(&self, host: &str) -> &Access {
+    pub(in crate::crawl::http) fn of(&self, host: &str) -> &HostHeaders {
         if self.exact.is_empty() && self.below.is_empty() {
             return &self.plain;
         }
@@ -111,12 +116,19 @@ struct Name {
     is_below: bool,
 }
 
+/// How a rule signs in.
+#[derive(Clone, Debug)]
+enum Owed {
+    Credentials(Credentials),
+    /// Not at all, whatever another rule says.
+    Nothing,
+}
+
 /// What one rule says.
 #[derive(Clone, Debug)]
 struct Said {
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
-    /// That there is none may be said too.
-    sign_in: Option<Option<Credentials>>,
+    sign_in: Option<Owed>,
     is_group: bool,
 }
 
@@ -147,7 +159,7 @@ impl Said {
 }
 
 /// What hosts are sent for which this is the longest name. Every other name that fits them fits this one.
-fn access_of(name: &Name, said: &BTreeMap<Name, Vec<Said>>, plain: &Access) -> Access {
+fn access_of(name: &Name, said: &BTreeMap<Name, Vec<Said>>, plain: &HostHeaders) -> HostHeaders {
     let below = suffixes(&name.base).map(|base| Name { base: base.to_owned(), is_below: true });
     let own = (!name.is_below).then(|| name.clone());
     let fitting: Vec<&Said> = own.into_iter().chain(below).filter_map(|name| said.get(&name)).flatten().collect();
@@ -159,7 +171,10 @@ fn access_of(name: &Name, said: &BTreeMap<Name, Vec<Said>>, plain: &Access) -> A
         set_all(&mut access.headers, &rule.headers);
     }
     if let Some(sign_in) = rules.iter().find_map(|rule| rule.sign_in.as_ref()) {
-        access.sign_in.clone_from(sign_in);
+        access.sign_in = match sign_in {
+            Owed::Credentials(credentials) => Some(credentials.clone()),
+            Owed::Nothing => None,
+        };
     }
     access
 }
@@ -187,7 +202,7 @@ fn credentials(
     sign_in: &SignIn,
     origins: Vec<Box<str>>,
     read: fn(&Secret) -> Result<String, String>,
-) -> Result<Option<Credentials>, String> {
+) -> Result<Owed, String> {
     let (name, value, secret) = match sign_in {
         SignIn::Basic(secret) => {
             let text = read(secret)?;
@@ -199,11 +214,11 @@ fn credentials(
         }
         SignIn::Bearer(secret) => (AUTHORIZATION, format!("Bearer {}", read(secret)?), secret),
         SignIn::Header(name, secret) => (header_name(name)?, read(secret)?, secret),
-        SignIn::None => return Ok(None),
+        SignIn::None => return Ok(Owed::Nothing),
     };
     let mut value = HeaderValue::from_str(&value).map_err(|_| format!("{secret} cannot stand in a header"))?;
     value.set_sensitive(true);
-    Ok(Some(Credentials { name, value, origins }))
+    Ok(Owed::Credentials(Credentials { name, value, origins }))
 }
 
 /// A name in the spelling that it has in URLs.

@@ -9,7 +9,7 @@ use crate::frontier::Validators;
 
 /// What a host is sent.
 #[derive(Clone, Debug)]
-pub(in crate::crawl::http) struct Access {
+pub(in crate::crawl::http) struct HostHeaders {
     pub(super) headers: RequestHeaders,
     pub(super) sign_in: Option<Credentials>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Credentials {
     pub(super) origins: Vec<Box<str>>,
 }
 
-impl Access {
+impl HostHeaders {
     /// Asks for a URL, or whether it has changed.
     pub(in crate::crawl::http) fn get(
         &self,

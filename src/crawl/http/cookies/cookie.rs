@@ -1,0 +1,141 @@
+//! A cookie, and how a server sets one.
+
+use std::net::IpAddr;
+
+use super::cookie_date::cookie_date;
+use crate::address::CanonicalUrl;
+
+/// Bytes of a name and its value, at most (RFC 6265 section 6.1).
+const MOST_BYTES: usize = 4096;
+/// Bytes of an attribute's value, at most. A longer one is passed over.
+const MOST_ATTRIBUTE: usize = 1024;
+
+/// A cookie, as RFC 6265 section 5.3 stores it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Cookie {
+    pub(super) name: Box<str>,
+    pub(super) value: Box<str>,
+    pub(super) domain: Box<str>,
+    pub(super) path: Box<str>,
+    /// In seconds since 1970; `None` for the end of the session, which is the job's.
+    pub(super) expires: Option<i64>,
+    /// For the host alone that is its domain.
+    pub(super) is_host_only: bool,
+    pub(super) is_secure: bool,
+    pub(super) is_http_only: bool,
+}
+
+impl Cookie {
+    /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` where it is to be ignored, by the rules there or those on prefixes and
+    /// secure origins that its successor adds.
+    pub(super) fn set(header: &str, url: &CanonicalUrl, now: i64) -> Option<Self> {
+        if header.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+            return None;
+        }
+        let mut parts = header.split(';');
+        let (name, value) = parts.next()?.split_once('=')?;
+        let (name, value) = (name.trim(), value.trim());
+        if name.is_empty() || name.len() + value.len() > MOST_BYTES {
+            return None;
+        }
+        let (mut domain, mut path, mut expires, mut max_age) = ("", "", None, None);
+        let (mut is_secure, mut is_http_only) = (false, false);
+        for part in parts {
+            let (attribute, of) = part.split_once('=').unwrap_or((part, ""));
+            let (attribute, of) = (attribute.trim(), of.trim());
+            if of.len() > MOST_ATTRIBUTE {
+                continue;
+            }
+            // The last one of its name counts.
+            match attribute.to_ascii_lowercase().as_str() {
+                "domain" if !of.is_empty() => domain = of.strip_prefix('.').unwrap_or(of),
+                "expires" => expires = cookie_date(of).or(expires),
+                "httponly" => is_http_only = true,
+                "max-age" => max_age = seconds(of).or(max_age),
+                "path" => path = if of.starts_with('/') { of } else { "" },
+                "secure" => is_secure = true,
+                _ => {}
+            }
+        }
+        let is_https = url.origin().starts_with("https:");
+        let lower = name.to_ascii_lowercase();
+        let is_for_host = lower.starts_with("__host-") && (!domain.is_empty() || path != "/");
+        let wants_secure = lower.starts_with("__host-") || lower.starts_with("__secure-");
+        if is_for_host || (wants_secure && !is_secure) || (is_secure && !is_https) {
+            return None;
+        }
+        let domain = domain.to_ascii_lowercase();
+        let host = url.host();
+        let is_host_only = domain.is_empty() || (is_public_suffix(&domain) && domain == host);
+        if !is_host_only && (is_public_suffix(&domain) || !domain_matches(host, &domain)) {
+            return None;
+        }
+        Some(Self {
+            name: name.into(),
+            value: value.into(),
+            domain: if is_host_only { host.into() } else { domain.into() },
+            path: if path.is_empty() { default_path(url).into() } else { path.into() },
+            expires: max_age
+                .map_or(expires, |seconds: i64| Some(if seconds > 0 { now.saturating_add(seconds) } else { i64::MIN })),
+            is_host_only,
+            is_secure,
+            is_http_only,
+        })
+    }
+
+    /// Whether it takes the place of another one.
+    pub(super) fn replaces(&self, other: &Self) -> bool {
+        self.name == other.name && self.path == other.path && self.is_host_only == other.is_host_only
+    }
+
+    pub(super) fn is_expired(&self, now: i64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Whether a request for this URL has it, where its domain is the host's or above it (RFC 6265 section 5.4).
+    pub(super) fn is_for(&self, url: &CanonicalUrl) -> bool {
+        let path = url.path_and_query().split('?').next().unwrap_or_default();
+        (!self.is_host_only || *self.domain == *url.host())
+            && (!self.is_secure || url.origin().starts_with("https:"))
+            && path_matches(path, &self.path)
+    }
+
+    /// The memory that it takes, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.value.len() + self.domain.len() + self.path.len()
+    }
+}
+
+/// RFC 6265 section 5.2.2.
+fn seconds(text: &str) -> Option<i64> {
+    let number = text.strip_prefix('-').unwrap_or(text);
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(if number == text { number.parse().unwrap_or(i64::MAX) } else { 0 })
+}
+
+/// RFC 6265 section 5.1.4.
+fn default_path(url: &CanonicalUrl) -> &str {
+    let path = url.path_and_query().split('?').next().unwrap_or_default();
+    match path.rfind('/') {
+        None | Some(0) => "/",
+        Some(slash) => &path[..slash],
+    }
+}
+
+/// RFC 6265 section 5.1.4.
+fn path_matches(path: &str, of: &str) -> bool {
+    path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || of.ends_with('/') || rest.starts_with('/'))
+}
+
+/// RFC 6265 section 5.1.3.
+fn domain_matches(host: &str, domain: &str) -> bool {
+    let is_address = || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    host == domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')) && !is_address()
+}
+
+/// Whether everybody may register names below this one.
+pub(super) fn is_public_suffix(domain: &str) -> bool {
+    psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
+}

@@ -1,0 +1,63 @@
+//! Cookies in a file, as browsers' extensions, curl and wget write it: `cookies.txt`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::cookie::{Cookie, is_public_suffix};
+
+/// What stands in front of a cookie that no script may see.
+const HTTP_ONLY: &str = "#HttpOnly_";
+
+/// Reads all cookies of a file. An error has the number of a line, and nothing that stands in it.
+pub(super) fn read(path: &Path) -> Result<Vec<Cookie>, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+    let mut cookies = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_end_matches('\r');
+        let (line, is_http_only) = line.strip_prefix(HTTP_ONLY).map_or((line, false), |line| (line, true));
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let cookie = cookie(line, is_http_only);
+        cookies.push(cookie.ok_or_else(|| format!("{}:{number}: no cookie in seven fields", path.display()))?);
+    }
+    Ok(cookies)
+}
+
+fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
+    let fields: Vec<&str> = line.splitn(7, '\t').collect();
+    // Some writers leave out the last field where it is empty.
+    let (&[domain, below, path, secure, expires, name], value) = fields.split_first_chunk()?;
+    let expires: i64 = expires.split('.').next()?.parse().ok()?;
+    let is_true = |field: &str| field.eq_ignore_ascii_case("TRUE");
+    let value = value.first().copied().unwrap_or_default();
+    let is_plain = !name.is_empty() && path.starts_with('/') && !line.replace('\t', "").contains(char::is_control);
+    let domain = domain.strip_prefix('.').unwrap_or(domain).to_ascii_lowercase();
+    Some(Cookie {
+        name: name.into(),
+        value: value.into(),
+        path: path.into(),
+        // Zero, and what some write in its place, is the end of the session.
+        expires: (expires > 0).then_some(expires),
+        is_host_only: !is_true(below) || is_public_suffix(&domain),
+        is_secure: is_true(secure),
+        is_http_only,
+        domain: domain.into(),
+    })
+    .filter(|cookie| is_plain && !cookie.domain.is_empty())
+}
+
+/// All cookies as a file has them.
+pub(super) fn write<'a>(cookies: impl Iterator<Item = &'a Cookie>) -> String {
+    let mut text = "# Netscape HTTP Cookie File\n# Secrets of a crawl: who has them is signed in.\n".to_owned();
+    let word = |truth: bool| if truth { "TRUE" } else { "FALSE" };
+    for cookie in cookies {
+        let Cookie { name, value, domain, path, expires, is_host_only, is_secure, is_http_only } = cookie;
+        let (mark, dot) = (if *is_http_only { HTTP_ONLY } else { "" }, if *is_host_only { "" } else { "." });
+        let (below, secure) = (word(!is_host_only), word(*is_secure));
+        let expires = expires.unwrap_or(0);
+        let _ = writeln!(text, "{mark}{dot}{domain}\t{below}\t{path}\t{secure}\t{expires}\t{name}\t{value}");
+    }
+    text
+}

@@ -1,0 +1,25 @@
+//! Why a fetcher cannot be made.
+
+use std::error::Error;
+
+use super::access::AccessError;
+
+/// Why a [`Fetcher`](super::Fetcher) cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetcherError {
+    /// Something that hosts are sent cannot be, or a secret cannot be read.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// An option's text cannot stand in a header.
+    #[error("{option} = {value:?} cannot be sent in a header")]
+    Header {
+        /// The option, by its path.
+        option: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// The client or its TLS cannot be set up.
+    #[error("cannot set up the HTTP client")]
+    Setup(#[source] Box<dyn Error + Send + Sync>),
+}
