@@ -394,11 +394,7 @@ fn a_crawl_ends_with_a_report_that_can_be_read_again() {
     let desk = Desk::new();
     let ran = desk.crawl("job", &[]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
-    assert!(
-        ran.out.contains("\nDrained. ") && ran.out.ends_with("Everything: crawler stats job --all\n"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("\nDrained. ") && ran.out.ends_with("Everything: job/report.html\n"), "{}", ran.out);
     assert_eq!(desk.run(&["stats", "job"]).out, ran.out);
 
     for (flag, heading) in [

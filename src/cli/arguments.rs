@@ -18,6 +18,7 @@ use super::parts;
 use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
 use super::settings::AllSettings;
+use super::subcommands;
 use super::suggest::nearest;
 use super::table::TABLE;
 use crate::report::ReportPart;
@@ -39,6 +40,8 @@ pub(super) enum Request {
     Explain { urls: Vec<String>, job: PathBuf, json: bool },
     /// Say what is damaged in this job, and mend what can be.
     Repair { job: PathBuf, yes: bool },
+    /// Make a page of a job's report.
+    Report { job: PathBuf, to: Option<PathBuf>, opens: bool },
     /// Go on with the crawl of this job, as it was set.
     Resume { job: PathBuf },
     /// As `Resume`, with the pages whose last try failed.
@@ -98,6 +101,7 @@ impl CommandLine {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
             "repair" => Request::Repair { job: path("job"), yes: is_on("yes") },
+            "report" => Request::Report { job: path("job"), to: own.get_one("output").cloned(), opens: is_on("open") },
             "resume" => Request::Resume { job: path("job") },
             "retry" => Request::Retry { job: path("job") },
             "seen" => Request::Seen(seen::request(own)),
@@ -224,15 +228,22 @@ fn command() -> Command {
                 .arg(switch("defaults", "Print the default crawler.toml instead, each key with its reason"))
                 .args(settings()),
         )
-        .subcommand(explain())
-        .subcommand(repair())
+        .subcommand(subcommands::explain())
+        .subcommand(subcommands::repair())
+        .subcommand(subcommands::report())
         .subcommand(
-            goes_on("resume", "Go on with a crawl, with the settings that it had, and those given here over them")
-                .args(resumable()),
+            subcommands::goes_on(
+                "resume",
+                "Go on with a crawl, with the settings that it had, and those given here over them",
+            )
+            .args(resumable()),
         )
         .subcommand(
-            goes_on("retry", "As resume, and ask again for pages that failed: no whole response, 429, 5xx")
-                .args(resumable()),
+            subcommands::goes_on(
+                "retry",
+                "As resume, and ask again for pages that failed: no whole response, 429, 5xx",
+            )
+            .args(resumable()),
         )
         .subcommand(
             Command::new("robots")
@@ -245,56 +256,8 @@ fn command() -> Command {
                 ),
         )
         .subcommand(seen::command(seen_settings).arg(config()))
-        .subcommand(sitemap().arg(config()).args(sitemap_settings))
-        .subcommand(
-            Command::new("stats")
-                .about("Print the report of a job again, or parts of it in full")
-                .arg(path("job", "JOB", "The job directory"))
-                .arg(switch("json", "As JSON"))
-                .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with("json"))),
-        )
-}
-
-/// A command that continues a job.
-fn goes_on(name: &'static str, about: &'static str) -> Command {
-    Command::new(name).about(about).arg(path("job", "JOB", "The job directory").value_hint(ValueHint::DirPath))
-}
-
-fn explain() -> Command {
-    Command::new("explain")
-        .about("Say why URLs were not fetched, or that they were, by each rule that was asked")
-        .arg(
-            operand("urls", "URL")
-                .num_args(1..)
-                .value_parser(NonEmptyStringValueParser::new())
-                .help("The URLs, in any spelling"),
-        )
-        .arg(
-            option(
-                "job",
-                "DIR",
-                "The job directory; nothing is written to it, and another process may be crawling into it",
-            )
-            .default_value("crawl")
-            .value_parser(value_parser!(PathBuf))
-            .value_hint(ValueHint::DirPath),
-        )
-        .arg(switch("json", "As JSON, a line for each URL"))
-}
-
-fn sitemap() -> Command {
-    Command::new("sitemap")
-        .about("Print the URLs that a sitemap, sitemap index or feed lists, one a line")
-        .arg(operand("from", "URL|FILE").help("Where it is; - is standard input"))
-        .arg(option("base", "URL", "Resolve the relative URLs of a file against this one"))
-        .arg(switch("json", "As JSON, a line for each URL, with its kind, lastmod and priority"))
-}
-
-fn repair() -> Command {
-    Command::new("repair")
-        .about("Say what is damaged in a job's files, and mend what can be")
-        .arg(path("job", "JOB", "The job directory; nobody may be crawling into it").value_hint(ValueHint::DirPath))
-        .arg(switch("yes", "Do it without asking. What was there is kept, as NAME.damaged"))
+        .subcommand(subcommands::sitemap().arg(config()).args(sitemap_settings))
+        .subcommand(subcommands::stats())
 }
 
 /// The flag of a setting.
@@ -364,7 +327,7 @@ fn after_long_help() -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 10] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
@@ -375,6 +338,7 @@ const EXAMPLES: [(&str, &str); 10] = [
     ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
+    ("crawler report crawl/ --open", "the report as a page, with charts"),
 ];
 
 #[cfg(test)]

@@ -147,6 +147,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
     let report = Report::of(&finished, &options, Cost::of_this_process(), simulated);
     let saved = report.save(&job.report_path());
+    let drawn = replace(&job.report_page_path(), report.html().as_bytes());
     if is_unread {
         ending::waiting(&job, &finished);
         return Err(CommandError::quiet());
@@ -155,6 +156,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     ending::kept(&job, &finished, written, is_kept)?;
     skipped.map_err(unlisted)?;
     saved.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_path()))?;
+    drawn.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_page_path()))?;
     if let Some(unreachable) = report.unreachable() {
         output::note(&format!("unreachable: {unreachable}: crawler resume {}", job.directory().display()));
     }

@@ -20,6 +20,7 @@ mod parts;
 mod progress;
 mod quantity;
 mod repair;
+mod report;
 mod robots;
 mod rule_key;
 mod rules;
@@ -31,6 +32,7 @@ mod signals;
 mod simulated;
 mod sitemap;
 mod stats;
+mod subcommands;
 mod suggest;
 mod surroundings;
 mod table;
@@ -75,6 +77,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
         Request::Explain { urls, job, json } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
+        Request::Report { job, to, opens } => report::report(line, job, to.as_deref(), *opens)?,
         Request::Resume { job } => return crawl::crawl(&of_job(line, job)?.checked()?, false),
         Request::Retry { job } => return crawl::crawl(&of_job(line, job)?.checked()?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,

@@ -27,7 +27,7 @@ pub(super) fn given(is_given: impl Fn(&'static str) -> bool) -> Vec<ReportPart> 
 /// A report as text: the page for a terminal, or these parts in full; all of them have the verdict below.
 pub(super) fn text(report: &Report, directory: &Path, parts: &[ReportPart]) -> String {
     match parts.len() {
-        0 => format!("{report}Everything: crawler stats {} --all\n", directory.display()),
+        0 => format!("{report}Everything: {}\n", directory.join("report.html").display()),
         all if all == ReportPart::ALL.len() => format!("{}\n{}", report.in_full(parts), report.verdict()),
         _ => report.in_full(parts),
     }

@@ -21,15 +21,20 @@ pub(super) fn stats(
     shown: &[ReportPart],
 ) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
-    let report = match report::read(&job.report_path()) {
-        Ok(report) => report,
-        Err(error) if is_missing(&error) => so_far(line, &job)?,
-        Err(error) => return Err(CommandError::caused(Exit::Failed, "report", &error)),
-    };
+    let report = report_of(line, &job)?;
     if json {
         print(|out| report.write_json(out))
     } else {
         print(|out| out.write_all(output::alarming(&parts::text(&report, directory, shown)).as_bytes()))
+    }
+}
+
+/// The report of a job; where it has none, the numbers that its files hold so far.
+pub(super) fn report_of(line: &CommandLine, job: &Job) -> Result<Report, CommandError> {
+    match report::read(&job.report_path()) {
+        Ok(report) => Ok(report),
+        Err(error) if is_missing(&error) => so_far(line, job),
+        Err(error) => Err(CommandError::caused(Exit::Failed, "report", &error)),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::checkpointer::CheckpointCosts;
 use super::finish::FinishReason;
-use super::numbers::{Carried, PolitenessCounts, SeedCounts, Tally, Violation};
+use super::numbers::{Carried, PolitenessCounts, SeedCounts, Tally, Timeline, Violation};
 use super::records::OutputEnd;
 use crate::frontier::{Frontier, FrontierStatistics, HostStatistics, Journal, Timestamp};
 use crate::gate::Gate;
@@ -46,6 +46,8 @@ pub struct Finished {
     pub resumes: u64,
     /// The seeds of all runs, by [`Crawl::count_seeds`](super::Crawl::count_seeds).
     pub seeds: SeedCounts,
+    /// The numbers over time, of all runs.
+    pub timeline: Timeline,
     /// Where the outputs of the job end, by their names. There are none where the crawl is not kept.
     pub outputs: BTreeMap<String, OutputEnd>,
     /// What this run's checkpoints have cost; `None` where the crawl is not kept.
@@ -71,6 +73,7 @@ impl Finished {
             elapsed: Duration::ZERO,
             resumes: 0,
             seeds: SeedCounts::default(),
+            timeline: Timeline::default(),
             outputs: BTreeMap::new(),
             checkpoints: None,
             storage_error: None,
@@ -85,6 +88,7 @@ impl Finished {
             resumes: carried.resumes,
             seeds: carried.seeds,
             politeness: carried.politeness,
+            timeline: carried.timeline.clone(),
             outputs: carried.outputs.clone(),
             ..self
         }

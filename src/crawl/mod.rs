@@ -85,8 +85,8 @@ pub use http::{
 };
 pub use look::{Underway, look};
 pub use numbers::{
-    DuplicateCounts, Latencies, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts, SitemapCounts,
-    SourceCounts, Tally, Traffic, Violation,
+    DuplicateCounts, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts,
+    SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,
 };
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, SitemapOptions};
 #[cfg(feature = "cli")]

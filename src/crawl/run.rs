@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once, RwLock};
+use std::time::Duration;
 use std::{fmt, io};
 
 use tokio::task::{JoinSet, spawn_blocking};
@@ -43,6 +44,8 @@ pub struct Crawl<J: Journal = Arena> {
     places: Places,
 }
 
+/// How often the counts may be kept for the report.
+const MOMENT: Duration = Duration::from_secs(1);
 /// One fetch in so many may be a first contact with its host.
 const FIRST_CONTACTS: usize = 2;
 
@@ -209,6 +212,15 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 stop.drain_because(FinishReason::MaxDuration);
             })
         });
+        let noting = {
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(async move {
+                loop {
+                    shared.note_moment();
+                    sleep(MOMENT).await;
+                }
+            })
+        };
         // It has a task of its own, which a thread of the runtime's pool wakes cheaply. The task ends with this future.
         let mut dispatching = JoinSet::new();
         dispatching.spawn(Dispatcher::new(worker, self.places.fetches).run());
@@ -218,6 +230,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         if let Some(deadline) = deadline {
             deadline.abort();
         }
+        noting.abort();
+        self.shared.note_moment();
         let mut checkpoints = None;
         if let Some(checkpointer) = checkpointer {
             match spawn_blocking(|| checkpointer.end()).await.map_err(io::Error::other) {

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
+use std::time::Duration;
 
 use super::bounds::{Budget, Memory};
 use super::finish::FinishReason;
 use super::http::Fetcher;
 use super::lock::lock;
-use super::numbers::{Carried, PolitenessWatch, Progress, Tally};
+use super::numbers::{Carried, Moment, PolitenessWatch, Progress, Tally};
 use super::records::OutputEnds;
 use super::source::ReadOptions;
 use super::stop::Stop;
@@ -61,6 +62,25 @@ impl<J: Journal> Shared<J> {
         }
     }
 
+    /// Keeps the counts of this moment for the report, where it is time again. No lock is taken under another.
+    pub(super) fn note_moment(&self) {
+        let (mut moment, is_due) = {
+            let carried = lock(&self.carried);
+            let elapsed_ms = (carried.elapsed_us + micros(self.frontier.clock().elapsed())) / 1000;
+            (Moment::of(elapsed_ms, &carried.tally), carried.timeline.is_due(elapsed_ms))
+        };
+        if !is_due {
+            return;
+        }
+        moment.count(&lock(&self.tally));
+        let gate = self.frontier.gate();
+        (moment.found, moment.admitted) = (gate.found(), gate.admitted());
+        let frontier = self.frontier.with(|frontier| frontier.statistics());
+        moment.queued = frontier.queued + frontier.scheduled;
+        moment.measure(&gate.seen().statistics().merged);
+        lock(&self.carried).timeline.keep(moment);
+    }
+
     /// Ends the crawl at once. No further checkpoint is written.
     pub(super) fn abort(&self, reason: FinishReason) {
         self.broken.store(true, Ordering::Release);
@@ -70,7 +90,7 @@ impl<J: Journal> Shared<J> {
     /// The totals of this run and those before, for a checkpoint or the report. No page may be on its way.
     pub(super) fn carried(&self) -> Carried {
         let mut carried = lock(&self.carried).clone();
-        carried.elapsed_us += u64::try_from(self.frontier.clock().elapsed().as_micros()).unwrap_or(u64::MAX);
+        carried.elapsed_us += micros(self.frontier.clock().elapsed());
         carried.tally.merge(&lock(&self.tally));
         carried.outputs.clone_from(&lock(&self.output_ends));
         carried.politeness.merge(lock(&self.politeness).counts());
@@ -91,4 +111,8 @@ impl<J: Journal> Shared<J> {
             }),
         }
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -18,6 +18,8 @@ pub(crate) const PAGES: &str = "pages.jsonl";
 const SKIPPED: &str = "skipped.jsonl";
 /// The report.
 const REPORT: &str = "report.json";
+/// The report as a page.
+const REPORT_PAGE: &str = "report.html";
 /// The settings of the last run.
 const SETTINGS: &str = "crawler.toml";
 /// The cookies of the crawl, if it takes any.
@@ -27,13 +29,15 @@ const COOKIES: &str = "cookies.txt";
 const SEEDS: &str = "seeds.txt";
 
 /// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
-const OUTPUTS: [&str; 12] = [
+const OUTPUTS: [&str; 14] = [
     PAGES,
     "pages.jsonl.cut",
     "pages.warc.gz.cut",
     SKIPPED,
     REPORT,
     "report.json.new",
+    REPORT_PAGE,
+    "report.html.new",
     SETTINGS,
     "crawler.toml.new",
     SEEDS,
@@ -224,15 +228,21 @@ impl Job {
         self.directory.join(REPORT)
     }
 
+    /// Where the report is as a page: `report.html`.
+    pub fn report_page_path(&self) -> PathBuf {
+        self.directory.join(REPORT_PAGE)
+    }
+
     /// Removes the report of an earlier run: the job goes on, and its numbers are out of date. Where it is gone, a power cut does not
     /// bring it back.
     ///
     /// # Errors
     /// Where the file system refuses.
     pub fn remove_report(&self) -> Result<(), JobError> {
-        let path = self.report_path();
-        let removed = own::remove(&path).and_then(|()| own::sync_names(&self.directory));
-        Ok(removed.map_err(FileError::of("remove", path))?)
+        for path in [self.report_path(), self.report_page_path()] {
+            own::remove(&path).map_err(FileError::of("remove", path))?;
+        }
+        Ok(own::sync_names(&self.directory).map_err(FileError::of("remove", self.report_path()))?)
     }
 }
 

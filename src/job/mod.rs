@@ -39,6 +39,7 @@
 //! | `pages.jsonl` | a record a line for each page |
 //! | `pages.jsonl.cut` | what was cut off its end because nothing confirmed it, one after another |
 //! | `report.json` | the crawl in numbers, written at its end, and removed when it goes on |
+//! | `report.html` | the same as a page |
 //! | `crawler.toml` | the settings that it was crawled with last |
 //! | `seeds.txt` | every seed that it was given, refused or not |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |

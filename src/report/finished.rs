@@ -56,6 +56,7 @@ impl Report {
                 worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
             seen: gate.seen().statistics(),
+            timeline: finished.timeline.clone(),
             outputs: finished.outputs.clone(),
             checkpoints: finished.checkpoints,
             cost,

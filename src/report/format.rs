@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
-use crate::crawl::{CheckpointCosts, FinishReason, OutputEnd, SeedCounts, SitemapCounts, SourceCounts, is_zero};
+use crate::crawl::{
+    CheckpointCosts, FinishReason, OutputEnd, SeedCounts, SitemapCounts, SourceCounts, Timeline, is_zero,
+};
 use crate::seen::SeenStatistics;
 
 /// A crawl in numbers.
@@ -50,6 +52,9 @@ pub struct Report {
     pub politeness: PolitenessFigures,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
+    /// The numbers over time.
+    #[serde(default)]
+    pub timeline: Timeline,
     /// What the job's outputs hold, by their names. Left out where the crawl was not kept.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, OutputEnd>,

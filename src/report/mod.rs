@@ -14,6 +14,8 @@ pub(crate) mod figures;
 mod file;
 mod finished;
 mod format;
+#[cfg(feature = "cli")]
+mod html;
 mod text;
 
 pub use cost::Cost;

@@ -27,7 +27,7 @@ pub(super) static ROWS: &[Setting] = &[
     .flags(&[value("max-duration", "TIME")]),
     setting!(Maybe, "crawl.workers" => crawl.workers,
         "Fetches under way at once; auto takes as many as open files allow, up to 2,048", "auto")
-    .flags(&[value("workers", "N").short('j').says("Fetches under way at once; auto takes up to 2,048")]),
+    .flags(&[value("workers", "N").short('j').says("Fetches under way at once; auto takes up to 2,048").rare()]),
     setting!(Bytes, "crawl.memory" => crawl.memory,
         "Memory for bodies, texts and links of pages in flight; beyond it they wait"),
     setting!(Choice, crawl.frontier: scope.kind, "How far from the seeds: page, prefix, host, domain or any", SCOPES)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::politeness_watch::PolitenessCounts;
 use super::seed_counts::SeedCounts;
 use super::tally::Tally;
+use super::timeline::Timeline;
 use crate::crawl::records::OutputEnds;
 use crate::frontier::Timestamp;
 
@@ -24,6 +25,8 @@ pub(in crate::crawl) struct Carried {
     pub(in crate::crawl) seeds: SeedCounts,
     pub(in crate::crawl) tally: Tally,
     pub(in crate::crawl) politeness: PolitenessCounts,
+    /// The numbers over time, of all runs.
+    pub(in crate::crawl) timeline: Timeline,
     /// Where the outputs end, by their names.
     pub(in crate::crawl) outputs: OutputEnds,
 }

@@ -10,6 +10,7 @@ mod seed_counts;
 mod sitemap_counts;
 mod source_counts;
 mod tally;
+mod timeline;
 
 pub(super) use carried::Carried;
 pub use duplicate_counts::DuplicateCounts;
@@ -22,3 +23,4 @@ pub use seed_counts::SeedCounts;
 pub use sitemap_counts::SitemapCounts;
 pub use source_counts::SourceCounts;
 pub use tally::{Tally, Traffic};
+pub use timeline::{Moment, Timeline};

@@ -109,8 +109,8 @@ mod tests {
     fn a_table_is_aligned_and_cut() {
         let mut page = TextPage::default();
         page.table(&[["", "count"], ["short", "1"], [&"long".repeat(20), "1,000"]].map(|row| row.map(str::to_owned)));
-        let long = "long".repeat(9) + "l...";
-        assert_eq!(page.finish(), format!("  {:40}  count\n  {:40}      1\n  {long}  1,000\n", "", "short"));
+        let long = "long".repeat(8) + "lon...";
+        assert_eq!(page.finish(), format!("  {:38}  count\n  {:38}      1\n  {long}  1,000\n", "", "short"));
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! The commands beside the crawl whose arguments are their own.
+
+use std::path::PathBuf;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Command, ValueHint, value_parser};
+
+use super::argument::{operand, option, path, switch};
+use super::parts;
+
+/// A command that continues a job.
+pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
+    Command::new(name).about(about).arg(path("job", "JOB", "The job directory").value_hint(ValueHint::DirPath))
+}
+
+/// `crawler explain`.
+pub(super) fn explain() -> Command {
+    Command::new("explain")
+        .about("Say why URLs were not fetched, or that they were, by each rule that was asked")
+        .arg(
+            operand("urls", "URL")
+                .num_args(1..)
+                .value_parser(NonEmptyStringValueParser::new())
+                .help("The URLs, in any spelling"),
+        )
+        .arg(
+            option(
+                "job",
+                "DIR",
+                "The job directory; nothing is written to it, and another process may be crawling into it",
+            )
+            .default_value("crawl")
+            .value_parser(value_parser!(PathBuf))
+            .value_hint(ValueHint::DirPath),
+        )
+        .arg(switch("json", "As JSON, a line for each URL"))
+}
+
+/// `crawler sitemap`; its settings are added.
+pub(super) fn sitemap() -> Command {
+    Command::new("sitemap")
+        .about("Print the URLs that a sitemap, sitemap index or feed lists, one a line")
+        .arg(operand("from", "URL|FILE").help("Where it is; - is standard input"))
+        .arg(option("base", "URL", "Resolve the relative URLs of a file against this one"))
+        .arg(switch("json", "As JSON, a line for each URL, with its kind, lastmod and priority"))
+}
+
+/// `crawler repair`.
+pub(super) fn repair() -> Command {
+    Command::new("repair")
+        .about("Say what is damaged in a job's files, and mend what can be")
+        .arg(path("job", "JOB", "The job directory; nobody may be crawling into it").value_hint(ValueHint::DirPath))
+        .arg(switch("yes", "Do it without asking. What was there is kept, as NAME.damaged"))
+}
+
+/// `crawler report`.
+pub(super) fn report() -> Command {
+    Command::new("report")
+        .about("Write the report of a job as a page, and print where it is")
+        .arg(
+            path("job", "JOB", "The job directory; another process may be crawling into it")
+                .value_hint(ValueHint::DirPath),
+        )
+        .arg(
+            option("output", "FILE", "Write it there, and not to the job's report.html; - is standard output")
+                .short('o')
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath),
+        )
+        .arg(switch("open", "Show it in the browser"))
+}
+
+/// `crawler stats`.
+pub(super) fn stats() -> Command {
+    Command::new("stats")
+        .about("Print the report of a job again, or parts of it in full")
+        .arg(path("job", "JOB", "The job directory"))
+        .arg(switch("json", "As JSON"))
+        .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with("json")))
+}

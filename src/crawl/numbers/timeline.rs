@@ -1,0 +1,126 @@
+//! A crawl's numbers over time.
+
+use serde::{Deserialize, Serialize};
+
+use super::tally::Tally;
+use crate::seen::ShardStatistics;
+
+/// A crawl's counts at one moment, each from the first run's begin on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Moment {
+    /// When it was: since the crawl began, of all runs together.
+    pub elapsed_ms: u64,
+    /// URLs found.
+    pub found: u64,
+    /// URLs admitted.
+    pub admitted: u64,
+    /// URLs whose page came.
+    pub fetched: u64,
+    /// URLs tried without getting a whole response.
+    pub failed: u64,
+    /// URLs waiting, for their turn or for a time.
+    pub queued: u64,
+    /// Bytes of bodies on the wire.
+    pub wire_bytes: u64,
+    /// Share of the seen filter's bits that are set, 0 to 1.
+    pub fill_ratio: f64,
+    /// Share of new URLs that the filter takes for seen, 0 to 1, estimated from the fill.
+    pub false_positive_rate_estimated: f64,
+    /// The same as the audit measured it, as a mean so far; `None` where nothing is audited.
+    pub false_positive_rate_measured: Option<f64>,
+}
+
+impl Moment {
+    /// A moment of a run, with what the runs before have counted.
+    pub(in crate::crawl) fn of(elapsed_ms: u64, before: &Tally) -> Self {
+        let mut moment = Self { elapsed_ms, ..Self::default() };
+        moment.count(before);
+        moment
+    }
+
+    /// Adds what was counted.
+    pub(in crate::crawl) fn count(&mut self, tally: &Tally) {
+        self.fetched += tally.fetched;
+        self.failed += tally.failed;
+        self.wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
+    }
+
+    /// Takes how full the filter is.
+    pub(in crate::crawl) fn measure(&mut self, filter: &ShardStatistics) {
+        self.fill_ratio = filter.fill_ratio;
+        self.false_positive_rate_estimated = filter.false_positive_rate_estimated;
+        self.false_positive_rate_measured = filter.audit.as_ref().map(|audit| audit.rate);
+    }
+}
+
+/// A crawl's numbers over time, at a resolution that halves as the crawl gets longer: a few hundred moments, whether it takes a minute or
+/// a month. 60 KiB at most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Timeline {
+    /// Milliseconds between two moments, at least.
+    step_ms: u64,
+    moments: Vec<Moment>,
+}
+
+/// Moments that are kept, at most. Even, so that every second one can go.
+const MOST: usize = 512;
+const FIRST_STEP_MS: u64 = 1000;
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self { step_ms: FIRST_STEP_MS, moments: Vec::new() }
+    }
+}
+
+impl Timeline {
+    /// The moments, earliest first.
+    pub fn moments(&self) -> &[Moment] {
+        &self.moments
+    }
+
+    /// Whether a moment would be kept now: one is only looked at where it is.
+    pub(in crate::crawl) fn is_due(&self, elapsed_ms: u64) -> bool {
+        self.moments.last().is_none_or(|last| elapsed_ms >= last.elapsed_ms.saturating_add(self.step_ms))
+    }
+
+    /// Keeps a moment. Counts only grow, so what lies between two that stay is known from them, and every second one may go.
+    pub(in crate::crawl) fn keep(&mut self, moment: Moment) {
+        if self.moments.len() >= MOST {
+            let mut is_kept = false;
+            self.moments.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.step_ms = self.step_ms.saturating_mul(2);
+        }
+        self.moments.push(moment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_crawl_is_told_in_as_many_moments_as_a_short_one() {
+        let mut timeline = Timeline::default();
+        let month = 30 * 24 * 3600;
+        for second in 0..=month {
+            if timeline.is_due(second * 1000) {
+                timeline.keep(Moment { elapsed_ms: second * 1000, fetched: second * 7, ..Moment::default() });
+            }
+            assert!(timeline.moments().len() <= MOST);
+        }
+        let moments = timeline.moments();
+        assert!(moments.len() >= MOST / 2, "{}", moments.len());
+        assert_eq!(moments[0].elapsed_ms, 0, "its begin stays");
+        let steps: Vec<_> = moments.windows(2).map(|two| two[1].elapsed_ms - two[0].elapsed_ms).collect();
+        let (shortest, longest) = (steps.iter().min().unwrap(), steps.iter().max().unwrap());
+        assert!(*longest <= 2 * shortest, "{shortest} to {longest}");
+        assert!(month * 1000 - moments.last().unwrap().elapsed_ms <= 2 * longest, "its end is not far");
+        assert!(moments.iter().all(|moment| moment.fetched == moment.elapsed_ms / 1000 * 7));
+    }
+}

@@ -1,0 +1,292 @@
+//! A report as one page of HTML that asks for nothing from anywhere.
+//!
+//! The template takes what [`HtmlPage`] has made of the report; it escapes every text. The charts are [`chart`]s of the timeline, and tell no
+//! text of the web's. The page stays below 200 kB whatever the crawl: each list in it has a bound.
+
+mod chart;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use askama::Template;
+
+use self::chart::{ChartLine, chart};
+use super::figures::{about, bytes, duration, expected, one_in, percent, short, thousands, whole};
+use super::{HostBucket, HostRow, Percentiles, Report, ReportPart};
+use crate::crawl::Moment;
+
+/// Rows of a list with bars, at most. The rest is summed up.
+const ROWS: usize = 12;
+/// Shards with a bar of their own; of more, the fullest.
+const SHARDS: usize = 32;
+
+#[derive(Template)]
+#[template(path = "page.html", config = "src/report/html/askama.toml")]
+struct HtmlPage<'a> {
+    report: &'a Report,
+    /// How the crawl ended, and what it lost, a line each.
+    verdict: Vec<String>,
+    alarms: Vec<String>,
+    cards: Vec<Card>,
+    charts: Vec<Chart>,
+    bars: Vec<Bars>,
+    hosts: Vec<Row>,
+    latency: Vec<Row>,
+    text: String,
+}
+
+/// A number that is looked for first.
+struct Card {
+    name: &'static str,
+    number: String,
+    note: String,
+}
+
+struct Chart {
+    title: &'static str,
+    names: Vec<&'static str>,
+    svg: String,
+    note: String,
+}
+
+struct Bars {
+    title: &'static str,
+    class: &'static str,
+    rows: Vec<Bar>,
+    note: String,
+}
+
+struct Bar {
+    name: String,
+    number: String,
+    percent: String,
+}
+
+struct Row {
+    name: String,
+    cells: Vec<String>,
+    state: &'static str,
+}
+
+impl Report {
+    /// The report as a page of HTML, in one file: no script, no font, no request.
+    ///
+    /// # Panics
+    /// Never: texts and numbers are written to memory.
+    pub fn html(&self) -> String {
+        let verdict = self.verdict();
+        let (alarms, verdict): (Vec<&str>, Vec<&str>) =
+            verdict.lines().partition(|line| line.starts_with("!!") || line.starts_with(' '));
+        let page = HtmlPage {
+            report: self,
+            verdict: verdict.into_iter().map(str::to_owned).collect(),
+            alarms: alarms.iter().map(|alarm| alarm.trim_start_matches(['!', ' ']).to_owned()).collect(),
+            cards: self.cards(),
+            charts: self.charts(),
+            bars: self.bars(),
+            hosts: self.hosts.top.iter().map(host).collect(),
+            latency: self.latencies(),
+            text: self.in_full(&ReportPart::ALL),
+        };
+        page.render().expect("a template over texts, drawn by the tests")
+    }
+
+    fn cards(&self) -> Vec<Card> {
+        let filter = &self.seen.merged;
+        let took = Duration::from_millis(self.elapsed_ms);
+        let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
+        let (lost, how) = match &filter.audit {
+            Some(audit) => {
+                let [low, high] = [audit.lost_low, audit.lost_high].map(about);
+                (about(audit.lost), format!("measured, {low} to {high}"))
+            }
+            None => (about(filter.expected_lost), "expected".to_owned()),
+        };
+        let unreachable: u64 = self.urls.unreachable.values().sum();
+        let cpu = self.cost.cpu_ms.map_or_else(|| "-".to_owned(), |ms| duration(Duration::from_millis(ms)));
+        let peak =
+            self.cost.peak_memory_bytes.map_or_else(String::new, |peak| format!("{} of memory at most", bytes(peak)));
+        let card = |name, number, note| Card { name, number, note };
+        vec![
+            card(
+                "pages",
+                thousands(self.urls.fetched),
+                format!("{rate:.1} a second, {} tried in vain", thousands(self.urls.failed)),
+            ),
+            card("time", duration(took), format!("from {}", self.started)),
+            card("lost to the filter", lost, format!("{how}, of {} new URLs", thousands(filter.inserted))),
+            card(
+                "filter filled",
+                percent(filter.inserted as f64, filter.capacity as f64),
+                format!("{} new URLs taken for seen now", one_in(filter.false_positive_rate_estimated)),
+            ),
+            card(
+                "unreachable",
+                thousands(unreachable),
+                format!("URLs, on {} hosts", thousands(self.hosts.unreachable)),
+            ),
+            card("still queued", thousands(self.urls.queued), "URLs".to_owned()),
+            card(
+                "traffic",
+                bytes(self.pages.wire_bytes + self.robots.wire_bytes),
+                format!("{} hosts", thousands(self.hosts.known)),
+            ),
+            card("CPU time", cpu, peak),
+        ]
+    }
+
+    fn charts(&self) -> Vec<Chart> {
+        let moments = self.timeline.moments();
+        let line = |name, value: fn(&Moment) -> f64| ChartLine {
+            name,
+            points: moments.iter().map(|m| (seconds(m), value(m))).collect(),
+        };
+        let rates = |name, count: fn(&Moment) -> u64| {
+            let of = |two: &[Moment]| {
+                let time = (seconds(&two[1]) - seconds(&two[0])).max(1e-3);
+                (seconds(&two[1]), count(&two[1]).saturating_sub(count(&two[0])) as f64 / time)
+            };
+            ChartLine { name, points: moments.windows(2).map(of).collect() }
+        };
+        let draw = |title, lines: Vec<ChartLine>, written, note: &str| Chart {
+            title,
+            names: lines.iter().map(|line| line.name).collect(),
+            svg: chart(title, &lines, written),
+            note: note.to_owned(),
+        };
+        let count = |value| short(whole(value));
+        vec![
+            draw(
+                "Discovery",
+                vec![
+                    line("admitted", |moment| moment.admitted as f64),
+                    line("queued", |moment| moment.queued as f64),
+                    line("fetched", |moment| moment.fetched as f64),
+                ],
+                count,
+                "URLs since the crawl began. Where admitted goes flat, nothing new is found.",
+            ),
+            draw(
+                "Pages and failures a second",
+                vec![rates("pages", |moment| moment.fetched), rates("failures", |moment| moment.failed)],
+                expected,
+                "Between two moments.",
+            ),
+            draw(
+                "How full the filter is",
+                vec![line("share of its bits that are set", |moment| moment.fill_ratio * 100.0)],
+                |value| format!("{} %", expected(value)),
+                "It is at its capacity at about one half, and adds a layer there if it may.",
+            ),
+            draw(
+                "New URLs that the filter takes for seen",
+                vec![
+                    line("estimated, now", |moment| moment.false_positive_rate_estimated),
+                    line("measured, so far", |moment| moment.false_positive_rate_measured.unwrap_or_default()),
+                ],
+                expected,
+                "Estimated from the bits that are set; measured by an exact set over a sample.",
+            ),
+        ]
+    }
+
+    fn bars(&self) -> Vec<Bars> {
+        let errors = self.pages.errors.iter().map(|(name, count)| (name.clone(), *count));
+        let unreachable = self.urls.unreachable.iter().map(|(name, count)| (format!("{name}, host given up"), *count));
+        let failures: BTreeMap<_, _> = errors.chain(unreachable).collect();
+        let statuses = self.pages.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
+        let bars = |title, class, rows| Bars { title, class, rows, note: String::new() };
+        vec![
+            bars("Responses by status", "bar0", ranked(&statuses)),
+            Bars {
+                note: "Why a single URL was refused: crawler explain URL.".to_owned(),
+                ..bars("Links and URLs refused", "bar1", ranked(&self.urls.refused))
+            },
+            bars("Responses by type", "bar0", ranked(&self.pages.content_types)),
+            bars("What failed", "bar1", ranked(&failures)),
+            self.shards_as_bars(),
+            bars("Hosts by how often they were asked", "bar2", self.hosts_as_bars()),
+        ]
+    }
+
+    fn shards_as_bars(&self) -> Bars {
+        let mut shards: Vec<_> = self.seen.shards.iter().map(|shard| shard.fill_ratio).enumerate().collect();
+        shards.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        shards.truncate(SHARDS);
+        shards.sort_by_key(|&(number, _)| number);
+        let top = shards.iter().fold(f64::MIN_POSITIVE, |top, &(_, fill)| top.max(fill));
+        let shard = |(number, fill): (usize, f64)| Bar {
+            name: format!("shard {number}"),
+            number: percent(fill, 1.0),
+            percent: share(fill, top),
+        };
+        let all = self.seen.shards.len();
+        let which =
+            if all > SHARDS { format!("The {SHARDS} fullest of {}.", thousands(all as u64)) } else { String::new() };
+        Bars {
+            title: "The filter by shard: bits set",
+            class: "bar2",
+            rows: shards.into_iter().map(shard).collect(),
+            note: which,
+        }
+    }
+
+    fn hosts_as_bars(&self) -> Vec<Bar> {
+        let most = self.hosts.by_requests.iter().map(|bucket| bucket.hosts).max().unwrap_or(1) as f64;
+        let bar = |HostBucket { from, to, hosts }: &HostBucket| Bar {
+            name: if from == to { thousands(*from) } else { format!("{} to {}", thousands(*from), thousands(*to)) },
+            number: thousands(*hosts),
+            percent: share(*hosts as f64, most),
+        };
+        self.hosts.by_requests.iter().map(bar).collect()
+    }
+
+    fn latencies(&self) -> Vec<Row> {
+        let row = |(name, times): (&str, &Percentiles)| {
+            let Percentiles { count, p50_us, p90_us, p99_us, max_us } = *times;
+            let times = [p50_us, p90_us, p99_us, max_us].map(|us| duration(Duration::from_micros(us)));
+            let cells = std::iter::once(thousands(count)).chain(times).collect();
+            Row { name: name.to_owned(), cells, state: "" }
+        };
+        [
+            ("pages: first byte", &self.pages.first_byte),
+            ("pages: whole", &self.pages.total),
+            ("robots.txt: first byte", &self.robots.first_byte),
+            ("robots.txt: whole", &self.robots.total),
+        ]
+        .map(row)
+        .into()
+    }
+}
+
+fn seconds(moment: &Moment) -> f64 {
+    moment.elapsed_ms as f64 / 1e3
+}
+
+fn host(row: &HostRow) -> Row {
+    let HostRow { host, requests, queued, failures, delay_ms, unreachable } = row;
+    let counts = [*requests, *queued, u64::from(*failures)].map(thousands);
+    let cells = counts.into_iter().chain([duration(Duration::from_millis(*delay_ms))]).collect();
+    Row { name: host.clone(), cells, state: if *unreachable { "unreachable" } else { "" } }
+}
+
+/// Names with their counts, most first; the rare ones summed up.
+fn ranked(counts: &BTreeMap<String, u64>) -> Vec<Bar> {
+    let mut counts: Vec<_> =
+        counts.iter().filter(|&(_, &count)| count > 0).map(|(name, count)| (name.clone(), *count)).collect();
+    counts.sort_by_key(|&(_, count)| Reverse(count));
+    if counts.len() > ROWS {
+        let rest = counts.split_off(ROWS - 1);
+        let sum = rest.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
+        counts.push((format!("{} others", rest.len()), sum));
+    }
+    let top = counts.iter().map(|(_, count)| *count).max().unwrap_or(1) as f64;
+    let bar = |(name, count): (String, u64)| Bar { name, number: thousands(count), percent: share(count as f64, top) };
+    counts.into_iter().map(bar).collect()
+}
+
+/// How long a bar is, in percent of the longest.
+fn share(part: f64, top: f64) -> String {
+    format!("{:.1}", (part / top * 100.0).clamp(0.0, 100.0))
+}

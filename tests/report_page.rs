@@ -1,0 +1,70 @@
+//! The report as a page: what is in it, and what a hostile web cannot make of it.
+#![cfg(feature = "cli")]
+
+use std::path::Path;
+
+use crawler::report::{Report, read};
+
+fn invented() -> Report {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/report.json");
+    read(&golden).expect("a report")
+}
+
+/// The tags of a page, without their attributes; comments and texts are passed over.
+fn tags(page: &str) -> Vec<&str> {
+    page.split('<').skip(1).filter_map(|rest| rest.split([' ', '>', '/', '\n']).find(|name| !name.is_empty())).collect()
+}
+
+#[test]
+fn it_answers_without_a_request() {
+    let page = invented().html();
+    for words in [
+        "Ended: the time is over. 11,790 pages in 2 min 14 s",
+        "Lost to the filter: 1,009 measured (25.5 to 4,658)",
+        "robots.txt was NOT honored",
+        "2 requests came TOO EARLY",
+        "https://docs.example.org",
+        "out_of_scope",
+        "shard 3",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    let tags = tags(&page);
+    for tag in ["script", "link", "img", "iframe", "object", "form", "base", "image", "use", "a"] {
+        assert!(!tags.contains(&tag), "<{tag}>");
+    }
+    for reference in ["src=", "href=", "url(", "@import"] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+    assert_eq!(page.matches("<polyline").count(), 8, "each line of each chart");
+}
+
+#[test]
+fn texts_of_the_web_stay_texts() {
+    let hostile = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(1)> &amp; \u{202e}{{ report }}";
+    let mut report = invented();
+    let calm = tags(&report.html()).len();
+    report.hosts.top[0].host = hostile.to_owned();
+    let name = report.pages.content_types.keys().next().cloned().expect("a type");
+    let count = report.pages.content_types.remove(&name).expect("it");
+    report.pages.content_types.insert(hostile.to_owned(), count);
+    let count = report.pages.errors.remove("timeout").expect("it");
+    report.pages.errors.insert(hostile.to_owned(), count);
+    let page = report.html();
+    assert_eq!(tags(&page).len(), calm, "no tag more");
+    assert!(!page.contains("<script") && !page.contains("<img"));
+    assert!(page.contains("&#60;script&#62;alert(1)"), "it is shown");
+}
+
+#[test]
+fn it_stays_small_whatever_the_crawl() {
+    let mut report = invented();
+    let shard = report.seen.shards[0].clone();
+    report.seen.shards = vec![shard; 65_536];
+    report.pages.content_types = (0..100_000).map(|number| (format!("type/{number}"), 1)).collect();
+    report.pages.statuses = (100..1000).map(|status| (status, 1)).collect();
+    let page = report.html();
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    assert!(page.contains("The 32 fullest of 65,536."));
+}
