@@ -33,6 +33,8 @@ mod frames;
 mod header;
 pub(crate) mod varint;
 
+#[cfg(feature = "crawl")]
+pub(crate) use checksum::RunningChecksum;
 pub(crate) use checksum::{checksum, half_checksum};
 pub(crate) use fields::Fields;
 pub use file_error::FileError;

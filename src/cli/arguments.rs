@@ -54,6 +54,8 @@ pub(super) enum Request {
     Seen(SeenRequest),
     /// Print a job's report again.
     Stats { job: PathBuf, json: bool, parts: Vec<ReportPart> },
+    /// Print the pages of a job that a later one did not meet.
+    Unmet { old: PathBuf, new: PathBuf },
 }
 
 /// A parsed command line.
@@ -111,6 +113,7 @@ impl CommandLine {
                 json: is_on("json"),
             },
             "stats" => Request::Stats { job: path("job"), json: is_on("json"), parts: parts::given(is_on) },
+            "unmet" => Request::Unmet { old: path("old"), new: path("new") },
             _ => Request::Crawl,
         };
         let flags = match request {
@@ -258,6 +261,7 @@ fn command() -> Command {
         .subcommand(seen::command(seen_settings).arg(config()))
         .subcommand(subcommands::sitemap().arg(config()).args(sitemap_settings))
         .subcommand(subcommands::stats())
+        .subcommand(subcommands::unmet())
 }
 
 /// The flag of a setting.

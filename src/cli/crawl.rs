@@ -1,6 +1,7 @@
 //! `crawler`: the crawl itself, from settings to report.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::command_error::CommandError;
@@ -16,7 +17,8 @@ use super::unfit::{refused, unfit};
 use super::{config, ending, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{
-    Archive, Crawl, CrawlOptions, FinishReason, LinkList, Places, Resumed, Sink, Writer, WriterThread, raise_open_files,
+    Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, Places, Resumed, Sink, Visits,
+    Writer, WriterThread, raise_open_files,
 };
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, replace};
@@ -88,6 +90,9 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let lister =
         settings.output.skipped.then(|| crawl.list_skipped(&job.skipped_path())).transpose().map_err(unlisted)?;
     tell(&job, &resumed);
+    if let Some(old) = &settings.recrawl {
+        crawl.recrawl(known_pages(layers, old, job.directory())?);
+    }
     tell_token(settings);
     tell_blocklist(crawl.gate());
     let places = crawl.places();
@@ -164,6 +169,28 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     ending::ended(&finished, &signals)
 }
 
+/// The pages that another job has visited.
+fn known_pages(layers: &Layers, old: &Path, scratch: &Path) -> Result<KnownPages, CommandError> {
+    let refused = |reason: &str| CommandError::new(Exit::Usage, layers.refusal("recrawl.job", reason));
+    if old.canonicalize().is_ok_and(|old| scratch.canonicalize().is_ok_and(|job| job == old)) {
+        return Err(refused(
+            "is the job itself: give --job another directory, or visit pages again with recrawl.every",
+        ));
+    }
+    let known = KnownPages::open(old, scratch).map_err(|error| match error {
+        CrawlError::Job(error) => refused(&error.to_string()),
+        error if !old.join("pages.visits").exists() => {
+            refused(&format!("has no pages.visits: crawl it with --visits ({error})"))
+        }
+        error => unfit(layers, &error),
+    })?;
+    if let Some(offset) = known.damaged_at() {
+        let path = known.path().display();
+        output::warn(&format!("{path} is damaged at byte {offset}: pages behind it are taken for new"));
+    }
+    Ok(known)
+}
+
 /// What is kept of each page beside its record.
 fn sinks(settings: &AllSettings, job: &Job) -> Vec<Arc<dyn Sink>> {
     let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
@@ -174,6 +201,9 @@ fn sinks(settings: &AllSettings, job: &Job) -> Vec<Arc<dyn Sink>> {
     }
     if settings.output.links {
         sinks.push(Arc::new(LinkList::default()));
+    }
+    if settings.output.visits || settings.recrawl.is_some() || settings.crawl.recrawl.every.is_some() {
+        sinks.push(Arc::new(Visits));
     }
     sinks
 }

@@ -137,6 +137,7 @@ fn to_json(explanation: &Explanation, limit: Option<&str>) -> Value {
             "error": page.error,
             "message": page.message,
             "fetched_at": page.at,
+            "recrawl": page.recrawled,
         })),
         "limit": limit,
     })

@@ -38,6 +38,7 @@ mod surroundings;
 mod table;
 mod toml_file;
 mod unfit;
+mod unmet;
 mod value;
 
 use std::process::ExitCode;
@@ -89,6 +90,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             seen::run(request, &layers.settings)?;
         }
         Request::Stats { job, json, parts } => stats::stats(line, job, *json, parts)?,
+        Request::Unmet { old, new } => unmet::unmet(old, new)?,
     }
     Ok(Exit::Done)
 }

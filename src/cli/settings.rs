@@ -19,6 +19,8 @@ pub(super) struct AllSettings {
     pub(super) crawl: CrawlOptions,
     pub(super) job: JobSettings,
     pub(super) output: OutputSettings,
+    /// A job whose pages are asked whether they have changed.
+    pub(super) recrawl: Option<PathBuf>,
     pub(super) seeds: SeedSettings,
     pub(super) simulate: SimulateSettings,
 }
@@ -65,6 +67,8 @@ pub(super) struct OutputSettings {
     pub(super) progress: bool,
     /// List refused links in the job.
     pub(super) skipped: bool,
+    /// Keep in the job what a later crawl needs to ask whether pages have changed.
+    pub(super) visits: bool,
     /// Keep responses as WARC files in the job.
     pub(super) warc: bool,
     /// Bytes of a WARC file, at most.
@@ -80,6 +84,7 @@ impl Default for OutputSettings {
             pages: Pages::Job,
             progress: true,
             skipped: false,
+            visits: false,
             warc: false,
             warc_bytes: 1 << 30,
         }
@@ -175,6 +180,7 @@ impl AllSettings {
             ("fetch.connect_timeout", fetch.connect_timeout == NONE, "every connection would be given up at once"),
             ("fetch.first_byte_timeout", fetch.first_byte_timeout == NONE, "every request would be given up at once"),
             ("fetch.idle_timeout", fetch.idle_timeout == NONE, "every body would be given up at once"),
+            ("recrawl.every", crawl.recrawl.every == Some(NONE), "pages would be asked for without end"),
             ("fetch.total_timeout", fetch.total_timeout == NONE, "every fetch would be given up at once"),
         ] {
             if is_zero {

@@ -78,3 +78,11 @@ pub(super) fn stats() -> Command {
         .arg(switch("json", "As JSON"))
         .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with("json")))
 }
+
+/// `crawler unmet`.
+pub(super) fn unmet() -> Command {
+    Command::new("unmet")
+        .about("Print the pages of a job that a later crawl, with --recrawl, did not meet")
+        .arg(path("old", "OLD_JOB", "The job that was crawled again").value_hint(ValueHint::DirPath))
+        .arg(path("new", "JOB", "The later one").value_hint(ValueHint::DirPath))
+}

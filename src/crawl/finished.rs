@@ -50,6 +50,8 @@ pub struct Finished {
     pub timeline: Timeline,
     /// Where the outputs of the job end, by their names. There are none where the crawl is not kept.
     pub outputs: BTreeMap<String, OutputEnd>,
+    /// Pages that the job had that is crawled again; `None` where there is none.
+    pub known: Option<u64>,
     /// What this run's checkpoints have cost; `None` where the crawl is not kept.
     pub checkpoints: Option<CheckpointCosts>,
     /// The storage's error, where the reason is [`FinishReason::StorageFailed`].
@@ -75,6 +77,7 @@ impl Finished {
             seeds: SeedCounts::default(),
             timeline: Timeline::default(),
             outputs: BTreeMap::new(),
+            known: None,
             checkpoints: None,
             storage_error: None,
         }

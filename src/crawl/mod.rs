@@ -11,6 +11,7 @@
 //! | links pass the gate, the lease goes back, the record goes out | `worker`, in `commit` |
 //! | numbers are counted: what one run has, and what a job carries from run to run | `numbers` |
 //! | a thread of its own writes each output | `records` |
+//! | pages that were visited before are asked whether they have changed | `recrawl` |
 //! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
 //!
 //! A lease is for a page, a sitemap or a robots.txt. What its kind means stands in `source` alone: each kind is one file there.
@@ -63,6 +64,7 @@ mod look;
 mod numbers;
 mod options;
 mod records;
+mod recrawl;
 mod resume;
 mod retry;
 mod run;
@@ -85,17 +87,19 @@ pub use http::{
 };
 pub use look::{Underway, look};
 pub use numbers::{
-    DuplicateCounts, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress, SeedCounts,
-    SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,
+    DuplicateCounts, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts,
+    SeedCounts, SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,
 };
-pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, SitemapOptions};
+pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
-    Archive, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd, OutputPlace, PageRecord,
-    RecordKind, Sink, SkippedLink, Timings, Writer, WriterThread, archives_in, look_up, page_line, write_cdxj,
+    Archive, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd, OutputPlace, PageChange,
+    PageRecord, RecordKind, Recrawled, Sink, SkippedLink, Timings, Writer, WriterThread, archives_in, look_up,
+    page_line, write_cdxj,
 };
+pub use recrawl::{KnownPages, Visits};
 pub use resume::Resumed;
 pub use run::Crawl;
 pub use sitemap::{

@@ -22,6 +22,8 @@ pub struct CrawlOptions {
     pub parse: ParseOptions,
     /// Which sitemaps are looked for, and how they are read.
     pub sitemaps: SitemapOptions,
+    /// Whether its pages are visited again, and when.
+    pub recrawl: RecrawlOptions,
     /// How its job is kept.
     pub job: JobOptions,
     /// Fetches under way at once, below 65,536. `None` takes as many as fit the open files that the system allows, up to 2,048.
@@ -43,6 +45,7 @@ impl Default for CrawlOptions {
             fetch: FetchOptions::default(),
             parse: ParseOptions::default(),
             sitemaps: SitemapOptions::default(),
+            recrawl: RecrawlOptions::default(),
             job: JobOptions::default(),
             workers: None,
             memory: 256 << 20,
@@ -74,6 +77,26 @@ impl Default for SitemapOptions {
     fn default() -> Self {
         let SitemapLimits { max_urls, max_bytes, .. } = SitemapLimits::default();
         Self { enabled: true, alternates: false, any_host: false, max_bytes, max_urls, per_host: 10_000 }
+    }
+}
+
+/// Whether a crawl visits its pages again, and when.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RecrawlOptions {
+    /// Each page is visited again after so long, then after half of it where it has changed, and twice where it has not, and so on. The
+    /// crawl ends by a limit then, or when it is stopped. `None` visits each page once.
+    pub every: Option<Duration>,
+    /// No page waits for less time, unless `every` is less.
+    pub shortest: Duration,
+    /// No page waits for longer, unless `every` is longer.
+    pub longest: Duration,
+}
+
+impl Default for RecrawlOptions {
+    fn default() -> Self {
+        const HOUR: Duration = Duration::from_secs(3600);
+        Self { every: None, shortest: HOUR, longest: 30 * 24 * HOUR }
     }
 }
 

@@ -13,7 +13,7 @@ use super::options::CrawlOptions;
 use super::records::{Output, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree};
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipts};
-use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra};
+use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra, own};
 use crate::lending::Clock;
 
 /// What a crawl found in its job when it was opened.
@@ -124,6 +124,10 @@ impl Crawl<JobJournal> {
                 let (begins, started) = (file.last_start(), file.start_writer());
                 let (writer, thread) = started.map_err(FileError::of("write", file.path()))?;
                 written = writer.written();
+                if sink.keeps_visits() {
+                    let path = job.directory().join(sink.name());
+                    crawl.recrawl.keeps_in(own::open(&path, true).map_err(FileError::of("read", &path))?);
+                }
                 crawl.sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
                 crawl.sink_threads.push(thread);
             }

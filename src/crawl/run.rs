@@ -20,6 +20,7 @@ use super::lock::lock;
 use super::numbers::{Carried, Progress};
 use super::options::CrawlOptions;
 use super::records::{Outputs, SinkOutput, SkipList, Writer, WriterThread};
+use super::recrawl::{KnownPages, Recrawl};
 use super::shared::Shared;
 use super::source::ReadOptions;
 use super::stop::Stop;
@@ -40,6 +41,9 @@ pub struct Crawl<J: Journal = Arena> {
     pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
     skipped: Option<SkipList>,
+    pub(super) recrawl: Recrawl,
+    /// Pages that the job had which is crawled again.
+    known: Option<u64>,
     options: CrawlOptions,
     places: Places,
 }
@@ -77,6 +81,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         let places = Places::fit(options.workers, options.memory);
         frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
+        let recrawl = Recrawl::new(frontier.gate().fingerprint_key(), options.recrawl);
         let shared = Shared {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher: Fetcher::within(&options.fetch, places, options.frontier.politeness.connections_per_host > 1)?,
@@ -100,6 +105,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             sinks: Vec::new(),
             sink_threads: Vec::new(),
             skipped: None,
+            recrawl,
+            known: None,
             options: options.clone(),
             places,
         })
@@ -169,6 +176,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         Ok(thread)
     }
 
+    /// Asks the pages that another job has visited whether they have changed, and says in each record what has become of them. Those that
+    /// have not changed have the links that they had then. The job of this crawl should keep [`Visits`](super::Visits) in turn: then
+    /// the next crawl needs this one alone.
+    pub fn recrawl(&mut self, old: KnownPages) {
+        self.known = Some(old.pages());
+        self.recrawl.old = Some(old);
+    }
+
     /// The gate, with its rules, its counts and its seen set.
     pub fn gate(&self) -> &Arc<Gate> {
         self.shared.frontier.gate()
@@ -204,7 +219,9 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             None
         });
         let outputs = Outputs { pages, sinks: std::mem::take(&mut self.sinks) };
-        let worker = Worker { shared: Arc::clone(&self.shared), outputs, skipped: self.skipped.take() };
+        let blank = Recrawl::new(self.gate().fingerprint_key(), self.options.recrawl);
+        let recrawl = std::mem::replace(&mut self.recrawl, blank);
+        let worker = Worker { shared: Arc::clone(&self.shared), outputs, skipped: self.skipped.take(), recrawl };
         let deadline = self.options.max_duration.map(|longest| {
             let stop = self.stop();
             tokio::spawn(async move {
@@ -261,6 +278,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             worst_violation: lock(&shared.politeness).worst().cloned(),
             checkpoints,
             storage_error,
+            known: self.known,
             ..finished.with(&carried)
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::bounds::Share;
 use super::http::{Exchange, Response};
 use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible};
+use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
 use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
@@ -37,6 +38,10 @@ pub(super) struct Visit {
     pub(super) exchange: Option<Box<Exchange>>,
     /// The links of its page, where an output wants them.
     pub(super) edges: Vec<Edge>,
+    /// By which it is compared with its last visit.
+    pub(super) answer: PageAnswer,
+    /// What is known of it, once it was compared.
+    pub(super) visited: Option<Visited>,
 }
 
 /// What a response is read with.
@@ -48,6 +53,10 @@ pub(super) struct Reader<'a> {
     pub(super) base: BaseUrl,
     pub(super) gate: &'a Arc<Gate>,
     pub(super) options: &'a ReadOptions,
+    /// Whether its next visit needs to know what it has.
+    pub(super) keeps_visit: bool,
+    /// What it was when it was last visited.
+    pub(super) known: Option<&'a KnownPage>,
     pub(super) share: &'a mut Share,
     /// Whether an output wants the links.
     pub(super) keeps_links: bool,
@@ -69,8 +78,20 @@ impl Visit {
     fn without_response(lease: &Lease, outcome: Outcome, record: PageRecord) -> Self {
         let links = Links::of(lease);
         let skips = Skips::default();
-        let (exchange, edges) = (None, Vec::new());
-        Self { outcome, answered_at: None, links, redirect: None, record, content: None, skips, exchange, edges }
+        let (exchange, edges, answer) = (None, Vec::new(), PageAnswer::default());
+        Self {
+            outcome,
+            answered_at: None,
+            links,
+            redirect: None,
+            record,
+            content: None,
+            skips,
+            exchange,
+            edges,
+            answer,
+            visited: None,
+        }
     }
 
     /// There is a response.
@@ -95,11 +116,13 @@ impl Visit {
             None => source.outcome(&response),
         };
         let exchange = response.exchange.take();
-        let (links, edges) = (Links::of(lease), Vec::new());
-        let mut visit =
-            Self { outcome, answered_at: None, links, redirect: None, record, content: None, skips, exchange, edges };
+        let answer =
+            PageAnswer { digest: response.digest, validators: response.validators.take(), ..PageAnswer::default() };
+        let mut visit = Self { skips, exchange, answer, ..Self::without_response(lease, outcome, record) };
         if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
             visit.redirect(&reader, location, response.has_new_cookies);
+        } else if let Some(known) = reader.known.filter(|_| response.status == 304) {
+            visit.read_known(known, reader).await;
         } else if let Some(read) = source.links(lease, &response, reader.options) {
             visit.read(read, response, reader).await;
         }
@@ -125,16 +148,30 @@ impl Visit {
         }
         match redirect {
             Redirect::Same(to) => self.outcome = Outcome::Moved { to },
-            Redirect::Other(found) => {
+            Redirect::Other(mut found) => {
+                if lease.kind() == LeaseKind::Page {
+                    // What travels with a page is of its own visits.
+                    found.metadata = Box::default();
+                }
                 self.record.links.found = 1;
                 self.redirect = Some(found);
             }
         }
     }
 
+    /// Takes the links that it had.
+    async fn read_known(&mut self, known: &KnownPage, reader: Reader<'_>) {
+        let Reader { lease, base, gate, share, .. } = reader;
+        let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
+        extract.add_known(base, &known.links);
+        share.resize(extract.links.memory() as u64).await;
+        self.record.links = extract.counts;
+        (self.skips, self.links) = (extract.skips, extract.links);
+    }
+
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
-        let Reader { source, lease, url, base, gate, options, share, keeps_links } = reader;
+        let Reader { source, lease, url, base, gate, options, share, keeps_links, keeps_visit, .. } = reader;
         let (mut body, mut options) = (response.body.len(), options.clone());
         options.parse.link_texts = keeps_links;
         if is_gzip(&response.body) {
@@ -143,6 +180,7 @@ impl Visit {
         let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
         extract.edges = keeps_links.then(Vec::new);
         extract.named_by = source.named_by(lease);
+        extract.kept = keeps_visit.then(Outlinks::default);
         extract.above = if lease.kind() == LeaseKind::Sitemap { lease.depth() } else { 0 };
         let page = url.fingerprint(gate.fingerprint_key());
         let is_page = source.is_page() && response.incomplete.is_none();
@@ -171,8 +209,9 @@ impl Visit {
         };
         let kept = self.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
         self.edges = extract.edges.unwrap_or_default();
+        self.answer.links = extract.kept.unwrap_or_default();
         let edges: usize = self.edges.iter().map(Edge::memory).sum();
-        share.resize((extract.links.memory() + kept + edges) as u64).await;
+        share.resize((extract.links.memory() + self.answer.links.memory() + kept + edges) as u64).await;
         let (encoding, from) = extract.encoding.unzip();
         self.record.encoding = encoding.map(str::to_owned);
         self.record.encoding_source = from.map(|from| from.name().to_owned());

@@ -13,6 +13,7 @@ use super::http::Ask;
 use super::lock::lock;
 use super::numbers::Asking;
 use super::records::{Additions, Duplicate, Extras, Outputs, SkipList, Skips};
+use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, source_of};
 use super::visit::{Reader, Visit};
@@ -45,6 +46,8 @@ pub(super) struct Worker<J: Journal> {
     pub(super) outputs: Outputs,
     /// Where refused links are listed, if they are.
     pub(super) skipped: Option<SkipList>,
+    /// The pages that were visited before.
+    pub(super) recrawl: Recrawl,
 }
 
 impl<J: Journal> Worker<J> {
@@ -70,19 +73,23 @@ impl<J: Journal> Worker<J> {
         let mut share = self.shared.memory.share();
         let page = self.shared.frontier.gate().canonicalizer().page(lease.url());
         let key = page.as_ref().map_or_else(|_| String::new(), |(url, _)| url.key().to_owned());
+        let known = if source.is_page() { self.recrawl.known(&lease, &key)? } else { None };
+        let page_known = known.as_ref().and_then(|known| known.page.as_ref());
         let visit = match page {
             // It was parsed when it was admitted, so this does not happen.
             Err(error) => Some(Visit::failed(&lease, &key, Trouble::new(Failure::BadResponse, &error.to_string()))),
             // A panic is this page's failure, not the crawl's.
-            Ok(page) => AssertUnwindSafe(self.visit(&lease, source, page, &mut share))
+            Ok(page) => AssertUnwindSafe(self.visit(&lease, source, page, page_known, &mut share))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| Some(Visit::failed(&lease, &key, Failure::Lost.into()))),
         };
-        match visit {
-            Some(visit) => self.complete(lease, source, visit).await.map(Some),
-            None => Ok(None),
-        }
+        let Some(mut visit) = visit else { return Ok(None) };
+        visit.visited = known.map(|known| {
+            let answer = std::mem::take(&mut visit.answer);
+            self.recrawl.judge(&known, answer, &mut visit.record)
+        });
+        self.complete(lease, source, visit).await.map(Some)
     }
 
     /// Fetches and reads. `None` where this machine was short of something, which is no fault of the host's.
@@ -91,6 +98,7 @@ impl<J: Journal> Worker<J> {
         lease: &Lease,
         source: &'static dyn UrlSource,
         (url, base): (CanonicalUrl, BaseUrl),
+        known: Option<&KnownPage>,
         share: &mut Share,
     ) -> Option<Visit> {
         let Shared { frontier, fetcher, read, politeness, .. } = &*self.shared;
@@ -101,12 +109,15 @@ impl<J: Journal> Worker<J> {
             return Some(visit);
         }
         let asking = Asking::begin(politeness, lease);
+        let conditions = known.and_then(|known| known.conditions(lease.url(), lease.attempt()));
+        let keeps_visit = source.is_page() && self.recrawl.is_on();
         let asked = fetcher.ask(Ask {
             url: &url,
-            changed: lease.validators(),
+            changed: lease.validators().or(conditions),
             is_first_contact: lease.is_first_contact,
             takes: source.takes(read),
             max_bytes: source.max_bytes(read),
+            makes_digest: keeps_visit,
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),
         });
@@ -128,12 +139,16 @@ impl<J: Journal> Worker<J> {
                 tracing::debug!(url = lease.url(), %error, "no response");
                 Visit::failed(lease, url.key(), Trouble::new(error.failure, &error.message))
             }
+            Ok(response) if response.status == 304 && known.is_some_and(|known| !known.is_meant(&response)) => {
+                let message = "a 304 for another page than was asked about";
+                Visit::failed(lease, url.key(), Trouble::new(Failure::Incomplete, message))
+            }
             Ok(response) => {
                 let answered_at = clock.timestamp(response.sent_at + response.total);
                 let list = self.skipped.as_ref().filter(|_| source.is_recorded());
                 let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), read);
                 let keeps_links = self.outputs.need_links() && source.is_recorded();
-                let reader = Reader { source, lease, url, base, gate, options, share, keeps_links };
+                let reader = Reader { source, lease, url, base, gate, options, keeps_visit, known, share, keeps_links };
                 Visit { answered_at: Some(answered_at), ..Visit::answered(response, skips, reader).await }
             }
         };
@@ -153,7 +168,8 @@ impl<J: Journal> Worker<J> {
             }
         }
         if is_recorded {
-            let extras = Extras { exchange, links: std::mem::take(&mut visit.edges) };
+            let visit_bytes = visit.visited.as_ref().map_or_else(Vec::new, |visited| self.recrawl.visit(visited));
+            let extras = Extras { exchange, links: std::mem::take(&mut visit.edges), visit: visit_bytes };
             additions = self.outputs.additions(&visit.record, extras, &self.shared.memory).await;
             if additions.is_none() {
                 self.shared.abort(FinishReason::SinkFailed);
@@ -229,14 +245,17 @@ impl<J: Journal> Worker<J> {
         let goes_on = page.is_some();
         let has_record = additions.is_some();
         let (completion, next) = match additions {
-            None => lease.settle(admitted, visit.outcome, Receipts::default(), || {}, goes_on)?,
+            None => lease.settle(admitted, visit.outcome, Receipts::default(), None, || {}, goes_on)?,
             Some(mut additions) => {
                 let ends = Some(&shared.output_ends).filter(|_| shared.has_receipts);
                 let (receipts, mut ends) = additions.finish(&mut visit.record, ends);
+                let again = self.recrawl.again(visit.visited.as_ref(), &visit.record);
+                let again = again.map(|(wait, travels)| (shared.frontier.clock().now() + wait, travels));
                 lease.settle(
                     admitted,
                     visit.outcome,
                     receipts.list(),
+                    again,
                     || additions.put(ends.as_deref_mut()),
                     goes_on,
                 )?

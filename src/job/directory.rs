@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(feature = "crawl")]
+use super::lock::share;
 use super::{JobError, LOCK, Lock, Manifest, own};
 use crate::address::FingerprintKey;
 use crate::bytes::FileError;
@@ -14,6 +16,8 @@ use crate::bytes::FileError;
 const FRONTIER: &str = "frontier";
 /// The page records.
 pub(crate) const PAGES: &str = "pages.jsonl";
+/// The visits, if they are kept.
+pub(crate) const VISITS: &str = "pages.visits";
 /// The list of refused links, if there is one.
 const SKIPPED: &str = "skipped.jsonl";
 /// The report.
@@ -29,10 +33,12 @@ const COOKIES: &str = "cookies.txt";
 const SEEDS: &str = "seeds.txt";
 
 /// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
-const OUTPUTS: [&str; 14] = [
+const OUTPUTS: [&str; 16] = [
     PAGES,
     "pages.jsonl.cut",
     "pages.warc.gz.cut",
+    VISITS,
+    "pages.visits.cut",
     SKIPPED,
     REPORT,
     "report.json.new",
@@ -154,6 +160,15 @@ impl Job {
         Ok(Self::found(directory, Manifest::read(directory)?))
     }
 
+    /// Keeps others from crawling into it for as long as the file is held.
+    ///
+    /// # Errors
+    /// Where another process crawls into it.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn at_rest(&self) -> Result<Option<fs::File>, JobError> {
+        share(&self.directory)
+    }
+
     /// A job that exists, without its lock.
     fn found(directory: &Path, manifest: Manifest) -> Self {
         Self { directory: directory.to_owned(), manifest, lock: None, is_new: false, is_begun: AtomicBool::new(true) }
@@ -187,7 +202,7 @@ impl Job {
     /// Whether an output may have this name: it must be a plain file name, and not that of a file of the job itself.
     #[cfg(feature = "crawl")]
     pub(crate) fn has_room_for(&self, name: &str) -> bool {
-        let own = OUTPUTS.contains(&name) || [FRONTIER, LOCK, "manifest"].contains(&name);
+        let own = OUTPUTS.contains(&name) && name != VISITS || [FRONTIER, LOCK, "manifest"].contains(&name);
         !own && self.directory.join(name).parent() == Some(&self.directory)
             && Path::new(name).file_name().is_some_and(|file| file == name)
     }

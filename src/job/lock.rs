@@ -52,6 +52,19 @@ impl Lock {
     }
 }
 
+/// Keeps other processes from crawling into a directory, for as long as the file is held. Others may do so too. Nothing is written; where
+/// nobody ever locked the directory, or its file system cannot lock, there is no file.
+#[cfg(feature = "crawl")]
+pub(super) fn share(directory: &Path) -> Result<Option<File>, JobError> {
+    let path = directory.join(LOCK);
+    let Some(file) = own::find(&path).map_err(FileError::of("lock", &path))? else { return Ok(None) };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(JobError::Locked { path }),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
 /// Locks a file. The inner error is that of a file system that cannot lock.
 fn hold(file: &File, path: &Path) -> Result<std::io::Result<()>, JobError> {
     match file.try_lock() {

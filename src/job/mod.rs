@@ -68,6 +68,8 @@ pub use crate::bytes::FileError;
 pub use checkpoint::{CheckpointCost, JobJournal, Opening};
 pub use directory::Job;
 pub(crate) use directory::PAGES;
+#[cfg(feature = "crawl")]
+pub(crate) use directory::VISITS;
 pub use error::JobError;
 pub use explain::{Explained, explain};
 pub use lock::Lock;

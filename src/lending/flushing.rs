@@ -70,7 +70,7 @@ mod tests {
 
         let before = flushed(directory.path());
         let lease = frontier.lease().await.unwrap().unwrap();
-        drop(lease.settle(Vec::new(), response(), Receipts::default(), || {}, false).unwrap());
+        drop(lease.settle(Vec::new(), response(), Receipts::default(), None, || {}, false).unwrap());
         assert_eq!(flushed(directory.path()), before, "it waits for others");
         // A task of its own is polled once, and then only when its timer wakes it.
         let flushing = tokio::spawn({

@@ -84,20 +84,28 @@ impl<J: Journal> HeldLease<J> {
     }
 
     /// Queues what the page brought, takes the lease back and, where the caller goes on, lends out what is due, all under one lock. The
-    /// records are flushed with those of other leases, when [`flush_due`](super::SharedFrontier::flush_due) says so.
+    /// records are flushed with those of other leases, when [`flush_due`](super::SharedFrontier::flush_due) says so. `again` is when
+    /// a page that is done is to be fetched again, and the metadata that it has then, if those change.
     #[cfg(feature = "crawl")]
     pub(crate) fn settle(
         mut self,
         admitted: Vec<Admitted>,
         outcome: Outcome,
         receipts: Receipts<'_>,
+        again: Option<(Timestamp, Option<Vec<u8>>)>,
         write: impl FnOnce(),
         goes_on: bool,
     ) -> Result<(Completion, Option<Self>), FrontierError> {
-        let Some(lease) = self.lease.take() else { return Ok((Completion::Done, None)) };
+        let Some(mut lease) = self.lease.take() else { return Ok((Completion::Done, None)) };
         let lender = Arc::clone(&self.lender);
         let mut frontier = lender.lock();
         let now = lender.clock.now();
+        if let Some((at, travels)) = again {
+            if let Some(metadata) = travels {
+                lease.metadata = metadata.into();
+            }
+            frontier.schedule_again(&lease, at)?;
+        }
         let completed = settle(&mut frontier, lease, admitted, outcome, receipts, write, now);
         if frontier.flush_due(now)?.is_some() {
             lender.unflushed.tell();

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::cost::Cost;
 use super::format::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings,
-    Simulated, Sources, TooEarly, Urls,
+    DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, RecrawlFigures, Report,
+    Requests, Settings, Simulated, Sources, TooEarly, Urls,
 };
-use crate::crawl::{CrawlOptions, DuplicateCounts, Finished, Latencies, NameCounts, Traffic, Violation};
+use crate::crawl::{CrawlOptions, DuplicateCounts, Finished, Latencies, NameCounts, RecrawlCounts, Traffic, Violation};
 use crate::frontier::HostStatistics;
 use crate::seen::{SeenSet, ShardStatistics};
 
@@ -42,6 +42,7 @@ impl Report {
             robots: Requests::from(&tally.robots),
             sitemaps: tally.sitemaps,
             duplicates: DuplicateFigures::of(tally.duplicates, gate.contents()),
+            recrawl: RecrawlFigures::of(finished),
             hosts: HostFigures {
                 known: frontier.hosts,
                 in_memory: frontier.hosts_in_memory,
@@ -70,6 +71,14 @@ impl DuplicateFigures {
         let DuplicateCounts { same, near, .. } = counts;
         let ShardStatistics { bytes, false_positive_rate_estimated, expected_lost, .. } = contents.statistics().merged;
         Self { same, near, bytes, false_positive_rate_estimated, expected_lost }
+    }
+}
+
+impl RecrawlFigures {
+    fn of(finished: &Finished) -> Option<Self> {
+        let (known, counts) = (finished.known, finished.tally.recrawl);
+        let unmet = known.map(|known| known.saturating_sub(counts.met()));
+        (known.is_some() || counts != RecrawlCounts::default()).then_some(Self { known, unmet, counts })
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
 use crate::crawl::{
-    CheckpointCosts, FinishReason, OutputEnd, SeedCounts, SitemapCounts, SourceCounts, Timeline, is_zero,
+    CheckpointCosts, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, Timeline, is_zero,
 };
 use crate::seen::SeenStatistics;
 
@@ -46,6 +46,9 @@ pub struct Report {
     /// Pages that say what another one said.
     #[serde(default)]
     pub duplicates: DuplicateFigures,
+    /// What has become of pages since their last visit. Left out where none was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recrawl: Option<RecrawlFigures>,
     /// The hosts.
     pub hosts: HostFigures,
     /// Whether requests came too early.
@@ -86,6 +89,19 @@ pub struct DuplicateFigures {
     pub false_positive_rate_estimated: f64,
     /// How many bodies and texts it took for said before, though they were new. An expectation, not a count.
     pub expected_lost: f64,
+}
+
+/// What has become of pages since their last visit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RecrawlFigures {
+    /// Pages that the job had that was crawled again; `null` where there is none.
+    pub known: Option<u64>,
+    /// How many of these were not met: nothing leads to them any more, or the crawl ended before. `crawler unmet` lists them.
+    pub unmet: Option<u64>,
+    /// The pages that were met.
+    #[serde(flatten)]
+    pub counts: RecrawlCounts,
 }
 
 /// Settings that change how the numbers are to be read.

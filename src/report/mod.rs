@@ -21,7 +21,7 @@ mod text;
 pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, Report, Requests, Settings,
-    Simulated, TooEarly, Urls,
+    DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, RecrawlFigures, Report,
+    Requests, Settings, Simulated, TooEarly, Urls,
 };
 pub use text::ReportPart;

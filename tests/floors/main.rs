@@ -116,7 +116,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints are one matter, checksums another.
     ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),
-    ("zstd", &["src/crawl/http/decoder/"]),
+    // What the crawl decompresses; the links of a page that is known.
+    ("zstd", &["src/crawl/http/decoder/", "src/crawl/recrawl/known_page.rs"]),
 ];
 
 /// Lines in a file. Beyond it, it is about more than one noun.

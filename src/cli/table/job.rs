@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::field::{Bytes, Choice, One};
+use crate::cli::field::{Bytes, Choice, Maybe, One};
 use crate::cli::setting::{Setting, setting, switch, value};
 use crate::cli::settings::Pages;
 use crate::job::journal::SyncPolicy;
@@ -16,6 +16,14 @@ const SYNC: &[(&str, SyncPolicy)] = &[
 const PAGES: &[(&str, Pages)] = &[("job", Pages::Job), ("-", Pages::StandardOutput)];
 
 pub(super) static ROWS: &[Setting] = &[
+    setting!(Maybe, "recrawl.job" => recrawl,
+        "A job whose pages are asked whether they have changed; it needs its pages.visits", "none")
+    .flags(&[value("recrawl", "OLD_JOB").rare()]),
+    setting!(Maybe, crawl: recrawl.every,
+        "Visit each page again after so long: half of it where it has changed, twice where not", "never")
+    .flags(&[value("recrawl-every", "TIME").rare()]),
+    setting!(One, crawl: recrawl.shortest, "No page waits for less, unless recrawl.every is less"),
+    setting!(One, crawl: recrawl.longest, "No page waits for longer, unless recrawl.every is longer"),
     setting!(One, "job.dir" => job.dir, "Directory of the crawl; one that is there goes on")
         .flags(&[value("job", "DIR")]),
     setting!(One, "job.add" => job.add,
@@ -55,6 +63,9 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "output.skipped" => output.skipped,
         "List refused links, with reason and referrer, in the job's skipped.jsonl; beyond 32 MiB a sample")
     .flags(&[switch("skipped", &["true"]).says("List refused links in the job's skipped.jsonl")]),
+    setting!(One, "output.visits" => output.visits,
+        "Keep in the job's pages.visits what --recrawl needs: validators, digest and links of each page")
+    .flags(&[switch("visits", &["true"]).rare()]),
     setting!(One, "output.warc" => output.warc,
         "Keep each response and its request in the job's pages-*.warc.gz: a web archive (WARC 1.1)")
     .flags(&[switch("warc", &["true"]).says("Keep responses as a web archive (WARC 1.1) in the job")]),

@@ -22,6 +22,8 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) takes: Option<TakesBody>,
     /// Bytes of the body that are taken; `None` for as many as the options say.
     pub(in crate::crawl) max_bytes: Option<usize>,
+    /// A digest of the body is wanted.
+    pub(in crate::crawl) makes_digest: bool,
     /// The response is also wanted as it came.
     pub(in crate::crawl) keeps_exchange: bool,
     /// Where room for the body is taken. Without it there is always enough.
@@ -37,6 +39,7 @@ impl<'a> Ask<'a> {
             is_first_contact: false,
             takes: None,
             max_bytes: None,
+            makes_digest: false,
             keeps_exchange: false,
             share: None,
         }

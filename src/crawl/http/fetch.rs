@@ -264,7 +264,7 @@ impl Fetcher {
             return Err(FetchError { sent_at: Some(response.sent_at), ..error });
         }
         let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
-        let mut decoder = Decoder::new(codings, max_bytes);
+        let mut decoder = Decoder::new(codings, max_bytes).with_digest(ask.makes_digest);
         decoder.expect(head.body_length().unwrap_or_default());
         let mut begun = Instant::now();
         let mut pieces = 0;
@@ -326,7 +326,7 @@ impl Fetcher {
             }
         };
         response.raw = decoder.is_raw();
-        response.body_bytes = decoder.produced() as u64;
+        (response.body_bytes, response.digest) = (decoder.produced() as u64, decoder.digest());
         response.body = decoder.into_bytes();
         result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }

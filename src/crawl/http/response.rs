@@ -58,6 +58,8 @@ pub struct Response {
     pub first_byte: Duration,
     /// From the request sent to the end of the body.
     pub total: Duration,
+    /// A digest of the decoded body, as much of it as was taken, if that was asked for.
+    pub(in crate::crawl) digest: Option<u64>,
     /// The response as it came, if that was asked for.
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,
 }
@@ -106,6 +108,7 @@ impl Response {
             sent_at,
             first_byte: sent_at.elapsed(),
             total: Duration::ZERO,
+            digest: None,
             exchange: None,
         })
     }

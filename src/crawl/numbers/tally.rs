@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::duplicate_counts::DuplicateCounts;
 use super::latencies::Latencies;
 use super::name_counts::NameCounts;
+use super::recrawl_counts::RecrawlCounts;
 use super::sitemap_counts::SitemapCounts;
 use super::source_counts::SourceCounts;
 use crate::crawl::records::{LinkCounts, PageRecord};
@@ -37,6 +38,8 @@ pub struct Tally {
     pub sitemaps: SitemapCounts,
     /// Pages that say what another one said.
     pub duplicates: DuplicateCounts,
+    /// Pages, by what has become of them since their last visit.
+    pub recrawl: RecrawlCounts,
 }
 
 /// Requests of one kind, and what came back.
@@ -82,6 +85,7 @@ impl Tally {
         if is_done {
             self.sitemaps.record(record);
             self.duplicates.record(record);
+            self.recrawl.record(record);
             *(if record.error.is_none() { &mut self.fetched } else { &mut self.failed }) += 1;
         }
     }
@@ -110,6 +114,7 @@ impl Tally {
         self.sources.merge(other.sources);
         self.sitemaps.merge(other.sitemaps);
         self.duplicates.merge(other.duplicates);
+        self.recrawl.merge(other.recrawl);
         self.unreachable.merge(&other.unreachable);
         self.pages.merge(&other.pages);
         self.robots.merge(&other.robots);

@@ -14,4 +14,6 @@ pub struct DonePage<'a> {
     pub exchange: Option<&'a Exchange>,
     /// Its links, where an output [wants them](super::Sink::needs_links).
     pub links: &'a [Edge],
+    /// What its next visit needs, where an output [keeps visits](super::Sink::keeps_visits).
+    pub(in crate::crawl) visit: &'a [u8],
 }

@@ -68,5 +68,10 @@ fn needle(key: &str) -> String {
 }
 
 fn brief(record: PageRecord) -> Fetched {
-    Fetched { status: record.status, error: record.error, message: record.message, at: record.fetched_at }
+    let PageRecord { status, error, message, fetched_at: at, recrawl, .. } = record;
+    let recrawled = recrawl.map(|recrawled| match recrawled.since {
+        Some(since) => format!("{}, compared with {since}", recrawled.change.name()),
+        None => recrawled.change.name().to_owned(),
+    });
+    Fetched { status, error, message, at, recrawled }
 }

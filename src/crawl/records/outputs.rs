@@ -55,6 +55,7 @@ struct Tail {
 pub(in crate::crawl) struct Extras {
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,
     pub(in crate::crawl) links: Vec<Edge>,
+    pub(in crate::crawl) visit: Vec<u8>,
 }
 
 impl Extras {
@@ -66,7 +67,7 @@ impl Extras {
 
     /// What each of these sinks makes of a page.
     fn ask<'s>(&self, sinks: impl Iterator<Item = &'s dyn Sink>, record: &PageRecord) -> Vec<Vec<u8>> {
-        let page = DonePage { record, exchange: self.exchange.as_deref(), links: &self.links };
+        let page = DonePage { record, exchange: self.exchange.as_deref(), links: &self.links, visit: &self.visit };
         let made = |sink: &dyn Sink| {
             let mut bytes = Vec::new();
             sink.write(&page, &mut bytes);
@@ -167,7 +168,7 @@ impl Outputs {
     pub(in crate::crawl) fn hold(&self, record: &PageRecord, exchange: &Exchange) {
         for SinkOutput { sink, tail, .. } in self.sinks.iter().filter(|output| output.sink.wants_others()) {
             let mut bytes = Vec::new();
-            sink.write(&DonePage { record, exchange: Some(exchange), links: &[] }, &mut bytes);
+            sink.write(&DonePage { record, exchange: Some(exchange), links: &[], visit: &[] }, &mut bytes);
             let held = &mut lock(tail).held;
             // More of them without a page between is no web that anybody would keep.
             if held.len() + bytes.len() <= MAX_HELD {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::recrawled::Recrawled;
 use crate::frontier::Receipt;
 use crate::gate::{Via, What, Yielded};
 use crate::job::repair::PageLine;
@@ -57,6 +58,10 @@ pub struct PageRecord {
     /// What it was asked for as. Left out for a page.
     #[serde(skip_serializing_if = "RecordKind::is_page")]
     pub kind: RecordKind,
+    /// What has become of it since its last visit. Left out where no page is compared with what it was, and where nothing was known of
+    /// a page that is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recrawl: Option<Recrawled>,
     /// What it lists. Left out where it is neither a sitemap nor a feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Listing>,

@@ -32,6 +32,11 @@ pub trait Sink: Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether it keeps what a later crawl needs to ask whether pages have changed, as [`Visits`](crate::crawl::Visits) does.
+    fn keeps_visits(&self) -> bool {
+        false
+    }
+
     /// Bytes of a file after which the next one begins, where it is a series of files; `None` where it is one.
     fn max_file_bytes(&self) -> Option<u64> {
         None

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
 use crate::crawl::html::{EncodingSource, LinkText, READ, words};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
+use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
 
 /// What is taken from a response. It owns all of it, so the response can be dropped.
@@ -32,6 +33,8 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) named_by: Option<Box<str>>,
     /// Sitemaps above it, where it is one.
     pub(in crate::crawl) above: u32,
+    /// Its links as it wrote them, where they are to be kept.
+    pub(in crate::crawl) kept: Option<Outlinks>,
 }
 
 impl Extract {
@@ -50,6 +53,7 @@ impl Extract {
             list: None,
             named_by: None,
             above: 0,
+            kept: None,
         }
     }
 
@@ -102,6 +106,10 @@ impl Extract {
     pub(super) fn add_first(&mut self, base: &BaseUrl, href: &str, is_part: bool, nofollow: bool) {
         let depth = self.links.depth();
         let turn = depth.saturating_sub(1);
+        if let Some(kept) = &mut self.kept {
+            let turn = if is_part { LinkTurn::Part } else { LinkTurn::Preferred };
+            kept.add(&self.gate, base, href, turn, nofollow);
+        }
         self.add_found(base, href, |url, _| {
             let depth = if is_part { turn } else { depth };
             let priority = Some(u8::try_from(turn).unwrap_or(u8::MAX));
@@ -120,8 +128,21 @@ impl Extract {
         }
     }
 
+    /// Takes the links that a page had, which has not changed.
+    pub(in crate::crawl) fn add_known(&mut self, page: BaseUrl, links: &Outlinks) {
+        let gate = Arc::clone(&self.gate);
+        links.each(&gate, page, |base, href, turn, nofollow| match turn {
+            LinkTurn::Own => self.add(base, href, nofollow),
+            LinkTurn::Part => self.add_first(base, href, true, nofollow),
+            LinkTurn::Preferred => self.add_first(base, href, false, nofollow),
+        });
+    }
+
     /// Takes a link as it is written, or refuses it.
     pub(super) fn add(&mut self, base: &BaseUrl, href: &str, nofollow: bool) {
+        if let Some(kept) = &mut self.kept {
+            kept.add(&self.gate, base, href, LinkTurn::Own, nofollow);
+        }
         self.counts.found += 1;
         self.counts.userinfo += u64::from(has_userinfo(href));
         if let Err(refusal) = self.links.add(&self.gate, base, href, nofollow)

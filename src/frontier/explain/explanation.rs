@@ -178,6 +178,8 @@ pub(crate) struct Fetched {
     pub message: Option<String>,
     /// RFC 3339, UTC, milliseconds.
     pub at: String,
+    /// How it compares with its last visit, and when that was, in words.
+    pub recrawled: Option<String>,
 }
 
 impl Remembered {
@@ -309,6 +311,7 @@ impl fmt::Display for Fetched {
             (Some(status), Some(error)) => write!(f, "status {status}, {error}")?,
             (None, error) => f.write_str(error.as_deref().unwrap_or("no response"))?,
         }
-        write!(f, ", at {}", self.at)
+        write!(f, ", at {}", self.at)?;
+        self.recrawled.as_ref().map_or(Ok(()), |recrawled| write!(f, "; {recrawled}"))
     }
 }

@@ -131,6 +131,7 @@ impl Report {
                 format!("{} byte by byte; wrongly taken for it: {} expected", thousands(same), expected(expected_lost));
             page.fact("pages like another one", &thousands(same + near), &alike);
         }
+        self.recrawled(page);
     }
 
     pub(super) fn responses(&self, page: &mut TextPage) {

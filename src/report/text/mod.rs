@@ -5,6 +5,7 @@
 
 mod details;
 mod page;
+mod recrawled;
 mod summary;
 mod verdict;
 

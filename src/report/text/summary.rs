@@ -85,6 +85,7 @@ impl Report {
             _ => format!("; status {}", most(&self.pages.statuses)),
         };
         page.entry("fetched", &format!("{}{statuses}", thousands(self.urls.fetched)));
+        self.recrawled_in_brief(page);
         let lists = self.sitemaps.read + self.sitemaps.feeds;
         if lists > 0 {
             let listed = counted(self.sitemaps.listed, "URL", "URLs");

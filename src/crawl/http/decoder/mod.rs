@@ -8,6 +8,8 @@ pub(super) use stage::DecodeError;
 use codec::Codec;
 use stage::Stage;
 
+use crate::bytes::RunningChecksum;
+
 /// Codings in a row that are undone, at most (RFC 9110 section 8.4 sets no bound).
 const MAX_CODINGS: usize = 3;
 /// Bytes of output from which on the ratio counts.
@@ -44,7 +46,11 @@ impl Decoder {
         let raw = stages.is_none();
         let mut stages = stages.unwrap_or_default();
         stages.reverse();
-        Self { stages, output: Output { bytes: Vec::new(), expected: 0, taken: 0, max_bytes, is_kept: true }, raw }
+        Self {
+            stages,
+            output: Output { bytes: Vec::new(), expected: 0, taken: 0, max_bytes, is_kept: true, digest: None },
+            raw,
+        }
     }
 
     /// So many bytes are to come on the wire. Where they need no decoding, room for them is made at once, up to a bound.
@@ -52,6 +58,17 @@ impl Decoder {
         if self.stages.is_empty() {
             self.output.expected = usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_EXPECTED);
         }
+    }
+
+    /// The same, and with a digest of what is decoded, kept or not, where that is wanted.
+    pub(super) fn with_digest(mut self, is_wanted: bool) -> Self {
+        self.output.digest = is_wanted.then(RunningChecksum::default);
+        self
+    }
+
+    /// The digest, where one was wanted.
+    pub(super) fn digest(&self) -> Option<u64> {
+        self.output.digest.as_ref().map(RunningChecksum::finish)
     }
 
     /// Whether the body stays as it came, because its coding is unknown.
@@ -125,6 +142,7 @@ struct Output {
     taken: usize,
     max_bytes: usize,
     is_kept: bool,
+    digest: Option<RunningChecksum>,
 }
 
 impl Output {
@@ -152,6 +170,9 @@ impl Output {
         let room = self.max_bytes - self.taken;
         let taken = &piece[..piece.len().min(room)];
         self.taken += taken.len();
+        if let Some(digest) = &mut self.digest {
+            digest.update(taken);
+        }
         if self.is_kept {
             if self.bytes.capacity() == 0 {
                 self.bytes.reserve_exact(self.expected.max(taken.len()));

@@ -2,6 +2,7 @@
 
 use super::digest::digest;
 use super::members::Members;
+use super::not_modified::{kind_of, revisited};
 use super::record::{REQUEST, RESPONSE, WarcRecord};
 use super::record_id::record_id;
 use super::response_head::{archived, is_encoded};
@@ -98,13 +99,17 @@ impl Sink for Archive {
                 None => begun,
             }
         };
-        let mut response = begun("response").with("WARC-Payload-Digest", &digest(&[body]));
+        let kind = kind_of(record);
+        let mut response = match kind {
+            "revisit" => revisited(begun(kind), record),
+            _ => begun(kind).with("WARC-Payload-Digest", &digest(&[body])),
+        };
         if let Some(truncated) = truncated {
             response = response.with("WARC-Truncated", reason(*truncated));
         }
         let members = if is_encoded(head) { &self.stored } else { &self.members };
         response.add(RESPONSE, &archived(head), body, members, to);
-        let concurrent = begun("request").with("WARC-Concurrent-To", &id("response"));
+        let concurrent = begun("request").with("WARC-Concurrent-To", &id(kind));
         concurrent.add(REQUEST, request, b"", &self.members, to);
     }
 }

@@ -1,0 +1,14 @@
+//! What has become of a page since its last visit, as its record says it.
+
+use serde::{Deserialize, Serialize};
+
+use super::page_change::PageChange;
+
+/// What has become of a page since its last visit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recrawled {
+    /// How it compares.
+    pub change: PageChange,
+    /// When the body was fetched that it was compared with. `null` for a page that is new.
+    pub since: Option<String>,
+}

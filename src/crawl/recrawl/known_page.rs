@@ -1,0 +1,217 @@
+//! What a crawl knows of a page that was visited, and its bytes in `pages.visits`.
+//!
+//! ```text
+//! head:     kind         1 byte: 1 a page, 2 one that is gone; then 3 bytes of zero
+//!           length       4 bytes, of the payload
+//!           fingerprint  8 bytes, of the key, by the job's own
+//!           checksum     4 bytes, of the payload, seeded with the fingerprint
+//!           checksum     4 bytes, of the 20 bytes before
+//! payload:  parts        1 byte: 1 a digest, 2 an ETag, 4 a Last-Modified, 8 a wire URL that is not the key
+//!           digest       8 bytes
+//!           texts        each with its length before it: key, wire URL, ETag, Last-Modified, time of the body
+//!           links        their length as a varint, then zstd of them
+//! ```
+//!
+//! Numbers are little-endian. A visit takes some 120 bytes, the key twice where a tracking parameter was dropped, and its links, which
+//! zstd makes about a third of what they are.
+
+use std::io;
+use std::sync::Mutex;
+
+use super::outlinks::Outlinks;
+use crate::address::Fingerprint;
+use crate::bytes::{Fields, half_checksum, varint};
+use crate::crawl::http::Response;
+use crate::crawl::lock::lock;
+use crate::frontier::Validators;
+
+/// Bytes of a head.
+pub(super) const HEAD: usize = 24;
+/// Bytes of a payload. The longest has links of 4 MiB that do not get shorter.
+const MOST: u32 = 8 << 20;
+/// Bytes of links, unpacked.
+const MOST_LINKS: u64 = 5 << 20;
+/// How hard links are compressed.
+const LEVEL: i32 = 1;
+
+const PAGE: u8 = 1;
+const GONE: u8 = 2;
+const DIGEST: u8 = 1;
+const ETAG: u8 = 2;
+const LAST_MODIFIED: u8 = 4;
+const WIRE: u8 = 8;
+
+/// What a crawl knows of a page that was visited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::crawl) struct KnownPage {
+    pub(in crate::crawl) key: String,
+    /// The wire URL that was asked for.
+    pub(in crate::crawl) url: String,
+    /// Of the decoded body, or of where it redirects to.
+    pub(in crate::crawl) digest: Option<u64>,
+    /// With these it is asked whether it has changed.
+    pub(in crate::crawl) validators: Validators,
+    /// When the body was fetched that it still has.
+    pub(in crate::crawl) since: String,
+    /// It was there once.
+    pub(in crate::crawl) is_gone: bool,
+    pub(in crate::crawl) links: Outlinks,
+}
+
+/// The head of a visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct VisitHead {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) is_gone: bool,
+    pub(super) length: u32,
+    checksum: [u8; 4],
+}
+
+impl VisitHead {
+    /// The head in these bytes; `None` where they are none.
+    pub(super) fn read(bytes: &[u8; HEAD]) -> Option<Self> {
+        let (front, found) = bytes.split_last_chunk()?;
+        let mut fields = Fields::of(front);
+        let [kind, ..] = fields.take::<4>().ok()?;
+        let length = fields.u32().ok()?;
+        let fingerprint = Fingerprint::from_bits(fields.u64().ok()?);
+        let head = Self { fingerprint, is_gone: kind == GONE, length, checksum: fields.take().ok()? };
+        (*found == half_checksum(0, front) && [PAGE, GONE].contains(&kind) && length <= MOST).then_some(head)
+    }
+}
+
+impl KnownPage {
+    /// Appends its bytes. A key is known by `fingerprint`.
+    pub(in crate::crawl) fn put(&self, fingerprint: Fingerprint, to: &mut Vec<u8>) {
+        let begin = to.len();
+        to.extend_from_slice(&[0; HEAD]);
+        let Validators { etag, last_modified } = &self.validators;
+        let wire = Some(&*self.url).filter(|url| *url != self.key);
+        let parts = [(DIGEST, self.digest.is_some()), (ETAG, etag.is_some()), (LAST_MODIFIED, last_modified.is_some())];
+        let parts = parts.into_iter().chain([(WIRE, wire.is_some())]);
+        to.push(parts.filter(|(_, is_there)| *is_there).map(|(part, _)| part).sum());
+        to.extend(self.digest.iter().flat_map(|digest| digest.to_le_bytes()));
+        let texts = [Some(&*self.key), wire, etag.as_deref(), last_modified.as_deref(), Some(&*self.since)];
+        for text in texts.into_iter().flatten() {
+            varint::put(to, text.len() as u64);
+            to.extend_from_slice(text.as_bytes());
+        }
+        let links = self.links.bytes().unwrap_or_default();
+        varint::put(to, links.len() as u64);
+        if !links.is_empty() {
+            pack(links, to);
+        }
+        let length = u32::try_from(to.len() - begin - HEAD).expect("its parts are bounded");
+        let checksum = half_checksum(fingerprint.bits(), &to[begin + HEAD..]);
+        let head = &mut to[begin..begin + HEAD];
+        head[0] = if self.is_gone { GONE } else { PAGE };
+        head[4..8].copy_from_slice(&length.to_le_bytes());
+        head[8..16].copy_from_slice(&fingerprint.bits().to_le_bytes());
+        head[16..20].copy_from_slice(&checksum);
+        let checksum = half_checksum(0, &head[..20]);
+        head[20..].copy_from_slice(&checksum);
+    }
+
+    /// What a request for a URL is sent with, on its first try; `None` where it is asked for as a whole.
+    pub(in crate::crawl) fn conditions(&self, url: &str, attempt: u8) -> Option<&Validators> {
+        (attempt == 1 && url == self.url && self.validators != Validators::default()).then_some(&self.validators)
+    }
+
+    /// Whether a 304 is of this page: it has no strong `ETag`, or the one that was sent.
+    pub(in crate::crawl) fn is_meant(&self, response: &Response) -> bool {
+        let theirs = response.validators.as_ref().and_then(|validators| validators.etag.as_deref());
+        let ours = self.validators.etag.as_deref().map(|etag| etag.trim_start_matches("W/"));
+        theirs.is_none_or(|theirs| theirs.starts_with("W/") || ours.is_none_or(|ours| ours == theirs))
+    }
+
+    /// The page in these bytes, head and payload; `None` where they are not what was written.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (head, payload) = bytes.split_first_chunk()?;
+        let head = VisitHead::read(head)?;
+        let is_whole = half_checksum(head.fingerprint.bits(), payload) == head.checksum;
+        is_whole.then(|| Self::fields(payload, head.is_gone).ok())?
+    }
+
+    fn fields(payload: &[u8], is_gone: bool) -> Result<Self, &'static str> {
+        const TOO_LONG: &str = "a length beyond any";
+        let mut fields = Fields::of(payload);
+        let parts = fields.u8()?;
+        let digest = if parts & DIGEST > 0 { Some(fields.u64()?) } else { None };
+        let mut text = |part: u8| {
+            let is_there = part == 0 || parts & part > 0;
+            let mut text =
+                || fields.varint().and_then(|length| fields.text(usize::try_from(length).map_err(|_| TOO_LONG)?));
+            is_there.then(&mut text).transpose()
+        };
+        let [key, wire, etag, last_modified, since] =
+            [text(0)?, text(WIRE)?, text(ETAG)?, text(LAST_MODIFIED)?, text(0)?];
+        let key = key.unwrap_or_default().to_owned();
+        let links = match fields.varint()? {
+            0 => Vec::new(),
+            MOST_LINKS.. => return Err(TOO_LONG),
+            length => {
+                let length = usize::try_from(length).map_err(|_| TOO_LONG)?;
+                zstd::bulk::decompress(fields.bytes(), length).map_err(|_| "links that cannot be unpacked")?
+            }
+        };
+        Ok(Self {
+            url: wire.map_or_else(|| key.clone(), str::to_owned),
+            key,
+            digest,
+            validators: Validators { etag: etag.map(Into::into), last_modified: last_modified.map(Into::into) },
+            since: since.unwrap_or_default().to_owned(),
+            is_gone,
+            links: Outlinks::of(links),
+        })
+    }
+}
+
+/// Appends bytes that are packed. Compressors are used again.
+fn pack(bytes: &[u8], to: &mut Vec<u8>) {
+    static IDLE: Mutex<Vec<zstd::bulk::Compressor<'static>>> = Mutex::new(Vec::new());
+    let idle = lock(&IDLE).pop();
+    let packed = idle.map_or_else(|| zstd::bulk::Compressor::new(LEVEL), Ok).and_then(|mut compressor| {
+        let packed = compressor.compress(bytes);
+        lock(&IDLE).push(compressor);
+        packed
+    });
+    to.extend_from_slice(&packed.unwrap_or_else(|error: io::Error| panic!("zstd takes any bytes: {error}")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::FingerprintKey;
+
+    fn page(links: usize) -> KnownPage {
+        KnownPage {
+            key: "http://a.example/b".to_owned(),
+            url: "http://a.example/b?utm_source=c".to_owned(),
+            digest: Some(7),
+            validators: Validators { etag: Some("W/\"x\"".into()), last_modified: None },
+            since: "2026-11-23T02:00:00.000Z".to_owned(),
+            is_gone: false,
+            links: Outlinks::of(b"\x08a".repeat(links)),
+        }
+    }
+
+    #[test]
+    fn what_is_put_is_read_and_damage_is_nothing() {
+        let key = FingerprintKey::from_u64(9);
+        let same = KnownPage { url: "http://a.example/b".to_owned(), digest: None, is_gone: true, ..page(0) };
+        for known in [page(0), page(1), page(5000), same] {
+            let (fingerprint, mut bytes) = (key.fingerprint(&known.key), Vec::new());
+            known.put(fingerprint, &mut bytes);
+            let head = VisitHead::read(bytes.first_chunk().unwrap()).unwrap();
+            assert_eq!((head.fingerprint, head.is_gone), (fingerprint, known.is_gone));
+            assert_eq!(head.length as usize, bytes.len() - HEAD);
+            assert_eq!(KnownPage::read(&bytes).as_ref(), Some(&known));
+            for at in 0..bytes.len() {
+                assert_eq!(KnownPage::read(&bytes[..at]), None, "cut at {at}");
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (at % 8);
+                assert_eq!(KnownPage::read(&flipped), None, "flipped at {at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A small site whose pages can be changed while it is served, and that remembers what it was asked.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::Instant;
+
+/// One page.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) body: String,
+    pub(crate) etag: Option<String>,
+    pub(crate) last_modified: Option<String>,
+    /// Lines of its head, besides.
+    pub(crate) head: String,
+    pub(crate) answers: Answers,
+}
+
+/// How a page answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// As RFC 9110 section 13.2.2 has it.
+    Well,
+    /// With a 304, whatever was asked.
+    NotModified,
+    /// With a 304 that has an `ETag` of its own.
+    OfAnother,
+    /// With the whole page, whatever was asked.
+    Whole,
+    /// With this status and no page.
+    Status(u16),
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) etag: Option<String>,
+    pub(crate) date: Option<String>,
+    pub(crate) status: u16,
+    pub(crate) at: Instant,
+}
+
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    pages: Arc<Mutex<BTreeMap<String, Page>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Page {
+    pub(crate) fn of(body: &str) -> Self {
+        Self { body: body.to_owned(), etag: None, last_modified: None, head: String::new(), answers: Answers::Well }
+    }
+
+    pub(crate) fn etag(self, etag: &str) -> Self {
+        Self { etag: Some(etag.to_owned()), ..self }
+    }
+
+    pub(crate) fn dated(self, date: &str) -> Self {
+        Self { last_modified: Some(date.to_owned()), ..self }
+    }
+
+    pub(crate) fn head(self, head: &str) -> Self {
+        Self { head: head.to_owned(), ..self }
+    }
+
+    pub(crate) fn answers(self, answers: Answers) -> Self {
+        Self { answers, ..self }
+    }
+
+    /// Whether it is what the conditions say; `If-Modified-Since` is passed over beside `If-None-Match`.
+    fn is_unchanged(&self, asked: &Asked) -> bool {
+        let opaque = |etag: &str| etag.trim_start_matches("W/").to_owned();
+        match (&asked.etag, &asked.date) {
+            (Some(etag), _) => self.etag.as_deref().is_some_and(|own| opaque(own) == opaque(etag)),
+            (None, Some(date)) => self.last_modified.as_ref() == Some(date),
+            (None, None) => false,
+        }
+    }
+}
+
+impl Site {
+    /// Serves these pages until the process ends.
+    pub(crate) fn serve(pages: impl IntoIterator<Item = (&'static str, Page)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let site = Self {
+            address: listener.local_addr().unwrap(),
+            pages: Arc::new(Mutex::new(pages.into_iter().map(|(path, page)| (path.to_owned(), page)).collect())),
+            asked: Arc::default(),
+        };
+        let served = site.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().map(Result::unwrap) {
+                let site = served.clone();
+                thread::spawn(move || site.answer(stream));
+            }
+        });
+        site
+    }
+
+    pub(crate) fn pages(&self) -> MutexGuard<'_, BTreeMap<String, Page>> {
+        self.pages.lock().unwrap()
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What it was asked since this was called last, but robots.txt and sitemaps.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        let mut asked = std::mem::take(&mut *self.asked.lock().unwrap());
+        asked.retain(|asked| !["/robots.txt", "/sitemap.xml"].contains(&&*asked.path));
+        asked
+    }
+
+    fn answer(&self, mut stream: TcpStream) {
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            if stream.read(&mut byte).unwrap_or_default() == 0 {
+                return;
+            }
+            request.push(byte[0]);
+        }
+        let request = String::from_utf8(request).unwrap();
+        let header = |name: &str| {
+            let line = request.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}: ")));
+            line.map(|line| line[name.len() + 2..].to_owned())
+        };
+        let path = request.split(' ').nth(1).unwrap().to_owned();
+        let (etag, date) = (header("if-none-match"), header("if-modified-since"));
+        let mut asked = Asked { path, etag, date, status: 404, at: Instant::now() };
+        let page = self.pages().get(&asked.path).cloned();
+        let (mut head, mut body) = (String::new(), String::new());
+        if let Some(page) = page {
+            for (name, value) in [("ETag", &page.etag), ("Last-Modified", &page.last_modified)] {
+                head += &value.as_ref().map_or_else(String::new, |value| format!("{name}: {value}\r\n"));
+            }
+            asked.status = match page.answers {
+                Answers::Well if page.is_unchanged(&asked) => 304,
+                Answers::OfAnother if asked.etag.is_none() => 200,
+                Answers::NotModified | Answers::OfAnother => 304,
+                Answers::Well | Answers::Whole => 200,
+                Answers::Status(status) => status,
+            };
+            if page.answers == Answers::OfAnother && asked.status == 304 {
+                head = String::from("ETag: \"of another\"\r\n");
+            }
+            if asked.status == 200 {
+                head += &page.head;
+                body = page.body;
+            }
+            if asked.status >= 300 && asked.status < 304 {
+                head += &page.head;
+            }
+        }
+        let status = asked.status;
+        let length = if status == 304 { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let kind = if head.contains("Content-Type") { "" } else { "Content-Type: text/html\r\n" };
+        let head = format!("HTTP/1.1 {status} So\r\n{kind}{head}{length}Connection: close\r\n\r\n");
+        self.asked.lock().unwrap().push(asked);
+        let _ = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+}
