@@ -159,7 +159,8 @@ fn answer(mut stream: &TcpStream, mut asked: impl FnMut(&str)) -> io::Result<()>
         ("/robots.txt", _) => ("404 Not Found", String::new()),
         ("/", _) => ("200 OK", links(SECTIONS, &|number| format!("/{number}"))),
         (_, Ok(section)) => ("200 OK", links(PAGES, &|number| format!("/{section}/{number}"))),
-        _ => ("200 OK", links(1, &|_| "/".to_owned())),
+        // A page says where it is: pages that say the same are a trap.
+        _ => ("200 OK", format!("{path}{}", links(1, &|_| "/".to_owned()))),
     };
     let head = format!("Content-Type: text/html\r\nContent-Length: {}\r\nConnection: close", body.len());
     write!(stream, "HTTP/1.1 {status}\r\n{head}\r\n\r\n{body}")

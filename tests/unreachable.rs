@@ -136,7 +136,7 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
     assert_eq!(admitted - guessed, found.len() as u64, "records = admitted, but for sitemaps that are not there");
     assert!(said.contains(&format!("unreachable: {dead} hosts, {dead} URLs")), "{said}");
     let text = String::from_utf8(crawler(desk.path(), &["stats", "job"]).stdout).unwrap();
-    assert!(text.contains("URLs of unreachable hosts"), "{text}");
+    assert!(text.contains(&format!("unreachable       {dead} URLs on {dead} hosts: ")), "{text}");
     let url = format!("http://{}/", closed[0]);
     let explained = String::from_utf8(crawler(desk.path(), &["explain", &url, "--job", "job"]).stdout).unwrap();
     assert!(explained.starts_with("not fetched: ") && explained.contains("is unreachable"), "{explained}");

@@ -38,7 +38,7 @@ pub(super) static ROWS: &[Setting] = &[
         "no-sitemaps",
         &["false"],
     )
-    .says("Look for no sitemaps")]),
+    .says("Look for no sitemaps").rare()]),
     setting!(One, crawl: sitemaps.alternates, "Take pages in other languages that an entry names beside its own")
         .flags(&[switch("alternates", &["true"]).rare()]),
     setting!(One, crawl: sitemaps.any_host,

@@ -38,7 +38,7 @@ pub(super) static ROWS: &[Setting] = &[
         .flags(&[value("seen-capacity", "N")]),
     setting!(One, crawl.frontier: seen.false_positive_rate,
         "Share of new URLs that may be lost to the filter at capacity")
-    .flags(&[value("seen-rate", "RATE")]),
+    .flags(&[value("seen-rate", "RATE").rare()]),
     setting!(One, crawl.frontier: seen.shards, "Parts of the filter, each with its lock; a power of two")
         .flags(&[value("shards", "N").rare()]),
     setting!(Choice, crawl.frontier: seen.on_full,
