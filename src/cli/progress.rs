@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::crawl::Progress;
-use crate::frontier::FrontierStatistics;
+use crate::report::figures::{bytes, counted, duration, thousands, whole};
 
 /// Standard error, with a place at its bottom where a bar may stand. Lines are written above the bar.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Reporter {
             let mut rate = Rate::default();
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let progress = look();
-                let line = Line { progress, per_second: rate.after(&progress) };
+                let line = Line { progress, rate: rate.after(&progress), limit };
                 if let Some(bar) = &bar {
                     bar.set_position(progress.pages);
                     bar.set_message(line.to_string());
@@ -78,6 +78,8 @@ impl Drop for Reporter {
 
 const BAR_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
+/// Seconds beyond which nobody says how long it will take.
+const MOST_LEFT: u64 = 10_000 * 86_400;
 
 fn bar(limit: Option<u64>) -> ProgressBar {
     let (bar, template) = match limit {
@@ -87,61 +89,93 @@ fn bar(limit: Option<u64>) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(template).expect("a constant, drawn by each crawl on a terminal"))
 }
 
-/// Pages a second, over the last [`Rate::WINDOW`].
+/// Pages and bytes a second, over the last [`Rate::WINDOW`].
 #[derive(Default)]
-struct Rate(VecDeque<(Duration, u64)>);
+struct Rate(VecDeque<(Duration, u64, u64)>);
 
 impl Rate {
     const WINDOW: Duration = Duration::from_secs(10);
 
-    fn after(&mut self, now: &Progress) -> f64 {
-        self.0.push_back((now.elapsed, now.pages));
+    fn after(&mut self, now: &Progress) -> [f64; 2] {
+        self.0.push_back((now.elapsed, now.pages, now.wire_bytes));
         // One count older than the window stays, so that lines which are further apart have something to compare with.
-        while self.0.get(1).is_some_and(|(then, _)| now.elapsed.saturating_sub(*then) >= Self::WINDOW) {
+        while self.0.get(1).is_some_and(|(then, ..)| now.elapsed.saturating_sub(*then) >= Self::WINDOW) {
             self.0.pop_front();
         }
-        let (then, pages) = match self.0.front() {
+        let (then, pages, bytes) = match self.0.front() {
             Some(first) if self.0.len() > 1 => *first,
-            _ => (Duration::ZERO, 0),
+            _ => (Duration::ZERO, 0, 0),
         };
         let seconds = now.elapsed.saturating_sub(then).as_secs_f64();
-        if seconds > 0.0 { now.pages.saturating_sub(pages) as f64 / seconds } else { 0.0 }
+        let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        [rate(now.pages.saturating_sub(pages)), rate(now.wire_bytes.saturating_sub(bytes))]
     }
 }
 
-/// Progress in words.
+/// Progress in words: what is looked at first comes first, since a narrow terminal cuts the end off.
 struct Line {
     progress: Progress,
-    per_second: f64,
+    /// Pages and bytes a second.
+    rate: [f64; 2],
+    /// The number of pages after which the crawl ends.
+    limit: Option<u64>,
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Progress { pages, errors, duplicates, elapsed, frontier } = self.progress;
-        let FrontierStatistics { leased, active_hosts, unreachable, .. } = frontier;
-        // Failing hosts explain why nothing happens, where nothing does.
-        let failing = match frontier.failing_hosts {
-            0 => String::new(),
-            failing => format!(" ({failing} failing)"),
-        };
-        let queued = frontier.queued + frontier.scheduled;
+        let Progress { pages, errors, duplicates, elapsed, frontier, .. } = self.progress;
         let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);
-        let per_second = self.per_second;
-        write!(
-            f,
-            "{minutes}:{seconds:02} {pages} pages, {per_second:.1}/s, {queued} queued, {leased} in flight, \
-             {active_hosts} hosts{failing}, {errors} errors, {duplicates} duplicates"
-        )?;
-        if unreachable > 0 { write!(f, ", {unreachable} unreachable") } else { Ok(()) }
+        let [pages_rate, bytes_rate] = self.rate;
+        let queued = thousands(frontier.queued + frontier.scheduled);
+        let (leased, fetched, bytes_rate) = (thousands(frontier.leased), thousands(pages), bytes(whole(bytes_rate)));
+        write!(f, "{minutes}:{seconds:02} {fetched} pages, {pages_rate:.1}/s, {queued} queued")?;
+        if frontier.leased > 0 {
+            write!(f, ", {leased} in flight")?;
+        }
+        for reason in self.waits() {
+            write!(f, "; {reason}")?;
+        }
+        if let Some(left) = self.left() {
+            write!(f, "; {} left", duration(left))?;
+        }
+        let (hosts, errors) = (thousands(frontier.active_hosts), counted(errors, "error", "errors"));
+        write!(f, "; {bytes_rate}/s, {hosts} hosts, {errors}, {} seen before", thousands(duplicates))?;
+        match frontier.unreachable {
+            0 => Ok(()),
+            urls => write!(f, ", {} unreachable", counted(urls, "URL", "URLs")),
+        }
+    }
+}
+
+impl Line {
+    /// Why nothing happens, where nothing or little does.
+    fn waits(&self) -> impl Iterator<Item = String> {
+        let Progress { frontier, now, is_filter_full, .. } = self.progress;
+        let failing = counted(frontier.failing_hosts, "host fails", "hosts fail");
+        let failing = (frontier.failing_hosts > 0).then(|| format!("{failing} and will be tried again"));
+        let resting = frontier.next_due.filter(|_| frontier.leased == 0).map(|due| {
+            let hosts = counted(frontier.resting_hosts, "host rests", "hosts rest");
+            format!("{hosts}, next in {}", duration(due.since(now)))
+        });
+        let full = is_filter_full.then(|| "the seen filter is full".to_owned());
+        [resting, failing, full].into_iter().flatten()
+    }
+
+    /// How long it will take to the limit, if it goes on so.
+    fn left(&self) -> Option<Duration> {
+        let [rate, _] = self.rate;
+        let pages = self.limit?.checked_sub(self.progress.pages)?;
+        (rate > 0.0 && pages > 0).then(|| Duration::from_secs(whole(pages as f64 / rate).min(MOST_LEFT)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontier::{FrontierStatistics, Timestamp};
 
     fn at(seconds: u64, pages: u64) -> Progress {
-        Progress { pages, elapsed: Duration::from_secs(seconds), ..Progress::default() }
+        Progress { pages, wire_bytes: pages << 10, elapsed: Duration::from_secs(seconds), ..Progress::default() }
     }
 
     #[test]
@@ -150,7 +184,32 @@ mod tests {
         let rates: Vec<_> = [(0, 0), (5, 50), (10, 100), (15, 100), (20, 100), (30, 120)]
             .map(|(seconds, pages)| rate.after(&at(seconds, pages)))
             .into();
-        assert_eq!(rates, [0.0, 10.0, 10.0, 5.0, 0.0, 2.0]);
+        assert_eq!(rates, [0.0, 10.0, 10.0, 5.0, 0.0, 2.0].map(|pages| [pages, pages * 1024.0]));
         assert!(rate.0.len() <= 3, "what is past is forgotten");
+    }
+
+    #[test]
+    fn a_line_says_why_it_waits_within_80_columns() {
+        let mut progress = at(605, 48_213);
+        let line = |progress, limit| Line { progress, rate: [4.2, 86_000.0], limit }.to_string();
+        assert_eq!(
+            line(progress, None),
+            "10:05 48,213 pages, 4.2/s, 0 queued; 84.0 KiB/s, 0 hosts, 0 errors, 0 seen before"
+        );
+        progress.now = Timestamp::from_micros(7);
+        let mut frontier = FrontierStatistics::default();
+        (frontier.queued, frontier.active_hosts, frontier.resting_hosts) = (3_012, 412, 411);
+        frontier.next_due = Some(progress.now + Duration::from_millis(3200));
+        progress.frontier = frontier;
+        let waits = line(progress, Some(50_000));
+        let reason = "; 411 hosts rest, next in 3.20 s";
+        assert!(waits.find(reason).is_some_and(|at| at + reason.len() <= 76), "{waits}");
+        assert!(waits.contains("; 7 min 5 s left; "), "{waits}");
+        progress.frontier.leased = 1;
+        progress.frontier.failing_hosts = 1;
+        progress.is_filter_full = true;
+        let busy = line(progress, Some(48_213));
+        assert!(busy.contains("; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
+        assert!(!busy.contains("rest") && !busy.contains("left"), "{busy}");
     }
 }

@@ -49,15 +49,20 @@ pub(super) struct Shared<J: Journal> {
 impl<J: Journal> Shared<J> {
     /// The crawl's numbers now.
     pub(super) fn progress(&self) -> Progress {
-        let (mut pages, mut errors) = (0, 0);
+        let (mut pages, mut errors, mut wire_bytes) = (0, 0, 0);
         for tally in [&*lock(&self.tally), &lock(&self.carried).tally] {
             (pages, errors) = (pages + tally.fetched + tally.failed, errors + tally.failed);
+            wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
         }
+        let gate = self.frontier.gate();
         Progress {
             pages,
             errors,
-            duplicates: self.frontier.gate().refusals().of(Refusal::Seen),
+            wire_bytes,
+            duplicates: gate.refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),
+            now: self.frontier.clock().now(),
+            is_filter_full: gate.seen().is_full(),
             frontier: self.frontier.with(|frontier| frontier.statistics()),
         }
     }

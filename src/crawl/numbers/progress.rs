@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::frontier::FrontierStatistics;
+use crate::frontier::{FrontierStatistics, Timestamp};
 
 /// A crawl's numbers while it runs, for a progress bar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,10 +12,16 @@ pub struct Progress {
     pub pages: u64,
     /// Records without a whole response.
     pub errors: u64,
+    /// Bytes of bodies on the wire.
+    pub wire_bytes: u64,
     /// Links seen before.
     pub duplicates: u64,
     /// Time since the crawl was made.
     pub elapsed: Duration,
+    /// The crawl's time.
+    pub now: Timestamp,
+    /// The seen filter is beyond its capacity: it loses more than its rate promises.
+    pub is_filter_full: bool,
     /// What waits, and what is lent to workers.
     pub frontier: FrontierStatistics,
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::Frontier;
+use crate::frontier::Timestamp;
 use crate::frontier::durable::Journal;
 use crate::frontier::hosts::{Host, HostStatistics};
 
@@ -31,6 +32,10 @@ pub struct FrontierStatistics {
     pub hosts_in_memory: u64,
     /// Hosts with URLs queued, resting or due.
     pub active_hosts: u64,
+    /// Active hosts whose rest is not over.
+    pub resting_hosts: u64,
+    /// When the first of these may be asked again.
+    pub next_due: Option<Timestamp>,
     /// Active hosts that fail and are tried again.
     pub failing_hosts: u64,
     /// Hosts that are not asked again in this run.
@@ -77,6 +82,8 @@ impl<J: Journal> Frontier<J> {
             hosts: state.hosts().len() as u64 + state.evicted().len(),
             hosts_in_memory: state.hosts().len() as u64,
             active_hosts: self.active_hosts() as u64,
+            resting_hosts: self.agenda.len() as u64,
+            next_due: self.agenda.earliest(),
             failing_hosts: self.struggle.failing() as u64,
             retired_hosts: count.retired_hosts,
             unreachable: state.schedule().parked(),
