@@ -216,7 +216,7 @@ const SLIPS: &[Row] = &[
         2,
         "slip.toml:2:1: unknown key `crawl.max_page`; did you mean `crawl.max_pages`?",
     ),
-    (&["http://127.0.0.1/", "-o", "records.jsonl"], 2, "records.jsonl"),
+    (&["http://127.0.0.1/", "-o", "none/records.jsonl"], 2, "cannot write none/records.jsonl"),
     (&["http://127.0.0.1/", "stats"], 2, "a command stands alone"),
     (&["http://127.0.0.1/", "-q", "-v"], 2, "cannot be used with"),
     (&["http://127.0.0.1/", "--user-agent", "é"], 2, "--user-agent"),

@@ -113,7 +113,8 @@ fn each_key_is_an_environment_variable() {
 
 #[test]
 fn each_flag_in_the_readme_is_one_of_the_command() {
-    let commands = ["", "config", "stats", "seen plan", "seen build", "seen query", "seen compare", "seen reshard"];
+    let commands =
+        ["", "config", "export", "stats", "seen plan", "seen build", "seen query", "seen compare", "seen reshard"];
     let help_of = |command: &str| print(&command.split_whitespace().chain(["--help"]).collect::<Vec<_>>());
     let help: String = commands.map(help_of).concat();
     let known: BTreeSet<_> = help.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).collect();

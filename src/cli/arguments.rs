@@ -15,6 +15,7 @@ use super::given::Given;
 use super::layers::untyped;
 use super::output;
 use super::parts;
+use super::record_file::RecordFormat;
 use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
 use super::settings::AllSettings;
@@ -38,6 +39,8 @@ pub(super) enum Request {
     Crawl,
     /// Say why these URLs were not fetched, or that they were.
     Explain { urls: Vec<String>, job: PathBuf, json: bool },
+    /// Print the records of a job, or write them to a file: its pages, links or skipped links.
+    Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
     /// Say what is damaged in this job, and mend what can be.
     Repair { job: PathBuf, yes: bool },
     /// Make a page of a job's report.
@@ -99,6 +102,16 @@ impl CommandLine {
                 job: path("job"),
                 json: is_on("json"),
             },
+            "export" => Request::Export {
+                job: path("job"),
+                of: own.get_one("of").cloned().unwrap_or_default(),
+                to: own.get_one("to").cloned(),
+                format: match own.get_one::<String>("as").map(String::as_str) {
+                    Some("csv") => RecordFormat::Csv,
+                    Some("jsonl") => RecordFormat::Jsonl,
+                    _ => RecordFormat::Auto,
+                },
+            },
             "robots" => {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
@@ -119,6 +132,7 @@ impl CommandLine {
         let flags = match request {
             Request::Resume { .. } | Request::Retry { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
+            Request::Export { .. } => given(own, is_of_filter),
             Request::Sitemap { .. } => given(own, is_of_sitemaps),
             Request::Seen(SeenRequest::Build { .. }) => {
                 own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_seen))
@@ -137,6 +151,11 @@ fn is_seen(setting: &Setting) -> bool {
 /// Whether a sitemap that is read by itself has this setting, too.
 fn is_of_sitemaps(setting: &Setting) -> bool {
     ["fetch", "sitemaps"].contains(&setting.section()) && setting.key != "sitemaps.enabled"
+}
+
+/// Whether a setting says which records are written.
+fn is_of_filter(setting: &Setting) -> bool {
+    ["output.status", "output.types", "output.urls"].contains(&setting.key)
 }
 
 /// Whether a crawl that goes on may be given this setting. Its seeds and its directory are fixed.
@@ -232,6 +251,11 @@ fn command() -> Command {
                 .args(settings()),
         )
         .subcommand(subcommands::explain())
+        .subcommand(
+            subcommands::export()
+                .arg(config())
+                .args(TABLE.iter().copied().filter(|setting| is_of_filter(setting)).flat_map(flags)),
+        )
         .subcommand(subcommands::repair())
         .subcommand(subcommands::report())
         .subcommand(

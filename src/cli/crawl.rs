@@ -10,11 +10,11 @@ use super::layers::Layers;
 use super::output;
 use super::progress::{Reporter, Screen};
 use super::seeds::{self, SeedLists};
-use super::settings::{AllSettings, Pages};
+use super::settings::AllSettings;
 use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use super::unfit::{refused, unfit};
-use super::{config, ending, surroundings};
+use super::{config, ending, export, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{
     Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, Places, Resumed, Sink, Visits,
@@ -40,6 +40,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
             output::warn(&warning);
         }
     }
+    export::check(layers)?;
     let seeds = SeedLists::open(&settings.seeds)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -76,7 +77,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let web = if settings.simulate.enabled { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let (job, seeds) = job(layers, seeds, &mut options)?;
-    let is_kept = settings.output.pages == Pages::Job;
+    let is_kept = settings.output.is_kept();
     let sinks = sinks(settings, &job);
     if !is_kept && !sinks.is_empty() {
         let reason = "outputs beside the page records need these in the job: output.pages = \"job\"";
@@ -128,6 +129,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
             return Err(CommandError::new(Exit::NothingCrawled, message));
         }
         output::note(&format!("{directory} is finished: nothing is left to fetch"));
+        export::at_end(layers, &job)?;
         return Ok(Exit::Done);
     }
     let text = config::effective(layers);
@@ -159,6 +161,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     ending::show(settings, &report, &job)?;
     ending::kept(&job, &finished, written, is_kept)?;
+    export::at_end(layers, &job)?;
     skipped.map_err(unlisted)?;
     saved.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_path()))?;
     drawn.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_page_path()))?;

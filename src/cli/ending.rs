@@ -8,7 +8,7 @@ use super::command_error::CommandError;
 use super::exit::Exit;
 use super::output::{self, print};
 use super::parts;
-use super::settings::{AllSettings, Pages};
+use super::settings::AllSettings;
 use super::signals::Signals;
 use crate::crawl::{FinishReason, Finished, NameCounts, SeedCounts, Tally};
 use crate::frontier::Failure as Failed;
@@ -26,12 +26,12 @@ pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result
     }
     let parts: &[ReportPart] = if tracing::enabled!(Level::INFO) { &ReportPart::ALL } else { &[] };
     let text = parts::text(report, job.directory(), parts);
-    if settings.output.pages == Pages::StandardOutput {
+    if settings.output.is_kept() {
+        print(|out| out.write_all(output::alarming(&text).as_bytes()))
+    } else {
         // A user who closed standard error does not want it.
         let _ = io::stderr().write_all(text.as_bytes());
         Ok(())
-    } else {
-        print(|out| out.write_all(output::alarming(&text).as_bytes()))
     }
 }
 

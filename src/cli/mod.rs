@@ -11,6 +11,7 @@ mod effective;
 mod ending;
 mod exit;
 mod explain;
+mod export;
 mod field;
 mod given;
 mod layers;
@@ -19,6 +20,8 @@ mod output;
 mod parts;
 mod progress;
 mod quantity;
+mod record_file;
+mod record_filter;
 mod repair;
 mod report;
 mod robots;
@@ -77,6 +80,9 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         }
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
         Request::Explain { urls, job, json } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
+        Request::Export { job, of, to, format } => {
+            export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
+        }
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
         Request::Report { job, to, opens } => report::report(line, job, to.as_deref(), *opens)?,
         Request::Resume { job } => return crawl::crawl(&of_job(line, job)?.checked()?, false),

@@ -1,8 +1,9 @@
 //! Everything that can be set, as plain data: the options of the floors below, and those of the command itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::record_file::{RecordFile, RecordFormat};
 use crate::address::without_userinfo;
 use crate::crawl::{CrawlOptions, FetchOptions};
 use crate::gate::ScopeKind;
@@ -61,8 +62,14 @@ pub(super) struct OutputSettings {
     pub(super) links: bool,
     /// What is logged: directives of tracing's `EnvFilter`.
     pub(super) log: String,
-    /// Where page records go.
-    pub(super) pages: Pages,
+    /// Where page records go beside the job, or instead: `-` is standard output.
+    pub(super) pages: Option<PathBuf>,
+    /// How a file of them is written.
+    pub(super) format: RecordFormat,
+    /// Which pages such a file has, by their statuses, types and URLs.
+    pub(super) status: Vec<String>,
+    pub(super) types: Vec<String>,
+    pub(super) urls: Vec<String>,
     /// Say how far the crawl is while it runs.
     pub(super) progress: bool,
     /// List refused links in the job.
@@ -81,7 +88,11 @@ impl Default for OutputSettings {
             json: false,
             links: false,
             log: "warn".to_owned(),
-            pages: Pages::Job,
+            pages: None,
+            format: RecordFormat::Auto,
+            status: Vec::new(),
+            types: Vec::new(),
+            urls: Vec::new(),
             progress: true,
             skipped: false,
             visits: false,
@@ -91,13 +102,16 @@ impl Default for OutputSettings {
     }
 }
 
-/// Where page records go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pages {
-    /// To the job directory.
-    Job,
-    /// To standard output; what else would go there goes to standard error.
-    StandardOutput,
+impl OutputSettings {
+    /// Whether page records are kept in the job. Otherwise they go to standard output, and what else would go there to standard error.
+    pub(super) fn is_kept(&self) -> bool {
+        self.pages.as_ref().is_none_or(|pages| pages.as_os_str() != "-")
+    }
+
+    /// The file that they are written to at the end.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.pages.as_deref().filter(|_| self.is_kept())
+    }
 }
 
 /// The simulated web.
@@ -190,8 +204,11 @@ impl AllSettings {
         if self.job.add && self.job.overwrite {
             return Err(("job.add", "there is nothing to join where the job starts afresh"));
         }
-        if self.output.json && self.output.pages == Pages::StandardOutput {
+        if self.output.json && !self.output.is_kept() {
             return Err(("output.json", "standard output takes the page records already"));
+        }
+        if let Some(file) = self.output.file() {
+            RecordFile::of(file, self.output.format).map_err(|reason| ("output.pages", reason))?;
         }
         if self.seeds.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             return Err(("crawl.seeds", "standard input ends only once"));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Command, ValueHint, value_parser};
 
 use super::argument::{operand, option, path, switch};
@@ -34,6 +34,33 @@ pub(super) fn explain() -> Command {
             .value_hint(ValueHint::DirPath),
         )
         .arg(switch("json", "As JSON, a line for each URL"))
+}
+
+/// `crawler export`; its settings are added.
+pub(super) fn export() -> Command {
+    let words = |words: [&'static str; 3]| PossibleValuesParser::new(words);
+    Command::new("export")
+        .about("Print a job's records, or write them to a file: .jsonl or .csv")
+        .arg(
+            path("job", "JOB", "The job directory; another process may be crawling into it")
+                .value_hint(ValueHint::DirPath),
+        )
+        .arg(
+            option("to", "FILE", "The file, which is replaced; standard output without it")
+                .short('o')
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath),
+        )
+        .arg(
+            option("of", "WHAT", "pages, links or skipped")
+                .default_value("pages")
+                .value_parser(words(["pages", "links", "skipped"])),
+        )
+        .arg(
+            option("as", "FORMAT", "auto (by the ending), jsonl or csv")
+                .default_value("auto")
+                .value_parser(words(["auto", "jsonl", "csv"])),
+        )
 }
 
 /// `crawler sitemap`; its settings are added.

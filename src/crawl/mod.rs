@@ -61,6 +61,7 @@ mod html;
 mod http;
 mod lock;
 mod look;
+mod media_types;
 mod numbers;
 mod options;
 mod records;
@@ -86,6 +87,7 @@ pub use http::{
     NetworkError, Response, Secret, SignIn, Truncated, is_global,
 };
 pub use look::{Underway, look};
+pub use media_types::MediaTypes;
 pub use numbers::{
     DuplicateCounts, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts,
     SeedCounts, SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,

@@ -36,6 +36,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("encoding_rs", &["src/crawl/html/charset.rs", "src/crawl/sitemap/text.rs"]),
     // Bits of a filter; letters of a page.
     ("fearless_simd", &["src/seen/layouts/lanes.rs", "src/crawl/html/stream/marks.rs"]),
+    ("csv", &["src/cli/record_file.rs"]),
     // What the crawl decompresses, files in gzip among it; the members of archives, made and read; what the simulated web
     // compresses.
     (
@@ -46,6 +47,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/records/warc/walk.rs",
             "src/crawl/sitemap/text.rs",
             "src/simulate/gzip.rs",
+            "src/cli/record_file.rs",
         ],
     ),
     // Wakers; `catch_unwind`.
@@ -74,7 +76,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("psl", &["src/crawl/http/cookies/cookie.rs", "src/gate/scope.rs"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
     // Built in one, asked in the other.
-    ("regex", &["src/gate/pattern.rs", "src/gate/scope.rs"]),
+    ("regex", &["src/gate/pattern.rs", "src/gate/scope.rs", "src/cli/record_filter.rs"]),
     ("ring", &["src/crawl/http/tls.rs", "src/crawl/http/verified_chains.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors; the number of open files; a signal.
@@ -96,6 +98,9 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/records/page_record.rs",
             "src/report/file.rs",
             "src/cli/explain.rs",
+            "src/cli/export.rs",
+            "src/cli/record_file.rs",
+            "src/cli/record_filter.rs",
             "src/cli/sitemap.rs",
             "src/cli/seen/compare/mod.rs",
         ],
@@ -116,8 +121,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints are one matter, checksums another.
     ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),
-    // What the crawl decompresses; the links of a page that is known.
-    ("zstd", &["src/crawl/http/decoder/", "src/crawl/recrawl/known_page.rs"]),
+    // What the crawl decompresses; the links of a page that is known; records that are packed.
+    ("zstd", &["src/crawl/http/decoder/", "src/crawl/recrawl/known_page.rs", "src/cli/record_file.rs"]),
 ];
 
 /// Lines in a file. Beyond it, it is about more than one noun.

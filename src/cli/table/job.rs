@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::cli::field::{Bytes, Choice, Maybe, One};
+use crate::cli::field::{Bytes, Choice, Many, Maybe, One};
+use crate::cli::record_file::RecordFormat;
 use crate::cli::setting::{Setting, setting, switch, value};
-use crate::cli::settings::Pages;
 use crate::job::journal::SyncPolicy;
 
 const SYNC: &[(&str, SyncPolicy)] = &[
@@ -13,7 +13,8 @@ const SYNC: &[(&str, SyncPolicy)] = &[
     ("never", SyncPolicy::Never),
 ];
 
-const PAGES: &[(&str, Pages)] = &[("job", Pages::Job), ("-", Pages::StandardOutput)];
+const FORMATS: &[(&str, RecordFormat)] =
+    &[("auto", RecordFormat::Auto), ("csv", RecordFormat::Csv), ("jsonl", RecordFormat::Jsonl)];
 
 pub(super) static ROWS: &[Setting] = &[
     setting!(Maybe, "recrawl.job" => recrawl,
@@ -39,9 +40,18 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "job.hosts_in_memory" => crawl.job.open.hosts_in_memory,
         "Hosts beyond these that have nothing queued wait on disk, those that have rested for longest"),
     setting!(Bytes, crawl: job.min_free_disk, "The crawl stops, to be resumed, when less is free on its disk"),
-    setting!(Choice, "output.pages" => output.pages,
-        "Where page records go: job (its pages.jsonl) or - (standard output)", PAGES)
-    .flags(&[value("output", "WHERE").short('o').says("Where page records go: job (its pages.jsonl) or -")]),
+    setting!(Maybe, "output.pages" => output.pages,
+        "Where page records go: job (its pages.jsonl), a file too, at the end (.jsonl, .csv; .gz, .zst), or - (standard output)", "job")
+    .flags(&[value("output", "FILE").short('o').says("Write page records to a file too (.jsonl, .csv; .gz, .zst), or to -")]),
+    setting!(Choice, "output.format" => output.format,
+        "How that file is written: auto (by its ending), jsonl or csv", FORMATS)
+    .flags(&[value("format", "FORMAT").rare()]),
+    setting!(Many, "output.status" => output.status, "Only pages with these statuses are in that file: 404, 2xx")
+        .flags(&[value("keep-status", "STATUS").rare()]),
+    setting!(Many, "output.types" => output.types, "Only pages of these types: html, pdf, image/*")
+        .flags(&[value("keep-types", "TYPES").rare()]),
+    setting!(Many, "output.urls" => output.urls, "Only pages whose URLs match one of these")
+        .flags(&[value("keep-urls", "REGEX").rare()]),
     setting!(One, "output.json" => output.json, "The final report as JSON").flags(&[switch("json", &["true"])]),
     setting!(One, "output.links" => output.links,
         "Write each page's links (from, to, kind, text, rel) to the job's links.jsonl")
@@ -62,7 +72,7 @@ pub(super) static ROWS: &[Setting] = &[
     .rare()]),
     setting!(One, "output.skipped" => output.skipped,
         "List refused links, with reason and referrer, in the job's skipped.jsonl; beyond 32 MiB a sample")
-    .flags(&[switch("skipped", &["true"]).says("List refused links in the job's skipped.jsonl")]),
+    .flags(&[switch("skipped", &["true"]).rare()]),
     setting!(One, "output.visits" => output.visits,
         "Keep in the job's pages.visits what --recrawl needs: validators, digest and links of each page")
     .flags(&[switch("visits", &["true"]).rare()]),

@@ -86,6 +86,7 @@ mod tests {
                 "127.0.0.1:7",
                 "dom",
                 "10.0.0.0/8",
+                "csv",
             ];
             let changed = candidates.iter().any(|text| {
                 let taken = setting.field.set(&mut after, &untyped(vec![text.into()]));

@@ -1,0 +1,66 @@
+//! Which records are written to a file.
+
+use regex::RegexSet;
+use serde_json::Value;
+
+use crate::crawl::MediaTypes;
+use crate::gate::{OptionError, patterns};
+
+/// Which records are written to a file: by status, type and URL. One that names nothing takes all.
+#[derive(Clone, Debug)]
+pub(super) struct RecordFilter {
+    /// The lowest and the highest of each range.
+    statuses: Vec<(u16, u16)>,
+    types: MediaTypes,
+    urls: RegexSet,
+}
+
+impl RecordFilter {
+    /// Statuses are numbers or classes such as `2xx`, several with commas between them; a URL is taken that one of
+    /// the patterns matches.
+    pub(super) fn new(statuses: &[String], types: &[String], urls: &[String]) -> Result<Self, OptionError> {
+        let words = statuses.iter().flat_map(|words| words.split(',')).map(str::trim);
+        let statuses = words.filter(|word| !word.is_empty()).map(|word| {
+            range(word).ok_or_else(|| OptionError::Option {
+                option: "output.status",
+                value: word.to_owned(),
+                reason: format!("{word}: expected a status such as 404, or a class such as 2xx"),
+            })
+        });
+        Ok(Self {
+            statuses: statuses.collect::<Result<_, _>>()?,
+            types: MediaTypes::new(types),
+            urls: patterns("output.urls", urls)?,
+        })
+    }
+
+    /// Whether a record is taken. That of a link goes by the page that it is on.
+    pub(super) fn takes(&self, record: &Value) -> bool {
+        let status = record["status"].as_u64();
+        let is_in = |(least, most): &(u16, u16)| {
+            status.is_some_and(|status| (u64::from(*least)..=u64::from(*most)).contains(&status))
+        };
+        let url = record["url"].as_str().or_else(|| record["from"].as_str()).unwrap_or_default();
+        (self.statuses.is_empty() || self.statuses.iter().any(is_in))
+            && self.types.has(record["content_type"].as_str())
+            && (self.urls.is_empty() || self.urls.is_match(url))
+    }
+
+    /// Whether it asks for more than a URL, which pages alone have.
+    pub(super) fn is_of_pages(&self) -> bool {
+        !self.statuses.is_empty() || !self.types.is_empty()
+    }
+
+    /// Whether all are taken.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_of_pages() && self.urls.is_empty()
+    }
+}
+
+fn range(word: &str) -> Option<(u16, u16)> {
+    if let Some(class) = word.strip_suffix("xx").or_else(|| word.strip_suffix("XX")) {
+        let class: u16 = class.parse().ok().filter(|class| (1..=9).contains(class))?;
+        return Some((class * 100, class * 100 + 99));
+    }
+    word.parse().ok().filter(|status| (100..1000).contains(status)).map(|status| (status, status))
+}

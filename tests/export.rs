@@ -1,0 +1,102 @@
+//! Records as files of other formats: `-o FILE`, and `crawler export`.
+#![cfg(all(feature = "cli", unix))]
+
+mod ran;
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crawler::simulate::{Server, SimulateOptions, World};
+use flate2::read::MultiGzDecoder;
+use ran::Ran;
+use tempfile::TempDir;
+
+async fn web() -> Server {
+    let mut options = SimulateOptions::default();
+    (options.hosts, options.pages, options.retry_after) = (3, 60, 0);
+    Server::start(World::new(&options).unwrap()).await.unwrap()
+}
+
+fn run(directory: &Path, web: &Server, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.current_dir(directory).env("CRAWLER_FETCH_RESOLVE_ALL_TO", web.address().to_string());
+    for (name, value) in [("SCOPE_KIND", "any"), ("SCOPE_MAX_DEPTH", "1000"), ("POLITENESS_HOST_DELAY", "0s")] {
+        command.env(format!("CRAWLER_{name}"), value);
+    }
+    command.env("CRAWLER_OUTPUT_PROGRESS", "false").stdin(Stdio::null()).args(arguments).output().unwrap().into()
+}
+
+fn unpacked(path: &Path) -> String {
+    let mut text = String::new();
+    MultiGzDecoder::new(fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_has_all_records_whole_and_once_after_each_run() {
+    let web = web().await;
+    let directory = TempDir::new().unwrap();
+    let place = directory.path();
+    let ran = run(place, &web, &["http://www.simulated.test/", "--max-pages", "10", "-o", "pages.jsonl.gz", "--links"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let first = unpacked(&place.join("pages.jsonl.gz"));
+    assert_eq!(first, fs::read_to_string(place.join("crawl/pages.jsonl")).unwrap());
+    assert_eq!(first.lines().filter(|line| !line.contains("sitemap")).count(), 10);
+    // A run that goes on has them all; what a run that died has left is passed over.
+    fs::write(place.join("pages.jsonl.gz.new"), "half").unwrap();
+    let ran = run(place, &web, &["resume", "crawl", "--max-pages", "unlimited"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let all = unpacked(&place.join("pages.jsonl.gz"));
+    assert_eq!(all, fs::read_to_string(place.join("crawl/pages.jsonl")).unwrap());
+    assert!(all.starts_with(&first) && all.lines().count() > first.lines().count());
+    assert!(!place.join("pages.jsonl.gz.new").exists());
+
+    // A job that is finished can still be given a file.
+    let ran = run(place, &web, &["resume", "crawl", "-o", "late.jsonl"]);
+    assert_eq!(
+        (ran.code, fs::read_to_string(place.join("late.jsonl")).unwrap()),
+        (Some(0), all.clone()),
+        "{}",
+        ran.err
+    );
+    // The job's own files are not replaced.
+    for arguments in [&["export", "crawl"][..], &["resume", "crawl"]] {
+        let ran = run(place, &web, &[arguments, &["-o", "crawl/pages.jsonl"]].concat());
+        assert!(ran.code == Some(2) && ran.err.contains("the job's own files"), "{}", ran.err);
+    }
+    assert_eq!(fs::read_to_string(place.join("crawl/pages.jsonl")).unwrap(), all);
+
+    let ran = run(place, &web, &["export", "crawl", "--as", "csv", "--keep-status", "2xx,599"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("url,key,status,redirect,depth,"), "{}", ran.err);
+    let is_kept = |line: &&str| line.contains(r#""status":2"#);
+    assert_eq!(lines.len() - 1, all.lines().filter(is_kept).count(), "{}", ran.out);
+    assert!(lines.len() > 1 && lines.len() <= all.lines().count(), "{}", ran.out);
+
+    let ran = run(place, &web, &["export", "crawl", "--of", "links", "-o", "links.csv.gz", "--keep-urls", "www"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let edges = unpacked(&place.join("links.csv.gz"));
+    assert!(edges.starts_with("from,to,kind,text,rel\nhttp://www.simulated.test/,"), "{edges}");
+    assert!(edges.lines().skip(1).all(|line| line.split(',').next().unwrap().contains("www")));
+    let ran = run(place, &web, &["export", "crawl", "--of", "links", "--keep-status", "2xx"]);
+    assert!(ran.code == Some(2) && ran.err.contains("neither status nor type"), "{}", ran.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_written_is_said_before_anything_is_asked_for() {
+    let web = web().await;
+    for (arguments, says) in [
+        (&["-o", "pages.parquet"][..], "Parquet"),
+        (&["-o", "pages.csv", "--keep-status", "twenty"], "404"),
+        (&["-o", "pages.csv", "--keep-urls", "("], "unclosed group"),
+        (&["-o", "nowhere/pages.csv"], "cannot write nowhere/pages.csv"),
+        (&["-o", "."], "is not a file"),
+    ] {
+        let directory = TempDir::new().unwrap();
+        let ran = run(directory.path(), &web, &[&["http://www.simulated.test/"][..], arguments].concat());
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(says) && !directory.path().join("crawl").exists(), "{}", ran.err);
+    }
+}
