@@ -43,6 +43,9 @@ pub(super) struct Many<T: 'static>(pub(super) Place<Vec<T>>);
 /// A number of bytes.
 pub(super) struct Bytes<T: 'static>(pub(super) Place<T>);
 
+/// A number of bytes, or the word for none.
+pub(super) struct MaybeBytes(pub(super) Place<Option<u64>>, pub(super) &'static str);
+
 /// The seen set's capacity, or the word for an unknown one: then the set starts small and grows.
 pub(super) struct Capacity;
 
@@ -100,11 +103,33 @@ impl<T: Value> SettingField for Many<T> {
     }
 }
 
+/// The text of a number of bytes is expected so.
+const EXPECTED_BYTES: &str = "a size such as 10MiB, 64kB or 8192 (bytes)";
+
+fn bytes(given: &Given) -> Option<u64> {
+    text(given, &[GivenKind::String, GivenKind::Integer]).and_then(|text| SIZE.parse(text))
+}
+
+impl SettingField for MaybeBytes {
+    fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
+        let is_none = text(given, &[GivenKind::String]) == Some(self.1);
+        let known = if is_none {
+            None
+        } else {
+            Some(bytes(given).ok_or_else(|| format!("{EXPECTED_BYTES}, or {:?}", self.1))?)
+        };
+        *(self.0)(settings) = known;
+        Ok(())
+    }
+
+    fn literal(&self, settings: &mut AllSettings) -> String {
+        (self.0)(settings).map_or_else(|| quote(self.1), |bytes| quote(&SIZE.spell(bytes)))
+    }
+}
+
 impl<T: Copy + TryFrom<u64> + TryInto<u64> + Sync> SettingField for Bytes<T> {
     fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
-        let bytes =
-            text(given, &[GivenKind::String, GivenKind::Integer]).and_then(|text| SIZE.parse(text)?.try_into().ok());
-        *(self.0)(settings) = bytes.ok_or("a size such as 10MiB, 64kB or 8192 (bytes)")?;
+        *(self.0)(settings) = bytes(given).and_then(|bytes| bytes.try_into().ok()).ok_or(EXPECTED_BYTES)?;
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! Types of content that are wanted, as users name them.
 
+use std::fmt;
+
 /// Types of content that are wanted: `text/html`, `image/*`, or a word such as `html`, `pdf`, `image` or `json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MediaTypes(Vec<String>);
+pub(crate) struct MediaTypes(Vec<String>);
 
 /// Words for types whose names are others.
 const ALIASES: [(&str, &str); 13] = [
@@ -23,18 +25,18 @@ const ALIASES: [(&str, &str); 13] = [
 
 impl MediaTypes {
     /// Those that are named, a comma between two in one text.
-    pub fn new<S: AsRef<str>>(named: &[S]) -> Self {
+    pub(crate) fn new<S: AsRef<str>>(named: &[S]) -> Self {
         let words = named.iter().flat_map(|words| words.as_ref().split(','));
         Self(words.map(|word| word.trim().to_ascii_lowercase()).filter(|word| !word.is_empty()).collect())
     }
 
     /// Whether none is named, so that all are wanted.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether a response with this Content-Type is wanted; one without is where all are.
-    pub fn has(&self, content_type: Option<&str>) -> bool {
+    pub(crate) fn has(&self, content_type: Option<&str>) -> bool {
         if self.is_empty() {
             return true;
         }
@@ -54,6 +56,12 @@ fn is_called(word: &str, top: &str, sub: &str) -> bool {
     let is_suffix = sub.strip_suffix(name).is_some_and(|stem| stem.ends_with('+'));
     let bare = sub.strip_prefix("x-").unwrap_or(sub);
     name == top || name == bare || is_suffix || name == "html" && sub == "xhtml+xml"
+}
+
+impl fmt::Display for MediaTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
 }
 
 #[cfg(test)]

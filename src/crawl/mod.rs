@@ -87,7 +87,8 @@ pub use http::{
     NetworkError, Response, Secret, SignIn, Truncated, is_global,
 };
 pub use look::{Underway, look};
-pub use media_types::MediaTypes;
+#[cfg(feature = "cli")]
+pub(crate) use media_types::MediaTypes;
 pub use numbers::{
     DuplicateCounts, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts,
     SeedCounts, SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,

@@ -153,6 +153,13 @@ pub struct FetchOptions {
     pub total_timeout: Duration,
     /// Bytes of a body that are taken, on the wire and decoded. The rest is cut, and the record says so.
     pub max_body_bytes: usize,
+    /// Types of pages that are taken: `text/html`, `image/*`, or a word such as `html`, `pdf` or `image`; none takes all. Others are refused
+    /// by their Content-Type, before the body is read, and have the error `unwanted_type` in their records. A page that names no type
+    /// is taken, and so are sitemaps.
+    pub types: Vec<String>,
+    /// A page with more bytes on the wire is refused, with the error `too_large`: by its Content-Length before the body is read, or else as
+    /// soon as more have come.
+    pub max_bytes: Option<u64>,
     /// Connect to private, loopback and link-local addresses too.
     pub allow_private_addresses: bool,
     /// Blocks of addresses that are connected to although they are not public.
@@ -185,6 +192,8 @@ impl Default for FetchOptions {
             rate_grace: Duration::from_secs(10),
             total_timeout: Duration::from_secs(60),
             max_body_bytes: 10 * 1024 * 1024,
+            types: Vec::new(),
+            max_bytes: None,
             allow_private_addresses: false,
             allow_networks: Vec::new(),
             deny_networks: Vec::new(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::Share;
-use super::http::{Exchange, Response};
+use super::http::{Exchange, Response, Unwanted};
 use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible};
 use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
 use super::sitemap::is_gzip;
@@ -97,6 +97,12 @@ impl Visit {
     /// There is a response.
     pub(super) async fn answered(mut response: Response, skips: Skips, reader: Reader<'_>) -> Self {
         let Reader { source, lease, url, .. } = reader;
+        let is_taken = response.refused.is_none();
+        let (error, message) = match (&response.refused, &response.incomplete) {
+            (Some(Unwanted { name, rule }), _) => (Some(*name), Some(rule.clone())),
+            (None, Some(error)) => (Some(error.failure.name()), Some(error.message.clone())),
+            (None, None) => (None, None),
+        };
         let record = PageRecord {
             status: Some(response.status),
             content_type: response.content_type.as_deref().map(legible),
@@ -107,8 +113,8 @@ impl Visit {
                 first_byte_ms: response.first_byte.as_secs_f64() * 1e3,
                 total_ms: response.total.as_secs_f64() * 1e3,
             },
-            error: response.incomplete.as_ref().map(|error| error.failure.name().to_owned()),
-            message: response.incomplete.as_ref().map(|error| error.message.clone()),
+            error: error.map(str::to_owned),
+            message,
             ..blank_record(lease, url.key())
         };
         let outcome = match &response.incomplete {
@@ -123,7 +129,7 @@ impl Visit {
             visit.redirect(&reader, location, response.has_new_cookies);
         } else if let Some(known) = reader.known.filter(|_| response.status == 304) {
             visit.read_known(known, reader).await;
-        } else if let Some(read) = source.links(lease, &response, reader.options) {
+        } else if is_taken && let Some(read) = source.links(lease, &response, reader.options) {
             visit.read(read, response, reader).await;
         }
         visit

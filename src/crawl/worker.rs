@@ -117,6 +117,7 @@ impl<J: Journal> Worker<J> {
             is_first_contact: lease.is_first_contact,
             takes: source.takes(read),
             max_bytes: source.max_bytes(read),
+            may_refuse: source.is_page(),
             makes_digest: keeps_visit,
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),

@@ -96,6 +96,7 @@ impl Answers {
             | Refusal::Malformed
             | Refusal::NotIncluded
             | Refusal::OutOfScope
+            | Refusal::RejectedExtension
             | Refusal::TooLong
             | Refusal::UnsupportedScheme => refusal,
             _ if is_too_deep => Refusal::TooDeep,

@@ -10,7 +10,8 @@
 //!
 //! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So
 //!    does the URL that a seed redirects to. An excluded seed opens nothing. What is opened stays open.
-//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then `include`, then the depth. The first rule that
+//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then the extensions, then `include`, then
+//!    the depth. The first rule that
 //!    refuses gives the reason.
 //! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a segment that repeats.
 //! 4. **Budgets**: what a URL's shape, section, host and domain have brought so far, as `budget` tells.
@@ -53,7 +54,7 @@
 //! # Where things stand
 //!
 //! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, with `answers` in front of them.
-//! `scope`, `blocklist`, `pattern`, `trap` and `budget` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
+//! `scope`, `blocklist`, `extensions`, `pattern`, `trap` and `budget` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
 //! bounds what travels with a URL. A [`Position`] is where the journal keeps an admission.
 //! The gate's options are part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
@@ -61,6 +62,7 @@ mod admission;
 mod answers;
 mod blocklist;
 mod budget;
+mod extensions;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;

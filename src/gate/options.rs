@@ -81,6 +81,9 @@ pub struct ScopeOptions {
     /// Lists of hosts and URLs that are never asked for, not even as seeds: one a line, or hosts files. A host stands for all below
     /// it too. They are read once.
     pub blocklists: Vec<PathBuf>,
+    /// File extensions, as `zip` or `tar.gz`, in either case: a URL whose path ends so is never asked for, not even as a seed. Sitemaps
+    /// are.
+    pub reject_extensions: Vec<String>,
     /// Links from a seed at most; `None` is no limit.
     pub max_depth: Option<u32>,
 }

@@ -38,6 +38,8 @@ pub enum Refusal {
     OutOfScope,
     /// More path segments than a real site has.
     PathTooDeep,
+    /// Its path ends as the files that are not wanted.
+    RejectedExtension,
     /// One segment stands in the path again and again: a link that is relative to its own page by mistake.
     RepeatedSegments,
     /// robots.txt disallows it.
@@ -60,7 +62,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::BarrenDomain,
         Self::BarrenHost,
         Self::BarrenSection,
@@ -74,6 +76,7 @@ impl Refusal {
         Self::NotIncluded,
         Self::OutOfScope,
         Self::PathTooDeep,
+        Self::RejectedExtension,
         Self::RepeatedSegments,
         Self::Robots,
         Self::Seen,
@@ -101,6 +104,7 @@ impl Refusal {
             Self::NotIncluded => "not_included",
             Self::OutOfScope => "out_of_scope",
             Self::PathTooDeep => "path_too_deep",
+            Self::RejectedExtension => "rejected_extension",
             Self::RepeatedSegments => "repeated_segments",
             Self::Robots => "robots",
             Self::Seen => "seen",

@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use ahash::AHashSet;
 use regex::RegexSet;
 
+use super::extensions::Extensions;
 use super::{Blocklist, Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
 use crate::address::CanonicalUrl;
 
@@ -19,6 +20,7 @@ pub(crate) struct Scope {
     include: RegexSet,
     exclude: RegexSet,
     blocklist: Option<Blocklist>,
+    rejected: Extensions,
     max_depth: Option<u32>,
 }
 
@@ -34,6 +36,7 @@ impl Scope {
             include: patterns("scope.include", &options.include)?,
             exclude: patterns("scope.exclude", &options.exclude)?,
             blocklist,
+            rejected: Extensions::new("scope.reject_extensions", &options.reject_extensions)?,
             max_depth: options.max_depth,
         })
     }
@@ -53,7 +56,10 @@ impl Scope {
     pub(crate) fn widen(&self, found: &[Found]) -> bool {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
-        let mut new: Vec<Box<str>> = seeds.filter(|found| self.check(&found.url).is_ok()).filter_map(opened).collect();
+        let mut new: Vec<Box<str>> = seeds
+            .filter(|found| self.check(&found.url).is_ok() && self.rejected.find(&found.url).is_none())
+            .filter_map(opened)
+            .collect();
         if !new.is_empty() {
             let roots = self.roots();
             new.retain(|root| !roots.contains(root));
@@ -93,6 +99,9 @@ impl Scope {
             return Err(Refusal::OutOfScope);
         }
         self.check(&found.url)?;
+        if !is_sitemap && self.rejected.find(&found.url).is_some() {
+            return Err(Refusal::RejectedExtension);
+        }
         if found.via != Via::Seed && !is_sitemap && !self.include.is_empty() && !self.include.is_match(found.url.key())
         {
             return Err(Refusal::NotIncluded);
@@ -133,6 +142,9 @@ impl Scope {
             Err(Refusal::Blocked) => {
                 let line = self.blocklist().and_then(|list| list.line(&found.url));
                 format!("scope.blocklists: {}", line.as_deref().unwrap_or("a line that is gone since"))
+            }
+            Err(Refusal::RejectedExtension) => {
+                format!("scope.reject_extensions = {}", self.rejected.find(&found.url).unwrap_or_default())
             }
             Err(Refusal::NotIncluded) => {
                 format!("scope.include = {}", self.include.patterns().join(" or "))

@@ -38,6 +38,9 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Many, crawl.frontier: scope.exclude, "A URL must match none of these").flags(&[value("exclude", "REGEX")]),
     setting!(Many, crawl.frontier: scope.blocklists, "Lists of hosts and URLs that are never asked for; hosts files too")
         .flags(&[value("blocklist", "FILE").rare()]),
+    setting!(Many, crawl.frontier: scope.reject_extensions,
+        "URLs whose paths end so are never asked for: zip, tar.gz")
+    .flags(&[value("reject-ext", "EXT").rare()]),
     setting!(Maybe, crawl.frontier: scope.max_depth, "Links from a seed at most; 0 is the seeds alone", UNLIMITED)
         .flags(&[value("depth", "N").short('d')]),
     setting!(Bytes, crawl.frontier: traps.url_bytes, "A longer URL is a trap"),

@@ -1,6 +1,6 @@
 //! Settings of fetching and of reading pages.
 
-use crate::cli::field::{Bytes, Choice, Many, Maybe, One};
+use crate::cli::field::{Bytes, Choice, Many, Maybe, MaybeBytes, One};
 use crate::cli::setting::{Setting, setting, switch, value};
 use crate::crawl::Engine;
 
@@ -25,6 +25,12 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl: fetch.rate_grace, "How long a body may be slower than that"),
     setting!(One, crawl: fetch.total_timeout, "For a whole fetch"),
     setting!(Bytes, crawl: fetch.max_body_bytes, "A longer body is cut, and its record says so"),
+    setting!(Many, crawl: fetch.types,
+        "Only pages of these types, by Content-Type before the body is read: html, pdf, image/*; links need html")
+    .flags(&[value("types", "TYPES").rare()]),
+    setting!(MaybeBytes, crawl: fetch.max_bytes,
+        "A longer page is refused: by its Content-Length before the body is read, or as soon as more has come", "unlimited")
+    .flags(&[value("max-bytes", "SIZE").rare()]),
     setting!(One, crawl: fetch.allow_private_addresses, "Connect to private, loopback and link-local addresses too")
         .flags(&[switch("allow-private-addresses", &["true"]).rare()]),
     setting!(Many, crawl: fetch.allow_networks, "Blocks of addresses to connect to though they are not public: 10.1.0.0/16")

@@ -11,6 +11,7 @@ pub(in crate::crawl) type TakesBody = fn(Option<&str>, &[u8]) -> bool;
 
 /// One URL to fetch, and how.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) url: &'a CanonicalUrl,
     /// What is known of it: it is wanted only if it has changed.
@@ -22,6 +23,8 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) takes: Option<TakesBody>,
     /// Bytes of the body that are taken; `None` for as many as the options say.
     pub(in crate::crawl) max_bytes: Option<usize>,
+    /// It is refused where the options do not want such pages. Else it is taken whatever it is.
+    pub(in crate::crawl) may_refuse: bool,
     /// A digest of the body is wanted.
     pub(in crate::crawl) makes_digest: bool,
     /// The response is also wanted as it came.
@@ -39,6 +42,7 @@ impl<'a> Ask<'a> {
             is_first_contact: false,
             takes: None,
             max_bytes: None,
+            may_refuse: false,
             makes_digest: false,
             keeps_exchange: false,
             share: None,

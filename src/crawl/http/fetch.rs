@@ -21,6 +21,7 @@ use super::head::Head;
 use super::no_head::NoHead;
 use super::request::{Get, RequestHeaders, Unsendable};
 use super::response::{Response, codings, transfer_codings};
+use super::wanted::Wanted;
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Places;
@@ -48,6 +49,7 @@ pub struct Fetcher {
     cookies: Option<Arc<CookieJar>>,
     canonicalizer: Canonicalizer,
     guard: Guard,
+    wanted: Arc<Wanted>,
     options: Arc<FetchOptions>,
 }
 
@@ -79,6 +81,7 @@ impl Fetcher {
             // The gate bounds the length of URLs.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
             guard: Guard::new(options),
+            wanted: Arc::new(Wanted::new(options)),
             options: Arc::new(options.clone()),
         })
     }
@@ -121,7 +124,16 @@ impl Fetcher {
         response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));
         response.exchange =
             request.map(|request| Box::new(Exchange::of(request, head.to_bytes(is_private), head.remote_addr())));
-        response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
+        if ask.may_refuse && response.is_success() {
+            response.refused = self.wanted.refuse(response.content_type.as_deref(), head.body_length());
+        }
+        if response.refused.is_none() {
+            response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
+        }
+        if response.refused.is_some() {
+            (response.body, response.digest, response.exchange) = (Vec::new(), None, None);
+            ask.make_room(0).await;
+        }
         response.total = response.sent_at.elapsed();
         Ok(response)
     }
@@ -265,6 +277,8 @@ impl Fetcher {
         }
         let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
         let mut decoder = Decoder::new(codings, max_bytes).with_digest(ask.makes_digest);
+        let most_wire =
+            if ask.may_refuse && response.is_success() { self.wanted.most(max_bytes) } else { max_bytes as u64 };
         decoder.expect(head.body_length().unwrap_or_default());
         let mut begun = Instant::now();
         let mut pieces = 0;
@@ -304,7 +318,7 @@ impl Fetcher {
                         decoder.only_count(SNIFFED);
                     }
                 }
-                if pushed.is_err() || response.wire_bytes > max_bytes as u64 {
+                if pushed.is_err() || response.wire_bytes > most_wire {
                     break;
                 }
             }
@@ -315,7 +329,11 @@ impl Fetcher {
                 break Err(FetchError::new(Failure::BadResponse, "the body comes in crumbs"));
             }
             match pushed {
-                Ok(()) if response.wire_bytes <= max_bytes as u64 => {}
+                Ok(()) if response.wire_bytes <= most_wire => {}
+                Ok(()) if response.wire_bytes <= max_bytes as u64 => {
+                    response.refused = self.wanted.refuse_bytes(response.wire_bytes);
+                    break Ok(());
+                }
                 Ok(()) | Err(DecodeError::TooLong) => {
                     response.truncated = true;
                     break Ok(());

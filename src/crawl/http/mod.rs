@@ -31,6 +31,7 @@ mod shortage;
 mod tls;
 mod transport;
 mod verified_chains;
+mod wanted;
 
 pub use access::{AccessError, AccessRules, GroupAccess, HostAccess, Secret, SignIn};
 pub(super) use ask::{Ask, TakesBody};
@@ -41,3 +42,4 @@ pub use fetcher_error::FetcherError;
 pub use guard::is_global;
 pub use network::{Network, NetworkError};
 pub use response::Response;
+pub(super) use wanted::Unwanted;

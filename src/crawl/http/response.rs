@@ -12,6 +12,7 @@ use super::exchange::Exchange;
 use super::fetch_error::FetchError;
 use super::head::Head;
 use super::link_header;
+use super::wanted::Unwanted;
 use crate::crawl::html::RobotsTag;
 use crate::frontier::{Failure, Validators};
 
@@ -50,6 +51,8 @@ pub struct Response {
     /// [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it is
     /// not in the coding that the header names, or in an unknown transfer coding, or came in crumbs. `None` for another status than 2xx.
     pub incomplete: Option<FetchError>,
+    /// Why its body was not taken: it is a page that is not wanted.
+    pub(in crate::crawl) refused: Option<Unwanted>,
     /// It has set a cookie, or changed one.
     pub(in crate::crawl) has_new_cookies: bool,
     /// When the request was sent.
@@ -104,6 +107,7 @@ impl Response {
             wire_bytes: 0,
             truncated: false,
             incomplete: None,
+            refused: None,
             has_new_cookies: false,
             sent_at,
             first_byte: sent_at.elapsed(),

@@ -311,6 +311,7 @@ impl fmt::Display for Fetched {
             (Some(status), Some(error)) => write!(f, "status {status}, {error}")?,
             (None, error) => f.write_str(error.as_deref().unwrap_or("no response"))?,
         }
+        self.message.iter().try_for_each(|message| write!(f, ": {message}"))?;
         write!(f, ", at {}", self.at)?;
         self.recrawled.as_ref().map_or(Ok(()), |recrawled| write!(f, "; {recrawled}"))
     }

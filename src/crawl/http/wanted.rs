@@ -1,0 +1,46 @@
+//! Which pages are taken, by what their heads say.
+
+use crate::crawl::FetchOptions;
+use crate::crawl::media_types::MediaTypes;
+
+/// Which pages are taken, by what their heads say.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    types: MediaTypes,
+    max_bytes: Option<u64>,
+}
+
+/// Why a page was refused, and its body was not read, or not kept.
+#[derive(Clone, Debug)]
+pub(in crate::crawl) struct Unwanted {
+    /// The error in its record.
+    pub(in crate::crawl) name: &'static str,
+    /// The rule, in words.
+    pub(in crate::crawl) rule: String,
+}
+
+impl Wanted {
+    /// By these options.
+    pub(super) fn new(options: &FetchOptions) -> Self {
+        Self { types: MediaTypes::new(&options.types), max_bytes: options.max_bytes }
+    }
+
+    /// Why a page is refused by its head, which may say how long the body is.
+    pub(super) fn refuse(&self, content_type: Option<&str>, length: Option<u64>) -> Option<Unwanted> {
+        if content_type.is_some() && !self.types.has(content_type) {
+            return Some(Unwanted { name: "unwanted_type", rule: format!("none of fetch.types = {}", self.types) });
+        }
+        self.refuse_bytes(length.unwrap_or_default())
+    }
+
+    /// Why a page with so many bytes is refused.
+    pub(super) fn refuse_bytes(&self, bytes: u64) -> Option<Unwanted> {
+        let most = self.max_bytes.filter(|most| bytes > *most)?;
+        Some(Unwanted { name: "too_large", rule: format!("longer than fetch.max_bytes = {most}") })
+    }
+
+    /// Bytes of a page that are read, at most.
+    pub(super) fn most(&self, ours: usize) -> u64 {
+        self.max_bytes.unwrap_or(u64::MAX).min(ours as u64)
+    }
+}

@@ -1,0 +1,37 @@
+//! File extensions of URLs that are never asked for.
+
+use super::OptionError;
+use crate::address::CanonicalUrl;
+
+/// File extensions of URLs that are never asked for, in lower case, each behind its dot.
+#[derive(Debug)]
+pub(crate) struct Extensions(Vec<String>);
+
+impl Extensions {
+    /// Those of an option, several in a text with commas between them.
+    pub(crate) fn new(option: &'static str, named: &[String]) -> Result<Self, OptionError> {
+        let words = named.iter().flat_map(|words| words.split(',')).map(|word| word.trim().trim_start_matches('.'));
+        let endings = words.filter(|word| !word.is_empty()).map(|word| {
+            if word.contains(['/', '?', '#']) {
+                let reason = format!("{word}: expected a file extension such as zip");
+                return Err(OptionError::Option { option, value: word.to_owned(), reason });
+            }
+            Ok(format!(".{}", word.to_ascii_lowercase()))
+        });
+        Ok(Self(endings.collect::<Result<_, _>>()?))
+    }
+
+    /// The one that the path of a URL ends with. A name that is nothing else, such as `.zip`, has none.
+    pub(crate) fn find(&self, url: &CanonicalUrl) -> Option<&str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let path = url.key().split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default().as_bytes();
+        let ends = |ending: &&String| {
+            let start = name.len().checked_sub(ending.len()).filter(|start| *start > 0);
+            start.is_some_and(|start| name[start..].eq_ignore_ascii_case(ending.as_bytes()))
+        };
+        self.0.iter().find(ends).map(|ending| &ending[1..])
+    }
+}
