@@ -2,12 +2,14 @@
 //!
 //! `cargo bench --bench frontier` measures time: one URL submitted, one lease completed, one lent, with 256 out at once and
 //! that many hosts that have a URL waiting. Each page has one new link: of five, four to its own host and one to any, as
-//! on real pages, or all to any, the worst there is. `cargo bench --bench frontier -- --memory` counts bytes, at ten
-//! million URLs waiting; the journal's bytes, a gigabyte, are not among them.
+//! on real pages, or all to any, the worst there is. Then again with the IP addresses told: each host has its own, or a hundred share
+//! one. `cargo bench --bench frontier -- --memory` counts bytes, at ten million URLs waiting; the journal's bytes, a gigabyte, are not
+//! among them.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{Frontier, FrontierOptions, Lease, Next, Outcome, Timestamp};
+use crawler::frontier::{Frontier, FrontierOptions, Lease, Next, Outcome, Resolved, Timestamp};
 use crawler::gate::{Admission, Admitted, Found, Gate, ScopeKind, Via};
 use criterion::{Criterion, Throughput};
 
@@ -23,10 +25,19 @@ fn main() {
             for hosts in [1, 10_000, 1_000_000] {
                 let mut cycle = None;
                 group.bench_function(format!("{links}/{rest}/{hosts} hosts"), |bencher| {
-                    let cycle = cycle.get_or_insert_with(|| Cycle::new(hosts, delay, own));
+                    let cycle = cycle.get_or_insert_with(|| Cycle::new(hosts, delay, own, None));
                     bencher.iter_custom(|urls| cycle.run(urls));
                 });
             }
+        }
+    }
+    for (addresses, shared_by) in [("told", 1), ("shared", 100)] {
+        for hosts in [10_000, 1_000_000] {
+            let mut cycle = None;
+            group.bench_function(format!("addresses {addresses}/one second/{hosts} hosts"), |bencher| {
+                let cycle = cycle.get_or_insert_with(|| Cycle::new(hosts, Duration::from_secs(1), 4, Some(shared_by)));
+                bencher.iter_custom(|urls| cycle.run(urls));
+            });
         }
     }
     group.finish();
@@ -77,11 +88,13 @@ struct Cycle {
     tick: Duration,
     /// Of five links, those to the page's own host.
     own: u64,
+    /// Hosts that share an IP address, where addresses are told.
+    shared_by: Option<u64>,
     leases: Vec<Lease>,
 }
 
 impl Cycle {
-    fn new(hosts: u64, delay: Duration, own: u64) -> Self {
+    fn new(hosts: u64, delay: Duration, own: u64, shared_by: Option<u64>) -> Self {
         let mut frontier = Frontier::new(&options(20_000_000, delay)).expect("options");
         let now = Timestamp::from_micros(1 << 50);
         for host in 0..hosts {
@@ -97,6 +110,7 @@ impl Cycle {
             now,
             tick,
             own,
+            shared_by,
             leases: Vec::new(),
         }
     }
@@ -133,7 +147,14 @@ impl Cycle {
         self.now = self.now + self.tick;
         loop {
             match self.frontier.next(self.now).expect("memory") {
-                Next::Fetch(lease) => return Some(lease),
+                Next::Fetch(mut lease) => {
+                    let address = self.shared_by.map(|hosts| address_of(host_of(&lease) / hosts));
+                    let addresses = address.as_slice();
+                    if self.frontier.resolved(&mut lease, addresses, self.now).expect("its own") == Resolved::Connect {
+                        return Some(lease);
+                    }
+                    self.frontier.complete(lease, Outcome::Released, self.now).expect("memory");
+                }
                 Next::Wait(until) => self.now = until,
                 Next::GiveUp(_) | Next::Busy | Next::Drained => return None,
             }
@@ -143,18 +164,27 @@ impl Cycle {
     fn link_on(&mut self, lease: &Lease) -> Option<Admitted> {
         self.number += 1;
         let is_own = self.random.below(5) < self.own;
-        let own = lease.url()["https://www.host-".len()..][..7].parse().expect("seven digits");
-        let host = if is_own { own } else { self.random.below(self.hosts) };
+        let host = if is_own { host_of(lease) } else { self.random.below(self.hosts) };
         let depth = 1 + u32::from(self.number.is_multiple_of(4));
         admit(self.frontier.gate(), host, self.number, depth)
     }
 }
 
+fn host_of(lease: &Lease) -> u64 {
+    lease.url()["https://www.host-".len()..][..7].parse().expect("seven digits")
+}
+
+fn address_of(number: u64) -> IpAddr {
+    Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(number).expect("few")).into()
+}
+
 fn memory() {
     const URLS: u64 = 10_000_000;
-    println!("{URLS} URLs waiting: bytes a URL in the back queues, and bytes a host in all tables");
+    println!(
+        "{URLS} URLs waiting: bytes a URL in the back queues, and bytes a host in all tables, then with an address each"
+    );
     for hosts in [1, 1_000, 200_000, 1_000_000] {
-        let mut frontier = Frontier::new(&options(URLS, Duration::ZERO)).expect("options");
+        let mut frontier = Frontier::new(&options(URLS, Duration::from_secs(1))).expect("options");
         let mut random = Random(88_172_645_463_325_252);
         let (mut queued, mut number) = (0, 0);
         while queued < URLS {
@@ -166,10 +196,30 @@ fn memory() {
             frontier.submit(url, Timestamp::default()).expect("memory");
             queued += 1;
         }
-        let statistics = frontier.statistics();
-        let a_url = statistics.queue_memory as f64 / URLS as f64;
-        let hosts = statistics.memory - statistics.queue_memory - statistics.journal_memory;
-        let a_host = hosts as f64 / statistics.hosts as f64;
-        println!("{:>9} hosts: {a_url:5.2} bytes a URL, {a_host:8.1} bytes a host", statistics.hosts);
+        let a_url = frontier.statistics().queue_memory as f64 / URLS as f64;
+        let a_host = a_host(&frontier);
+        tell_all(&mut frontier);
+        let (with_address, hosts) = (self::a_host(&frontier), frontier.statistics().hosts);
+        println!("{hosts:>9} hosts: {a_url:5.2} bytes a URL, {a_host:8.1} bytes a host, {with_address:8.1}");
+    }
+}
+
+fn a_host(frontier: &Frontier) -> f64 {
+    let statistics = frontier.statistics();
+    let hosts = statistics.memory - statistics.queue_memory - statistics.journal_memory;
+    hosts as f64 / statistics.hosts as f64
+}
+
+/// Each host is lent out once, and has an address of its own.
+fn tell_all(frontier: &mut Frontier) {
+    let now = Timestamp::default();
+    let mut leases = Vec::new();
+    while let Next::Fetch(mut lease) = frontier.next(now).expect("memory") {
+        let address = address_of(host_of(&lease));
+        assert_eq!(frontier.resolved(&mut lease, &[address], now).expect("its own"), Resolved::Connect);
+        leases.push(lease);
+    }
+    for lease in leases {
+        frontier.complete(lease, Outcome::Released, now).expect("memory");
     }
 }

@@ -145,9 +145,24 @@
 //! **The longest name says all.** Names with a star are nested: all that fit a host are suffixes of the longest. What a host is treated by
 //! is worked out once for each name, and looked up once for each host that comes to memory, not for each request.
 //!
-//! By IP address, hosts would share a clock in the same way. An address is learned only when a host is first asked, and a burst of new names
-//! must not be connected to before that: the fetcher would tell the frontier the address between the lookup and the connection, and
-//! the frontier would let it go on or take the lease back to stand in line. The address would stand in the host's record and image.
+//! **An address is a second circle of the same kind, told by the fetcher.** It is learned only when a host is first asked, and a burst of new
+//! names must not be connected to before that. So the fetcher tells the frontier what a name resolves to between the lookup and the
+//! connection, and connects, or gives the lease back to stand in line: ten thousand new names on one address cost ten thousand lookups and
+//! one connection at a time. A host in both circles stands in the line of the one that is not free; where it is called by one and the
+//! other is taken, its place goes to the next, since a place that is kept for a host that cannot take it holds up all others.
+//!
+//! **Nothing is written of addresses.** They are told with each request anyway, since names move; so a restart or an eviction costs each
+//! host one lease that goes back, and no byte in journal or checkpoint. What a name resolves to is a set, in another order each time:
+//! its least member stands for it, IPv4 first, IPv6 by its first 64 bits. Kept connections change nothing: the name's address counts.
+//!
+//! **100 ms and eight connections, by default.** `BUbiNG` and Heritrix can rest by address as long as by host. But the front ends of those who
+//! serve for others have a few addresses for millions of names, and are built for it: at a second each, a crawl of the web would
+//! end with years of them. Ten requests a second are what a small machine with a thousand names can bear. With several connections one
+//! host that hangs does not hold up the others. A default does not take back what was said of a host: one that may be asked more quickly, by itself or with
+//! its group, counts for no address, and neither does loopback, where whole webs are simulated.
+//!
+//! **A Retry-After is the group's, not the address's.** Hosts of a group were said to be one server. Of an address nobody has said so, and
+//! one name on it could stop all others for a day.
 //!
 //! # Sitemaps
 //!
@@ -183,7 +198,7 @@
 //! |---|---|---|---|
 //! | CPU | 1.14 ms a page of 242 kB, sent in gzip over TLS, a connection for each page, 115 links, journal and records on disk | `benches/peers/run.py --corpus anchor --only ours` | 12.4 cores |
 //! | network | 75 kB a page | the same | 6.5 Gbit/s; 21 if nothing came in gzip |
-//! | hosts | 167 bytes each, and 184 for their robots rules | `--bench frontier -- --memory`, `--bench scale` | 654,000 that are due in turn: 0.23 GB |
+//! | hosts | 167 bytes each, 75 for an address of its own, and 184 for their robots rules | `--bench frontier -- --memory`, `--bench scale` | 654,000 that are due in turn: 0.28 GB |
 //! | fetches under way | 38 kB each | `--bench crawl -- slow` | 10,900 that take a second: 0.42 GB |
 //! | seen set | 3.15 bytes a URL | `--bench scale` | 31 GB, if ten URLs are found for each that is fetched |
 //! | queues | 2.3 to 6.6 bytes a URL that waits, the most on hosts with few | `--bench frontier -- --memory` | 23 to 66 GB |

@@ -30,6 +30,8 @@ struct Web {
     seen: &'static [(&'static str, &'static str)],
     /// Beyond, their idle hosts leave memory.
     hosts_in_memory: &'static str,
+    /// Whether all of its hosts, which are on one address, count as one server.
+    by_address: bool,
 }
 
 /// A filter that loses nothing; and one that would lose much, but for what it keeps on disk.
@@ -50,7 +52,8 @@ impl Web {
         options.sitemap_percent = if seed.is_multiple_of(3) { 0 } else { 70 };
         let server = Server::start(World::new(&options).unwrap()).await.unwrap();
         let hosts_in_memory = if seed % 4 < 2 { "0" } else { "7" };
-        Self { server, seen: SEEN[usize::from(seed.is_multiple_of(2))], hosts_in_memory }
+        let by_address = seed % 3 == 1;
+        Self { server, by_address, seen: SEEN[usize::from(seed.is_multiple_of(2))], hosts_in_memory }
     }
 
     fn judgment(&self) -> Judgment {
@@ -79,6 +82,11 @@ impl Web {
         .chain(self.seen)
         {
             command.env(format!("CRAWLER_{name}"), value);
+        }
+        if self.by_address {
+            command
+                .env("CRAWLER_POLITENESS_ADDRESS_DELAY", "1ms")
+                .env("CRAWLER_POLITENESS_CONNECTIONS_PER_ADDRESS", "5");
         }
         let stderr = fs::File::options().append(true).create(true).open(directory.join("stderr")).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap()
@@ -165,6 +173,9 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
             report["urls"]["fetched"].as_u64().unwrap() + report["urls"]["failed"].as_u64().unwrap(),
             pages.len() as u64
         );
+        let politeness = &report["politeness"];
+        assert_eq!(politeness["violations"], 0, "{politeness}");
+        assert_eq!(politeness["by_address"] != 0, web.by_address, "{politeness}");
         let judgment = web.judgment();
         assert_eq!((judgment.missed, judgment.unknown_urls), (0, 0));
         assert_eq!((judgment.hosts_hurried, judgment.hosts_concurrent), (0, 0), "{judgment:?}");

@@ -191,7 +191,9 @@ fn who_waits_is_told_until_when_and_for_whom() {
         kept.verdict().to_string(),
         format!("waiting: 1 more of its host go first; its host may be asked at {due}")
     );
-    let host = format!("\n  host         https://example.org: due {due}, delay 5s, 3 queued, 0 failures in a row\n");
+    let host = format!(
+        "\n  host         https://example.org: due {due}, delay 5s, 3 queued, 0 failures in a row, shares the clock of its IP address\n"
+    );
     assert!(kept.to_string().contains(&host), "{kept}");
     let admitted = "a link, depth 1, found on https://example.org/; queued behind 1, tried 0 times\n";
     assert!(kept.to_string().contains(admitted), "{kept}");
@@ -408,7 +410,7 @@ fn the_whole_explanation_is_text() {
         "{text}"
     );
     assert!(
-        text.contains("\n  host         https://example.org: due 1970-01-01T00:00:11.000Z, delay 5s, 1 queued, 0 failures in a row\n"),
+        text.contains("\n  host         https://example.org: due 1970-01-01T00:00:11.000Z, delay 5s, 1 queued, 0 failures in a row, shares the clock of its IP address\n"),
         "{text}"
     );
     assert!(journal.starts_with("  journal      admitted at "), "{text}");

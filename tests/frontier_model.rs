@@ -2,11 +2,12 @@
 //! same answers at each step.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crawler::frontier::{
     Completion, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Lease, LeaseKind, Next, Outcome, Politeness,
-    Timestamp,
+    Resolved, Timestamp,
 };
 use crawler::gate::{Admission, Found, Refusal, ScopeKind, Via};
 use proptest::prelude::*;
@@ -16,11 +17,29 @@ const HOSTS: usize = 4;
 #[derive(Clone, Debug)]
 enum Action {
     AskAgain,
-    Submit { host: usize, depth: u32, is_disallowed: bool },
-    Schedule { host: usize, ahead: u64, is_disallowed: bool },
+    Submit {
+        host: usize,
+        depth: u32,
+        is_disallowed: bool,
+    },
+    Schedule {
+        host: usize,
+        ahead: u64,
+        is_disallowed: bool,
+    },
     Next,
-    Complete { lease: prop::sample::Index, end: End },
-    Pass { millis: u64 },
+    /// The host of a lease turns out to be at this address.
+    Resolve {
+        lease: prop::sample::Index,
+        address: u8,
+    },
+    Complete {
+        lease: prop::sample::Index,
+        end: End,
+    },
+    Pass {
+        millis: u64,
+    },
 }
 
 /// How a lease ends, of whatever kind it is.
@@ -86,15 +105,20 @@ struct Host {
     /// How often it has failed.
     wave: u32,
     group: Option<usize>,
-    /// It stands in the line of its group, as this one of its priority.
-    in_line: Option<(u32, i64)>,
-    /// It stands in a front queue, and a place of its group is kept for it.
-    is_called: bool,
+    /// The circle of its address, since that was told.
+    address: Option<usize>,
+    /// The address that its robots.txt is asked for at.
+    robots_address: Option<usize>,
+    /// It stands in the line of this circle, as this one of its priority.
+    in_line: Option<(usize, u32, i64)>,
+    /// It stands in a front queue, and a place of this circle is kept for it.
+    called_by: Option<usize>,
 }
 
-/// Hosts that share a clock.
+/// Hosts that share a clock: a group, or those at this address.
 #[derive(Clone, Debug)]
 struct Group {
+    address: Option<u8>,
     delay: Duration,
     connections: usize,
     due: Timestamp,
@@ -114,6 +138,7 @@ struct Ill {
 struct Out {
     url: Url,
     is_given_up: bool,
+    address: Option<usize>,
     wave: u32,
 }
 
@@ -176,8 +201,10 @@ impl Model {
             next: Timestamp::default(),
             wave: 0,
             group: None,
+            address: None,
+            robots_address: None,
             in_line: None,
-            is_called: false,
+            called_by: None,
         };
         let mut hosts = vec![host; HOSTS];
         let mut groups = Vec::new();
@@ -187,7 +214,7 @@ impl Model {
                 hosts[host].group = Some(groups.len());
             }
             let (delay, connections) = (delay.unwrap(), connections.unwrap().into());
-            groups.push(Group { delay, connections, due: Timestamp::default(), out: 0 });
+            groups.push(Group { address: None, delay, connections, due: Timestamp::default(), out: 0 });
         }
         Self {
             options: options.clone(),
@@ -236,9 +263,9 @@ impl Model {
         let has_room = self.is_home(host) || (self.connections(host) > 1 && !self.hosts[host].robots_are_out);
         if self.hosts[host].stands.is_some() {
             self.move_up(host, priority);
-        } else if let Some((worse, _)) = self.hosts[host].in_line {
+        } else if let Some((circle, worse, _)) = self.hosts[host].in_line {
             if priority < worse {
-                self.hosts[host].in_line = Some((priority, order.try_into().unwrap()));
+                self.hosts[host].in_line = Some((circle, priority, order.try_into().unwrap()));
                 self.call(host, now);
             }
         } else if self.hosts[host].rests.is_none() && has_room {
@@ -263,31 +290,97 @@ impl Model {
         self.rule(host).host_delay.unwrap_or(self.options.politeness.host_delay)
     }
 
-    fn members(&self, group: usize) -> impl Iterator<Item = usize> {
-        (0..HOSTS).filter(move |&host| self.hosts[host].group == Some(group))
+    fn circles(&self, host: usize) -> Vec<usize> {
+        [self.hosts[host].group, self.hosts[host].address].into_iter().flatten().collect()
     }
 
     fn has_room(&self, group: usize) -> bool {
-        let called = self.members(group).filter(|&host| self.hosts[host].is_called).count();
+        let called = self.hosts.iter().filter(|host| host.called_by == Some(group)).count();
         let Group { delay, connections, out, .. } = self.groups[group];
         let is_kept = called > 0 && !delay.is_zero();
         !is_kept && out + called < connections
     }
 
-    fn first_in_line(&self, group: usize) -> Option<usize> {
-        let waiting = self.members(group).filter(|&host| self.hosts[host].in_line.is_some());
-        waiting.min_by_key(|&host| self.hosts[host].in_line)
+    fn is_free(&self, group: usize, now: Timestamp) -> bool {
+        self.has_room(group) && self.groups[group].due <= now
     }
 
-    /// One of the group of this host is called, if the group is free.
+    fn first_in_line(&self, group: usize) -> Option<usize> {
+        let stands = |host: &usize| self.hosts[*host].in_line.is_some_and(|(line, ..)| line == group);
+        (0..HOSTS).filter(stands).min_by_key(|&host| self.hosts[host].in_line)
+    }
+
+    /// One of each circle of this host is called, if the circle is free.
     fn call(&mut self, host: usize, now: Timestamp) {
-        let Some(group) = self.hosts[host].group else { return };
-        if let Some(first) = self.first_in_line(group).filter(|_| self.has_room(group) && self.groups[group].due <= now)
-        {
-            let (priority, _) = self.hosts[first].in_line.take().unwrap();
-            self.hosts[first].is_called = true;
+        self.circles(host).into_iter().for_each(|circle| self.call_one(circle, now));
+    }
+
+    fn call_one(&mut self, group: usize, now: Timestamp) {
+        if let Some(first) = self.first_in_line(group).filter(|_| self.is_free(group, now)) {
+            let (_, priority, _) = self.hosts[first].in_line.take().unwrap();
+            self.hosts[first].called_by = Some(group);
             self.hosts[first].stands = Some((priority, self.tick()));
         }
+    }
+
+    /// The host of a page that is out, or of its robots.txt, is at this address; whether it may be asked there now.
+    fn resolve(&mut self, host: usize, url: &str, address: u8, now: Timestamp) -> bool {
+        let politeness = &self.options.politeness;
+        let (delay, connections) = (politeness.address_delay, politeness.connections_per_address);
+        let counts = match delay {
+            None => {
+                let group = self.hosts[host].group.map(|group| &self.groups[group]);
+                let delays = group.map(|group| group.delay).into_iter().chain([self.host_delay(host)]);
+                let most = group.map_or(0, |group| group.connections).max(self.connections(host));
+                delays.min() >= Some(Duration::from_millis(100)) && most <= connections.into()
+            }
+            Some(delay) => !delay.is_zero(),
+        };
+        let is_robots = self.hosts[host].robots_are_out;
+        let out = self.hosts[host].out.iter().position(|out| out.url.text == url);
+        if !counts || (!is_robots && self.hosts[host].out[out.unwrap()].is_given_up) {
+            return true;
+        }
+        let is_known = |group: &Group| group.address == Some(address);
+        let counted =
+            if is_robots { self.hosts[host].robots_address } else { self.hosts[host].out[out.unwrap()].address };
+        if counted.is_some_and(|circle| is_known(&self.groups[circle])) {
+            return true;
+        }
+        self.wake(now);
+        if let Some(before) = counted {
+            self.groups[before].out -= 1;
+            self.call_one(before, now);
+        }
+        let circle = self.groups.iter().position(is_known).unwrap_or_else(|| {
+            let delay = delay.unwrap_or(Duration::from_millis(100));
+            let due = Timestamp::default();
+            self.groups.push(Group { address: Some(address), delay, connections: connections.into(), due, out: 0 });
+            self.groups.len() - 1
+        });
+        let before = self.hosts[host].address.replace(circle);
+        if let Some(before) = before {
+            let Host { in_line, called_by, .. } = self.hosts[host];
+            let is_bound = in_line.map(|(line, ..)| line).or(called_by) == Some(before) && before != circle;
+            if is_bound {
+                (self.hosts[host].in_line, self.hosts[host].called_by, self.hosts[host].stands) = (None, None, None);
+            }
+            self.call_one(before, now);
+            if is_bound {
+                self.place(host, now);
+            }
+        }
+        let is_free = self.is_free(circle, now);
+        if is_free {
+            self.take(circle, now);
+        }
+        let counted = is_free.then_some(circle);
+        if is_robots {
+            self.hosts[host].robots_address = counted;
+        } else {
+            self.hosts[host].out[out.unwrap()].address = counted;
+        }
+        is_free
     }
 
     /// When each group is free for which a host waits.
@@ -360,8 +453,9 @@ impl Model {
         let mut free: Vec<_> = self.frees().into_iter().filter(|(due, _)| *due <= now).collect();
         free.sort();
         for (_, group) in free {
-            let member = self.members(group).next().unwrap();
-            self.call(member, now);
+            while self.first_in_line(group).is_some() && self.is_free(group, now) {
+                self.call_one(group, now);
+            }
         }
     }
 
@@ -426,19 +520,25 @@ impl Model {
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
-            let was_called = std::mem::take(&mut self.hosts[host].is_called);
+            let caller = self.hosts[host].called_by.take();
             if self.connections(host) > 1 && self.turn(host, now).is_none_or(|due| due > now) {
                 self.call(host, now);
                 self.place(host, now);
                 continue;
             }
-            if let Some(group) = self.hosts[host].group
-                && !self.is_retired(host)
-                && !(self.has_room(group) && self.groups[group].due <= now)
-            {
+            let held = self.circles(host).into_iter().find(|&circle| match caller {
+                // No place is kept from a host that another circle has called.
+                Some(caller) if caller != circle => {
+                    let Group { due, out, connections, .. } = self.groups[circle];
+                    due > now || out >= connections
+                }
+                _ => !self.is_free(circle, now),
+            });
+            if let Some(circle) = held.filter(|_| !self.is_retired(host)) {
                 let order: i64 = self.tick().try_into().unwrap();
                 let (priority, _) = self.hosts[host].stands.take().unwrap();
-                self.hosts[host].in_line = Some((priority, if was_called { -order } else { order }));
+                let order = if caller == Some(circle) { -order } else { order };
+                self.hosts[host].in_line = Some((circle, priority, order));
                 self.call(host, now);
                 continue;
             }
@@ -455,7 +555,8 @@ impl Model {
             if self.minds_robots(host) && self.wants_robots(host, now) {
                 self.hosts[host].stands = None;
                 self.hosts[host].robots_are_out = true;
-                self.take_group(host, now);
+                self.hosts[host].robots_address = self.hosts[host].address;
+                self.take_circles(host, now);
                 let url = match self.hosts[host].robots {
                     RobotsFile::Moved { hops, .. } => format!("{name}/robots.txt?{hops}"),
                     _ => format!("{name}/robots.txt"),
@@ -481,10 +582,10 @@ impl Model {
             }
             if is_disallowed {
                 self.refuse(Refusal::Robots, 1);
-                self.hosts[host].is_called = was_called;
+                self.hosts[host].called_by = caller;
                 if self.best(host).is_none() {
                     self.hosts[host].stands = None;
-                    self.hosts[host].is_called = false;
+                    self.hosts[host].called_by = None;
                     self.call(host, now);
                 }
                 continue;
@@ -508,10 +609,11 @@ impl Model {
         let delay = self.delay(host);
         self.hosts[host].stands = None;
         let wave = self.hosts[host].wave;
-        self.hosts[host].out.push(Out { url, is_given_up, wave });
+        let address = self.hosts[host].address.filter(|_| !is_given_up);
+        self.hosts[host].out.push(Out { url, is_given_up, address, wave });
         if !is_given_up {
             self.hosts[host].next = now + delay;
-            self.take_group(host, now);
+            self.take_circles(host, now);
         }
         self.call(host, now);
         if self.connections(host) > 1 {
@@ -519,40 +621,49 @@ impl Model {
         }
     }
 
-    /// A request to a host goes out, which its group is counted for.
-    fn take_group(&mut self, host: usize, now: Timestamp) {
-        if let Some(group) = self.hosts[host].group {
-            let group = &mut self.groups[group];
-            group.out += 1;
-            if group.connections > 1 {
-                group.due = now + group.delay;
-            }
+    /// A request to a host goes out, which its circles are counted for.
+    fn take_circles(&mut self, host: usize, now: Timestamp) {
+        self.circles(host).into_iter().for_each(|circle| self.take(circle, now));
+    }
+
+    fn take(&mut self, circle: usize, now: Timestamp) {
+        let group = &mut self.groups[circle];
+        group.out += 1;
+        if group.connections > 1 {
+            group.due = now + group.delay;
         }
     }
 
     /// It is back, and nothing may have been sent.
-    fn give_group_back(&mut self, host: usize, end: End, now: Timestamp) {
-        if let Some(group) = self.hosts[host].group {
-            let group = &mut self.groups[group];
+    fn give_back(&mut self, host: usize, address: Option<usize>, end: End, now: Timestamp) {
+        let most = self.options.politeness.max_retry_after;
+        for circle in [self.hosts[host].group, address].into_iter().flatten() {
+            let group = &mut self.groups[circle];
             group.out -= 1;
             if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
                 group.due = now + group.delay;
             }
-            self.call(host, now);
+            if let End::Status { status: 429 | 503, retry_after: Some(asked), .. } = end
+                && group.address.is_none()
+            {
+                group.due = group.due.max(now + Duration::from_secs(asked).min(most));
+            }
+            self.call_one(circle, now);
         }
     }
 
     /// The page at this URL comes back, or the robots.txt.
     fn complete(&mut self, host: usize, url: &str, end: End, now: Timestamp) -> Completion {
         if std::mem::take(&mut self.hosts[host].robots_are_out) {
-            self.give_group_back(host, end, now);
+            let address = self.hosts[host].robots_address.take();
+            self.give_back(host, address, end, now);
             return self.robots_ends(host, end, now);
         }
         let out = &mut self.hosts[host].out;
         let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
-        let Out { url, is_given_up, wave } = out.remove(place);
+        let Out { url, is_given_up, address, wave } = out.remove(place);
         if !is_given_up {
-            self.give_group_back(host, end, now);
+            self.give_back(host, address, end, now);
         }
         self.ends(url, is_given_up, wave, end, now)
     }
@@ -737,7 +848,7 @@ impl Model {
                 }
                 self.hosts[host].failures = 0;
                 if self.hosts[host].stands.is_some() || self.hosts[host].in_line.is_some() {
-                    self.hosts[host].is_called = false;
+                    self.hosts[host].called_by = None;
                     self.hosts[host].in_line = None;
                     self.call(host, now);
                     self.place(host, now);
@@ -775,8 +886,8 @@ impl Model {
         } else if let Some(best) = self.best(host) {
             let priority = self.urls[best].priority;
             self.move_up(host, priority);
-            if in_line.is_some_and(|(worse, _)| priority < worse) {
-                self.hosts[host].in_line = Some((priority, self.tick().try_into().unwrap()));
+            if let Some((circle, ..)) = in_line.filter(|(_, worse, _)| priority < *worse) {
+                self.hosts[host].in_line = Some((circle, priority, self.tick().try_into().unwrap()));
                 self.call(host, now);
             }
         }
@@ -847,6 +958,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         6 => Just(Action::Next),
         1 => Just(Action::AskAgain),
+        3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(lease, address)| Action::Resolve { lease, address }),
         5 => (any::<prop::sample::Index>(), ends()).prop_map(|(lease, end)| Action::Complete { lease, end }),
         2 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]).prop_map(|millis| Action::Pass { millis }),
     ];
@@ -873,11 +985,16 @@ fn options() -> impl Strategy<Value = FrontierOptions> {
             options.politeness.robots_ttl = Duration::from_secs(robots_ttl);
             options
         });
-    (plain, prop::option::weighted(0.3, rule()), groups()).prop_map(|(mut options, rule, groups)| {
-        options.rules.hosts.extend(rule.map(|rule| ("h1.example".to_owned(), rule)));
-        options.rules.groups = groups;
-        options
-    })
+    let by_address = (prop::sample::select(vec![None, Some(0), Some(1), Some(3)]), prop::sample::select(vec![1, 2, 8]));
+    (plain, prop::option::weighted(0.3, rule()), groups(), by_address).prop_map(
+        |(mut options, rule, groups, by_address)| {
+            options.politeness.address_delay = by_address.0.map(Duration::from_secs);
+            options.politeness.connections_per_address = by_address.1;
+            options.rules.hosts.extend(rule.map(|rule| ("h1.example".to_owned(), rule)));
+            options.rules.groups = groups;
+            options
+        },
+    )
 }
 
 fn rule() -> impl Strategy<Value = HostRule> {
@@ -986,6 +1103,19 @@ impl Both {
         assert!(beside.iter().all(|other| other.kind() == LeaseKind::Page), "robots.txt alone");
     }
 
+    fn resolve(&mut self, lease: usize, address: u8) {
+        let (frontier, now) = (&mut self.frontier, self.now);
+        let shown = &mut self.leases[lease];
+        let resolved = frontier.resolved(shown, &[IpAddr::from([192, 0, 2, address])], now).unwrap();
+        let host: usize = shown.origin()["http://h".len()..][..1].parse().unwrap();
+        let url = shown.url().to_owned();
+        let may_connect = self.model.resolve(host, &url, address, now);
+        assert_eq!(resolved == Resolved::Connect, may_connect, "{url} at {address}");
+        if !may_connect {
+            self.complete(lease, End::Released);
+        }
+    }
+
     fn complete(&mut self, lease: usize, end: End) {
         let lease = self.leases.swap_remove(lease);
         let host: usize = lease.origin()["http://h".len()..][..1].parse().unwrap();
@@ -1038,7 +1168,7 @@ impl Both {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_list_of_actions_has_the_same_answers(options in options(), actions in actions()) {
@@ -1052,6 +1182,11 @@ proptest! {
                 Action::Next => { both.next(); }
                 Action::AskAgain => {
                     prop_assert_eq!(both.frontier.ask_again(both.now).unwrap(), both.model.ask_again(both.now));
+                }
+                Action::Resolve { lease, address } => {
+                    if !both.leases.is_empty() {
+                        both.resolve(lease.index(both.leases.len()), address);
+                    }
                 }
                 Action::Complete { lease, end } => {
                     if !both.leases.is_empty() {

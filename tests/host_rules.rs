@@ -213,7 +213,7 @@ fn explain_tells_of_the_group_that_a_host_waits_for() {
     frontier.complete(lease, Outcome::Response { status: 200, retry_after: None }, at).unwrap();
     let url = frontier.gate().canonicalizer().canonicalize("http://h1.cdn.test/0").unwrap();
     let explained = frontier.explain(&url, at).unwrap().to_string();
-    assert!(explained.contains(", in group cdn, due 1970-01-01T00:00:10"), "{explained}");
+    assert!(explained.contains(", shares the clock of group cdn, due 1970-01-01T00:00:10"), "{explained}");
     let Next::Wait(until) = frontier.next(at).unwrap() else { panic!("the group rests") };
     assert_eq!(until, at + 9 * SECOND);
 }

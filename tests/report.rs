@@ -238,11 +238,11 @@ fn a_damaged_report_is_refused_with_its_place() {
     for (damaged, place) in [
         (
             whole.replace("\"found\": 49847", "\"found\": \"many\""),
-            "invalid type: string \"many\", expected u64 at line 27 column 19",
+            "invalid type: string \"many\", expected u64 at line 29 column 19",
         ),
         (whole.replace("  \"finish\": \"max_duration\",\n", ""), "missing field `finish` at line"),
         (whole.replace("max_duration\",", "sleepy\","), "unknown variant `sleepy`"),
-        (whole[..whole.len() / 2].to_owned(), "EOF while parsing"),
+        (whole.rsplit_once('{').expect("objects").0.to_owned(), "EOF while parsing"),
         (String::new(), "EOF while parsing a value at line 1 column 0"),
         ("[]".to_owned(), "invalid"),
     ] {

@@ -2,10 +2,11 @@
 //! must hold to is asserted at each step.
 
 use std::hint::black_box;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
+use crawler::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Resolved, Timestamp};
 use crawler::gate::{Admission, Found, ScopeKind};
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
 use crawler::job::journal::Disk;
@@ -177,8 +178,12 @@ impl Crawl {
         self.now = self.now + TICK;
         loop {
             match self.frontier.next(self.now).expect("a journal") {
-                Next::Fetch(lease) => {
+                Next::Fetch(mut lease) => {
                     self.check(&lease);
+                    // One of its own, as most hosts have that are asked often.
+                    let address = Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(host_of(lease.url())).expect("few"));
+                    let resolved = self.frontier.resolved(&mut lease, &[address.into()], self.now);
+                    assert_eq!(resolved.expect("its own"), Resolved::Connect);
                     return Some(lease);
                 }
                 Next::Wait(until) => self.now = self.now.max(until),

@@ -11,7 +11,7 @@ use super::output::{self, Safe, print};
 use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 use crate::crawl::{CrawlError, FinishReason, look_up};
-use crate::frontier::{Explanation, History, Place, RobotsAnswer, Verdict};
+use crate::frontier::{Explanation, History, Place, RobotsAnswer, Timestamp, Verdict};
 use crate::gate::{Refusal, Ruled};
 use crate::job::{Explained, Job, explain as explain_from};
 use crate::lending::Clock;
@@ -130,6 +130,7 @@ fn to_json(explanation: &Explanation, limit: Option<&str>) -> Value {
             "error": host.trouble.as_ref().map(|trouble| trouble.failure.name()),
             "message": host.trouble.as_ref().map(|trouble| &trouble.words),
             "queued": host.queued,
+            "shares": host.circles.iter().map(shared).collect::<Vec<_>>(),
         })),
         "journal": journal(history),
         "page": page.as_ref().map(|page| json!({
@@ -141,6 +142,11 @@ fn to_json(explanation: &Explanation, limit: Option<&str>) -> Value {
         })),
         "limit": limit,
     })
+}
+
+/// A clock that a host shares.
+fn shared((name, due): &(String, Option<Timestamp>)) -> Value {
+    json!({ "name": name, "due": due.map(|due| due.to_string()) })
 }
 
 fn ruled(ruled: &Ruled) -> Value {

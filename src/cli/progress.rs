@@ -157,8 +157,10 @@ impl Line {
             let hosts = counted(frontier.resting_hosts, "host rests", "hosts rest");
             format!("{hosts}, next in {}", duration(due.since(now)))
         });
+        let in_line = counted(frontier.hosts_in_line, "host waits", "hosts wait");
+        let in_line = (frontier.hosts_in_line > 0).then(|| format!("{in_line} for a group or IP address"));
         let full = is_filter_full.then(|| "the seen filter is full".to_owned());
-        [resting, failing, full].into_iter().flatten()
+        [resting, in_line, failing, full].into_iter().flatten()
     }
 
     /// How long it will take to the limit, if it goes on so.
@@ -206,10 +208,11 @@ mod tests {
         assert!(waits.find(reason).is_some_and(|at| at + reason.len() <= 76), "{waits}");
         assert!(waits.contains("; 7 min 5 s left; "), "{waits}");
         progress.frontier.leased = 1;
+        progress.frontier.hosts_in_line = 2;
         progress.frontier.failing_hosts = 1;
         progress.is_filter_full = true;
         let busy = line(progress, Some(48_213));
-        assert!(busy.contains("; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
+        assert!(busy.contains("; 2 hosts wait for a group or IP address; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
         assert!(!busy.contains("rest") && !busy.contains("left"), "{busy}");
     }
 }

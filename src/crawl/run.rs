@@ -17,7 +17,7 @@ use super::finish::FinishReason;
 use super::finished::Finished;
 use super::http::Fetcher;
 use super::lock::lock;
-use super::numbers::{Carried, Progress};
+use super::numbers::{Carried, PolitenessWatch, Progress};
 use super::options::CrawlOptions;
 use super::records::{Outputs, SinkOutput, SkipList, Writer, WriterThread};
 use super::recrawl::{KnownPages, Recrawl};
@@ -89,7 +89,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             read: ReadOptions::new(options),
             pages: Budget::new(options.max_pages, carried.tally.page_records()),
             is_leasing: AtomicBool::new(true),
-            politeness: Mutex::default(),
+            politeness: Mutex::new(PolitenessWatch::judging(&options.frontier.politeness)),
             stop: Stop::new(),
             tally: Mutex::default(),
             output_ends: Mutex::new(carried.outputs.clone()),

@@ -1,6 +1,7 @@
 //! What each task of a crawl does with its lease: fetch, parse, commit.
 
 use std::io;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -18,7 +19,7 @@ use super::shared::Shared;
 use super::source::{UrlSource, source_of};
 use super::visit::{Reader, Visit};
 use crate::address::{BaseUrl, CanonicalUrl, host_of, path_and_query};
-use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Trouble};
+use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
 use crate::gate::{Admission, Gate, Refusal, Yielded};
 use crate::lending::HeldLease;
 
@@ -67,12 +68,17 @@ impl<J: Journal> Worker<J> {
     }
 
     /// Fetches what was lent, and completes the lease with what comes of it. `None` where this machine was short of something.
-    async fn process(&self, lease: HeldLease<J>) -> io::Result<Option<Settled<J>>> {
+    async fn process(&self, mut lease: HeldLease<J>) -> io::Result<Option<Settled<J>>> {
         let source = source_of(lease.kind());
         // Held until its links are queued.
         let mut share = self.shared.memory.share();
         let page = self.shared.frontier.gate().canonicalizer().page(lease.url());
         let key = page.as_ref().map_or_else(|_| String::new(), |(url, _)| url.key().to_owned());
+        if let Ok((url, _)) = &page
+            && !self.may_connect(&mut lease, url).await
+        {
+            return self.give_back(lease).map(Some);
+        }
         let known = if source.is_page() { self.recrawl.known(&lease, &key)? } else { None };
         let page_known = known.as_ref().and_then(|known| known.page.as_ref());
         let visit = match page {
@@ -90,6 +96,25 @@ impl<J: Journal> Worker<J> {
             self.recrawl.judge(&known, answer, &mut visit.record)
         });
         self.complete(lease, source, visit).await.map(Some)
+    }
+
+    /// Looks up the name of the host, tells the frontier its addresses, and says whether these may be asked now.
+    async fn may_connect(&self, lease: &mut HeldLease<J>, url: &CanonicalUrl) -> bool {
+        if !lease.counts_by_address() {
+            return true;
+        }
+        let is_first_contact = lease.is_first_contact;
+        let tell = |addresses: &[IpAddr]| lease.resolved(addresses);
+        self.shared.fetcher.tell_addresses(url, is_first_contact, tell).await == Resolved::Connect
+    }
+
+    /// Gives a lease back and takes the next: the lease's host must stand in the line of its address.
+    fn give_back(&self, lease: HeldLease<J>) -> io::Result<Settled<J>> {
+        let shared = &self.shared;
+        let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
+        let settled = lease.settle(Vec::new(), Outcome::Released, Receipts::default(), None, || {}, page.is_some());
+        let (_, next) = settled.inspect_err(|_| shared.abort(FinishReason::StorageFailed))?;
+        Ok(Settled { is_recorded: false, next: next.zip(page) })
     }
 
     /// Fetches and reads. `None` where this machine was short of something, which is no fault of the host's.

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A host is in one *seat* at a time: idle; in the agenda until its rest is over; due, in the
-//! *front* queue of its best URL's priority; held, where too many hosts are out that nobody knows; in the line of its group, where that
-//! rests or has as many requests out as it may; or lent out.
+//! *front* queue of its best URL's priority; held, where too many hosts are out that nobody knows; in the line of its group or
+//! address, where that rests or has as many requests out as it may; or lent out.
 //! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A
 //! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
 //!
@@ -39,6 +39,7 @@
 //!   texts, [`schedule`](Frontier::schedule) for a time.
 //! - Leases go out and come back: [`next`](Frontier::next), then [`answer`](Frontier::answer) with a whole reply, or
 //!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever.
+//! - Addresses are told: [`resolved`](Frontier::resolved), for politeness by IP address.
 //! - Questions: [`statistics`](Frontier::statistics), [`explain`](Frontier::explain). They change nothing.
 //! - Looking after storage: [`flush`](Frontier::flush), and for whoever writes checkpoints, slices, counts and evictions.
 //!
@@ -72,9 +73,9 @@ pub(crate) use explain::{Place, RobotsAnswer};
 #[cfg(feature = "cli")]
 pub(crate) use hosts::Manners;
 #[cfg(feature = "crawl")]
-pub(crate) use hosts::Sharing;
+pub(crate) use hosts::{AddressSharing, Sharing};
 pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
-pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Trouble, Validators};
+pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;
 pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};

@@ -1,5 +1,6 @@
 //! A lease that finds its way back.
 
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::lender::Lender;
 #[cfg(feature = "crawl")]
 use crate::frontier::Next;
 use crate::frontier::{
-    Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipts, Reply, Timestamp,
+    Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipts, Reply, Resolved, Timestamp,
 };
 use crate::gate::Admitted;
 #[cfg(feature = "crawl")]
@@ -49,6 +50,19 @@ impl<J: Journal> HeldLease<J> {
         if let Some(lease) = &mut self.lease {
             lease.yielded = Some(yielded);
         }
+    }
+
+    /// As [`Frontier::resolved`](crate::frontier::Frontier::resolved). The frontier's lock is taken only if the addresses are new.
+    pub fn resolved(&mut self, addresses: &[IpAddr]) -> Resolved {
+        let Some(lease) = self.lease.as_mut().filter(|lease| lease.address_among(addresses).is_some()) else {
+            return Resolved::Connect;
+        };
+        let mut frontier = self.lender.lock();
+        let resolved = frontier.resolved(lease, addresses, self.lender.clock.now());
+        // Its place at another address is free.
+        self.lender.wake();
+        // This frontier has lent it, so there is no error.
+        resolved.unwrap_or(Resolved::Connect)
     }
 
     /// As [`Frontier::answer`](crate::frontier::Frontier::answer). The gate is asked before the frontier's lock is taken.

@@ -53,6 +53,7 @@ impl Report {
             },
             politeness: PolitenessFigures {
                 requests: finished.politeness.requests,
+                by_address: finished.politeness.by_address,
                 violations: finished.politeness.violations,
                 worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
@@ -95,6 +96,8 @@ impl From<&CrawlOptions> for Settings {
             workers: options.workers.unwrap_or_default() as u64,
             host_delay_ms: millis(frontier.politeness.host_delay),
             connections_per_host: frontier.politeness.connections_per_host,
+            address_delay_ms: frontier.politeness.address_delay.map(millis),
+            connections_per_address: frontier.politeness.connections_per_address,
             seen_layout: frontier.seen.layout.to_string(),
             user_agent: options.fetch.user_agent.clone(),
         }

@@ -126,6 +126,10 @@ pub struct Settings {
     pub host_delay_ms: u64,
     /// Requests of one host that may be out at the same time.
     pub connections_per_host: u8,
+    /// The rest between two requests to an IP address; `null` for 100 ms where hosts are not asked more quickly, and none on loopback.
+    pub address_delay_ms: Option<u64>,
+    /// Requests to one IP address that may be out at the same time.
+    pub connections_per_address: u8,
     /// The layout of the seen filter: `blocked`, `exact`, and so on.
     pub seen_layout: String,
     /// The User-Agent header.
@@ -269,6 +273,8 @@ pub struct HostRow {
 pub struct PolitenessFigures {
     /// Requests that were sent and judged.
     pub requests: u64,
+    /// Those that were judged by their IP address too.
+    pub by_address: u64,
     /// Requests that came too early, or while as many were out as may be. Anything but zero is a fault of this program.
     pub violations: u64,
     /// The worst of them.
@@ -279,7 +285,7 @@ pub struct PolitenessFigures {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TooEarly {
-    /// Scheme, host and port.
+    /// Scheme, host and port; or `group NAME`, or `address IP`.
     pub host: String,
     /// The rest that the host got.
     pub waited_us: u64,

@@ -67,6 +67,13 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.connections_per_host,
         "Requests of one host out at once, for hosts that are yours or agreed; the rest is then between their starts")
     .flags(&[value("connections-per-host", "N").rare()]),
+    setting!(Maybe, crawl.frontier: politeness.address_delay,
+        "Rest between two requests to one IP address, whatever hosts are there; auto is 100ms, but for loopback and quicker hosts; 0s is none",
+        "auto")
+    .flags(&[value("address-delay", "TIME").says("Rest between two requests to one IP address, whatever hosts are there").rare()]),
+    setting!(One, crawl.frontier: politeness.connections_per_address,
+        "Requests to one IP address out at once; with more than 1 the rest is between their starts")
+    .flags(&[value("connections-per-address", "N").rare()]),
     setting!(One, crawl.frontier: politeness.max_crawl_delay,
         "Longest rest that a Crawl-delay in robots.txt can ask for"),
     setting!(One, crawl.frontier: politeness.max_retry_after, "Longest rest that a Retry-After header can ask for"),

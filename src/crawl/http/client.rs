@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -74,6 +74,20 @@ impl Client {
     pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if let Names::System(resolver) = &self.names {
             resolver.look_up_ahead(host, is_first_contact).await;
+        }
+    }
+
+    /// Tells the addresses to which a host's name resolves; none where they are not known. A host that is an address is its own.
+    pub(super) async fn tell_addresses<T>(
+        &self,
+        host: &str,
+        is_first_contact: bool,
+        tell: impl FnOnce(&[IpAddr]) -> T,
+    ) -> T {
+        match (&self.names, host.trim_matches(['[', ']']).parse()) {
+            (_, Ok(address)) => tell(&[address]),
+            (Names::Fixed(address), Err(_)) => tell(&[address.ip()]),
+            (Names::System(resolver), Err(_)) => resolver.tell_addresses(host, is_first_contact, tell).await,
         }
     }
 

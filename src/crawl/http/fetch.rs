@@ -110,6 +110,16 @@ impl Fetcher {
         self.cookies.as_ref()
     }
 
+    /// Tells the addresses to which a URL's host resolves; none where they are not known.
+    pub(in crate::crawl) async fn tell_addresses<T>(
+        &self,
+        url: &CanonicalUrl,
+        is_first_contact: bool,
+        tell: impl FnOnce(&[IpAddr]) -> T,
+    ) -> T {
+        self.client.tell_addresses(url.host(), is_first_contact, tell).await
+    }
+
     /// As [`fetch`](Self::fetch), with a say in how.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;

@@ -70,8 +70,23 @@ impl Resolver {
     /// Looks a name up ahead of its use, when its turn comes. An address needs no lookup.
     pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if host.trim_matches(['[', ']']).parse::<IpAddr>().is_err() {
-            self.answer(host, if is_first_contact { &self.strangers } else { &self.acquaintances }).await;
+            self.answer(host, self.turns(is_first_contact)).await;
         }
+    }
+
+    /// Tells the addresses of a name, once it was looked up; none where it has none.
+    pub(super) async fn tell_addresses<T>(
+        &self,
+        name: &str,
+        is_first_contact: bool,
+        tell: impl FnOnce(&[IpAddr]) -> T,
+    ) -> T {
+        let answer = self.answer(name, self.turns(is_first_contact)).await;
+        tell(answer.get().and_then(|answer| answer.addresses.as_deref().ok()).unwrap_or_default())
+    }
+
+    fn turns(&self, is_first_contact: bool) -> &Arc<Semaphore> {
+        if is_first_contact { &self.strangers } else { &self.acquaintances }
     }
 
     /// The addresses of `name`, at most 16, with port 0. Only those that may be connected to.

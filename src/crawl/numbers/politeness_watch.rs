@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::HostKey;
 use crate::crawl::lock::lock;
-use crate::frontier::{Lease, LeaseKind, Sharing, Timestamp};
+use crate::frontier::{AddressSharing, Lease, LeaseKind, Politeness, Sharing, Timestamp};
 
 /// An independent judge of politeness. It sees only when requests were really sent and how many are out, and knows nothing of the
 /// agenda.
@@ -18,7 +18,8 @@ use crate::frontier::{Lease, LeaseKind, Sharing, Timestamp};
 /// kept between the times at which requests are handed out, and these are judged: what a connection takes to open is not the
 /// frontier's to know. In both cases no more requests may be out at once than there are connections, and a robots.txt takes all of them.
 ///
-/// A group of hosts is judged like one more host, by the name `group NAME`: what its hosts are asked counts for it too.
+/// A group of hosts is judged like one more host, by the name `group NAME`: what its hosts are asked counts for it too. So is an IP
+/// address, by the name `address 192.0.2.1`.
 ///
 /// It remembers when each of the hosts asked last was asked: at least the last [`REMEMBERED`](Self::REMEMBERED)` / 2` hosts, and at
 /// most `REMEMBERED`, which take 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
@@ -31,6 +32,8 @@ pub struct PolitenessWatch {
     older: AHashMap<HostKey, Timestamp>,
     /// Connections that are taken, of the hosts of which any is.
     taken: AHashMap<HostKey, u32>,
+    /// What hosts on one IP address may do together.
+    addresses: AddressSharing,
     counts: PolitenessCounts,
     worst: Option<Violation>,
 }
@@ -39,6 +42,8 @@ pub struct PolitenessWatch {
 pub(crate) struct Asking<'a> {
     watch: &'a Mutex<PolitenessWatch>,
     lease: &'a Lease,
+    /// The name of its IP address, where it counts for one.
+    address: Option<String>,
 }
 
 /// How many requests were judged, and how many came too early.
@@ -47,6 +52,8 @@ pub(crate) struct Asking<'a> {
 pub struct PolitenessCounts {
     /// Requests judged.
     pub requests: u64,
+    /// Those that were judged by their IP address too.
+    pub by_address: u64,
     /// Requests that came too early, or while as many were out as may be. Anything but zero is a fault of this program.
     pub violations: u64,
 }
@@ -55,6 +62,7 @@ impl PolitenessCounts {
     /// Adds what another has counted.
     pub fn merge(&mut self, other: Self) {
         self.requests += other.requests;
+        self.by_address += other.by_address;
         self.violations += other.violations;
     }
 }
@@ -62,7 +70,7 @@ impl PolitenessCounts {
 /// A request sent before its host's rest was over, or while its host's connections were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Scheme, host and port; or the name of a group.
+    /// Scheme, host and port; or the name of a group or an IP address.
     pub host: HostKey,
     /// Time since the last request to it.
     pub waited: Duration,
@@ -87,7 +95,16 @@ impl<'a> Asking<'a> {
                 judge.rested(name, lease.lent_at(), *delay);
             }
         }
-        Self { watch, lease }
+        let AddressSharing { delay, connections } = judge.addresses;
+        let address = lease.address().map(|(address, since)| {
+            let name = address.to_string();
+            judge.begin(&name, 1, connections);
+            if connections > 1 {
+                judge.by_address(&name, since, delay);
+            }
+            name
+        });
+        Self { watch, lease, address }
     }
 
     /// The request is over. It was sent at this time.
@@ -99,6 +116,9 @@ impl<'a> Asking<'a> {
         if let Some(Sharing { name, delay, connections: 1 }) = self.lease.sharing() {
             judge.rested(name, at, *delay);
         }
+        if let (Some(name), AddressSharing { delay, connections: 1 }) = (&self.address, judge.addresses) {
+            judge.by_address(name, at, delay);
+        }
     }
 }
 
@@ -108,6 +128,9 @@ impl Drop for Asking<'_> {
         judge.end(self.lease.origin(), taken_by(self.lease));
         if let Some(sharing) = self.lease.sharing() {
             judge.end(&sharing.name, 1);
+        }
+        if let Some(name) = &self.address {
+            judge.end(name, 1);
         }
     }
 }
@@ -120,6 +143,16 @@ fn taken_by(lease: &Lease) -> u8 {
 impl PolitenessWatch {
     /// Hosts that are remembered, at most.
     pub const REMEMBERED: usize = 65_536;
+
+    /// A judge of a crawl with this politeness.
+    pub(crate) fn judging(politeness: &Politeness) -> Self {
+        Self { addresses: AddressSharing::of(politeness), ..Self::default() }
+    }
+
+    fn by_address(&mut self, address: &str, at: Timestamp, delay: Duration) {
+        self.counts.by_address += 1;
+        self.rested(address, at, delay);
+    }
 
     /// A request to the host of this [origin](HostKey::as_str) begins, and takes so many of its `connections`.
     pub fn begin(&mut self, host: &str, adds: u8, connections: u8) {
@@ -232,7 +265,10 @@ mod tests {
         watch.sent(slow.as_str(), at(0), SECOND);
         watch.sent(quick.as_str(), at(1), SECOND);
         watch.sent(slow.as_str(), at(1000), SECOND);
-        assert_eq!((watch.counts(), watch.worst()), (PolitenessCounts { requests: 3, violations: 0 }, None));
+        assert_eq!(
+            (watch.counts(), watch.worst()),
+            (PolitenessCounts { requests: 3, ..PolitenessCounts::default() }, None)
+        );
 
         watch.sent(slow.as_str(), at(1900), SECOND);
         watch.sent(quick.as_str(), at(501), SECOND);

@@ -101,8 +101,9 @@ pub(crate) struct HostAccount {
     pub is_leased: bool,
     /// URLs queued.
     pub queued: u64,
-    /// The name of its group, if it has one, and the time before which none of that is asked.
-    pub group: Option<(String, Timestamp)>,
+    /// Its group and its IP address, and the time before which none of their hosts is asked. An address is known to the running crawl
+    /// alone.
+    pub circles: Vec<(String, Option<Timestamp>)>,
 }
 
 /// The answer of the journal to a URL.
@@ -266,27 +267,31 @@ impl fmt::Display for RobotsAnswer {
 }
 
 impl HostAccount {
-    /// When it may be asked by its own clock and its group's.
+    /// When it may be asked, by its own clock and those that it shares.
     pub(crate) fn may_be_asked(&self) -> Timestamp {
-        self.group.as_ref().map_or(self.due, |(_, due)| self.due.max(*due))
+        self.circles.iter().filter_map(|(_, due)| *due).fold(self.due, Timestamp::max)
     }
 
-    /// The group that it waits for, which rests longer than it does itself.
+    /// The group or address that it waits for, which rests longer than it does itself.
     pub(crate) fn held_by(&self, now: Timestamp) -> Option<&str> {
-        self.group.as_ref().filter(|(_, due)| *due > now.max(self.due)).map(|(name, _)| name.as_str())
+        let (name, due) = self.circles.iter().max_by_key(|(_, due)| *due)?;
+        due.is_some_and(|due| due > now.max(self.due)).then_some(name)
     }
 }
 
 impl fmt::Display for HostAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, due, delay, failures, has_answered, trouble, is_retired, is_leased, queued, group } = self;
+        let Self { key, due, delay, failures, has_answered, trouble, is_retired, is_leased, queued, .. } = self;
         let due =
             if *is_retired { "unreachable, and not asked again in this run".to_owned() } else { format!("due {due}") };
         write!(f, "{key}: {due}, delay {delay:?}, {queued} queued, {failures} failures in a row")?;
         trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })?;
-        group.iter().try_for_each(|(name, due)| write!(f, ", in {name}, due {due}"))
+        self.circles.iter().try_for_each(|(name, due)| {
+            write!(f, ", shares the clock of {name}")?;
+            due.iter().try_for_each(|due| write!(f, ", due {due}"))
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use std::io;
 use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Entry, Journal, read_wire};
-use crate::frontier::hosts::{Host, Manners, RobotsFile, Sharing};
+use crate::frontier::hosts::{CountsByAddress, Host, Manners, RobotsFile, Sharing};
 use crate::frontier::queues::{CircleId, Circles};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
@@ -54,7 +54,7 @@ impl<J: Journal> Frontier<J> {
 pub(crate) struct Inquiry<'a> {
     /// All that is known. No answer changes it.
     pub(crate) state: &'a State,
-    /// The clocks of groups, in a frontier that is in use.
+    /// The clocks of groups and addresses, in a frontier that is in use.
     pub(crate) circles: Option<&'a Circles>,
 }
 
@@ -166,10 +166,19 @@ impl Inquiry<'_> {
             |host: &Host| Timestamp::default() + host.due.since(Timestamp::default() + host.delay(manners)) + *delay;
         let asked = |host: &&Host| group_of(host) == Some(group) && host.requests > 0 && host.failures == 0;
         let due = match self.circles {
-            Some(circles) => circles.due(CircleId(group)),
+            Some(circles) => circles.due(CircleId::of_group(group)),
             None => self.state.hosts().iter().filter(asked).map(told).max().unwrap_or_default(),
         };
         Some((name.to_string(), due))
+    }
+
+    /// The circles of a host, and when each may be asked.
+    fn circles(&self, host: &Host) -> Vec<(String, Option<Timestamp>)> {
+        let group = self.group(host).map(|(name, due)| (name, Some(due)));
+        let told = |circles: &Circles| host.seat.address.map(|id| (circles.name(id), Some(circles.due(id))));
+        let counts = self.manners().treatment(host.treatment).by_address != CountsByAddress::No;
+        let untold = counts.then(|| ("its IP address".to_owned(), None));
+        group.into_iter().chain(self.circles.and_then(told).or(untold)).collect()
     }
 
     /// How the host stands.
@@ -184,7 +193,7 @@ impl Inquiry<'_> {
             is_retired: host.is_retired(),
             is_leased: host.is_leased(),
             queued: host.waiting(),
-            group: self.group(host),
+            circles: self.circles(host),
         }
     }
 }

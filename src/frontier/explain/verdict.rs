@@ -83,8 +83,8 @@ pub enum Verdict {
         ahead: u64,
         /// Its host may be asked then; `None` for now.
         due: Option<Timestamp>,
-        /// The group that its host waits for, where that rests longer than the host itself.
-        group: Option<String>,
+        /// The group or IP address that its host waits for, where that rests longer than the host itself.
+        held_by: Option<String>,
         /// The host's robots.txt goes first.
         is_robots_first: bool,
         /// Why the host's last request failed, if it did.
@@ -148,7 +148,7 @@ impl Verdict {
                 attempts,
                 ahead,
                 due: of.host.as_ref().map(HostAccount::may_be_asked).filter(|due| *due > of.now),
-                group: of.host.as_ref().and_then(|host| host.held_by(of.now)).map(str::to_owned),
+                held_by: of.host.as_ref().and_then(|host| host.held_by(of.now)).map(str::to_owned),
                 is_robots_first: matches!(of.robots, RobotsAnswer::Unknown | RobotsAnswer::Moved { .. }),
                 trouble: of.host.as_ref().and_then(|host| host.trouble.clone()),
             },
@@ -236,7 +236,7 @@ impl fmt::Display for Verdict {
                 trouble.iter().try_for_each(|trouble| write!(f, ": {trouble}"))?;
                 f.write_str("; a resume asks it again")
             }
-            Self::Waiting { attempts, ahead, due, group, is_robots_first, trouble } => {
+            Self::Waiting { attempts, ahead, due, held_by, is_robots_first, trouble } => {
                 f.write_str("waiting: ")?;
                 if *attempts > 0 {
                     write!(f, "tried {}; ", times((*attempts).into()))?;
@@ -249,7 +249,7 @@ impl fmt::Display for Verdict {
                     Some(due) => write!(f, "{what} at {due}")?,
                     None => write!(f, "{what} now")?,
                 }
-                group.iter().try_for_each(|group| write!(f, ", when {group} has rested"))?;
+                held_by.iter().try_for_each(|name| write!(f, ", when {name} has rested"))?;
                 trouble.iter().try_for_each(|trouble| write!(f, "; it failed: {trouble}"))
             }
         }

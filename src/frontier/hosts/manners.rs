@@ -25,6 +25,7 @@ pub(crate) struct Manners {
     below: AHashMap<Box<str>, u16>,
     /// In the order of their names.
     groups: Vec<Sharing>,
+    addresses: AddressSharing,
     /// The longest rest between two requests that any host is given.
     longest_delay: Duration,
 }
@@ -40,6 +41,47 @@ pub(crate) struct Treatment {
     pub(crate) robots: bool,
     /// The group that it is in, by its place among the groups.
     pub(crate) group: Option<u16>,
+    /// Whether it shares a clock with the other hosts on its IP address.
+    pub(crate) by_address: CountsByAddress,
+}
+
+/// Whether a host shares a clock with the other hosts on its IP address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CountsByAddress {
+    No,
+    /// Unless that is this machine's own.
+    ButOnLoopback,
+    Always,
+}
+
+/// What hosts on one IP address may do together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AddressSharing {
+    /// The rest that all of them take when one was asked.
+    pub(crate) delay: Duration,
+    /// Their requests that may be out at once.
+    pub(crate) connections: u8,
+}
+
+impl AddressSharing {
+    pub(crate) fn of(politeness: &Politeness) -> Self {
+        let delay = politeness.address_delay.unwrap_or(Politeness::ADDRESS_DELAY);
+        Self { delay, connections: politeness.connections_per_address }
+    }
+
+    /// Whether a host that is treated so counts. Unless the user has set the rest of addresses, a host that may be asked more quickly, by
+    /// itself or with its group, does not.
+    fn counts(self, politeness: &Politeness, treatment: &Treatment, groups: &[Sharing]) -> CountsByAddress {
+        let Treatment { host_delay, connections, group, .. } = *treatment;
+        let group = group.map(|number| &groups[usize::from(number)]);
+        let is_quicker = group.is_some_and(|group| group.delay < self.delay || group.connections > self.connections);
+        match politeness.address_delay {
+            Some(Duration::ZERO) => CountsByAddress::No,
+            Some(_) => CountsByAddress::Always,
+            None if is_quicker || host_delay < self.delay || connections > self.connections => CountsByAddress::No,
+            None => CountsByAddress::ButOnLoopback,
+        }
+    }
 }
 
 /// What hosts that share a clock may do together.
@@ -87,11 +129,13 @@ impl Manners {
             let reason = "is more than 65,000 names";
             return Err(refused("hosts", "", "", &names.said.len().to_string(), reason));
         }
+        let addresses = AddressSharing::of(politeness);
         let none = Treatment {
             host_delay: politeness.host_delay,
             connections: politeness.connections_per_host,
             robots: politeness.robots,
             group: None,
+            by_address: CountsByAddress::No,
         };
         let mut treatments = vec![none];
         let (mut exact, mut below) = (AHashMap::new(), AHashMap::new());
@@ -100,9 +144,12 @@ impl Manners {
             let table = if name.is_below { &mut below } else { &mut exact };
             table.insert(name.base.as_str().into(), number);
         }
+        for treatment in &mut treatments {
+            treatment.by_address = addresses.counts(politeness, treatment, &groups);
+        }
         let delays = treatments.iter().map(|treatment| treatment.host_delay);
         let longest_delay = delays.max().unwrap_or_default();
-        Ok(Self { politeness: politeness.clone(), treatments, exact, below, groups, longest_delay })
+        Ok(Self { politeness: politeness.clone(), treatments, exact, below, groups, addresses, longest_delay })
     }
 
     /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
@@ -124,6 +171,11 @@ impl Manners {
     /// The groups, in the order in which treatments number them.
     pub(crate) fn groups(&self) -> &[Sharing] {
         &self.groups
+    }
+
+    /// What hosts on one IP address may do together.
+    pub(crate) fn addresses(&self) -> AddressSharing {
+        self.addresses
     }
 
     /// Whether any host may have several requests out at once.
@@ -206,6 +258,7 @@ impl Names {
             connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
             robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
             group: group.map(|(number, _)| number),
+            by_address: none.by_address,
         }
     }
 }

@@ -18,6 +18,17 @@ pub struct Politeness {
     /// at once. A host that has not answered yet, or fails, is asked one thing at a time; its robots.txt is fetched alone; what one of
     /// its responses asks for, as a Retry-After, holds for all that follow.
     pub connections_per_host: u8,
+    /// Rest between two requests to one IP address, whatever hosts are there: a server of ten thousand names is one server. It is kept
+    /// where the fetcher [tells](crate::frontier::Frontier::resolved) the addresses. With 0, no host counts by address.
+    ///
+    /// `None` takes 100 ms, for most hosts: not for those on this machine's loopback addresses, nor for those that may be asked more
+    /// quickly than this, by `host_delay` and `connections_per_host`, a rule of their own or their group. So a crawl of one's own hosts
+    /// goes as quickly as it is told to, and one of the web asks an address ten times a second at most. What is said here holds for all
+    /// hosts.
+    pub address_delay: Option<Duration>,
+    /// Requests to one IP address that may be out at the same time, from 1 to 64. With 1, the rest runs from a response to the next
+    /// request; with more, from the start of one request to the start of the next, and a host that hangs does not hold up the others.
+    pub connections_per_address: u8,
     /// Longest rest that a robots `Crawl-delay` can ask for.
     pub max_crawl_delay: Duration,
     /// Longest rest that a `Retry-After` can ask for.
@@ -47,6 +58,8 @@ impl Default for Politeness {
             robots: true,
             host_delay: Duration::from_secs(1),
             connections_per_host: 1,
+            address_delay: None,
+            connections_per_address: 8,
             max_crawl_delay: Duration::from_secs(300),
             max_retry_after: Duration::from_secs(24 * 3600),
             attempts: 3,
@@ -63,6 +76,9 @@ impl Default for Politeness {
 impl Politeness {
     /// Requests of one host that may be out at the same time, at most.
     pub(crate) const MOST_CONNECTIONS: u8 = 64;
+    /// The rest of an address where nothing is said of it: a tenth of that between two requests of a host, since many share the
+    /// addresses of those that serve for others.
+    pub(crate) const ADDRESS_DELAY: Duration = Duration::from_millis(100);
 
     /// The rest after the `nth` failure in a row: it doubles with each.
     pub(crate) fn backoff_of(&self, nth: u32) -> Duration {

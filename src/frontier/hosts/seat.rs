@@ -1,7 +1,7 @@
 //! Where a host is in the queues of hosts.
 
 use super::Prospect;
-use crate::frontier::queues::ListLink;
+use crate::frontier::queues::{CircleId, ListLink};
 
 /// Where a host is in the queues of hosts, and as what it is counted there. It follows from what is known of the host and from
 /// the time, so no journal and no checkpoint has it.
@@ -9,6 +9,8 @@ use crate::frontier::queues::ListLink;
 pub(crate) struct Seat {
     /// Its neighbors in a front queue.
     pub(crate) link: ListLink,
+    /// The circle of its address, once that was told. The fetcher tells it with each request, so it is kept nowhere else.
+    pub(crate) address: Option<CircleId>,
     /// The queue of hosts that it is in, if any.
     pub(crate) state: HostState,
     /// Its pages that are lent out.
@@ -29,12 +31,59 @@ pub(crate) enum HostState {
     Due(u8),
     /// In the front queue of this priority: it stood in the line of its group, and a place of the group is kept for it.
     Called(u8),
+    /// The same, of its address.
+    CalledByAddress(u8),
     /// Due with this priority, and in the line of its group, which rests or has as many requests out as it may.
     InLine(u8),
+    /// The same, of its address.
+    InLineOfAddress(u8),
     /// Due with this priority, and held back: it has never answered, and as many such hosts are lent out as may be.
     Held(u8),
     /// All of its pages are lent out, or as many as may be. They stay in its queue until they come back.
     Leased,
     /// Its robots.txt is lent out.
     LeasedRobots,
+}
+
+/// One of the two circles that a host may be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tie {
+    Group,
+    Address,
+}
+
+impl HostState {
+    /// In the line of a circle, with this priority.
+    pub(crate) const fn in_line(tie: Tie, priority: u8) -> Self {
+        match tie {
+            Tie::Group => Self::InLine(priority),
+            Tie::Address => Self::InLineOfAddress(priority),
+        }
+    }
+
+    /// Called by a circle, and in the front queue of this priority.
+    pub(crate) const fn called(tie: Tie, priority: u8) -> Self {
+        match tie {
+            Tie::Group => Self::Called(priority),
+            Tie::Address => Self::CalledByAddress(priority),
+        }
+    }
+
+    /// The circle in whose line it stands.
+    pub(crate) const fn line(self) -> Option<(Tie, u8)> {
+        match self {
+            Self::InLine(priority) => Some((Tie::Group, priority)),
+            Self::InLineOfAddress(priority) => Some((Tie::Address, priority)),
+            _ => None,
+        }
+    }
+
+    /// The circle that has called it.
+    pub(crate) const fn caller(self) -> Option<Tie> {
+        match self {
+            Self::Called(_) => Some(Tie::Group),
+            Self::CalledByAddress(_) => Some(Tie::Address),
+            _ => None,
+        }
+    }
 }

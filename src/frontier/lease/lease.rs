@@ -1,5 +1,6 @@
 //! A URL that is lent to a fetcher.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use super::{Href, Trouble, Validators};
 use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Entry;
-use crate::frontier::hosts::{HostId, Sharing};
+use crate::frontier::hosts::{CountsByAddress, HostId, ServerAddress, Sharing};
 use crate::frontier::queues::CircleId;
 use crate::gate::{Found, Links, Position, Via, Yielded};
 
@@ -53,7 +54,11 @@ pub struct Lease {
     /// Requests of its host that may be out at once.
     pub(crate) connections: u8,
     /// The group of its host, which its request counts for too; none where it has none.
-    pub(crate) circle: Option<(CircleId, Arc<Sharing>)>,
+    pub(crate) group: Option<(CircleId, Arc<Sharing>)>,
+    /// Whether its request counts for an IP address too.
+    pub(crate) by_address: CountsByAddress,
+    /// The address that it counts for, as far as that is known.
+    pub(crate) address: Option<OnAddress>,
     /// The tries that stand in its entry: they are counted in `attempt` too.
     pub(crate) earlier: u8,
     /// Its host has never answered.
@@ -72,6 +77,15 @@ pub struct Lease {
     pub(crate) yielded: Option<Yielded>,
     /// The finder's own bytes.
     pub(crate) metadata: Box<[u8]>,
+}
+
+/// The IP address that a lease counts for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnAddress {
+    pub(crate) circle: CircleId,
+    pub(crate) address: ServerAddress,
+    /// When it took its place there.
+    pub(crate) since: Timestamp,
 }
 
 /// The texts of a lease, one behind the other: a lease costs one allocation.
@@ -208,7 +222,30 @@ impl Lease {
     /// What the group of its host may do.
     #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn sharing(&self) -> Option<&Sharing> {
-        self.circle.as_ref().map(|(_, sharing)| &**sharing)
+        self.group.as_ref().map(|(_, sharing)| &**sharing)
+    }
+
+    /// The IP address that it counts for, and since when.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
+    pub(crate) fn address(&self) -> Option<(ServerAddress, Timestamp)> {
+        self.address.map(|on| (on.address, on.since))
+    }
+
+    /// Whether the addresses of its host are to be told, before it is connected to.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "an embedder tells them always"))]
+    pub(crate) fn counts_by_address(&self) -> bool {
+        self.by_address != CountsByAddress::No && self.trouble.is_none()
+    }
+
+    /// The address that it must count for from here on, if its host has these; `None` where it does, or need not.
+    pub(crate) fn address_among(&self, addresses: &[IpAddr]) -> Option<ServerAddress> {
+        let address = ServerAddress::of(addresses).filter(|_| self.trouble.is_none())?;
+        let counts = match self.by_address {
+            CountsByAddress::No => false,
+            CountsByAddress::ButOnLoopback => !address.is_loopback(),
+            CountsByAddress::Always => true,
+        };
+        (counts && self.address.is_none_or(|on| on.address != address)).then_some(address)
     }
 }
 

@@ -19,13 +19,14 @@ mod lease;
 mod next;
 mod outcome;
 pub(crate) mod reply;
+mod resolved;
 mod setback;
 mod trouble;
 mod validators;
 
 pub use href::Href;
-pub(crate) use lease::Texts;
 pub use lease::{Lease, LeaseKind};
+pub(crate) use lease::{OnAddress, Texts};
 pub use next::Next;
 pub use outcome::{Completion, Outcome};
 pub use reply::Reply;
@@ -34,6 +35,7 @@ pub use reply::Reply;
     expect(unused_imports, reason = "a crawl's workers pass the gate by themselves")
 )]
 pub(crate) use reply::{Redirect, is_redirect};
+pub use resolved::Resolved;
 pub(crate) use setback::Setback;
 pub(crate) use trouble::Blame;
 pub use trouble::{Failure, Trouble};

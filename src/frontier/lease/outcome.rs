@@ -53,6 +53,16 @@ impl Outcome {
         Self::Robots { status, retry_after: None, body, validators: None }
     }
 
+    /// The rest that a response asks for which says "not now".
+    pub(crate) fn asks_for(&self) -> Option<Duration> {
+        match self {
+            Self::Response { status: 429 | 503, retry_after } | Self::Robots { status: 429 | 503, retry_after, .. } => {
+                *retry_after
+            }
+            _ => None,
+        }
+    }
+
     /// The same response with its Retry-After, as a rest from now.
     #[must_use]
     pub(crate) fn retry_after(mut self, rest: Duration) -> Self {

@@ -1,56 +1,220 @@
-//! Hosts of one group: whose turn it is among them.
+//! Hosts that share a clock, of one group or on one IP address: whose turn it is among them.
 //!
-//! A host of a group passes two clocks, one after the other: its own, in the agenda, and then its group's, in the group's line. What
-//! both say holds at once, since a host comes to the line only when its own rest is over, and is lent out only when its group is free.
+//! A host passes its clocks one after the other: its own, in the agenda, and then those of its circles, in their lines. What all of them
+//! say holds at once, since a host comes to a line only when its own rest is over, and is lent out only when its circles are free.
 //!
 //! A host that is given up passes none: it is not asked.
+//!
+//! # Addresses are told
+//!
+//! A group follows from the host's name. An address is known only when the name has been looked up, and that is the fetcher's to do. So
+//! a host of which no address is known is lent out by its own clock and its group's. The fetcher looks the name up, tells what it
+//! [resolved to](Frontier::resolved), and connects only if the address is free; else the lease comes back, and the host stands in the
+//! line of the address. However many hosts are new at once, none is connected to out of its turn. From then on the host is lent out
+//! when the address is free, and the fetcher goes on telling, since a name may move: the request then counts for the new address.
+//!
+//! An address is no state. Nothing is written down of it: after a restart, or an eviction, the host's next request tells it again.
 
-use super::Frontier;
-use crate::frontier::Timestamp;
+use std::net::IpAddr;
+
+use super::{Frontier, FrontierError};
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{HostId, HostState};
+use crate::frontier::hosts::{HostId, HostState, ServerAddress, Tie};
+use crate::frontier::lease::{OnAddress, Resolved};
 use crate::frontier::queues::CircleId;
+use crate::frontier::{Lease, Outcome, Timestamp};
 
 impl<J: Journal> Frontier<J> {
-    /// The circle of a host, if it shares a clock with others.
-    #[inline]
-    pub(crate) fn circle_of(&self, id: HostId) -> Option<CircleId> {
-        if self.circles.is_empty() { None } else { self.treatment(id).group.map(CircleId) }
+    /// Takes note of the addresses to which the name of a lease's host resolves, before anything is connected to: hosts on one address
+    /// are asked like one server, by [`address_delay`](crate::frontier::Politeness::address_delay) and
+    /// [`connections_per_address`](crate::frontier::Politeness::connections_per_address).
+    ///
+    /// The least address stands for all; of IPv6 addresses, their first 64 bits. Tell them with each lease: a name that was told before
+    /// costs next to nothing. Where they are not known, as behind a proxy, tell none: the request counts for no address.
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Resolved, Timestamp};
+    ///
+    /// let now = Timestamp::from_micros(0);
+    /// let mut options = FrontierOptions::default();
+    /// options.politeness.connections_per_address = 1;
+    /// let mut frontier = Frontier::new(&options)?;
+    /// for seed in ["https://a.example/", "https://b.example/"] {
+    ///     frontier.seed(seed, now)?;
+    /// }
+    /// let Next::Fetch(mut a) = frontier.next(now)? else { panic!("it is due") };
+    /// let Next::Fetch(mut b) = frontier.next(now)? else { panic!("it is due, as far as anybody knows") };
+    /// let addresses = ["192.0.2.1".parse()?];
+    /// assert_eq!(frontier.resolved(&mut a, &addresses, now)?, Resolved::Connect);
+    /// assert_eq!(frontier.resolved(&mut b, &addresses, now)?, Resolved::Release);
+    /// frontier.complete(b, Outcome::Released, now)?;
+    /// assert!(matches!(frontier.next(now)?, Next::Busy));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ForeignLease`](FrontierError::ForeignLease).
+    pub fn resolved(
+        &mut self,
+        lease: &mut Lease,
+        addresses: &[IpAddr],
+        now: Timestamp,
+    ) -> Result<Resolved, FrontierError> {
+        self.check_is_out(lease)?;
+        let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
+        // Hosts in line whose address has rested meanwhile go before this one.
+        self.wake(now);
+        if let Some(before) = lease.address.take() {
+            self.circles.take_back(before.circle, false, now);
+            self.call(before.circle, Tie::Address, now);
+        }
+        let circle = self.move_to(lease.host, address, now);
+        if !self.circles.is_free(circle, now) {
+            return Ok(Resolved::Release);
+        }
+        self.circles.lend(circle, now);
+        lease.address = Some(OnAddress { circle, address, since: now });
+        Ok(Resolved::Connect)
     }
 
-    /// Takes note that a host of a circle was taken from the front queue; says whether it had been called there.
-    pub(crate) fn came_when_called(&mut self, id: HostId, circle: CircleId) -> bool {
-        let was_called = matches!(self.state.host(id).seat.state, HostState::Called(_));
-        if was_called {
+    /// Notes that a host has this address from here on. If it stands in the line of its old one, it leaves that.
+    fn move_to(&mut self, id: HostId, address: ServerAddress, now: Timestamp) -> CircleId {
+        let circle = self.circles.join(address, now);
+        let seat = self.state.host(id).seat;
+        let is_bound = seat.state.line().map(|(tie, _)| tie).or(seat.state.caller()) == Some(Tie::Address);
+        let is_moving = is_bound && seat.address != Some(circle) && self.leaves_its_queue(id);
+        self.state.seats()[id].address = Some(circle);
+        if let Some(before) = seat.address {
+            self.circles.part(before);
+            self.call(before, Tie::Address, now);
+        }
+        if is_moving {
+            self.place(id, now);
+        }
+        circle
+    }
+
+    /// A circle of a host.
+    fn circle(&self, id: HostId, tie: Tie) -> Option<CircleId> {
+        match tie {
+            Tie::Group => self.treatment(id).group.map(CircleId::of_group),
+            Tie::Address => self.state.host(id).seat.address,
+        }
+    }
+
+    /// The circles that a host is in.
+    #[inline]
+    fn circles_of(&self, id: HostId) -> [Option<(CircleId, Tie)>; 2] {
+        if self.circles.is_empty() {
+            return [None; 2];
+        }
+        [Tie::Group, Tie::Address].map(|tie| Some((self.circle(id, tie)?, tie)))
+    }
+
+    /// Takes note that a host was taken from the front queue, and says who had called it there.
+    pub(crate) fn came_when_called(&mut self, id: HostId) -> Option<Tie> {
+        let caller = self.state.host(id).seat.state.caller();
+        if let Some(circle) = caller.and_then(|tie| self.circle(id, tie)) {
             self.circles.answered(circle);
         }
-        was_called
+        caller
     }
 
-    /// Whether a host that was taken from the front queue had to stand in the line of its circle.
-    pub(crate) fn stands_in_line(
-        &mut self,
-        id: HostId,
-        priority: u8,
-        circle: CircleId,
-        was_called: bool,
-        now: Timestamp,
-    ) -> bool {
-        if self.state.host(id).is_retired() || self.circles.is_free(circle, now) {
+    /// Whether a host that was taken from the front queue had to stand in the line of a circle.
+    pub(crate) fn stands_in_line(&mut self, id: HostId, priority: u8, caller: Option<Tie>, now: Timestamp) -> bool {
+        let mut circles = self.circles_of(id).into_iter().flatten();
+        let is_taken = |&(circle, tie): &(CircleId, Tie)| match caller {
+            Some(caller) if caller != tie => !self.circles.is_open(circle, now),
+            _ => !self.circles.is_free(circle, now),
+        };
+        let Some((circle, tie)) = circles.find(is_taken) else { return false };
+        if self.state.host(id).is_retired() {
             return false;
         }
-        self.circles.stand(circle, &mut self.state.seats(), id, priority, was_called);
+        self.circles.stand(circle, tie, &mut self.state.seats(), id, (priority, caller == Some(tie)));
         true
     }
 
-    /// Calls the next host of a circle to the front queue, where the circle is free and one stands in its line.
-    pub(crate) fn call(&mut self, circle: Option<CircleId>, now: Timestamp) {
+    /// A host that stands in line has a better URL.
+    pub(crate) fn promote(&mut self, id: HostId, tie: Tie, from: u8, to: u8) {
+        let circle = self.circle(id, tie).expect("a host in a line has a circle");
+        self.circles.promote(circle, tie, &mut self.state.seats(), id, from, to);
+    }
+
+    /// Calls the next host of each circle of this one, where it is free and one stands in its line.
+    #[inline]
+    pub(crate) fn call_in(&mut self, id: HostId, now: Timestamp) {
+        for (circle, tie) in self.circles_of(id).into_iter().flatten() {
+            self.call(circle, tie, now);
+        }
+    }
+
+    /// Calls the next host of a circle to the front queue, where the circle is free and one stands in its line; says whether it did.
+    pub(crate) fn call(&mut self, circle: CircleId, tie: Tie, now: Timestamp) -> bool {
         let seats = &mut self.state.seats();
-        if let Some(circle) = circle
-            && let Some((host, priority)) = self.circles.call(circle, seats, now)
-        {
-            seats[host].state = HostState::Called(priority);
-            self.front.push(seats, host, priority);
+        let Some((host, priority)) = self.circles.call(circle, seats, now) else { return false };
+        seats[host].state = HostState::called(tie, priority);
+        self.front.push(seats, host, priority);
+        true
+    }
+
+    /// Takes a host that is due out of the queue that it is in; `false` where it is in none of these.
+    pub(crate) fn leaves_its_queue(&mut self, id: HostId) -> bool {
+        let state = self.state.host(id).seat.state;
+        let tie = state.caller().or(state.line().map(|(tie, _)| tie));
+        let circle = tie.and_then(|tie| self.circle(id, tie));
+        let seats = &mut self.state.seats();
+        match (state, circle) {
+            (HostState::Called(priority) | HostState::CalledByAddress(priority), Some(circle)) => {
+                self.front.remove(seats, id, priority);
+                self.circles.answered(circle);
+            }
+            (HostState::InLine(priority) | HostState::InLineOfAddress(priority), Some(circle)) => {
+                self.circles.leave(circle, seats, id, priority);
+            }
+            (HostState::Due(priority), _) => self.front.remove(seats, id, priority),
+            (HostState::Held(priority), _) => self.held.remove(seats, id, priority),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A request that goes out takes a place in each circle of its host. A page that is given up is not asked for, and takes none.
+    pub(crate) fn take_places(&mut self, lease: &mut Lease) {
+        if self.circles.is_empty() || lease.trouble.is_some() {
+            return;
+        }
+        if let Some(group) = self.circle(lease.host, Tie::Group) {
+            self.circles.lend(group, lease.lent_at);
+            lease.group = self.circles.group(group).map(|sharing| (group, sharing));
+        }
+        if let Some(circle) = self.circle(lease.host, Tie::Address) {
+            self.circles.lend(circle, lease.lent_at);
+            let since = lease.lent_at;
+            lease.address = self.circles.address(circle).map(|address| OnAddress { circle, address, since });
+        }
+    }
+
+    /// A request is back, and its places are free for others. If the response asks for a rest, the whole group takes it; the address does
+    /// not, since one of its hosts does not speak for the others.
+    pub(crate) fn give_places_back(
+        &mut self,
+        lease: &Lease,
+        outcome: &Outcome,
+        answered_at: Timestamp,
+        now: Timestamp,
+    ) {
+        let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
+        if let Some((group, _)) = lease.group {
+            self.circles.take_back(group, was_sent, answered_at);
+            if let Some(rest) = outcome.asks_for() {
+                self.circles.rest_until(group, answered_at + rest.min(self.politeness.max_retry_after));
+            }
+            self.call(group, Tie::Group, now);
+        }
+        if let Some(OnAddress { circle, .. }) = lease.address {
+            self.circles.take_back(circle, was_sent, answered_at);
+            self.call(circle, Tie::Address, now);
         }
     }
 }

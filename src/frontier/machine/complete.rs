@@ -68,12 +68,8 @@ impl<J: Journal> Frontier<J> {
         self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
         // What its host is held to counts from when that was done with it, not from when its page was read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
-        if let Some((circle, _)) = lease.circle {
-            let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
-            self.circles.take_back(circle, was_sent, answered_at);
-            // Those that stand in line go before this host.
-            self.call(Some(circle), now);
-        }
+        // Those that stand in line go before this host.
+        self.give_places_back(&lease, &outcome, answered_at, now);
         let completion = match lease.position {
             Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),
             None => self.complete_robots(&lease, outcome, answered_at),

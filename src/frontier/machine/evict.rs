@@ -33,6 +33,9 @@ impl<J: Journal> Frontier<J> {
             image.clear();
             image::save(&hosts[id], self.state.back(), &mut image);
             if image == idle.image {
+                if let Some(address) = self.state.host(id).seat.address {
+                    self.circles.part(address);
+                }
                 self.state.evict(id, &self.politeness);
                 evicted += 1;
             }

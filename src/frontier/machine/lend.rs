@@ -207,7 +207,9 @@ impl<J: Journal> Frontier<J> {
             redirects: 0,
             attempt: 1,
             delay: host.delay(&self.politeness),
-            circle: None,
+            group: None,
+            by_address: self.politeness.treatment(host.treatment).by_address,
+            address: None,
             connections: self.politeness.treatment(host.treatment).connections,
             earlier: 0,
             is_first_contact: !host.has_answered,
@@ -236,11 +238,7 @@ impl<J: Journal> Frontier<J> {
         } else {
             seat.state = HostState::LeasedRobots;
         }
-        if lease.trouble.is_none()
-            && let Some(circle) = self.circle_of(lease.host)
-        {
-            lease.circle = Some((circle, self.circles.lend(circle, lease.lent_at)));
-        }
+        self.take_places(lease);
         self.lent.all += 1;
         self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
         self.state.note_recent(lease.host);

@@ -68,7 +68,7 @@ pub struct Frontier<J: Journal = Arena> {
     first_contacts: u64,
     /// Hosts that rest.
     pub(crate) agenda: Agenda,
-    /// Groups of hosts that share a clock, and the hosts that stand in line for it.
+    /// Groups and addresses whose hosts share a clock, and the hosts that stand in line for it.
     pub(crate) circles: Circles,
     /// Hosts that fail, by what may be hoped of them.
     pub(crate) struggle: Struggle,
@@ -112,7 +112,7 @@ impl<J: Journal> Frontier<J> {
             state,
             journal,
             lends_beside: politeness.lends_beside(),
-            circles: Circles::new(politeness.groups(), None),
+            circles: Circles::new(&politeness, None),
             politeness,
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),
@@ -180,25 +180,24 @@ impl<J: Journal> Frontier<J> {
         while drops > 0
             && let Some((host, priority)) = self.front.pop(&mut self.state.seats())
         {
-            let circle = self.circle_of(host);
-            let was_called = circle.is_some_and(|circle| self.came_when_called(host, circle));
+            let caller = self.came_when_called(host);
             if self.is_to_be_held(host) {
                 self.hold(host, priority);
-                self.call(circle, now);
+                self.call_in(host, now);
                 continue;
             }
             if self.lends_beside(host) && self.must_wait(host, now) {
-                self.call(circle, now);
+                self.call_in(host, now);
                 self.place(host, now);
                 continue;
             }
-            if circle.is_some_and(|circle| self.stands_in_line(host, priority, circle, was_called, now)) {
-                self.call(circle, now);
+            if self.stands_in_line(host, priority, caller, now) {
+                self.call_in(host, now);
                 continue;
             }
             match self.lend(host, priority, now, &mut drops) {
                 Ok(Some(lease)) => {
-                    self.call(circle, now);
+                    self.call_in(host, now);
                     if self.lends_beside(host) && lease.position.is_some() {
                         self.place(host, now);
                     }
@@ -206,11 +205,11 @@ impl<J: Journal> Frontier<J> {
                     return Ok(if lease.trouble.is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
                 }
                 Ok(None) => {
-                    self.call(circle, now);
+                    self.call_in(host, now);
                     self.place(host, now);
                 }
                 Err(error) => {
-                    self.call(circle, now);
+                    self.call_in(host, now);
                     self.place(host, now);
                     return Err(error.into());
                 }
@@ -231,7 +230,7 @@ impl<J: Journal> Frontier<J> {
         if self.front.len() > 0 { Some(now) } else { waiting() }
     }
 
-    /// When the first host that waits for a clock may be asked, its own or its group's.
+    /// When the first host that waits for a clock may be asked, its own or that of a circle.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
         let circle = self.circles.earliest();
         self.agenda.earliest().map_or(circle, |host| Some(circle.map_or(host, |circle| circle.min(host))))
@@ -271,10 +270,12 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
         match self.state.host(host).seat.state {
             HostState::Idle => self.place(host, now),
-            state @ (HostState::Due(worse) | HostState::Called(worse)) if priority < worse => {
+            state @ (HostState::Due(worse) | HostState::Called(worse) | HostState::CalledByAddress(worse))
+                if priority < worse =>
+            {
                 let seats = &mut self.state.seats();
-                let is_called = matches!(state, HostState::Called(_));
-                seats[host].state = if is_called { HostState::Called(priority) } else { HostState::Due(priority) };
+                let called = state.caller().map(|tie| HostState::called(tie, priority));
+                seats[host].state = called.unwrap_or(HostState::Due(priority));
                 self.front.remove(seats, host, worse);
                 self.front.push(seats, host, priority);
             }
@@ -284,12 +285,10 @@ impl<J: Journal> Frontier<J> {
                 self.held.remove(seats, host, worse);
                 self.held.push(seats, host, priority);
             }
-            HostState::InLine(worse) if priority < worse => {
-                let circle = self.circle_of(host).expect("a host in a line has a circle");
-                let seats = &mut self.state.seats();
-                self.circles.leave(circle, seats, host, worse);
-                self.circles.stand(circle, seats, host, priority, false);
-                self.call(Some(circle), now);
+            state @ (HostState::InLine(worse) | HostState::InLineOfAddress(worse)) if priority < worse => {
+                let (tie, _) = state.line().expect("it stands in a line");
+                self.promote(host, tie, worse, priority);
+                self.call_in(host, now);
             }
             HostState::Leased if self.treatment(host).connections > 1 => self.place(host, now),
             _ => {}
@@ -363,7 +362,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Moves hosts that have become due from the agenda to the front, in the order of their times.
     #[inline]
-    fn wake(&mut self, now: Timestamp) {
+    pub(crate) fn wake(&mut self, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = self.state.host(id);
             let best = self.first_free(host, id).expect("a host in the agenda has a URL to be lent");
@@ -371,8 +370,9 @@ impl<J: Journal> Frontier<J> {
             seats[id].state = HostState::Due(best.priority);
             self.front.push(seats, id, best.priority);
         }
-        while let Some(circle) = self.circles.pop_due(now) {
-            self.call(Some(circle), now);
+        while let Some((circle, tie)) = self.circles.pop_due(now) {
+            // A rest that was asked for may leave room for several.
+            while self.call(circle, tie, now) {}
         }
     }
 }

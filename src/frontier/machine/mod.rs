@@ -7,7 +7,7 @@
 //!   the journal has the record, then the state takes it in.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
-//! - `circle`: hosts of one group share a clock, and stand in line for it.
+//! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it.
 //! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host.
 //! - `learn_robots`: a robots.txt comes back.
 //! - `answer`: a whole reply comes back, with the links on its page; seeds and links by their texts.

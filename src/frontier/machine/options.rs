@@ -43,10 +43,11 @@ impl FrontierOptions {
     /// The agent must be a product token, since groups of a robots.txt are found by it. A number of which 0 would stop the crawl without
     /// a word is refused here, and so is one that a lease or a queue has no room for.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
-        let Politeness { agent, attempts, connections_per_host, host_failures, robots_ttl, .. } = &self.politeness;
+        let Politeness { agent, attempts, connections_per_address, connections_per_host, .. } = &self.politeness;
+        let Politeness { host_failures, robots_ttl, .. } = &self.politeness;
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
-        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 9] = [
+        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 10] = [
             (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
             (
                 is_token(agent),
@@ -59,6 +60,12 @@ impl FrontierOptions {
                 (1..=Politeness::MOST_CONNECTIONS).contains(connections_per_host),
                 "politeness.connections_per_host",
                 connections_per_host,
+                "is from 1 to 64",
+            ),
+            (
+                (1..=Politeness::MOST_CONNECTIONS).contains(connections_per_address),
+                "politeness.connections_per_address",
+                connections_per_address,
                 "is from 1 to 64",
             ),
             (*host_failures > 0, "politeness.host_failures", host_failures, "is at least 1"),

@@ -65,20 +65,10 @@ impl<J: Journal> Frontier<J> {
         conduct.recover();
         self.note_host(id, &conduct, false)?;
         // It need not have rested to be given up; now it must.
-        let circle = self.circle_of(id);
-        let seats = &mut self.state.seats();
-        match (seats[id].state, circle) {
-            (HostState::Called(priority), Some(circle)) => {
-                self.front.remove(seats, id, priority);
-                self.circles.answered(circle);
-            }
-            (HostState::InLine(priority), Some(circle)) => self.circles.leave(circle, seats, id, priority),
-            (HostState::Due(priority), _) => self.front.remove(seats, id, priority),
-            (HostState::Held(priority), _) => self.held.remove(seats, id, priority),
-            _ => return Ok(()),
+        if self.leaves_its_queue(id) {
+            self.call_in(id, now);
+            self.place(id, now);
         }
-        self.call(circle, now);
-        self.place(id, now);
         Ok(())
     }
 
@@ -132,9 +122,8 @@ impl<J: Journal> Frontier<J> {
                 noted = noted.and_then(|()| self.note_host(id, &conduct, false));
                 self.count_prospect(id);
             }
-            if let (HostState::InLine(priority), Some(circle)) = (self.state.host(id).seat.state, self.circle_of(id)) {
-                self.circles.leave(circle, &mut self.state.seats(), id, priority);
-                is_resting = true;
+            if self.state.host(id).seat.state.line().is_some() {
+                is_resting = self.leaves_its_queue(id);
             }
             if is_resting {
                 self.place(id, now);

@@ -36,6 +36,10 @@ pub struct FrontierStatistics {
     pub resting_hosts: u64,
     /// When the first of these may be asked again.
     pub next_due: Option<Timestamp>,
+    /// Hosts that wait for their group or IP address: that rests, or has as many requests out as it may.
+    pub hosts_in_line: u64,
+    /// IP addresses that count as one server.
+    pub addresses: u64,
     /// Active hosts that fail and are tried again.
     pub failing_hosts: u64,
     /// Hosts that are not asked again in this run.
@@ -71,7 +75,7 @@ impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
         let (state, count) = (&self.state, self.state.count());
-        let hosts = state.hosts_memory() + self.agenda.memory();
+        let hosts = state.hosts_memory() + self.agenda.memory() + self.circles.memory();
         let (queues, journal) = (state.queues_memory(), self.journal.memory());
         FrontierStatistics {
             queued: count.queued - self.lent.pages,
@@ -84,6 +88,8 @@ impl<J: Journal> Frontier<J> {
             active_hosts: self.active_hosts() as u64,
             resting_hosts: self.agenda.len() as u64,
             next_due: self.agenda.earliest(),
+            hosts_in_line: self.circles.waiting() as u64,
+            addresses: self.circles.addresses() as u64,
             failing_hosts: self.struggle.failing() as u64,
             retired_hosts: count.retired_hosts,
             unreachable: state.schedule().parked(),

@@ -1,16 +1,23 @@
-//! Hosts that share a clock.
+//! Hosts that share a clock: those of a group, and those on one IP address.
 //!
 //! ```text
-//!   a host's own rest is over ──▶ Front ──▶ its circle is free? ── yes ──▶ Leased: the circle is taken
-//!                                   ▲                 │ no                      │ complete
+//!   a host's own rest is over ──▶ Front ──▶ its circles are free? ── yes ──▶ Leased: the circles are taken
+//!                                   ▲                 │ one is not              │ complete
 //!                                   │                 ▼                         ▼
 //!                              called, one ◀──────── Line ◀── the circle rests, then is free
 //! ```
 //!
-//! A host whose turn comes while its circle rests, or has as many requests out as it may, stands in the circle's line. When the circle is
-//! free, one host of the line is *called*: it goes to the front queue, and nobody else of the circle may take its place meanwhile. A
-//! circle that rests is noted once by the time when it is free, however many stand in its line. So ten thousand hosts of one group cost
-//! a request no more than two do.
+//! A host whose turn comes while a circle of its rests, or has as many requests out as it may, stands in that circle's line. When the
+//! circle is free, one host of the line is *called*: it goes to the front queue, and nobody else of the circle may take its place
+//! meanwhile. A circle that rests is noted once by the time when it is free, however many stand in its line. So ten thousand hosts of
+//! one group cost a request no more than two do.
+//!
+//! A host may be in two circles, its group's and its address's. If one of them calls it and it must stand in the line of the other, the
+//! one calls the next: no place is kept for a host that cannot take it. A host that one circle has called may take a place that the other
+//! keeps, since two hosts that keep a place from each other would wait for ever.
+//!
+//! The circles of groups are made at the start. That of an address lasts while a host in memory has it, a request to it is out, or it
+//! rests.
 //!
 //! Nothing of this is state: after a restart, each circle rests first.
 
@@ -18,29 +25,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::Line;
+use ahash::AHashMap;
+
+use super::CircleId;
+use super::circle::{Bond, Circle};
 use crate::frontier::Timestamp;
-use crate::frontier::hosts::{HostId, HostState, Seats, Sharing};
+use crate::frontier::hosts::{AddressSharing, HostId, HostState, Manners, Seats, ServerAddress, Sharing, Tie};
 
-/// The number of a circle: its place in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CircleId(pub(crate) u16);
-
-/// A group of hosts, with the clock that they share.
-#[derive(Debug)]
-struct Circle {
-    sharing: Arc<Sharing>,
-    /// The time before which none of its hosts is asked.
-    due: Timestamp,
-    /// Requests to its hosts that are out.
-    out: u32,
-    /// Hosts of its line that were called, and are in the front queue.
-    called: u32,
-    line: Line,
-    is_noted: bool,
-}
-
-/// The groups of hosts, with their clocks and lines.
+/// The groups of hosts and their addresses, with their clocks and lines.
 #[derive(Debug, Default)]
 pub(crate) struct Circles {
     all: Vec<Circle>,
@@ -48,28 +40,29 @@ pub(crate) struct Circles {
     notes: BinaryHeap<Reverse<(Timestamp, CircleId)>>,
     /// Hosts in all lines.
     waiting: usize,
+    addresses: AHashMap<ServerAddress, CircleId>,
+    /// Circles of addresses that nobody has, for others.
+    unused: Vec<CircleId>,
+    /// With so many circles those that are unused are looked for.
+    sweeps_at: usize,
+    /// What the hosts of an address may do.
+    sharing: AddressSharing,
+    /// When this process began, where another was before.
+    since: Option<Timestamp>,
 }
 
-impl Circle {
-    /// Whether a further request may go out, once the circle has rested. Whoever was called goes before, and the circle rests behind it.
-    fn has_room(&self) -> bool {
-        let is_kept = self.called > 0 && !self.sharing.delay.is_zero();
-        !is_kept && self.out + self.called < self.sharing.connections.into()
-    }
-}
+/// Below so many circles, none is looked for that is unused.
+const FEW: usize = 1024;
 
 impl Circles {
-    /// One for each group. None of their hosts is asked before its group has rested from `since` on.
-    pub(crate) fn new(groups: &[Sharing], since: Option<Timestamp>) -> Self {
-        let circle = |sharing: &Sharing| Circle {
-            due: since.map_or(Timestamp::default(), |since| since + sharing.delay),
-            sharing: Arc::new(sharing.clone()),
-            out: 0,
-            called: 0,
-            line: Line::default(),
-            is_noted: false,
+    /// One for each group, and none for addresses yet. No host of a circle is asked before that has rested from `since` on.
+    pub(crate) fn new(manners: &Manners, since: Option<Timestamp>) -> Self {
+        let circle = |group: &Sharing| {
+            let due = since.map_or(Timestamp::default(), |since| since + group.delay);
+            Circle::new(Bond::Group(Arc::new(group.clone())), due)
         };
-        Self { all: groups.iter().map(circle).collect(), ..Self::default() }
+        let all = manners.groups().iter().map(circle).collect();
+        Self { all, since, sharing: manners.addresses(), sweeps_at: FEW, ..Self::default() }
     }
 
     /// Whether there are none.
@@ -83,68 +76,132 @@ impl Circles {
         self.waiting
     }
 
+    /// Addresses that any host has, or that rest.
+    pub(crate) fn addresses(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Bytes of memory held for addresses, about.
+    pub(crate) fn memory(&self) -> usize {
+        let of_map = size_of::<(ServerAddress, CircleId)>() + 1;
+        self.all.capacity() * size_of::<Circle>() + self.addresses.capacity() * of_map
+    }
+
+    /// What stands for a circle in words: `group cdn`, `address 192.0.2.1`.
+    pub(crate) fn name(&self, id: CircleId) -> String {
+        self[id].bond.to_string()
+    }
+
     /// The time before which none of its hosts is asked.
     pub(crate) fn due(&self, id: CircleId) -> Timestamp {
-        self.all[usize::from(id.0)].due
+        self[id].due
     }
 
     /// Whether a host of the circle may be asked now that was taken from the front queue. If it was called, its place was kept.
     pub(crate) fn is_free(&self, id: CircleId, now: Timestamp) -> bool {
-        let circle = &self.all[usize::from(id.0)];
-        circle.due <= now && circle.has_room()
+        let circle = &self[id];
+        circle.due <= now && circle.has_room(&self.sharing)
+    }
+
+    /// Whether a host of the circle may be asked now that another circle has called. No place is kept from it: two that were called, each
+    /// by the circle that the other one needs too, would give way to one another for ever.
+    pub(crate) fn is_open(&self, id: CircleId, now: Timestamp) -> bool {
+        let circle = &self[id];
+        circle.due <= now && circle.out < circle.bond.connections(&self.sharing)
     }
 
     /// A host that was called has been taken from the front queue.
     pub(crate) fn answered(&mut self, id: CircleId) {
-        self.all[usize::from(id.0)].called -= 1;
+        self[id].called -= 1;
     }
 
     /// A host, that is in no queue, stands in the line; before all others of its priority where it was called before.
-    pub(crate) fn stand(&mut self, id: CircleId, seats: &mut Seats<'_>, host: HostId, priority: u8, was_called: bool) {
-        let line = &mut self.all[usize::from(id.0)].line;
+    pub(crate) fn stand(&mut self, id: CircleId, tie: Tie, seats: &mut Seats<'_>, host: HostId, at: (u8, bool)) {
+        let (priority, was_called) = at;
+        let line = self[id].line();
         if was_called {
             line.push_front(seats, host, priority);
         } else {
             line.push(seats, host, priority);
         }
-        seats[host].state = HostState::InLine(priority);
+        seats[host].state = HostState::in_line(tie, priority);
         self.waiting += 1;
+    }
+
+    /// A host of the line has a better URL: it stands behind all of that priority.
+    pub(crate) fn promote(&mut self, id: CircleId, tie: Tie, seats: &mut Seats<'_>, host: HostId, from: u8, to: u8) {
+        let line = self[id].line();
+        line.remove(seats, host, from);
+        line.push(seats, host, to);
+        seats[host].state = HostState::in_line(tie, to);
     }
 
     /// Takes a host of this priority out of the line. O(circles) where it was the last.
     pub(crate) fn leave(&mut self, id: CircleId, seats: &mut Seats<'_>, host: HostId, priority: u8) {
-        let circle = &mut self.all[usize::from(id.0)];
-        circle.line.remove(seats, host, priority);
+        let circle = &mut self[id];
+        circle.line().remove(seats, host, priority);
+        let is_unnoted = !circle.is_waited_for() && std::mem::take(&mut circle.is_noted);
         self.waiting -= 1;
-        if circle.line.len() == 0 && std::mem::take(&mut circle.is_noted) {
+        if is_unnoted {
             self.notes.retain(|Reverse((_, noted))| *noted != id);
         }
     }
 
-    /// A request to one of its hosts goes out. Says what the circle may do.
-    pub(crate) fn lend(&mut self, id: CircleId, now: Timestamp) -> Arc<Sharing> {
-        let circle = &mut self.all[usize::from(id.0)];
+    /// A request to one of its hosts goes out.
+    pub(crate) fn lend(&mut self, id: CircleId, now: Timestamp) {
+        let sharing = self.sharing;
+        let circle = &mut self[id];
         circle.out += 1;
-        if circle.sharing.connections > 1 {
-            circle.due = now + circle.sharing.delay;
+        if circle.bond.connections(&sharing) > 1 {
+            circle.due = now + circle.bond.delay(&sharing);
         }
-        Arc::clone(&circle.sharing)
+    }
+
+    /// What the hosts of a group may do.
+    pub(crate) fn group(&self, id: CircleId) -> Option<Arc<Sharing>> {
+        match &self[id].bond {
+            Bond::Group(group) => Some(Arc::clone(group)),
+            Bond::Address(_) => None,
+        }
+    }
+
+    /// The address that the hosts of a circle are on.
+    pub(crate) fn address(&self, id: CircleId) -> Option<ServerAddress> {
+        match self[id].bond {
+            Bond::Group(_) => None,
+            Bond::Address(address) => Some(address),
+        }
     }
 
     /// A request to one of its hosts is back; `was_sent` unless nothing was sent.
     pub(crate) fn take_back(&mut self, id: CircleId, was_sent: bool, now: Timestamp) {
-        let circle = &mut self.all[usize::from(id.0)];
+        let sharing = self.sharing;
+        let circle = &mut self[id];
         circle.out -= 1;
-        if circle.sharing.connections == 1 && was_sent {
-            circle.due = now + circle.sharing.delay;
+        if was_sent && circle.bond.connections(&sharing) == 1 {
+            circle.due = now + circle.bond.delay(&sharing);
+        }
+    }
+
+    /// One of its hosts has asked for a rest. O(circles), and seldom.
+    pub(crate) fn rest_until(&mut self, id: CircleId, until: Timestamp) {
+        let circle = &mut self[id];
+        if circle.due >= until {
+            return;
+        }
+        circle.due = until;
+        if circle.is_noted {
+            self.notes.retain(|Reverse((_, noted))| *noted != id);
+            self.notes.push(Reverse((until, id)));
         }
     }
 
     /// The host of a circle's line that goes next, if the circle is free: called, and taken out of the line. A circle that rests is
     /// noted.
     pub(crate) fn call(&mut self, id: CircleId, seats: &mut Seats<'_>, now: Timestamp) -> Option<(HostId, u8)> {
-        let circle = &mut self.all[usize::from(id.0)];
-        if circle.line.len() == 0 || !circle.has_room() {
+        let sharing = self.sharing;
+        let circle = &mut self.all[id.place()];
+        if !circle.is_waited_for() || !circle.has_room(&sharing) {
             return None;
         }
         if circle.due > now {
@@ -154,22 +211,86 @@ impl Circles {
             }
             return None;
         }
-        let called = circle.line.pop(seats)?;
+        let called = circle.line().pop(seats)?;
         circle.called += 1;
         self.waiting -= 1;
         Some(called)
     }
 
     /// A circle whose rest is over, noted no more.
-    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<CircleId> {
+    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<(CircleId, Tie)> {
         let &Reverse((_, id)) = self.notes.peek().filter(|Reverse((due, _))| *due <= now)?;
         self.notes.pop();
-        self.all[usize::from(id.0)].is_noted = false;
-        Some(id)
+        self[id].is_noted = false;
+        Some((id, self.tie(id)))
     }
 
     /// When the first circle is free for which a host waits.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
         self.notes.peek().map(|&Reverse((due, _))| due)
+    }
+
+    /// A host has this address from here on. The first one makes its circle. O(1), amortized.
+    pub(crate) fn join(&mut self, address: ServerAddress, now: Timestamp) -> CircleId {
+        let id = self.addresses.get(&address).copied().unwrap_or_else(|| self.add(address, now));
+        self[id].members += 1;
+        id
+    }
+
+    /// A host has this address no more, or leaves memory.
+    pub(crate) fn part(&mut self, id: CircleId) {
+        self[id].members -= 1;
+    }
+
+    /// Which of its circles it is to its hosts.
+    pub(crate) fn tie(&self, id: CircleId) -> Tie {
+        match self[id].bond {
+            Bond::Group(_) => Tie::Group,
+            Bond::Address(_) => Tie::Address,
+        }
+    }
+
+    fn add(&mut self, address: ServerAddress, now: Timestamp) -> CircleId {
+        if self.unused.is_empty() && self.all.len() >= self.sweeps_at {
+            self.sweep(now);
+        }
+        // Nobody knows whether the process before has asked it.
+        let due = self.since.map_or(Timestamp::default(), |since| since + self.sharing.delay);
+        let circle = Circle::new(Bond::Address(address), due);
+        let id = if let Some(id) = self.unused.pop() {
+            self[id] = circle;
+            id
+        } else {
+            let id = CircleId::at(self.all.len());
+            self.all.push(circle);
+            id
+        };
+        self.addresses.insert(address, id);
+        id
+    }
+
+    /// Forgets addresses that nobody has. What is left may grow by as much again before the next sweep.
+    fn sweep(&mut self, now: Timestamp) {
+        let (all, unused) = (&self.all, &mut self.unused);
+        self.addresses.retain(|_, id| {
+            let is_over = all[id.place()].is_over(now);
+            unused.extend(is_over.then_some(*id));
+            !is_over
+        });
+        self.sweeps_at = FEW.max(2 * (self.all.len() - self.unused.len()));
+    }
+}
+
+impl std::ops::Index<CircleId> for Circles {
+    type Output = Circle;
+
+    fn index(&self, id: CircleId) -> &Circle {
+        &self.all[id.place()]
+    }
+}
+
+impl std::ops::IndexMut<CircleId> for Circles {
+    fn index_mut(&mut self, id: CircleId) -> &mut Circle {
+        &mut self.all[id.place()]
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that wait for their group, by the priority of their best URLs.
+//! Hosts that wait for their group or address, by the priority of their best URLs.
 //!
 //! The lists run through the hosts, as those of [`Front`](super::Front) do: a host that stands in a line is in no other queue. A line has
 //! room for the priorities that it holds and no others, since there may be many lines.
@@ -11,8 +11,6 @@ use crate::frontier::hosts::{HostId, Seats};
 pub(crate) struct Line {
     /// A list for each priority that any host has, the best first. No list is empty.
     levels: Vec<(u8, ListLink)>,
-    /// Hosts in all lists.
-    len: usize,
 }
 
 impl Line {
@@ -26,7 +24,6 @@ impl Line {
             seats[last].link.behind = host;
         }
         seats[host].link = ListLink { before: last, behind: HostId::NONE };
-        self.len += 1;
     }
 
     /// Puts a host, that is in no queue, before all of its priority.
@@ -39,7 +36,6 @@ impl Line {
             seats[first].link.before = host;
         }
         seats[host].link = ListLink { before: HostId::NONE, behind: first };
-        self.len += 1;
     }
 
     /// Takes a host out of the list of this priority, where it is.
@@ -59,7 +55,6 @@ impl Line {
         if level.behind == HostId::NONE {
             self.levels.retain(|(of, _)| *of != priority);
         }
-        self.len -= 1;
     }
 
     /// The host that waits longest among those of the best priority, taken off, with it.
@@ -69,9 +64,9 @@ impl Line {
         Some((level.behind, priority))
     }
 
-    /// Hosts that wait.
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    /// Whether nobody waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.levels.is_empty()
     }
 
     /// The list of a priority.

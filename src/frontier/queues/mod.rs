@@ -21,6 +21,8 @@
 
 mod agenda;
 mod back;
+mod circle;
+mod circle_id;
 mod circles;
 mod front;
 mod level;
@@ -32,7 +34,8 @@ pub(crate) mod schedule;
 
 pub(crate) use agenda::Agenda;
 pub(crate) use back::{Back, Queue};
-pub(crate) use circles::{CircleId, Circles};
+pub(crate) use circle_id::CircleId;
+pub(crate) use circles::Circles;
 pub(crate) use front::Front;
 pub(crate) use level::{Chunk, Level};
 pub(crate) use line::Line;

@@ -221,8 +221,8 @@ impl Resume {
             host.due.max(rested).min(latest)
         });
         let mut frontier = Frontier::of(self.state, &self.options, journal);
-        // Nobody knows which of their hosts was asked last, and when.
-        frontier.circles = Circles::new(manners.groups(), (!is_new).then_some(now));
+        // Nobody knows which of their hosts was asked last, and when. Which address each host has is told when it is asked.
+        frontier.circles = Circles::new(&manners, (!is_new).then_some(now));
         frontier.place_all(now);
         frontier
     }

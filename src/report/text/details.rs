@@ -202,6 +202,9 @@ impl Report {
         }
         let judged = format!("of {} requests", thousands(self.politeness.requests));
         page.fact("requests that came too early", &thousands(self.politeness.violations), &judged);
+        if self.politeness.by_address > 0 {
+            page.fact("requests judged by IP address too", &thousands(self.politeness.by_address), "");
+        }
     }
 
     pub(super) fn shards(&self, page: &mut TextPage) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use crate::address::{Fingerprint, FingerprintKey, host_of, path_and_query};
 use crate::frontier::{
     Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Journal, Lease, LeaseKind, Next, Outcome,
-    ReceiptsBuf, Record, Slice, Timestamp, Trouble, idle_hosts,
+    ReceiptsBuf, Record, Resolved, Slice, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::{Content, Position, ScopeKind, Yielded};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
@@ -78,6 +79,11 @@ pub(super) enum Act {
         how: How,
         links: Vec<(u8, u8)>,
     },
+    /// The name of a host that is asked turns out to lead to this address.
+    Resolve {
+        which: prop::sample::Index,
+        address: u8,
+    },
     Rest {
         seconds: u8,
     },
@@ -123,6 +129,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just(Act::AskAgain),
         6 => Just(Act::Lease),
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
+        3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
         1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
         1 => (0..6u8).prop_map(|host| Act::Evict { host }),
@@ -247,10 +254,18 @@ impl Puppet {
                     self.leases.push(lease);
                 }
             }
-            Act::Complete { .. } | Act::Again { .. } if self.leases.is_empty() => {}
+            Act::Complete { .. } | Act::Again { .. } | Act::Resolve { .. } if self.leases.is_empty() => {}
             Act::Complete { which, how, links } => {
                 let lease = self.leases.swap_remove(which.index(self.leases.len()));
                 self.complete(lease, *how, links);
+            }
+            Act::Resolve { which, address } => {
+                let mut lease = self.leases.swap_remove(which.index(self.leases.len()));
+                let address = IpAddr::from([192, 0, 2, *address]);
+                match self.frontier.resolved(&mut lease, &[address], self.now).unwrap() {
+                    Resolved::Connect => self.leases.push(lease),
+                    Resolved::Release => drop(self.frontier.complete(lease, Outcome::Released, self.now).unwrap()),
+                }
             }
             Act::Rest { seconds } => self.now = self.now + Duration::from_secs((*seconds).into()),
             Act::Again { which, seconds } => {

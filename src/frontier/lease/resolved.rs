@@ -1,0 +1,13 @@
+//! The answer to an address that was told.
+
+/// What to do with a lease whose host turned out to be at some address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a lease that must wait is not to be asked for"]
+#[non_exhaustive]
+pub enum Resolved {
+    /// Go on, and connect.
+    Connect,
+    /// The address rests, or has as many requests out as it may. Do not connect, and complete the lease with
+    /// [`Outcome::Released`](super::Outcome::Released): its host stands in line from then on.
+    Release,
+}
