@@ -161,6 +161,10 @@
 //! host that hangs does not hold up the others. A default does not take back what was said of a host: one that may be asked more quickly, by itself or with
 //! its group, counts for no address, and neither does loopback, where whole webs are simulated.
 //!
+//! **A rest that follows the latency is learned and not written down.** The time when a host is due is in its record, so a restart loses
+//! only what the rest after the next page begins from. An error never shortens it: a host that has too much to do often fails quickly. It
+//! grows at once and shrinks by halves, so one slow page costs a few longer rests.
+//!
 //! **A Retry-After is the group's, not the address's.** Hosts of a group were said to be one server. Of an address nobody has said so, and
 //! one name on it could stop all others for a day.
 //!

@@ -36,6 +36,8 @@ enum Action {
     Complete {
         lease: prop::sample::Index,
         end: End,
+        /// Milliseconds that the host took to answer.
+        took: Option<u64>,
     },
     Pass {
         millis: u64,
@@ -104,6 +106,8 @@ struct Host {
     next: Timestamp,
     /// How often it has failed.
     wave: u32,
+    /// Its rest by its latency, in milliseconds.
+    learned: u64,
     group: Option<usize>,
     /// The circle of its address, since that was told.
     address: Option<usize>,
@@ -200,6 +204,7 @@ impl Model {
             out: Vec::new(),
             next: Timestamp::default(),
             wave: 0,
+            learned: 0,
             group: None,
             address: None,
             robots_address: None,
@@ -465,7 +470,8 @@ impl Model {
             | RobotsFile::Moved { before: Some(Known { crawl_delay: true, .. }), .. } => CRAWL_DELAY,
             _ => Duration::ZERO,
         };
-        self.host_delay(host).max(asked.min(self.options.politeness.max_crawl_delay))
+        let learned = Duration::from_millis(self.hosts[host].learned);
+        self.host_delay(host).max(asked.min(self.options.politeness.max_crawl_delay)).max(learned)
     }
 
     /// Until when failing hosts are waited for; `Err` where they are not any more, and are still being asked.
@@ -652,8 +658,26 @@ impl Model {
         }
     }
 
+    /// The rest of a host grows with its latency, and shrinks only with a page.
+    fn adapt(&mut self, host: usize, end: End, took: Option<u64>) {
+        let (Some(share), Some(took)) = (self.options.politeness.adaptive_share, took) else { return };
+        let before = self.delay(host);
+        let beside = u64::from(self.connections(host) > 1);
+        let times = if share > 0.3 { 1 } else { 4 } + beside;
+        let most = u64::try_from(self.options.politeness.max_adaptive_delay.as_millis()).unwrap();
+        let (wanted, learned) = ((took * times).min(most), self.hosts[host].learned);
+        self.hosts[host].learned = match end {
+            End::Released | End::GivenUp => return,
+            _ if wanted > learned => wanted,
+            End::Status { status: 200, .. } => u64::midpoint(wanted, learned),
+            _ => learned,
+        };
+        let longer = self.delay(host).saturating_sub(before);
+        self.hosts[host].next = self.hosts[host].next + longer;
+    }
+
     /// The page at this URL comes back, or the robots.txt.
-    fn complete(&mut self, host: usize, url: &str, end: End, now: Timestamp) -> Completion {
+    fn complete(&mut self, host: usize, url: &str, end: End, took: Option<u64>, now: Timestamp) -> Completion {
         if std::mem::take(&mut self.hosts[host].robots_are_out) {
             let address = self.hosts[host].robots_address.take();
             self.give_back(host, address, end, now);
@@ -664,6 +688,7 @@ impl Model {
         let Out { url, is_given_up, address, wave } = out.remove(place);
         if !is_given_up {
             self.give_back(host, address, end, now);
+            self.adapt(host, end, took);
         }
         self.ends(url, is_given_up, wave, end, now)
     }
@@ -959,7 +984,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         6 => Just(Action::Next),
         1 => Just(Action::AskAgain),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(lease, address)| Action::Resolve { lease, address }),
-        5 => (any::<prop::sample::Index>(), ends()).prop_map(|(lease, end)| Action::Complete { lease, end }),
+        5 => (any::<prop::sample::Index>(), ends(), prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000])))
+            .prop_map(|(lease, end, took)| Action::Complete { lease, end, took }),
         2 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]).prop_map(|millis| Action::Pass { millis }),
     ];
     prop::collection::vec(action, 0..300)
@@ -986,8 +1012,11 @@ fn options() -> impl Strategy<Value = FrontierOptions> {
             options
         });
     let by_address = (prop::sample::select(vec![None, Some(0), Some(1), Some(3)]), prop::sample::select(vec![1, 2, 8]));
-    (plain, prop::option::weighted(0.3, rule()), groups(), by_address).prop_map(
-        |(mut options, rule, groups, by_address)| {
+    let adaptive = (prop::sample::select(vec![None, None, Some(0.5), Some(0.2)]), prop::sample::select(vec![1, 5]));
+    (plain, prop::option::weighted(0.3, rule()), groups(), by_address, adaptive).prop_map(
+        |(mut options, rule, groups, by_address, adaptive)| {
+            options.politeness.adaptive_share = adaptive.0;
+            options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
             options.politeness.address_delay = by_address.0.map(Duration::from_secs);
             options.politeness.connections_per_address = by_address.1;
             options.rules.hosts.extend(rule.map(|rule| ("h1.example".to_owned(), rule)));
@@ -1112,12 +1141,15 @@ impl Both {
         let may_connect = self.model.resolve(host, &url, address, now);
         assert_eq!(resolved == Resolved::Connect, may_connect, "{url} at {address}");
         if !may_connect {
-            self.complete(lease, End::Released);
+            self.complete(lease, End::Released, Some(9));
         }
     }
 
-    fn complete(&mut self, lease: usize, end: End) {
-        let lease = self.leases.swap_remove(lease);
+    fn complete(&mut self, lease: usize, end: End, took: Option<u64>) {
+        let mut lease = self.leases.swap_remove(lease);
+        if let Some(took) = took {
+            lease.took(Duration::from_millis(took));
+        }
         let host: usize = lease.origin()["http://h".len()..][..1].parse().unwrap();
         let outcome = match end {
             End::Released => Outcome::Released,
@@ -1145,7 +1177,7 @@ impl Both {
         }
         let url = lease.url().to_owned();
         let completion = self.frontier.complete(lease, outcome, self.now).unwrap();
-        assert_eq!(completion, self.model.complete(host, &url, end, self.now));
+        assert_eq!(completion, self.model.complete(host, &url, end, took, self.now));
     }
 
     /// Nothing is lost, and nothing counted twice.
@@ -1188,9 +1220,9 @@ proptest! {
                         both.resolve(lease.index(both.leases.len()), address);
                     }
                 }
-                Action::Complete { lease, end } => {
+                Action::Complete { lease, end, took } => {
                     if !both.leases.is_empty() {
-                        both.complete(lease.index(both.leases.len()), end);
+                        both.complete(lease.index(both.leases.len()), end, took);
                     }
                 }
                 Action::Pass { millis } => both.now = both.now + Duration::from_millis(millis),
@@ -1207,7 +1239,7 @@ proptest! {
                     prop_assert!(until > both.now, "waiting helps");
                     both.now = until;
                 }
-                Answer::Busy => (0..both.leases.len()).for_each(|_| both.complete(0, fine)),
+                Answer::Busy => (0..both.leases.len()).for_each(|_| both.complete(0, fine, None)),
                 Answer::Drained => drained += 1,
             }
         }

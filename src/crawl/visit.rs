@@ -1,6 +1,7 @@
 //! What came of one lease: an outcome for the frontier, links for the gate, a record for the outputs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::bounds::Share;
 use super::http::{Exchange, Response, Unwanted};
@@ -23,8 +24,8 @@ const UNPACKED: usize = 16;
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) outcome: Outcome,
-    /// When its host was done with it; none where no response came.
-    pub(super) answered_at: Option<Timestamp>,
+    /// When its host was done with it, and how long that took to answer; none where no response came.
+    pub(super) answered: Option<(Timestamp, Duration)>,
     /// The links of its page.
     pub(super) links: Links,
     /// Where it redirects to.
@@ -81,7 +82,7 @@ impl Visit {
         let (exchange, edges, answer) = (None, Vec::new(), PageAnswer::default());
         Self {
             outcome,
-            answered_at: None,
+            answered: None,
             links,
             redirect: None,
             record,

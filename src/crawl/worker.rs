@@ -170,12 +170,12 @@ impl<J: Journal> Worker<J> {
                 Visit::failed(lease, url.key(), Trouble::new(Failure::Incomplete, message))
             }
             Ok(response) => {
-                let answered_at = clock.timestamp(response.sent_at + response.total);
+                let answered = (clock.timestamp(response.sent_at + response.total), response.first_byte);
                 let list = self.skipped.as_ref().filter(|_| source.is_recorded());
                 let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), read);
                 let keeps_links = self.outputs.need_links() && source.is_recorded();
                 let reader = Reader { source, lease, url, base, gate, options, keeps_visit, known, share, keeps_links };
-                Visit { answered_at: Some(answered_at), ..Visit::answered(response, skips, reader).await }
+                Visit { answered: Some(answered), ..Visit::answered(response, skips, reader).await }
             }
         };
         visit.record.fetched_at = sent_at.unwrap_or_else(|| clock.now()).to_string();
@@ -241,8 +241,9 @@ impl<J: Journal> Worker<J> {
         additions: Option<Additions<'_>>,
     ) -> io::Result<(Settled<J>, Skips)> {
         let shared = &self.shared;
-        if let Some(at) = visit.answered_at {
+        if let Some((at, latency)) = visit.answered {
             lease.answered_at(at);
+            lease.took(latency);
         }
         let gate = shared.frontier.gate();
         if let Some(yielded) = yielded_by(gate, &lease, source, &visit) {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lender::Lender;
 #[cfg(feature = "crawl")]
@@ -41,6 +42,13 @@ impl<J: Journal> HeldLease<J> {
     pub fn answered_at(&mut self, at: Timestamp) {
         if let Some(lease) = &mut self.lease {
             lease.answered_at(at);
+        }
+    }
+
+    /// As [`Lease::took`].
+    pub fn took(&mut self, latency: Duration) {
+        if let Some(lease) = &mut self.lease {
+            lease.took(latency);
         }
     }
 

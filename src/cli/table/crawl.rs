@@ -74,6 +74,11 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.connections_per_address,
         "Requests to one IP address out at once; with more than 1 the rest is between their starts")
     .flags(&[value("connections-per-address", "N").rare()]),
+    setting!(Maybe, crawl.frontier: politeness.adaptive_share,
+        "Share of a host's time that requests may take: with 0.1 one that took 1 s to answer rests 9; an error never shortens the rest",
+        "none")
+    .flags(&[value("adaptive-share", "SHARE").says("Share of a host's time that requests may take: with 0.1 one that took 1 s rests 9").rare()]),
+    setting!(One, crawl.frontier: politeness.max_adaptive_delay, "Longest rest that adaptive_share leads to"),
     setting!(One, crawl.frontier: politeness.max_crawl_delay,
         "Longest rest that a Crawl-delay in robots.txt can ask for"),
     setting!(One, crawl.frontier: politeness.max_retry_after, "Longest rest that a Retry-After header can ask for"),

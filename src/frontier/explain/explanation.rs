@@ -89,6 +89,8 @@ pub(crate) struct HostAccount {
     pub due: Timestamp,
     /// The rest between a response and the next request.
     pub delay: Duration,
+    /// The rest that the time asks for that it takes to answer; zero where that does not matter.
+    pub learned: Duration,
     /// Failures in a row.
     pub failures: u32,
     /// It has answered at least once.
@@ -281,10 +283,12 @@ impl HostAccount {
 
 impl fmt::Display for HostAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, due, delay, failures, has_answered, trouble, is_retired, is_leased, queued, .. } = self;
+        let Self { key, due, delay, learned, failures, has_answered, trouble, is_retired, is_leased, queued, .. } =
+            self;
         let due =
             if *is_retired { "unreachable, and not asked again in this run".to_owned() } else { format!("due {due}") };
-        write!(f, "{key}: {due}, delay {delay:?}, {queued} queued, {failures} failures in a row")?;
+        let why = if !learned.is_zero() && learned == delay { " for its latency" } else { "" };
+        write!(f, "{key}: {due}, delay {delay:?}{why}, {queued} queued, {failures} failures in a row")?;
         trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })?;

@@ -187,6 +187,7 @@ impl Inquiry<'_> {
             key: host.key.to_string(),
             due: host.due,
             delay: host.delay(self.manners()),
+            learned: host.learned_delay(),
             failures: host.failures.into(),
             has_answered: host.has_answered,
             trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),

@@ -101,8 +101,20 @@ impl Host {
     }
 
     /// The rest between a response and the next request.
+    #[inline]
     pub(crate) fn delay(&self, manners: &Manners) -> Duration {
-        manners.delay(self.treatment, self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
+        self.delay_by(manners, self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
+    }
+
+    /// The same, if its robots.txt asks for this one.
+    #[inline]
+    pub(crate) fn delay_by(&self, manners: &Manners, crawl_delay: Duration) -> Duration {
+        manners.delay(self.treatment, crawl_delay).max(self.learned_delay())
+    }
+
+    /// The rest that it was given for the time that it takes to answer.
+    pub(crate) fn learned_delay(&self) -> Duration {
+        Duration::from_millis(self.seat.learned_ms.into())
     }
 
     /// Its URLs are given up.

@@ -188,10 +188,20 @@ impl Manners {
         self.treatment(treatment).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
     }
 
+    /// The rest of a host that took so long to answer; `None` where that does not matter. Where it may have several requests out, the rest
+    /// is between their starts, so what the answer takes is part of it.
+    pub(crate) fn adaptive_delay(&self, took: Duration, is_between_starts: bool) -> Option<Duration> {
+        let share = self.politeness.adaptive_share?;
+        let times = 1.0 / share - if is_between_starts { 0.0 } else { 1.0 };
+        let rest = Duration::try_from_secs_f64(took.as_secs_f64() * times).unwrap_or(Duration::MAX);
+        Some(rest.min(self.politeness.max_adaptive_delay))
+    }
+
     /// The longest rest that a host can be told to take.
     pub(crate) fn longest_rest(&self) -> Duration {
-        let Politeness { max_backoff, max_retry_after, max_crawl_delay, .. } = self.politeness;
-        max_backoff.max(max_retry_after).max(max_crawl_delay).max(self.longest_delay)
+        let Politeness { max_adaptive_delay, max_backoff, max_retry_after, max_crawl_delay, .. } = self.politeness;
+        let longest = max_backoff.max(max_retry_after).max(max_crawl_delay).max(self.longest_delay);
+        self.politeness.adaptive_share.map_or(longest, |_| longest.max(max_adaptive_delay))
     }
 }
 

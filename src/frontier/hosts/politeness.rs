@@ -29,6 +29,13 @@ pub struct Politeness {
     /// Requests to one IP address that may be out at the same time, from 1 to 64. With 1, the rest runs from a response to the next
     /// request; with more, from the start of one request to the start of the next, and a host that hangs does not hold up the others.
     pub connections_per_address: u8,
+    /// Share of a host's time that requests may take, more than 0 and at most 1: with 0.1 a host that took a second to answer rests nine.
+    /// Its rest grows at once with a slow answer, and shrinks by half the difference with a quick one that is a page, never with an
+    /// error. It is no shorter than `host_delay` or a `Crawl-delay`. What an answer took is [told](crate::frontier::Lease::took) by the
+    /// fetcher. `None`: rests do not follow the latency.
+    pub adaptive_share: Option<f64>,
+    /// Longest rest that `adaptive_share` leads to.
+    pub max_adaptive_delay: Duration,
     /// Longest rest that a robots `Crawl-delay` can ask for.
     pub max_crawl_delay: Duration,
     /// Longest rest that a `Retry-After` can ask for.
@@ -60,6 +67,8 @@ impl Default for Politeness {
             connections_per_host: 1,
             address_delay: None,
             connections_per_address: 8,
+            adaptive_share: None,
+            max_adaptive_delay: Duration::from_secs(60),
             max_crawl_delay: Duration::from_secs(300),
             max_retry_after: Duration::from_secs(24 * 3600),
             attempts: 3,

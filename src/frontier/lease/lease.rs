@@ -69,6 +69,8 @@ pub struct Lease {
     pub(crate) lent_at: Timestamp,
     /// When its host was done with it; none where that is told by its completion.
     pub(crate) answered_at: Option<Timestamp>,
+    /// How long its host took to answer, as far as that was told.
+    pub(crate) took: Option<Duration>,
     /// Why its page is to be given up; none of one that is to be fetched.
     pub(crate) trouble: Option<Box<Trouble>>,
     /// For a robots.txt that is known: what to ask with whether it has changed.
@@ -191,6 +193,12 @@ impl Lease {
     /// says so, it counts from the lease's completion, which comes later where its page has been read and its links judged by then.
     pub fn answered_at(&mut self, at: Timestamp) {
         self.answered_at = Some(at);
+    }
+
+    /// Says how long its host took to answer, from the request to the head of the response. Its host rests by that where
+    /// [`adaptive_share`](crate::frontier::Politeness::adaptive_share) is set.
+    pub fn took(&mut self, latency: Duration) {
+        self.took = Some(latency);
     }
 
     /// When it was lent out.

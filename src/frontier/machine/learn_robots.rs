@@ -91,7 +91,6 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Option<Completion>> {
         let stale_at = now + self.politeness.robots_ttl;
         let host = self.state.host(lease.host);
-        let treatment = host.treatment;
         let mut delay = host.delay(&self.politeness);
         let mut parsed = None;
         let lines;
@@ -101,13 +100,13 @@ impl<J: Journal> Frontier<J> {
                 let asked = robots.crawl_delay().unwrap_or_default();
                 // Whole milliseconds, as checkpoints have it.
                 let crawl_delay = Duration::from_millis(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX));
-                delay = self.politeness.delay(treatment, crawl_delay);
+                delay = host.delay_by(&self.politeness, crawl_delay);
                 parsed = Some((robots, validators));
                 lines = text;
                 RobotsRecord::Known { stale_at, crawl_delay, rules: Some(&lines) }
             }
             Answer::Missing => {
-                delay = self.politeness.delay(treatment, Duration::ZERO);
+                delay = host.delay_by(&self.politeness, Duration::ZERO);
                 RobotsRecord::Known { stale_at, crawl_delay: Duration::ZERO, rules: None }
             }
             Answer::Moved(hops, ref url) => RobotsRecord::Moved { hops, url: url.wire() },
@@ -146,8 +145,8 @@ impl<J: Journal> Frontier<J> {
         let known = host.robots.known();
         let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
         let holds = known.is_some() && good_until.is_none_or(|until| now < until);
-        let delay =
-            if holds { host.delay(&self.politeness) } else { self.politeness.delay(host.treatment, Duration::ZERO) };
+        let manners = &self.politeness;
+        let delay = if holds { host.delay(manners) } else { host.delay_by(manners, Duration::ZERO) };
         if holds && !is_down {
             // The host speaks, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);

@@ -216,6 +216,7 @@ impl<J: Journal> Frontier<J> {
             wave: 0,
             lent_at: now,
             answered_at: None,
+            took: None,
             trouble: None,
             validators: None,
             yielded: None,

@@ -4,6 +4,8 @@
 //! completes it, so what is counted here is what callers hold. One that is never completed keeps its place for ever, and a host that
 //! has one connection then waits for ever.
 
+use std::time::Duration;
+
 use ahash::AHashMap;
 
 use crate::frontier::hosts::HostId;
@@ -63,6 +65,13 @@ impl Lent {
             if beside.pages.is_empty() {
                 self.beside.remove(&host);
             }
+        }
+    }
+
+    /// The rest of a host is longer by so much than it was when the last of these went out.
+    pub(crate) fn rest_longer(&mut self, host: HostId, by: Duration) {
+        if let Some(beside) = self.beside.get_mut(&host) {
+            beside.next = beside.next + by;
         }
     }
 

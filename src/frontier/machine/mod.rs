@@ -8,6 +8,7 @@
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
 //! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it.
+//! - `adapt`: a host rests in proportion to the time that it takes to answer.
 //! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host.
 //! - `learn_robots`: a robots.txt comes back.
 //! - `answer`: a whole reply comes back, with the links on its page; seeds and links by their texts.
@@ -19,6 +20,7 @@
 //! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, and
 //! where the journal's storage fails, back into the one that it had.
 
+mod adapt;
 mod answer;
 mod beside;
 mod circle;

@@ -195,7 +195,7 @@ pub(super) fn options(rules: Rules) -> FrontierOptions {
         // What is forgotten by mistake shows.
         (options.seen.capacity, options.seen.shards, options.seen.bits_per_url) = (100, 2, Some(3.0));
     }
-    options.politeness.host_failures = 3;
+    (options.politeness.host_failures, options.politeness.adaptive_share) = (3, Some(0.5));
     let traps = &mut options.traps;
     (traps.shape_budget, traps.section_budget, traps.host_budget, traps.budget_growth) = (2, 3, 4, 1);
     options.politeness.patience = patience;
@@ -307,6 +307,7 @@ impl Puppet {
         if links.len() % 2 == 1 {
             let lent_at = lease.lent_at;
             lease.answered_at(lent_at);
+            lease.took(Duration::from_millis(700) * u32::try_from(links.len()).unwrap());
         }
         let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
         let outcome = match how {
