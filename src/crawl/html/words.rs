@@ -1,9 +1,20 @@
 //! The words of a page, each as a number: what it says without its markup.
 
+#![expect(
+    clippy::inline_always,
+    reason = "code is made of the instructions that its caller may use only where it becomes part of it"
+)]
+
+use std::ops::Range;
+
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, Simd, dispatch, u8x64};
 use memchr::{memchr, memmem};
 
 /// Bytes of a page that are read for words. A median page has no more.
 pub(in crate::crawl) const READ: usize = 8 * 1024;
+/// Bytes that are compared at once.
+const BLOCK: usize = 64;
 /// Every number is this word, where numbers are few among the words.
 const NUMBER: u32 = 1;
 /// A text of which more than one word in so many is a number says something by its numbers.
@@ -11,18 +22,24 @@ const FEW_NUMBERS: usize = 4;
 
 /// The words of a text in their order, each hashed, letters of ASCII in lower case; markup, scripts, styles and comments are left out. A word
 /// that begins with a digit is a number, and all numbers are one word, unless they are many: so two months of a calendar are alike,
-/// and two tables are not.
+/// and two tables are not. What is behind [`READ`] is not read.
 ///
 /// One pass over the bytes, whatever their encoding. No tag is told from text that looks like one, so this is no way to read a page.
 pub(in crate::crawl) fn words(text: &[u8]) -> Vec<u32> {
-    let mut words = Words { hashes: Vec::with_capacity(text.len() / 16), numbers: 0 };
-    let mut rest = text;
-    while let Some(tag) = memchr(b'<', rest) {
-        words.add(&rest[..tag]);
-        rest = behind_tag(&rest[tag..]);
+    let text = &text[..text.len().min(READ)];
+    let mut letters = letters(text);
+    let mut at = 0;
+    while let Some(tag) = memchr(b'<', &text[at..]) {
+        let begin = at + tag;
+        at = text.len() - behind_tag(&text[begin..]).len();
+        clear(&mut letters, begin..at);
     }
-    words.add(rest);
-    let Words { mut hashes, numbers } = words;
+    let (mut hashes, mut numbers) = (Vec::with_capacity(text.len() / 2 + 1), 0);
+    each(&letters, text.len(), |word| {
+        let is_number = u32::from(text[word.start].is_ascii_digit());
+        numbers += is_number as usize;
+        hashes.push(hash(text, word) & !NUMBER | is_number);
+    });
     if numbers * FEW_NUMBERS <= hashes.len() {
         hashes.iter_mut().filter(|hash| **hash & NUMBER != 0).for_each(|hash| *hash = NUMBER);
     }
@@ -55,59 +72,86 @@ fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-struct Words {
-    /// The last bit tells numbers.
-    hashes: Vec<u32>,
-    numbers: usize,
+/// A bit for each byte of a text that is read.
+type Bits = [u64; READ / BLOCK];
+
+/// Which bytes stand in words: letters, digits and whatever is beyond ASCII.
+fn letters(text: &[u8]) -> Bits {
+    #[inline(always)]
+    fn mark<S: Simd>(simd: S, text: &[u8], bits: &mut Bits) {
+        let (blocks, rest) = text.as_chunks::<BLOCK>();
+        let mut last = [0; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        for (word, block) in bits.iter_mut().zip(blocks.iter().chain([&last])) {
+            let bytes = u8x64::from_slice(simd, block);
+            let lower = bytes | 0x20;
+            let digits = bytes.simd_ge(b'0') & bytes.simd_le(b'9');
+            let letters = lower.simd_ge(b'a') & lower.simd_le(b'z') | bytes.simd_ge(0x80);
+            *word = (digits | letters).to_bitmask();
+        }
+    }
+    let mut bits = [0; READ / BLOCK];
+    dispatch!(Level::new(), simd => mark(simd, text, &mut bits));
+    bits
 }
 
-impl Words {
-    /// Adds the words of a text without tags. A word is letters, digits and whatever is beyond ASCII.
-    fn add(&mut self, text: &[u8]) {
-        /// FNV-1a, with 32 bits.
-        const BEGIN: u32 = 0x811c_9dc5;
-        const STEP: u32 = 0x0100_0193;
-        let (mut hash, mut is_number) = (BEGIN, false);
-        for &byte in text {
-            let letter = LETTERS[usize::from(byte)];
-            if letter != 0 {
-                if hash == BEGIN {
-                    is_number = letter.is_ascii_digit();
-                }
-                hash = (hash ^ u32::from(letter)).wrapping_mul(STEP);
-            } else if hash != BEGIN {
-                self.push(hash, is_number);
-                hash = BEGIN;
+/// Takes the bits of a range away.
+fn clear(bits: &mut Bits, range: Range<usize>) {
+    let mut from = range.start;
+    while from < range.end {
+        let block = from / BLOCK;
+        let to = range.end.min((block + 1) * BLOCK);
+        bits[block] &= !(!0 >> (BLOCK - (to - from)) << (from % BLOCK));
+        from = to;
+    }
+}
+
+/// Calls for each run of bits.
+#[inline(always)]
+fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
+    let (mut last, mut begin) = (0, None);
+    for (block, &bits) in bits.iter().enumerate().take(length.div_ceil(BLOCK)) {
+        // Where a bit is not as the one before.
+        let mut turns = bits ^ (bits << 1 | last >> (BLOCK - 1));
+        last = bits;
+        while turns != 0 {
+            let at = block * BLOCK + turns.trailing_zeros() as usize;
+            turns &= turns - 1;
+            match begin.take() {
+                None => begin = Some(at),
+                Some(begin) => call(begin..at),
             }
         }
-        if hash != BEGIN {
-            self.push(hash, is_number);
-        }
     }
-
-    fn push(&mut self, hash: u32, is_number: bool) {
-        self.numbers += usize::from(is_number);
-        self.hashes.push(hash & !NUMBER | u32::from(is_number));
-    }
+    begin.into_iter().for_each(|begin| call(begin..length));
 }
 
-/// Each byte as it stands in a word; 0 for those that stand in none.
-static LETTERS: [u8; 256] = {
-    let mut letters = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        #[expect(clippy::cast_possible_truncation, reason = "below 256")]
-        let letter = (byte as u8).to_ascii_lowercase();
-        if letter.is_ascii_alphanumeric() || letter > 0x7f {
-            letters[byte] = letter;
-        }
-        byte += 1;
+/// Of a word, eight bytes at a time. The bit that capitals lack is set in each, which changes no digit.
+#[inline(always)]
+fn hash(text: &[u8], word: Range<usize>) -> u32 {
+    const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
+    /// The first bits of the golden ratio.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (mut hash, mut at) = (0_u64, word.start);
+    while at < word.end {
+        let letters = match text[at..].first_chunk() {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => text[at..].iter().rev().fold(0, |letters, byte| letters << 8 | u64::from(*byte)),
+        };
+        let beyond = 8 * 8_usize.saturating_sub(word.end - at);
+        hash = (hash ^ (letters | LOWER) << beyond).wrapping_mul(STEP);
+        hash ^= hash >> 32;
+        at += 8;
     }
-    letters
-};
+    #[expect(clippy::cast_possible_truncation, reason = "the bits above were mixed into these")]
+    let hash = hash as u32;
+    hash
+}
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -125,6 +169,37 @@ mod tests {
         }
         assert_ne!(words(b"a page on zebras and cafes"), plain);
         assert!(words(b"").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_what_stands_between_separators(text in r"([a-zA-Z]{1,20}|[é中]{1,9}|[0-9]{1,3}| |[-_,@\[{`/:]|.){0,100}") {
+            let text = text.replace('<', " ");
+            let is_letter = |c: char| c.is_ascii_alphanumeric() || !c.is_ascii();
+            let naive: Vec<_> = text.split(|c| !is_letter(c)).filter(|word| !word.is_empty()).collect();
+            let all = words(text.as_bytes());
+            prop_assert_eq!(all.len(), naive.len());
+            let numbers = naive.iter().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).count();
+            let are_few = numbers * FEW_NUMBERS <= naive.len();
+            for (hash, word) in all.iter().zip(&naive) {
+                let is_number = word.starts_with(|c: char| c.is_ascii_digit());
+                let alone = words(format!("{word} a b c").as_bytes())[0];
+                if is_number && are_few {
+                    prop_assert_eq!(*hash, NUMBER);
+                } else if !is_number {
+                    prop_assert_eq!(*hash, alone);
+                    prop_assert_eq!(*hash, words(word.to_ascii_uppercase().as_bytes())[0]);
+                    prop_assert_ne!(*hash, words(format!("{word}x").as_bytes())[0]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_far_down_is_not_read() {
+        let text = [&b"word ".repeat(READ / 5)[..], b"last words"].concat();
+        assert_eq!(words(&text), words(&text[..READ]));
+        assert_ne!(words(&text[..READ]), words(&text[..READ - 5]));
     }
 
     #[test]

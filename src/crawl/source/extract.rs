@@ -65,12 +65,14 @@ impl Extract {
         let (read, rest) = body.split_at(body.len().min(READ));
         let mut words = words(read);
         let are_few = words.len() < FEW;
+        let mut body = key.fingerprint_bytes(read);
         if !rest.is_empty() {
-            let rest = key.fingerprint_bytes(rest).bits().to_le_bytes();
-            words.extend(rest.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)));
+            let rest = halves(key.fingerprint_bytes(rest));
+            words.extend(rest);
+            body = key.fingerprint_words([halves(body), rest].as_flattened());
         }
         let words = (!are_few).then(|| key.fingerprint_words(&words));
-        self.content = Some(Content { page, body: key.fingerprint_bytes(body), words });
+        self.content = Some(Content { page, body, words });
     }
 
     pub(super) fn gate(&self) -> &Gate {
@@ -167,4 +169,11 @@ impl Extract {
         self.skips.add_untold(refusal, links, self.links.depth());
         self.counts.found += u64::from(links);
     }
+}
+
+/// The bits of a fingerprint, as words are.
+#[expect(clippy::cast_possible_truncation, reason = "each is a half")]
+fn halves(fingerprint: Fingerprint) -> [u32; 2] {
+    let bits = fingerprint.bits();
+    [(bits >> 32) as u32, bits as u32]
 }
