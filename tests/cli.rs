@@ -280,6 +280,31 @@ fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
 }
 
 #[test]
+fn numbers_schemas_and_metrics_have_one_name_for_one_number() {
+    let desk = Desk::new();
+    let ran = desk.run(&["numbers", "Expected_Lost"]);
+    assert!(ran.out.contains("seen.merged.expected_lost\n    URLs that the filter took for seen"), "{}", ran.out);
+    assert!(!ran.out.contains("audit") && !ran.out.contains("shards"), "{}", ran.out);
+    for of in ["report", "pages", "links", "skipped"] {
+        let ran = desk.run(&["schema", of]);
+        let schema: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert!(schema["properties"].is_object() && schema["title"].is_string(), "{of}: {}", ran.out);
+    }
+    assert_eq!(desk.run(&["schema", "reports"]).code, Some(2));
+
+    assert_eq!(
+        desk.run(&["--simulate", "http://www.simulated.test/", "--max-pages", "20", "--job", "job"]).code,
+        Some(0)
+    );
+    let (metrics, json) = (desk.run(&["stats", "job", "--metrics"]), desk.run(&["stats", "job", "--json"]));
+    let report: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let found = report["urls"]["found"].as_f64().unwrap();
+    assert!(metrics.out.contains(&format!("\ncrawler_urls_found_total{{}} {found:?}\n")), "{}", metrics.out);
+    assert!(metrics.out.ends_with("# EOF\n"));
+    assert_eq!(desk.run(&["stats", "job", "--metrics", "--json"]).code, Some(2));
+}
+
+#[test]
 fn completions_are_scripts_that_their_shells_can_read() {
     let desk = Desk::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {

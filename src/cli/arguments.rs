@@ -14,15 +14,15 @@ use super::exit::Exit;
 use super::given::Given;
 use super::layers::untyped;
 use super::output;
-use super::parts;
 use super::record_file::RecordFormat;
 use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
 use super::settings::AllSettings;
+use super::stats_form::StatsForm;
 use super::subcommands;
 use super::suggest::nearest;
 use super::table::TABLE;
-use crate::report::ReportPart;
+use crate::report::SchemaOf;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub(super) enum Request {
     Explain { urls: Vec<String>, job: PathBuf, json: bool },
     /// Print the records of a job, or write them to a file: its pages, links or skipped links.
     Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
+    /// Say what the numbers of a report mean whose names have this in them.
+    Numbers { like: String },
     /// Say what is damaged in this job, and mend what can be.
     Repair { job: PathBuf, yes: bool },
     /// Make a page of a job's report.
@@ -51,12 +53,14 @@ pub(super) enum Request {
     Retry { job: PathBuf },
     /// Print what a robots.txt says to the URLs on standard input.
     Robots { file: PathBuf, agent: String },
+    /// Print the JSON Schema of a file.
+    Schema { of: SchemaOf },
     /// Print the URLs that a sitemap or feed lists.
     Sitemap { from: String, base: Option<String>, json: bool },
     /// Work on a filter outside a crawl.
     Seen(SeenRequest),
     /// Print a job's report again.
-    Stats { job: PathBuf, json: bool, parts: Vec<ReportPart> },
+    Stats { job: PathBuf, form: StatsForm },
     /// Print the pages of a job that a later one did not meet.
     Unmet { old: PathBuf, new: PathBuf },
 }
@@ -116,16 +120,18 @@ impl CommandLine {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
             "repair" => Request::Repair { job: path("job"), yes: is_on("yes") },
+            "numbers" => Request::Numbers { like: own.get_one("like").cloned().unwrap_or_default() },
             "report" => Request::Report { job: path("job"), to: own.get_one("output").cloned(), opens: is_on("open") },
             "resume" => Request::Resume { job: path("job") },
             "retry" => Request::Retry { job: path("job") },
+            "schema" => Request::Schema { of: subcommands::written(own) },
             "seen" => Request::Seen(seen::request(own)),
             "sitemap" => Request::Sitemap {
                 from: own.get_one("from").cloned().unwrap_or_default(),
                 base: own.get_one("base").cloned(),
                 json: is_on("json"),
             },
-            "stats" => Request::Stats { job: path("job"), json: is_on("json"), parts: parts::given(is_on) },
+            "stats" => Request::Stats { job: path("job"), form: StatsForm::given(is_on) },
             "unmet" => Request::Unmet { old: path("old"), new: path("new") },
             _ => Request::Crawl,
         };
@@ -256,6 +262,7 @@ fn command() -> Command {
                 .arg(config())
                 .args(TABLE.iter().copied().filter(|setting| is_of_filter(setting)).flat_map(flags)),
         )
+        .subcommand(subcommands::numbers())
         .subcommand(subcommands::repair())
         .subcommand(subcommands::report())
         .subcommand(
@@ -282,6 +289,7 @@ fn command() -> Command {
                         .value_parser(NonEmptyStringValueParser::new()),
                 ),
         )
+        .subcommand(subcommands::schema())
         .subcommand(seen::command(seen_settings).arg(config()))
         .subcommand(subcommands::sitemap().arg(config()).args(sitemap_settings))
         .subcommand(subcommands::stats())

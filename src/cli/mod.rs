@@ -27,6 +27,7 @@ mod report;
 mod robots;
 mod rule_key;
 mod rules;
+mod schema;
 mod seeds;
 mod seen;
 mod setting;
@@ -35,6 +36,7 @@ mod signals;
 mod simulated;
 mod sitemap;
 mod stats;
+mod stats_form;
 mod subcommands;
 mod suggest;
 mod surroundings;
@@ -83,11 +85,13 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Export { job, of, to, format } => {
             export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
         }
+        Request::Numbers { like } => schema::explain_numbers(like)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
         Request::Report { job, to, opens } => report::report(line, job, to.as_deref(), *opens)?,
         Request::Resume { job } => return crawl::crawl(&of_job(line, job)?.checked()?, false),
         Request::Retry { job } => return crawl::crawl(&of_job(line, job)?.checked()?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
+        Request::Schema { of } => schema::schema(*of)?,
         Request::Sitemap { from, base, json } => {
             sitemap::sitemap(&settings(line)?.settings, from, base.as_deref(), *json)?;
         }
@@ -95,7 +99,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             let layers = request.job().map_or_else(|| settings(line), |job| of_job_kept(line, job, true))?;
             seen::run(request, &layers.settings)?;
         }
-        Request::Stats { job, json, parts } => stats::stats(line, job, *json, parts)?,
+        Request::Stats { job, form } => stats::stats(line, job, form)?,
         Request::Unmet { old, new } => unmet::unmet(old, new)?,
     }
     Ok(Exit::Done)

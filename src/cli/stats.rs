@@ -8,25 +8,21 @@ use super::effective::of_job_read;
 use super::exit::Exit;
 use super::output::{self, print};
 use super::parts;
+use super::stats_form::StatsForm;
 use super::unfit::{refused, unfit};
 use crate::crawl::{Underway, look};
 use crate::job::Job;
-use crate::report::{self, Cost, Report, ReportError, ReportPart};
+use crate::report::{self, Cost, Report, ReportError, metrics};
 
 /// Prints the report of a job again. For a job that is being crawled or was killed, prints the numbers that its files hold so far.
-pub(super) fn stats(
-    line: &CommandLine,
-    directory: &Path,
-    json: bool,
-    shown: &[ReportPart],
-) -> Result<(), CommandError> {
+pub(super) fn stats(line: &CommandLine, directory: &Path, form: &StatsForm) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let report = report_of(line, &job)?;
-    if json {
-        print(|out| report.write_json(out))
-    } else {
-        print(|out| out.write_all(output::alarming(&parts::text(&report, directory, shown)).as_bytes()))
-    }
+    print(|out| match form {
+        StatsForm::Json => report.write_json(out),
+        StatsForm::Metrics => out.write_all(metrics(&report).as_bytes()),
+        StatsForm::Text(shown) => out.write_all(output::alarming(&parts::text(&report, directory, shown)).as_bytes()),
+    })
 }
 
 /// The report of a job; where it has none, the numbers that its files hold so far.

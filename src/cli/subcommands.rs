@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
-use clap::{Command, ValueHint, value_parser};
+use clap::{ArgMatches, Command, ValueHint, value_parser};
 
 use super::argument::{operand, option, path, switch};
 use super::parts;
+use crate::report::SchemaOf;
 
 /// A command that continues a job.
 pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
@@ -72,6 +73,13 @@ pub(super) fn sitemap() -> Command {
         .arg(switch("json", "As JSON, a line for each URL, with its kind, lastmod and priority"))
 }
 
+/// `crawler numbers`.
+pub(super) fn numbers() -> Command {
+    Command::new("numbers").about("Say what each number of a report means, and what to do about it").arg(
+        operand("like", "NAME").required(false).help("Only those whose names have this in them: lost, seen.merged"),
+    )
+}
+
 /// `crawler repair`.
 pub(super) fn repair() -> Command {
     Command::new("repair")
@@ -97,13 +105,28 @@ pub(super) fn report() -> Command {
         .arg(switch("open", "Show it in the browser"))
 }
 
+/// `crawler schema`.
+pub(super) fn schema() -> Command {
+    let names = SchemaOf::ALL.map(SchemaOf::name);
+    Command::new("schema")
+        .about("Print the JSON Schema of what a crawl writes for programs")
+        .arg(operand("of", "WHAT").value_parser(PossibleValuesParser::new(names)))
+}
+
+/// What the schema is asked of.
+pub(super) fn written(given: &ArgMatches) -> SchemaOf {
+    let name = given.get_one::<String>("of");
+    SchemaOf::ALL.into_iter().find(|of| name.is_some_and(|name| name == of.name())).unwrap_or(SchemaOf::Report)
+}
+
 /// `crawler stats`.
 pub(super) fn stats() -> Command {
     Command::new("stats")
         .about("Print the report of a job again, or parts of it in full")
         .arg(path("job", "JOB", "The job directory"))
         .arg(switch("json", "As JSON"))
-        .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with("json")))
+        .arg(switch("metrics", "As metrics, in the text format of OpenMetrics").conflicts_with("json"))
+        .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with_all(["json", "metrics"])))
 }
 
 /// `crawler unmet`.

@@ -45,12 +45,13 @@ pub(super) struct Checkpointer {
 
 /// What a run's checkpoints have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CheckpointCosts {
     /// How many were written.
     pub written: u64,
     /// Milliseconds that all of them took. The crawl went on meanwhile.
-    pub total_ms: u64,
+    pub took_ms: u64,
     /// Milliseconds that the last one took.
     pub last_ms: u64,
     /// Microseconds of the longest time that the crawl waited for one.
@@ -64,7 +65,7 @@ impl CheckpointCosts {
         let [last_ms, pause_us] =
             [time.as_millis(), longest_pause.as_micros()].map(|time| time.try_into().unwrap_or(u64::MAX));
         self.written += 1;
-        self.total_ms += last_ms;
+        self.took_ms += last_ms;
         (self.last_ms, self.bytes) = (last_ms, bytes);
         self.longest_pause_us = self.longest_pause_us.max(pause_us);
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a crawl ended. In a report by its name in lower case: `max_pages`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FinishReason {

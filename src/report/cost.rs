@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The time and memory that a crawl took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// CPU time of the process, user and system; `null` where the system does not say.
     pub cpu_ms: Option<u64>,

@@ -35,6 +35,7 @@ impl Report {
                 failed: tally.failed,
                 unreachable: by_name(&tally.unreachable),
                 queued: frontier.queued + frontier.scheduled + frontier.leased,
+                in_flight: frontier.leased,
                 sources: Sources { seeds: finished.seeds.taken, found: tally.sources },
                 userinfo: tally.links.userinfo,
             },
@@ -47,6 +48,8 @@ impl Report {
                 known: frontier.hosts,
                 in_memory: frontier.hosts_in_memory,
                 active: frontier.active_hosts,
+                resting: frontier.resting_hosts,
+                failing: frontier.failing_hosts,
                 unreachable: frontier.retired_hosts,
                 top: finished.top_hosts.iter().map(HostRow::from).collect(),
                 by_requests: finished.hosts_by_requests.iter().cloned().map(HostBucket::from).collect(),
@@ -117,7 +120,7 @@ impl From<&Traffic> for Requests {
             errors: by_name(&traffic.errors),
             content_types: by_name(&traffic.content_types),
             first_byte: Percentiles::from(&traffic.first_byte),
-            total: Percentiles::from(&traffic.total),
+            whole: Percentiles::from(&traffic.total),
         }
     }
 }

@@ -12,9 +12,10 @@ use crate::seen::SeenStatistics;
 
 /// A crawl in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Report {
-    /// The format: [`Report::VERSION`].
+    /// The format's version.
     pub version: u32,
     /// The version of the crate that crawled.
     pub crawler: String,
@@ -77,13 +78,14 @@ impl Report {
 
 /// Pages that say what another one said, as the second seen set tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DuplicateFigures {
-    /// With the same body.
+    /// Pages with the body of another one.
     pub same: u64,
-    /// With the same words, numbers apart.
+    /// Pages with the words of another one, numbers apart.
     pub near: u64,
-    /// The set's memory.
+    /// Memory of the second seen set, of what pages say, in bytes.
     pub bytes: u64,
     /// The share of what is new that the set takes for said before, now, 0 to 1.
     pub false_positive_rate_estimated: f64,
@@ -93,6 +95,7 @@ pub struct DuplicateFigures {
 
 /// What has become of pages since their last visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RecrawlFigures {
     /// Pages that the job had that was crawled again; `null` where there is none.
@@ -106,6 +109,7 @@ pub struct RecrawlFigures {
 
 /// Settings that change how the numbers are to be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Settings {
     /// robots.txt was honored.
@@ -138,6 +142,7 @@ pub struct Settings {
 
 /// What became of the URLs. `found` is the sum of `admitted` and all of `refused`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Urls {
     /// Found on pages, in redirects and as seeds. A URL counts each time it is found.
@@ -146,7 +151,7 @@ pub struct Urls {
     pub refused: BTreeMap<String, u64>,
     /// New and in scope, without those that robots.txt refused later.
     pub admitted: u64,
-    /// Fetched, whatever the status.
+    /// Fetched, whatever the status: records without an error.
     pub fetched: u64,
     /// Tried without getting a whole response.
     pub failed: u64,
@@ -154,6 +159,9 @@ pub struct Urls {
     pub unreachable: BTreeMap<String, u64>,
     /// Waiting or in flight when the crawl ended.
     pub queued: u64,
+    /// Those of them that were in flight.
+    #[serde(default)]
+    pub in_flight: u64,
     /// Those admitted, by where they were found first. robots.txt may have turned some of them away later.
     #[serde(default)]
     pub sources: Sources,
@@ -164,10 +172,11 @@ pub struct Urls {
 
 /// Where URLs were found that were new and in scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Sources {
-    /// Given by the user.
+    /// Seeds, which the user gave.
     pub seeds: u64,
     /// On pages, in sitemaps and feeds, and where responses point to.
     #[serde(flatten)]
@@ -176,15 +185,16 @@ pub struct Sources {
 
 /// Requests of one kind, and what came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Requests {
     /// Requests. Retries count, and so do requests that reached no server.
     pub requests: u64,
-    /// Requests after which the URL was to be tried again.
+    /// Requests after which the URL was to be tried again. Many of them are a network or a host that is not well: see `errors`.
     pub retries: u64,
     /// Responses that pointed elsewhere.
     pub redirects: u64,
-    /// Bodies cut at the limit.
+    /// Bodies cut at `fetch.max_body_bytes`.
     pub truncated: u64,
     /// Bytes of bodies on the wire.
     pub wire_bytes: u64,
@@ -200,27 +210,29 @@ pub struct Requests {
     /// From the request sent to the response's head.
     pub first_byte: Percentiles,
     /// From the request sent to the end of a whole body.
-    pub total: Percentiles,
+    pub whole: Percentiles,
 }
 
 /// Times, to three significant digits. A time of more than an hour counts as an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Percentiles {
     /// Times measured.
     pub count: u64,
-    /// Half took no longer.
+    /// Half of these times are no longer.
     pub p50_us: u64,
-    /// Nine in ten took no longer.
+    /// Nine in ten of them are no longer.
     pub p90_us: u64,
-    /// 99 in 100 took no longer.
+    /// 99 in 100 of them are no longer.
     pub p99_us: u64,
-    /// None took longer.
+    /// None of them is longer.
     pub max_us: u64,
 }
 
 /// The hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HostFigures {
     /// Hosts known.
@@ -229,7 +241,13 @@ pub struct HostFigures {
     pub in_memory: u64,
     /// Hosts with URLs waiting when the crawl ended.
     pub active: u64,
-    /// Hosts that could not be reached, and were not asked again.
+    /// Those of them whose rest was not over.
+    #[serde(default)]
+    pub resting: u64,
+    /// Those of them that failed, and were to be tried again.
+    #[serde(default)]
+    pub failing: u64,
+    /// Hosts that could not be reached, and were not asked again. `crawler resume` asks them anew.
     pub unreachable: u64,
     /// The hosts with the most requests, most first.
     pub top: Vec<HostRow>,
@@ -239,18 +257,20 @@ pub struct HostFigures {
 
 /// How many hosts had a number of requests in this range. Requests for robots.txt count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HostBucket {
-    /// The least.
+    /// The least requests of a host in this row.
     pub from: u64,
-    /// The most.
+    /// The most requests of a host in this row.
     pub to: u64,
-    /// Hosts.
+    /// Hosts that had so many.
     pub hosts: u64,
 }
 
 /// One host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HostRow {
     /// Scheme, host and port: `https://example.org`.
@@ -269,6 +289,7 @@ pub struct HostRow {
 
 /// Whether requests came too early, judged from the times at which they were really sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PolitenessFigures {
     /// Requests that were sent and judged.
@@ -283,6 +304,7 @@ pub struct PolitenessFigures {
 
 /// A request that was sent before its host's rest was over, or while its host's connections were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TooEarly {
     /// Scheme, host and port; or `group NAME`, or `address IP`.
@@ -297,6 +319,7 @@ pub struct TooEarly {
 
 /// What a simulated web knows of the crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Simulated {
     /// Pages that can be reached from the seeds, and are allowed.
     pub reachable: u64,

@@ -16,6 +16,12 @@ mod finished;
 mod format;
 #[cfg(feature = "cli")]
 mod html;
+#[cfg(feature = "cli")]
+mod metrics;
+#[cfg(feature = "cli")]
+mod numbers;
+#[cfg(feature = "cli")]
+mod schema;
 mod text;
 
 pub use cost::Cost;
@@ -24,4 +30,10 @@ pub use format::{
     DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, RecrawlFigures, Report,
     Requests, Settings, Simulated, TooEarly, Urls,
 };
+#[cfg(feature = "cli")]
+pub(crate) use metrics::metrics;
+#[cfg(feature = "cli")]
+pub(crate) use numbers::{Number, numbers};
+#[cfg(feature = "cli")]
+pub(crate) use schema::SchemaOf;
 pub use text::ReportPart;

@@ -7,6 +7,7 @@ use super::maths::interval::clopper_pearson;
 /// What one shard holds and costs; in the merged row the sums and means of these.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShardStatistics {
     /// URLs it is sized for.
@@ -17,7 +18,8 @@ pub struct ShardStatistics {
     pub tests: u64,
     /// Fingerprints that were removed: URLs.
     pub removed: u64,
-    /// Times that someone had to wait for the shard's lock.
+    /// Times that someone had to wait for the shard's lock. Where it is a good part of `batches`:
+    /// more `seen.shards`.
     pub lock_waits: u64,
     /// Times that the shard was locked for a batch.
     pub batches: u64,
@@ -25,7 +27,8 @@ pub struct ShardStatistics {
     pub batched: u64,
     /// Filters: one for each shard, and one more each time it grew.
     pub layers: u64,
-    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row.
+    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. Where it is not 0, more
+    /// is lost than was asked for: give `seen.capacity` more, or `auto`.
     pub full: u64,
     /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 64 a
     /// slot).
@@ -47,10 +50,11 @@ pub struct ShardStatistics {
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
-    /// The same, as a mean over the fill from empty to now, 0 to 1.
+    /// Share of new URLs taken for seen, as a mean over the fill from empty to now, 0 to 1.
+    /// `expected_lost` follows from it.
     pub false_positive_rate_mean: f64,
     /// URLs that the filter took for seen so far, though they were new. An expectation, not a
-    /// count.
+    /// count. Where it is too many: a lower `seen.rate`, or a layout that loses nothing.
     pub expected_lost: f64,
     /// The same as it was measured; `None` where no sample is audited.
     pub audit: Option<AuditStatistics>,
@@ -61,6 +65,7 @@ pub struct ShardStatistics {
 /// What the verified layout did to lose nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VerifiedStatistics {
     /// Times that the filter took a URL for seen, so that it was looked up.
@@ -79,13 +84,15 @@ pub struct VerifiedStatistics {
     pub disk_bytes: u64,
     /// What was written to keep the runs few, in bytes.
     pub bytes_written: u64,
-    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate.
+    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate: look at
+    /// the disk.
     pub failures: u64,
 }
 
 /// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AuditStatistics {
     /// One URL in this many is in the sample.
@@ -98,13 +105,13 @@ pub struct AuditStatistics {
     pub rate: f64,
     /// Lower bound of the 95 % confidence interval of `rate` (Clopper and Pearson).
     pub rate_low: f64,
-    /// Upper bound.
+    /// Upper bound of the 95 % confidence interval of `rate`.
     pub rate_high: f64,
     /// URLs lost in the whole set: the rate times the distinct URLs shown.
     pub lost: f64,
     /// Lower bound of the 95 % confidence interval of `lost`.
     pub lost_low: f64,
-    /// Upper bound.
+    /// Upper bound of the 95 % confidence interval of `lost`.
     pub lost_high: f64,
 }
 
@@ -157,6 +164,7 @@ impl ShardStatistics {
 /// The seen set in numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SeenStatistics {
     /// All shards as one.

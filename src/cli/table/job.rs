@@ -31,7 +31,7 @@ pub(super) static ROWS: &[Setting] = &[
         "Seeds that a job in the directory does not have yet join it; else they are refused")
     .flags(&[switch("add", &["true"]).rare()]),
     setting!(One, "job.overwrite" => job.overwrite, "Start afresh: what the directory holds of a crawl is lost")
-        .flags(&[switch("overwrite", &["true"])]),
+        .flags(&[switch("overwrite", &["true"]).rare()]),
     setting!(Choice, "job.sync" => crawl.job.open.journal.sync,
         "What a power cut may cost: interval (a second), always (10 ms; waits for the disk) or never (a segment)", SYNC),
     setting!(One, crawl: job.checkpoint_interval, "Time between two checkpoints: a resume replays what came after"),

@@ -123,7 +123,9 @@ fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
             }
         }
     }
-    begin.into_iter().for_each(|begin| call(begin..length));
+    if let Some(begin) = begin {
+        call(begin..length);
+    }
 }
 
 /// Of a word, eight bytes at a time. The bit that capitals lack is set in each, which changes no digit.

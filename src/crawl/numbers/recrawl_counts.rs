@@ -6,6 +6,7 @@ use crate::crawl::records::{PageChange, PageRecord};
 
 /// What has become of pages since their last visit. All but `not_modified` are of pages that are done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct RecrawlCounts {

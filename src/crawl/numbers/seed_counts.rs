@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the user gave to start from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SeedCounts {
     /// Seeds that were queued.

@@ -6,6 +6,7 @@ use crate::crawl::records::{PageRecord, RecordKind};
 
 /// Sitemaps and feeds, and what they list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SitemapCounts {

@@ -6,6 +6,7 @@ use crate::crawl::records::PageRecord;
 
 /// URLs that were new and in scope, by where they were found first. Seeds, which are counted by themselves, are not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SourceCounts {

@@ -7,6 +7,7 @@ use crate::seen::ShardStatistics;
 
 /// A crawl's counts at one moment, each from the first run's begin on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Moment {
@@ -58,6 +59,7 @@ impl Moment {
 /// A crawl's numbers over time, at a resolution that halves as the crawl gets longer: a few hundred moments, whether it takes a minute or
 /// a month. 60 KiB at most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Timeline {
     /// Milliseconds between two moments, at least.

@@ -14,6 +14,7 @@ const LINE: usize = 256;
 
 /// One line of `links.jsonl`: a link of a page. Every key is present in every line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LinkRecord {
     /// The wire URL of its page, as in the page's record.
     pub from: String,
@@ -35,6 +36,7 @@ pub struct LinkList;
 
 /// A [`LinkRecord`] that borrows.
 #[derive(Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 struct Line<'a> {
     from: &'a str,
     to: &'a str,

@@ -97,6 +97,7 @@ struct Addition<'a> {
 
 /// Where an output ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct OutputEnd {
     /// Bytes in it.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a page compares with its last visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PageChange {

@@ -11,6 +11,7 @@ use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PageRecord {
     /// The wire URL.
@@ -75,6 +76,7 @@ pub struct PageRecord {
 
 /// What a URL was asked for as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RecordKind {
@@ -94,6 +96,7 @@ impl RecordKind {
 
 /// How a page is like one that was fetched before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Duplicate {
@@ -116,6 +119,7 @@ impl Duplicate {
 
 /// What a sitemap or feed lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Listing {
     /// `urlset`, `index`, `text`, `rss` or `atom`; `unknown` where it was asked for as a sitemap and is none.
@@ -132,6 +136,7 @@ pub struct Listing {
 
 /// Where a page's bytes are in an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct OutputPlace {
     /// Where they begin.
     pub offset: u64,
@@ -191,6 +196,7 @@ pub fn page_line(line: &[u8]) -> Option<PageLine> {
 
 /// How long one fetch took, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Timings {
     /// From the request sent to the response's head.
@@ -201,6 +207,7 @@ pub struct Timings {
 
 /// What became of a page's links, or of those of many pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LinkCounts {
     /// On the page, each spelling once.

@@ -6,6 +6,7 @@ use super::page_change::PageChange;
 
 /// What has become of a page since its last visit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Recrawled {
     /// How it compares.
     pub change: PageChange,

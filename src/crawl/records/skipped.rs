@@ -29,6 +29,7 @@ const MAX_LINE: u64 = 64 * 1024;
 
 /// One line of `skipped.jsonl`: a link that was found and refused. Every key is present in every line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SkippedLink {
     /// The wire URL, or the link's text where it is no URL; cut at 1,024 bytes. `null` for links that were too many or too long to
     /// keep their texts.

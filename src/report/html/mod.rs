@@ -251,9 +251,9 @@ impl Report {
         };
         [
             ("pages: first byte", &self.pages.first_byte),
-            ("pages: whole", &self.pages.total),
+            ("pages: whole", &self.pages.whole),
             ("robots.txt: first byte", &self.robots.first_byte),
-            ("robots.txt: whole", &self.robots.total),
+            ("robots.txt: whole", &self.robots.whole),
         ]
         .map(row)
         .into()

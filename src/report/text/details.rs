@@ -162,9 +162,9 @@ impl Report {
         let mut rows = vec![["", "count", "p50", "p90", "p99", "max"].map(str::to_owned)];
         for (name, times) in [
             ("pages: first byte", &self.pages.first_byte),
-            ("pages: whole", &self.pages.total),
+            ("pages: whole", &self.pages.whole),
             ("robots.txt: first byte", &self.robots.first_byte),
-            ("robots.txt: whole", &self.robots.total),
+            ("robots.txt: whole", &self.robots.whole),
         ] {
             let Percentiles { count, p50_us, p90_us, p99_us, max_us } = *times;
             let [p50, p90, p99, max] = [p50_us, p90_us, p99_us, max_us].map(|us| duration(Duration::from_micros(us)));
@@ -174,10 +174,13 @@ impl Report {
     }
 
     pub(super) fn hosts(&self, page: &mut TextPage) {
-        let HostFigures { known, in_memory, active, unreachable, ref top, ref by_requests } = self.hosts;
-        let [all, in_memory, active, unreachable] = [known, in_memory, active, unreachable].map(thousands);
+        let HostFigures { known, in_memory, active, resting, failing, unreachable, ref top, ref by_requests } =
+            self.hosts;
+        let [all, in_memory, active, resting, failing, unreachable] =
+            [known, in_memory, active, resting, failing, unreachable].map(thousands);
         page.heading(&format!(
-            "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {unreachable} unreachable"
+            "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued ({resting} resting, {failing} failing), \
+             {unreachable} unreachable"
         ));
         let mut rows = vec![["most requests", "requests", "queued", "failures", "delay", ""].map(str::to_owned)];
         for HostRow { host, requests, queued, failures, delay_ms, unreachable } in top {

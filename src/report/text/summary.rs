@@ -115,10 +115,10 @@ impl Report {
             let outputs = self.outputs.iter().map(|(name, end)| format!("{name} {}", bytes(end.bytes)));
             page.entry("disk", &outputs.collect::<Vec<_>>().join(", "));
         }
-        if pages.total.count == 0 {
+        if pages.whole.count == 0 {
             return;
         }
-        let [half, most] = [pages.total.p50_us, pages.total.p99_us].map(|us| duration(Duration::from_micros(us)));
+        let [half, most] = [pages.whole.p50_us, pages.whole.p99_us].map(|us| duration(Duration::from_micros(us)));
         page.entry("a response took", &format!("{half} (half of them), {most} (99 of 100)"));
     }
 

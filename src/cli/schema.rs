@@ -1,0 +1,25 @@
+//! `crawler schema` and `crawler numbers`: what the files for programs hold, in JSON Schema and in words.
+
+use super::command_error::CommandError;
+use super::output::print;
+use crate::report::{Number, SchemaOf, numbers, write_json};
+
+/// Prints the JSON Schema of what is written for programs.
+pub(super) fn schema(of: SchemaOf) -> Result<(), CommandError> {
+    print(|out| write_json(&of.schema(), out))
+}
+
+/// Prints what each number of a report says whose name has this text in it.
+pub(super) fn explain_numbers(like: &str) -> Result<(), CommandError> {
+    let like = like.to_lowercase();
+    // A shard's are those of all shards as one.
+    let is_asked = |Number { name, .. }: &Number| {
+        name.contains(&like) && (like.contains("shards") || !name.starts_with("seen.shards"))
+    };
+    print(|out| {
+        for Number { name, says } in numbers().into_iter().filter(is_asked) {
+            writeln!(out, "{name}\n    {says}")?;
+        }
+        Ok(())
+    })
+}

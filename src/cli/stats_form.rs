@@ -1,0 +1,25 @@
+//! How a report is printed.
+
+use super::parts;
+use crate::report::ReportPart;
+
+/// How a report is printed.
+#[derive(Clone, Debug)]
+pub(super) enum StatsForm {
+    Json,
+    /// In the text format of `OpenMetrics`.
+    Metrics,
+    /// As text: these parts in full, or the page for a terminal.
+    Text(Vec<ReportPart>),
+}
+
+impl StatsForm {
+    /// By the flags that were given.
+    pub(super) fn given(is_given: impl Fn(&'static str) -> bool) -> Self {
+        match () {
+            () if is_given("json") => Self::Json,
+            () if is_given("metrics") => Self::Metrics,
+            () => Self::Text(parts::given(is_given)),
+        }
+    }
+}
