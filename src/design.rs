@@ -165,6 +165,11 @@
 //! only what the rest after the next page begins from. An error never shortens it: a host that has too much to do often fails quickly. It
 //! grows at once and shrinks by halves, so one slow page costs a few longer rests.
 //!
+//! **The rate of the whole crawl is charged, and nothing is read more slowly.** A body that is held back by us would run into the clocks that
+//! tell a server which sends in crumbs. So the frontier starts requests by two clocks: one by their number, one by their bytes, for which
+//! a request is charged as the last responses were, and corrected when it is back. Pages that weigh very differently cost up to a seventh
+//! of the rate, since time in which too much was charged is not saved up.
+//!
 //! **A Retry-After is the group's, not the address's.** Hosts of a group were said to be one server. Of an address nobody has said so, and
 //! one name on it could stop all others for a day.
 //!

@@ -159,8 +159,10 @@ impl Line {
         });
         let in_line = counted(frontier.hosts_in_line, "host waits", "hosts wait");
         let in_line = (frontier.hosts_in_line > 0).then(|| format!("{in_line} for a group or IP address"));
+        let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
+        let by_rate = (frontier.held_by_rate > 0).then(|| format!("{by_rate} for the rate"));
         let full = is_filter_full.then(|| "the seen filter is full".to_owned());
-        [resting, in_line, failing, full].into_iter().flatten()
+        [resting, in_line, by_rate, failing, full].into_iter().flatten()
     }
 
     /// How long it will take to the limit, if it goes on so.
@@ -208,11 +210,11 @@ mod tests {
         assert!(waits.find(reason).is_some_and(|at| at + reason.len() <= 76), "{waits}");
         assert!(waits.contains("; 7 min 5 s left; "), "{waits}");
         progress.frontier.leased = 1;
-        progress.frontier.hosts_in_line = 2;
+        (progress.frontier.hosts_in_line, progress.frontier.held_by_rate) = (2, 3);
         progress.frontier.failing_hosts = 1;
         progress.is_filter_full = true;
         let busy = line(progress, Some(48_213));
-        assert!(busy.contains("; 2 hosts wait for a group or IP address; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
+        assert!(busy.contains("; 2 hosts wait for a group or IP address; 3 hosts wait for the rate; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
         assert!(!busy.contains("rest") && !busy.contains("left"), "{busy}");
     }
 }

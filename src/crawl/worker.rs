@@ -241,6 +241,7 @@ impl<J: Journal> Worker<J> {
         additions: Option<Additions<'_>>,
     ) -> io::Result<(Settled<J>, Skips)> {
         let shared = &self.shared;
+        lease.received(visit.record.wire_bytes);
         if let Some((at, latency)) = visit.answered {
             lease.answered_at(at);
             lease.took(latency);

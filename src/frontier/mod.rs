@@ -78,7 +78,7 @@ pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;
-pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
+pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics, RateLimits};
 pub use robots::{Robots, Ruling};
 pub(crate) use state::{Resume, Slice};
 pub use timestamp::Timestamp;

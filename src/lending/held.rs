@@ -52,6 +52,13 @@ impl<J: Journal> HeldLease<J> {
         }
     }
 
+    /// As [`Lease::received`].
+    pub fn received(&mut self, bytes: u64) {
+        if let Some(lease) = &mut self.lease {
+            lease.received(bytes);
+        }
+    }
+
     /// Notes what its page yielded, for its record in the journal.
     #[cfg(feature = "crawl")]
     pub(crate) fn yielded(&mut self, yielded: Yielded) {

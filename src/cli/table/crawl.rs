@@ -1,6 +1,6 @@
 //! Settings of the crawl itself: its seeds and limits, its scope, its traps, its politeness.
 
-use crate::cli::field::{Bytes, Choice, Many, Maybe, One};
+use crate::cli::field::{Bytes, Choice, Many, Maybe, MaybeBytes, One};
 use crate::cli::setting::{Setting, positional, setting, switch, value};
 use crate::gate::ScopeKind;
 
@@ -92,4 +92,10 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.robots_ttl, "How long a robots.txt is good for (RFC 9309: up to a day)"),
     setting!(Bytes, crawl.frontier: politeness.robots_memory,
         "Memory for robots rules; those not used for longest wait on disk"),
+    setting!(Maybe, crawl.frontier: rate.requests,
+        "Requests a second of the whole crawl, robots.txt and sitemaps included", UNLIMITED)
+    .flags(&[value("rate", "N").rare()]),
+    setting!(MaybeBytes, crawl.frontier: rate.bytes,
+        "Bytes of responses a second of the whole crawl, on the average", UNLIMITED)
+    .flags(&[value("byte-rate", "SIZE").rare()]),
 ];

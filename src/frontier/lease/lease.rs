@@ -71,6 +71,10 @@ pub struct Lease {
     pub(crate) answered_at: Option<Timestamp>,
     /// How long its host took to answer, as far as that was told.
     pub(crate) took: Option<Duration>,
+    /// Bytes of the response, as far as they were told.
+    pub(crate) received: u64,
+    /// Bytes for which its request was charged when it went out.
+    pub(crate) charged: u64,
     /// Why its page is to be given up; none of one that is to be fetched.
     pub(crate) trouble: Option<Box<Trouble>>,
     /// For a robots.txt that is known: what to ask with whether it has changed.
@@ -199,6 +203,11 @@ impl Lease {
     /// [`adaptive_share`](crate::frontier::Politeness::adaptive_share) is set.
     pub fn took(&mut self, latency: Duration) {
         self.took = Some(latency);
+    }
+
+    /// Says how many bytes the response had on the wire. [`RateLimits::bytes`](crate::frontier::RateLimits::bytes) is kept by that.
+    pub fn received(&mut self, bytes: u64) {
+        self.received = bytes;
     }
 
     /// When it was lent out.

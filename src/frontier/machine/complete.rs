@@ -70,6 +70,10 @@ impl<J: Journal> Frontier<J> {
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
         // Those that stand in line go before this host.
         self.give_places_back(&lease, &outcome, answered_at, now);
+        if lease.trouble.is_none() {
+            let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
+            self.rate.end(lease.charged, was_sent.then_some(lease.received));
+        }
         self.adapt(&lease, &outcome);
         let completion = match lease.position {
             Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),

@@ -217,6 +217,8 @@ impl<J: Journal> Frontier<J> {
             lent_at: now,
             answered_at: None,
             took: None,
+            received: 0,
+            charged: 0,
             trouble: None,
             validators: None,
             yielded: None,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::drops::Drops;
 use super::lent::Lent;
+use super::rate::Rate;
 use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
@@ -70,6 +71,8 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) agenda: Agenda,
     /// Groups and addresses whose hosts share a clock, and the hosts that stand in line for it.
     pub(crate) circles: Circles,
+    /// How much the whole crawl asks for.
+    pub(crate) rate: Rate,
     /// Hosts that fail, by what may be hoped of them.
     pub(crate) struggle: Struggle,
     /// The leases that are out.
@@ -113,6 +116,7 @@ impl<J: Journal> Frontier<J> {
             journal,
             lends_beside: politeness.lends_beside(),
             circles: Circles::new(&politeness, None),
+            rate: Rate::new(options.rate),
             politeness,
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),
@@ -176,6 +180,9 @@ impl<J: Journal> Frontier<J> {
             Patience::Unasked => None,
             Patience::Until(until) => Some(until),
         };
+        if self.rate.due() > now && self.front.len() > 0 {
+            return Ok(Next::Wait(self.rate.due()));
+        }
         let mut drops = DROPS;
         while drops > 0
             && let Some((host, priority)) = self.front.pop(&mut self.state.seats())
@@ -196,7 +203,10 @@ impl<J: Journal> Frontier<J> {
                 continue;
             }
             match self.lend(host, priority, now, &mut drops) {
-                Ok(Some(lease)) => {
+                Ok(Some(mut lease)) => {
+                    if lease.trouble.is_none() {
+                        lease.charged = self.rate.begin(now);
+                    }
                     self.call_in(host, now);
                     if self.lends_beside(host) && lease.position.is_some() {
                         self.place(host, now);
@@ -227,7 +237,7 @@ impl<J: Journal> Frontier<J> {
     #[cfg(feature = "crawl")]
     pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let waiting = || self.earliest().into_iter().chain(self.state.schedule().due()).min();
-        if self.front.len() > 0 { Some(now) } else { waiting() }
+        if self.front.len() > 0 { Some(now.max(self.rate.due())) } else { waiting() }
     }
 
     /// When the first host that waits for a clock may be asked, its own or that of a circle.

@@ -9,6 +9,7 @@
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
 //! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it.
 //! - `adapt`: a host rests in proportion to the time that it takes to answer.
+//! - `rate`: how much the whole crawl asks for a second.
 //! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host.
 //! - `learn_robots`: a robots.txt comes back.
 //! - `answer`: a whole reply comes back, with the links on its page; seeds and links by their texts.
@@ -37,6 +38,7 @@ mod lent;
 mod machine;
 mod options;
 mod patience;
+mod rate;
 mod recrawl;
 mod statistics;
 #[cfg(test)]
@@ -47,4 +49,5 @@ pub(crate) use drops::Dropped;
 pub use error::FrontierError;
 pub use machine::Frontier;
 pub use options::FrontierOptions;
+pub use rate::RateLimits;
 pub use statistics::FrontierStatistics;

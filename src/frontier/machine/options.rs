@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::RateLimits;
 use crate::address::{FingerprintKey, KeyRules};
 use crate::frontier::hosts::{HostRules, Politeness};
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
@@ -28,6 +29,8 @@ pub struct FrontierOptions {
     pub politeness: Politeness,
     /// How some of them are treated otherwise, and which of them share a clock.
     pub rules: HostRules,
+    /// How much the whole crawl may ask for.
+    pub rate: RateLimits,
 }
 
 impl FrontierOptions {
@@ -80,7 +83,7 @@ impl FrontierOptions {
             Some((_, option, value, reason)) => {
                 Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
             }
-            None => Ok(()),
+            None => self.rate.check(),
         }
     }
 }

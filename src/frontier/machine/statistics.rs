@@ -38,6 +38,8 @@ pub struct FrontierStatistics {
     pub next_due: Option<Timestamp>,
     /// Hosts that wait for their group or IP address: that rests, or has as many requests out as it may.
     pub hosts_in_line: u64,
+    /// Hosts that may be asked, and wait for the [rate](super::RateLimits) of the whole crawl.
+    pub held_by_rate: u64,
     /// IP addresses that count as one server.
     pub addresses: u64,
     /// Active hosts that fail and are tried again.
@@ -89,6 +91,7 @@ impl<J: Journal> Frontier<J> {
             resting_hosts: self.agenda.len() as u64,
             next_due: self.agenda.earliest(),
             hosts_in_line: self.circles.waiting() as u64,
+            held_by_rate: if self.rate.is_limited() { self.front.len() as u64 } else { 0 },
             addresses: self.circles.addresses() as u64,
             failing_hosts: self.struggle.failing() as u64,
             retired_hosts: count.retired_hosts,

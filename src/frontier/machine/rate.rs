@@ -1,0 +1,126 @@
+//! How much the whole crawl asks for a second.
+//!
+//! Each limit is a clock. The start of a request moves it on by what the request costs, and none starts before it: a request costs a second
+//! divided by their number, and a byte a second divided by theirs. What a response weighs is known when it is back, so a request is first
+//! charged for as many bytes as the last ones had, and the difference when it comes back. So no body is read more slowly than its host sends
+//! it, and no deadline runs out by that; many bytes on one page hold up the requests behind it.
+//!
+//! Nothing of this is state. A restart begins with both clocks at its own start.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::frontier::Timestamp;
+use crate::gate::OptionError;
+
+/// How much the whole crawl may ask for a second, whatever the hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RateLimits {
+    /// Requests a second, more than 0; fewer than one are fine. Those of robots.txt and sitemaps count.
+    pub requests: Option<f64>,
+    /// Bytes of responses a second, at least 1, as the fetcher [tells](crate::frontier::Lease::received) them. It is kept on the average:
+    /// one response comes as quickly as its host sends it, and those behind it wait for what it was too much.
+    pub bytes: Option<u64>,
+}
+
+/// The two clocks of the whole crawl.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    limits: RateLimits,
+    /// When the next request may start, by their number.
+    requests_due: Timestamp,
+    /// The same, by their bytes.
+    bytes_due: Timestamp,
+    /// Bytes of a response, as the last ones were.
+    expected: u64,
+}
+
+/// A timer is late by so much at most: what was missed by that is caught up.
+const LATE: Duration = Duration::from_millis(10);
+/// Bytes of the first response, before any is known.
+const FIRST: u64 = 32 << 10;
+/// Of so many responses each weighs the same in what is expected, about.
+const LAST: u64 = 8;
+
+impl RateLimits {
+    /// Whether each limit lets anything through.
+    ///
+    /// # Errors
+    /// The first that does not, by the path that it has in settings.
+    pub(crate) fn check(&self) -> Result<(), OptionError> {
+        let refused = |option, value: &dyn fmt::Display, reason: &str| {
+            Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
+        };
+        match *self {
+            Self { requests: Some(requests), .. } if !(requests > 0.0 && requests.is_finite()) => {
+                refused("rate.requests", &requests, "is more than 0")
+            }
+            Self { bytes: Some(0), .. } => refused("rate.bytes", &0, "is at least 1"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Rate {
+    pub(crate) fn new(limits: RateLimits) -> Self {
+        Self { limits, requests_due: Timestamp::default(), bytes_due: Timestamp::default(), expected: FIRST }
+    }
+
+    /// Whether there is any limit.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limits != RateLimits::default()
+    }
+
+    /// No request starts before.
+    #[inline]
+    pub(crate) fn due(&self) -> Timestamp {
+        self.requests_due.max(self.bytes_due)
+    }
+
+    /// A request starts now, and is charged for so many bytes.
+    pub(crate) fn begin(&mut self, now: Timestamp) -> u64 {
+        if !self.is_limited() {
+            return 0;
+        }
+        // Time in which nothing was asked is not saved up.
+        let from = |due: Timestamp| if now.since(due) <= LATE { due } else { now };
+        self.requests_due = from(self.requests_due) + self.request();
+        self.bytes_due = from(self.bytes_due) + self.bytes(self.expected);
+        self.expected
+    }
+
+    /// It is back, with so many bytes; nothing was sent where there is no number.
+    pub(crate) fn end(&mut self, charged: u64, bytes: Option<u64>) {
+        if !self.is_limited() {
+            return;
+        }
+        match bytes {
+            Some(bytes) => self.expected = (self.expected * (LAST - 1) + bytes).div_ceil(LAST),
+            None => self.requests_due = before(self.requests_due, self.request()),
+        }
+        let bytes = bytes.unwrap_or_default();
+        self.bytes_due = if bytes > charged {
+            self.bytes_due + self.bytes(bytes - charged)
+        } else {
+            before(self.bytes_due, self.bytes(charged - bytes))
+        };
+    }
+
+    /// The time that one request takes of all.
+    fn request(&self) -> Duration {
+        let requests = self.limits.requests;
+        requests.map_or(Duration::ZERO, |requests| Duration::try_from_secs_f64(1.0 / requests).unwrap_or(Duration::MAX))
+    }
+
+    /// The time that so many bytes take of all.
+    fn bytes(&self, bytes: u64) -> Duration {
+        let limit = self.limits.bytes;
+        limit.map_or(Duration::ZERO, |limit| Duration::from_secs_f64(bytes as f64 / limit as f64))
+    }
+}
+
+fn before(time: Timestamp, by: Duration) -> Timestamp {
+    let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+    Timestamp::from_micros(time.as_micros().saturating_sub(micros))
+}
