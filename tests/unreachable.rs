@@ -137,6 +137,14 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
     assert!(said.contains(&format!("unreachable: {dead} hosts, {dead} URLs")), "{said}");
     let text = String::from_utf8(crawler(desk.path(), &["stats", "job"]).stdout).unwrap();
     assert!(text.contains(&format!("unreachable       {dead} URLs on {dead} hosts: ")), "{text}");
+    // The first failure of each kind is said at once, and three are kept; the others are counted.
+    assert_eq!(said.matches("others like it are counted").count(), 5, "{said}");
+    let examples = report["robots"]["examples"].as_object().unwrap();
+    assert_eq!(examples["connect"].as_array().unwrap().len(), 3, "{examples:?}");
+    let message = examples["connect"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with("Connection refused"), "{message}");
+    let errors = String::from_utf8(crawler(desk.path(), &["stats", "job", "--errors"]).stdout).unwrap();
+    assert!(errors.contains("What failed") && errors.contains(message), "{errors}");
     let url = format!("http://{}/", closed[0]);
     let explained = String::from_utf8(crawler(desk.path(), &["explain", &url, "--job", "job"]).stdout).unwrap();
     assert!(explained.starts_with("not fetched: ") && explained.contains("is unreachable"), "{explained}");

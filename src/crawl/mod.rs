@@ -90,8 +90,8 @@ pub use look::{Underway, look};
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
 pub use numbers::{
-    DuplicateCounts, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts,
-    SeedCounts, SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,
+    DuplicateCounts, Example, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
+    RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,
 };
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
 #[cfg(feature = "cli")]

@@ -13,7 +13,7 @@ use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
 use super::numbers::Asking;
-use super::records::{Additions, Duplicate, Extras, Outputs, SkipList, Skips};
+use super::records::{Additions, Duplicate, Extras, Outputs, PageRecord, SkipList, Skips};
 use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, source_of};
@@ -290,10 +290,25 @@ impl<J: Journal> Worker<J> {
             }
         };
         let is_done = completion == Completion::Done;
-        source.count(&mut lock(&shared.tally), is_done, has_record, &visit.record);
+        let is_first_failure = {
+            let mut tally = lock(&shared.tally);
+            source.count(&mut tally, is_done, has_record, &visit.record);
+            tally.is_first_failure(&visit.record)
+        };
+        if is_first_failure {
+            tell_failure(&visit.record, is_done);
+        }
         let is_recorded = is_done && source.is_page() && !is_given_up;
         Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
     }
+}
+
+/// Says at once how a request has failed, where none has failed so before. What follows is counted.
+fn tell_failure(record: &PageRecord, is_done: bool) {
+    let error = record.error.as_deref().unwrap_or_default();
+    let message = record.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
+    let then = if is_done { "others like it are counted" } else { "tried again; others like it are counted" };
+    tracing::warn!("{}: {error}{message}; {then}", record.url);
 }
 
 /// What a page yielded: what it says, or nothing where there is none at its URL. `None` where that is not known: of files that are not read, of

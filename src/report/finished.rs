@@ -118,6 +118,7 @@ impl From<&Traffic> for Requests {
             decoded_bytes: traffic.decoded_bytes,
             statuses: traffic.statuses.clone(),
             errors: by_name(&traffic.errors),
+            examples: traffic.examples.clone(),
             content_types: by_name(&traffic.content_types),
             first_byte: Percentiles::from(&traffic.first_byte),
             whole: Percentiles::from(&traffic.total),

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
 use crate::crawl::{
-    CheckpointCosts, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, Timeline, is_zero,
+    CheckpointCosts, Example, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts,
+    Timeline, is_zero,
 };
 use crate::seen::SeenStatistics;
 
@@ -204,6 +205,9 @@ pub struct Requests {
     pub statuses: BTreeMap<u16, u64>,
     /// Requests without a whole response, by the kind of error.
     pub errors: BTreeMap<String, u64>,
+    /// The first of them, by the same names: three of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub examples: BTreeMap<String, Vec<Example>>,
     /// Responses by media type. `missing` and `invalid` are no types. `other` counts the rare types together where there are too many of
     /// them; the count of a type is a lower bound then.
     pub content_types: BTreeMap<String, u64>,

@@ -2,6 +2,7 @@
 
 mod carried;
 mod duplicate_counts;
+mod examples;
 mod latencies;
 mod name_counts;
 mod politeness_watch;
@@ -15,6 +16,7 @@ mod timeline;
 
 pub(super) use carried::Carried;
 pub use duplicate_counts::DuplicateCounts;
+pub use examples::Example;
 pub use latencies::Latencies;
 pub use name_counts::NameCounts;
 pub(crate) use politeness_watch::Asking;

@@ -31,6 +31,11 @@ impl NameCounts {
         self.named.insert(name.into(), count);
     }
 
+    /// The count of a name.
+    pub fn of(&self, name: &str) -> u64 {
+        self.named.get(name).copied().unwrap_or_default()
+    }
+
     /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
         self.other += other.other;

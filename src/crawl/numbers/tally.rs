@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::duplicate_counts::DuplicateCounts;
+use super::examples::{self, Examples};
 use super::latencies::Latencies;
 use super::name_counts::NameCounts;
 use super::recrawl_counts::RecrawlCounts;
@@ -63,6 +64,8 @@ pub struct Traffic {
     pub statuses: BTreeMap<u16, u64>,
     /// Requests without a whole response, by the name of the [`Failure`](crate::frontier::Failure).
     pub errors: NameCounts,
+    /// The first of them, by the same names: three of each.
+    pub examples: Examples,
     /// Responses by media type, lower-case and without parameters; `missing` and `invalid` are no types.
     pub content_types: NameCounts,
     /// From the request sent to the response's head.
@@ -109,6 +112,12 @@ impl Tally {
         (self.fetched + self.failed).saturating_sub(self.sitemaps.records)
     }
 
+    /// Whether this record, which was counted, is the first that failed in its way.
+    pub(in crate::crawl) fn is_first_failure(&self, record: &PageRecord) -> bool {
+        let of = |error: &str| self.pages.errors.of(error) + self.robots.errors.of(error);
+        record.error.as_deref().is_some_and(|error| of(error) == 1) && !record.given_up
+    }
+
     /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
         self.sources.merge(other.sources);
@@ -139,7 +148,10 @@ impl Traffic {
             self.first_byte.record(from_ms(record.timings.first_byte_ms));
         }
         match &record.error {
-            Some(error) => self.errors.add(error, 1),
+            Some(error) => {
+                self.errors.add(error, 1);
+                examples::record(&mut self.examples, record);
+            }
             None => self.total.record(from_ms(record.timings.total_ms)),
         }
     }
@@ -155,6 +167,7 @@ impl Traffic {
             *self.statuses.entry(status).or_default() += count;
         }
         self.errors.merge(&other.errors);
+        examples::merge(&mut self.examples, &other.examples);
         self.content_types.merge(&other.content_types);
         self.first_byte.merge(&other.first_byte);
         self.total.merge(&other.total);

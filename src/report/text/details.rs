@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
-use crate::crawl::SitemapCounts;
+use crate::crawl::{Example, SitemapCounts};
 use crate::report::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
 use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
 use crate::seen::ShardStatistics;
@@ -155,6 +155,15 @@ impl Report {
             }
         }
         page.table(&rows);
+        let examples = || [pages, robots].into_iter().flat_map(|of| &of.examples);
+        if examples().next().is_some() {
+            page.heading("What failed, three of each at most");
+        }
+        for (error, examples) in examples() {
+            for Example { url, message, .. } in examples {
+                page.named(url, &format!("{error} {message}"));
+            }
+        }
     }
 
     pub(super) fn latency(&self, page: &mut TextPage) {
