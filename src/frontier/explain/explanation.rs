@@ -89,7 +89,7 @@ pub(crate) struct HostAccount {
     pub due: Timestamp,
     /// The rest between a response and the next request.
     pub delay: Duration,
-    /// The rest that the time asks for that it takes to answer; zero where that does not matter.
+    /// The rest that follows from its latency; zero where rests do not adapt.
     pub learned: Duration,
     /// Failures in a row.
     pub failures: u32,

@@ -133,7 +133,7 @@ impl Verdict {
         if remembered.place == Place::Done {
             return Self::NoRecord { attempts, is_missing: remembered.receipt.is_some() };
         }
-        // What robots.txt will say when its time comes, nobody knows.
+        // Nobody knows what robots.txt will say when its turn comes.
         let is_scheduled = matches!(remembered.place, Place::Scheduled { .. });
         let is_given_up = remembered.place == Place::GivenUp;
         if let Some(unreachable) = unreachable(of, is_given_up) {
@@ -189,7 +189,7 @@ fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
 fn disallowed(of: &Explanation) -> Option<Verdict> {
     match &of.robots {
         RobotsAnswer::Ruled { allowed: false, rule, .. } => {
-            // What takes too long to match is disallowed by no line.
+            // A path that takes too long to match is disallowed without a line.
             let rule = rule.clone().unwrap_or_else(|| "too long to match".to_owned());
             Some(Verdict::Refused { refusal: Refusal::Robots, rule })
         }

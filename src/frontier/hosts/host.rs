@@ -1,8 +1,8 @@
 //! One host, as the frontier has it.
 //!
-//! Its fields are of three kinds. *Facts* change by records alone: key, queue, clock, robots.txt, illness, requests, failures, whether
-//! it has answered. They are in its image. The *treatment* follows from the key and the options. The *seat* follows from them, and is the machine's. And *caches*: parsed rules, and whether
-//! the host is on the clock of those that may be dropped.
+//! Its fields are of four kinds. *Facts* change by records alone: key, queue, clock, robots.txt, illness, requests, failures, whether
+//! it has answered. They are in its image. The *treatment* follows from the key and the options. The *seat* follows from these and from the
+//! time, and is the machine's. The rest are *caches*: parsed rules, and whether the host is on the clock of those that may be dropped.
 //!
 //! With a million hosts, memory is what a lease waits for. So a host is two cache lines, aligned, and what most hosts do not have stands
 //! in a box of its own. Whoever adds a field looks at the assertion below first.
@@ -112,7 +112,7 @@ impl Host {
         manners.delay(self.treatment, crawl_delay).max(self.learned_delay())
     }
 
-    /// The rest that it was given for the time that it takes to answer.
+    /// The rest that follows from its latency.
     pub(crate) fn learned_delay(&self) -> Duration {
         Duration::from_millis(self.seat.learned_ms.into())
     }

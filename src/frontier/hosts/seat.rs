@@ -15,7 +15,7 @@ pub(crate) struct Seat {
     pub(crate) state: HostState,
     /// Its pages that are lent out.
     pub(crate) out: u8,
-    /// The rest that it was given for the time that it takes to answer, in milliseconds.
+    /// The rest that follows from its latency, in milliseconds.
     pub(crate) learned_ms: u32,
     /// The prospect under which it is counted, among the hosts with URLs queued.
     pub(crate) counted: Prospect,

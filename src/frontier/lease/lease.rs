@@ -236,7 +236,7 @@ impl Lease {
         self.connections
     }
 
-    /// What the group of its host may do.
+    /// The rest and the connections of its host's group.
     #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn sharing(&self) -> Option<&Sharing> {
         self.group.as_ref().map(|(_, sharing)| &**sharing)

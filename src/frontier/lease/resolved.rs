@@ -1,6 +1,6 @@
 //! The answer to an address that was told.
 
-/// What to do with a lease whose host turned out to be at some address.
+/// The answer to the addresses that were told for a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a lease that must wait is not to be asked for"]
 #[non_exhaustive]

@@ -66,9 +66,9 @@ impl<J: Journal> Frontier<J> {
         self.check_is_out(&lease)?;
         self.lent.all -= 1;
         self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
-        // What its host is held to counts from when that was done with it, not from when its page was read.
+        // The rest of its host begins when that was done with the request, not when the page was read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
-        // Those that stand in line go before this host.
+        // Hosts that stand in line go before this one.
         self.give_places_back(&lease, &outcome, answered_at, now);
         if lease.trouble.is_none() {
             let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);

@@ -1,9 +1,9 @@
 //! How much the whole crawl asks for a second.
 //!
 //! Each limit is a clock. The start of a request moves it on by what the request costs, and none starts before it: a request costs a second
-//! divided by their number, and a byte a second divided by theirs. What a response weighs is known when it is back, so a request is first
-//! charged for as many bytes as the last ones had, and the difference when it comes back. So no body is read more slowly than its host sends
-//! it, and no deadline runs out by that; many bytes on one page hold up the requests behind it.
+//! divided by their number, and a byte a second divided by theirs. Nobody knows what a response weighs before it is back. So its request is
+//! charged for as many bytes as the last ones had, and the difference is settled when it comes back. No body is read more slowly than its
+//! host sends it, and no deadline runs out by that; a large page holds up the requests behind it.
 //!
 //! Nothing of this is state. A restart begins with both clocks at its own start.
 
@@ -32,15 +32,15 @@ pub(crate) struct Rate {
     requests_due: Timestamp,
     /// The same, by their bytes.
     bytes_due: Timestamp,
-    /// Bytes of a response, as the last ones were.
+    /// The bytes that a response is likely to have.
     expected: u64,
 }
 
-/// A timer is late by so much at most: what was missed by that is caught up.
+/// A timer is late by so much at most, and that is caught up.
 const LATE: Duration = Duration::from_millis(10);
 /// Bytes of the first response, before any is known.
 const FIRST: u64 = 32 << 10;
-/// Of so many responses each weighs the same in what is expected, about.
+/// What is expected is about the mean of so many responses.
 const LAST: u64 = 8;
 
 impl RateLimits {

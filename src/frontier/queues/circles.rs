@@ -45,7 +45,7 @@ pub(crate) struct Circles {
     unused: Vec<CircleId>,
     /// With so many circles those that are unused are looked for.
     sweeps_at: usize,
-    /// What the hosts of an address may do.
+    /// The rest and the connections of each address.
     sharing: AddressSharing,
     /// When this process began, where another was before.
     since: Option<Timestamp>,
@@ -87,7 +87,7 @@ impl Circles {
         self.all.capacity() * size_of::<Circle>() + self.addresses.capacity() * of_map
     }
 
-    /// What stands for a circle in words: `group cdn`, `address 192.0.2.1`.
+    /// The name of a circle: `group cdn`, `address 192.0.2.1`.
     pub(crate) fn name(&self, id: CircleId) -> String {
         self[id].bond.to_string()
     }
@@ -157,7 +157,7 @@ impl Circles {
         }
     }
 
-    /// What the hosts of a group may do.
+    /// The rest and the connections of a group; `None` of an address.
     pub(crate) fn group(&self, id: CircleId) -> Option<Arc<Sharing>> {
         match &self[id].bond {
             Bond::Group(group) => Some(Arc::clone(group)),
