@@ -113,6 +113,20 @@ fn filters_that_cannot_be_are_refused() {
     }
 }
 
+/// A line with more slots than there are, a slot without its mark, and one whose home would be before the first.
+#[test]
+fn slots_that_cannot_be_are_refused() {
+    // Behind the layer: how far the table is split, the table, its lines.
+    let line = |change: &dyn Fn(&mut [u8])| refused(Layout::Exact, 5, &|words| change(&mut words[..64]));
+    assert_eq!(line(&|line| line[63] |= 7), "a slot that cannot be");
+    assert_eq!(line(&|line| line[..40].fill(0)), "a slot that cannot be");
+    assert_eq!(line(&|line| line[59..63].fill(0xff)), "a slot that cannot be");
+    let splitting = refused(Layout::Exact, 3, &|splitting| splitting[1] += 1);
+    assert_eq!(splitting, "cannot be merged: a table's lines do not fit its size");
+    let homes = refused(Layout::Exact, 4, &|table| table[0] += 1);
+    assert_eq!(homes, "cannot be merged: a table's lines do not fit its size");
+}
+
 #[test]
 fn fingerprints_that_do_not_ascend_are_refused() {
     // The last frame before the end; in the verified layout there is no audit before it.

@@ -142,7 +142,7 @@ fn fingerprints_that_are_kept_go_anywhere() {
             }
             assert_eq!((after.merged.inserted, after.merged.tests), (before.inserted, before.tests));
             assert_eq!(after.merged.removed, u64::from(layout.forgets()));
-            assert!((after.merged.cardinality - before.cardinality).abs() < 1e-6);
+            assert!((after.merged.cardinality - before.cardinality).abs() < 1e-2);
             let looked_up =
                 |row: &crawler::seen::ShardStatistics| row.verified.as_ref().map(|verified| verified.lookups);
             assert_eq!(looked_up(&after.merged), looked_up(&before));

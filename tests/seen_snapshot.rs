@@ -257,14 +257,14 @@ fn a_union_has_counted_what_both_have() {
         if let (Some(audit), Some(before), Some(theirs)) = (after.audit, before.audit, theirs.audit) {
             assert_eq!(audit.shown, before.shown + theirs.shown);
             assert_eq!(audit.false_positives, before.false_positives + theirs.false_positives);
-            assert!(before.false_positives > 0);
+            assert!(before.false_positives > 0 || layout == Layout::Exact);
             union.insert(Fingerprint::from_bits(0));
             for count in 0..1500 {
                 union.insert(key(count));
             }
             assert_eq!(union.statistics().merged.audit.unwrap().shown, audit.shown, "all of both are held");
         } else {
-            assert!(matches!(layout, Layout::Exact | Layout::Verified));
+            assert_eq!(layout, Layout::Verified);
         }
     }
 }

@@ -29,7 +29,7 @@ fn the_audit_measures_what_was_lost() {
     // Those seen again are not counted again.
     show(&seen, 100_000);
     assert_eq!(seen.statistics().merged.audit.unwrap().shown, audit.shown);
-    assert_eq!(set(Layout::Exact, 10, 0.1, 1).statistics().merged.audit, None);
+    assert_eq!(set(Layout::Verified, 10, 0.1, 1).statistics().merged.audit, None);
 }
 
 #[test]
@@ -156,7 +156,12 @@ fn the_merged_row_is_made_of_the_shards_rows() {
         // What there is to merge is there.
         assert!(merged.batches >= 2 && shards[1].tests == 0, "{merged:?}");
         assert_eq!(shards[0].layers > 1, layout != Layout::Exact);
-        assert_eq!(merged.audit.is_some_and(|audit| audit.shown > 500 && audit.false_positives > 5), audits.len() == 4);
+        assert_eq!(
+            merged
+                .audit
+                .is_some_and(|audit| audit.shown > 500 && (audit.false_positives > 5) == (layout != Layout::Exact)),
+            audits.len() == 4
+        );
         assert_eq!(merged.removed > 0, layout.forgets());
         assert!(layout != Layout::Verified || merged.verified.is_some_and(|row| row.runs > 1 && row.lookups > 1000));
     }
@@ -272,9 +277,9 @@ fn a_filter_that_is_full_says_a_number() {
         let seen = SeenSet::new(&options).unwrap();
         show(&seen, 20_000);
         let merged = seen.statistics().merged;
-        assert!(merged.cardinality <= 20_000.0 && merged.cardinality > 0.0, "{merged:?}");
+        assert!(merged.cardinality <= 20_000.001 && merged.cardinality > 0.0, "{merged:?}");
         assert!(merged.expected_lost.is_finite() && merged.false_positive_rate_estimated <= 1.0, "{merged:?}");
-        assert_eq!(merged.false_positive_rate_estimated < 1e-12, matches!(layout, Layout::Exact | Layout::Verified));
+        assert_eq!(merged.false_positive_rate_estimated < 1e-8, matches!(layout, Layout::Exact | Layout::Verified));
     }
 }
 
@@ -287,9 +292,9 @@ fn what_stands_beside_the_filter_is_in_the_bytes() {
     };
     let without = beside(Layout::Blocked, 0);
     assert!(without < 16 * 1024, "{without}");
-    // Of 16,000 URLs 8 bytes each, in tables three quarters full.
+    // Of 16,000 URLs 9 bytes each, in tables half full.
     let audit = beside(Layout::Blocked, 2) - without;
-    assert!((16_000 * 10..16_000 * 11).contains(&audit), "{audit}");
+    assert!((16_000 * 18..16_000 * 19).contains(&audit), "{audit}");
     let verified = beside(Layout::Verified, 2) - without;
-    assert!((16 * 12_000..16 * 16_000).contains(&verified), "{verified}");
+    assert!((16 * 12_000..16 * 18_000).contains(&verified), "{verified}");
 }

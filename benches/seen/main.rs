@@ -86,6 +86,8 @@ fn audit(urls: u64, wanted: &str) {
     race(urls, wanted, entries).compare(BATCHED, UNAUDITED, " (bar: at most 1.02)");
 }
 
+const EXACT: &str = "exact, batches of 8192, 16 shards";
+const GROWN: &str = "exact, grown from a million, batches of 8192";
 const VERIFIED: &str = "verified, batches of 8192, 16 shards";
 
 /// Repeats of any age are the worst that can be shown to the verified layout: nearly all of them are looked up on disk.
@@ -97,6 +99,7 @@ fn layouts(urls: u64, wanted: &str) {
             options.directory = Some(std::env::temp_dir());
         })
     };
+    let grown = ours(8192, |options| (options.layout, options.capacity) = (Layout::Exact, 1_000_000));
     let times = race(
         urls,
         wanted,
@@ -105,12 +108,15 @@ fn layouts(urls: u64, wanted: &str) {
             ("standard, batches of 8192, 16 shards", layout(Layout::Standard)),
             ("partitioned, batches of 8192, 16 shards", layout(Layout::Partitioned)),
             ("counting, batches of 8192, 16 shards", layout(Layout::Counting)),
-            ("exact, batches of 8192, 16 shards", layout(Layout::Exact)),
+            (EXACT, layout(Layout::Exact)),
+            (GROWN, grown),
             (VERIFIED, verified(1e-4)),
             ("verified, batches of 8192, 16 shards, rate 1e-2", verified(1e-2)),
         ],
     );
     times.compare(VERIFIED, BATCHED, "");
+    times.compare(EXACT, BATCHED, " (bar: at most 1.5)");
+    times.compare(GROWN, EXACT, " (bar: at most 1.25)");
 }
 
 fn strings(urls: u64, wanted: &str) {

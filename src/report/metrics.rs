@@ -12,9 +12,19 @@ use serde_json::Value;
 use super::format::Report;
 use super::numbers::{Number, numbers};
 
-/// Numbers that are no metrics: what does not change, what is for charts, and what would be a series for each name of the web.
-const LEFT_OUT: [&str; 8] =
-    ["hosts.by_requests", "hosts.top", "outputs", "politeness.worst", "settings", "simulated", "timeline", "version"];
+/// Numbers that are no metrics: what does not change, what is for charts, and what would be a series for each name of the web or each age of
+/// a fingerprint.
+const LEFT_OUT: [&str; 9] = [
+    "hosts.by_requests",
+    "hosts.top",
+    "outputs",
+    "politeness.worst",
+    "seen.merged.generations",
+    "settings",
+    "simulated",
+    "timeline",
+    "version",
+];
 
 /// Of a shard, these alone are metrics: they say which one is bad.
 const OF_SHARDS: [&str; 2] = ["seen.shards[].expected_lost", "seen.shards[].fill_ratio"];

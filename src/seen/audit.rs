@@ -1,6 +1,6 @@
 //! The filter's true errors, counted while it is used.
 
-use super::layouts::exact::Exact;
+use super::layouts::held::Held;
 use super::layouts::window::{ProbeWindow, Subset};
 use super::sighting::Sighting;
 use super::statistics::AuditStatistics;
@@ -19,7 +19,7 @@ pub(super) struct Audit {
     /// One fingerprint in this many is in the sample. A power of two.
     sample: u32,
     /// The sample: fingerprints that were shown and not removed.
-    pub(super) held: Exact,
+    pub(super) held: Held,
     /// Distinct fingerprints that were shown. More than are held where some were removed.
     pub(super) shown: u64,
     /// How many of the distinct ones the filter took for seen when they were new.
@@ -29,9 +29,8 @@ pub(super) struct Audit {
 impl Audit {
     /// `sample`: a power of two. `capacity`: URLs that the shard is for; the audit grows further by
     /// itself.
-    pub(super) fn new(sample: u32, capacity: u64, split_bits: u32) -> Self {
-        let held = Exact::for_urls(capacity / u64::from(sample), split_bits);
-        Self { sample, held, shown: 0, false_positives: 0 }
+    pub(super) fn new(sample: u32, capacity: u64) -> Self {
+        Self { sample, held: Held::for_urls(capacity / u64::from(sample)), shown: 0, false_positives: 0 }
     }
 
     /// Compares the filter's answer with the truth, for fingerprints in the sample.
@@ -82,7 +81,7 @@ impl Audit {
 
     /// Adds what another audit holds and has counted.
     pub(super) fn absorb(&mut self, other: &Self) {
-        self.held.absorb_table(&other.held);
+        self.held.extend(other.held.iter());
         self.count_from(other);
     }
 

@@ -32,6 +32,9 @@ impl Layer {
     pub(super) fn came(&self) -> (Sizing, f64) {
         let (cells_set, cells) = self.filter.cells(self.plan.sizing);
         let sizing = Sizing { bits: cells, ..self.plan.sizing };
+        if let Some(lines) = self.filter.lines() {
+            return (sizing, lines.len() as f64);
+        }
         (sizing, sizing.cardinality(cells_set as f64 / cells as f64).min(cells as f64))
     }
 

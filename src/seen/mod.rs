@@ -22,8 +22,8 @@
 //! The leading bits choose the shard, so equal URLs always meet at the same lock. Under it the
 //! verdict and the bits change together: of any number of threads that bring one fingerprint,
 //! exactly one hears [`Sighting::New`]. A fingerprint that was inserted is never `New` again. A new
-//! one is taken for seen at the rate that the set was made for, except in the exact and verified
-//! layouts.
+//! one is taken for seen at the rate that the set was made for; in the exact layout that is about
+//! never, and in the verified one never.
 //!
 //! A batch is sorted by shard, so that each is locked once, and tested in windows, so that the
 //! memory of the next window is on its way while this one is tested. That is what makes a batch
@@ -46,7 +46,8 @@
 //!
 //! All layers of a shard are planned when the set is made. When the newest has answered `New` as
 //! often as its plan says, the next is added, larger and more exact, so that the rates of all
-//! together stay below the target. Bits are never moved. A table grows by itself. A set that must
+//! together stay below the target. Bits are never moved. The lines of the exact layout are split instead, some
+//! with each new URL, so it always has one layer. A set that must
 //! not grow says that it is [full](SeenSet::is_full).
 //!
 //! # Audit
@@ -93,4 +94,4 @@ pub use maths::sizing::Sizing;
 pub use options::{OnFull, SeenOptions};
 pub use set::SeenSet;
 pub use sighting::{Removal, Sighting};
-pub use statistics::{AuditStatistics, SeenStatistics, ShardStatistics, VerifiedStatistics};
+pub use statistics::{AuditStatistics, GenerationStatistics, SeenStatistics, ShardStatistics, VerifiedStatistics};

@@ -57,6 +57,16 @@ impl Probes {
         scale(self.fingerprint.bits() << self.shard_bits, slots)
     }
 
+    /// As [`slot`](Self::slot), and the bits behind it: where in the slot it lies, as a share of
+    /// 2^64. With twice as many slots, the first of these bits is the last of the slot's number.
+    #[inline]
+    pub(super) fn slot_and_rest(self, slots: usize) -> (usize, u64) {
+        let place = u128::from(self.fingerprint.bits() << self.shard_bits) * slots as u128;
+        #[expect(clippy::cast_possible_truncation, reason = "below `slots`, and the lower half")]
+        let halves = ((place >> 64) as usize, place as u64);
+        halves
+    }
+
     /// One bit in each lane of a line, from 48 bits.
     pub(super) fn lanes(self) -> Lanes {
         Lanes(self.first())

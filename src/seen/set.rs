@@ -273,6 +273,20 @@ impl SeenSet {
         (0..self.shards.len()).map(|index| self.lock(index).bytes()).sum()
     }
 
+    /// What the exact layout keeps, in order: the leading bits of each fingerprint, as many as all
+    /// have.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> Vec<u64> {
+        let mut kept = Vec::new();
+        for index in 0..self.shards.len() {
+            let shard = self.lock(index);
+            let lines = shard.layers.iter().filter_map(|layer| layer.filter.lines());
+            kept.extend(lines.flat_map(|lines| lines.ranges(index)).map(|range| range.first >> 28));
+        }
+        kept.sort_unstable();
+        kept
+    }
+
     /// Locks a shard, and counts where another thread had it.
     pub(super) fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
         self.try_lock(index).unwrap_or_else(|| {

@@ -16,7 +16,7 @@ use super::maths::sizing::Sizing;
 use super::options::OnFull;
 use super::probes::Probes;
 use super::sighting::{Removal, Sighting};
-use super::statistics::ShardStatistics;
+use super::statistics::{GenerationStatistics, ShardStatistics};
 use crate::address::Fingerprint;
 
 /// Layers of filters, what verifies their answers, the audit, and the counters.
@@ -57,7 +57,7 @@ impl Shard {
             growth: Arc::clone(growth),
             split_bits,
             layers: Vec::new(),
-            audit: audited.then(|| Audit::new(options.audit, options.capacity / options.shards as u64, split_bits)),
+            audit: audited.then(|| Audit::new(options.audit, options.capacity / options.shards as u64)),
             verified: directory.map(|directory| Verified::new(directory, split_bits)),
             full: false,
             counts: ShardCounts::default(),
@@ -186,14 +186,20 @@ impl Shard {
             row.expected_lost += sizing.expected_lost(came) + came / passed - came;
             passed *= 1.0 - sizing.rate(came);
         }
-        if self.growth.options().layout.loses() {
+        row.false_positive_rate_estimated = 1.0 - passed;
+        if let Some(lines) = self.layers.first().and_then(|layer| layer.filter.lines()) {
+            row.generations = lines.generations();
+            let (rate, lost) = GenerationStatistics::rate_and_lost(&row.generations);
+            (row.false_positive_rate_estimated, row.expected_lost) = (rate, lost);
+            row.false_positive_rate_target = first_rate(&self.growth);
+            row.cardinality += lost;
+        } else if self.growth.options().layout.loses() {
             row.false_positive_rate_target = self.growth.rate();
         }
-        row.false_positive_rate_estimated = 1.0 - passed;
         row.audit = self.audit.as_ref().map(Audit::statistics);
         if let Some(verified) = &self.verified {
             let urls = verified.len() as f64;
-            let sizing = Sizing { layout: Layout::Verified, bits: row.bits, probes: row.probes };
+            let sizing = Sizing { layout: Layout::Verified, bits: row.bits, probes: row.probes, identity_bits: 0 };
             (row.cardinality, row.expected_lost) = (urls, sizing.expected_lost(urls));
             row.false_positive_rate_estimated = sizing.rate(urls);
             row.verified = Some(verified.statistics());
@@ -269,6 +275,11 @@ impl Shard {
             self.full = !(is_table && options.on_full == OnFull::Grow);
         }
     }
+}
+
+/// The rate of a first layer that is full.
+fn first_rate(growth: &Growth) -> f64 {
+    growth.layer(0).map_or(0.0, |plan| plan.sizing.rate(plan.room as f64))
 }
 
 const ALWAYS_ONE: &str = "a shard has a layer from the start";

@@ -30,8 +30,8 @@ pub struct ShardStatistics {
     /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. Where it is not 0, more
     /// is lost than was asked for: give `seen.capacity` more, or `auto`.
     pub full: u64,
-    /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 64 a
-    /// slot).
+    /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 512 a
+    /// line).
     pub bits: u64,
     /// Bits that are set.
     pub bits_set: u64,
@@ -46,7 +46,8 @@ pub struct ShardStatistics {
     /// Distinct URLs shown, estimated from the fill. URLs that were taken for seen are among them.
     pub cardinality: f64,
     /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows,
-    /// 0 to 1: the rate that was asked for. It is 0 for the exact and verified layouts.
+    /// 0 to 1: the rate that was asked for. In the exact layout it is what the first lines have
+    /// when they are full, and in the verified one 0.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
@@ -60,6 +61,49 @@ pub struct ShardStatistics {
     pub audit: Option<AuditStatistics>,
     /// What it took to verify the filter's answers; `None` in other layouts than the verified one.
     pub verified: Option<VerifiedStatistics>,
+    /// The fingerprints by their length, the shortest first; empty in other layouts than the exact
+    /// one.
+    #[cfg_attr(feature = "crawl", serde(default))]
+    pub generations: Vec<GenerationStatistics>,
+}
+
+/// Fingerprints of the exact layout that are of one length: those that came between two doublings
+/// of a shard.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GenerationStatistics {
+    /// Bits that are left of each, beside the number of its line.
+    pub identity_bits: u32,
+    /// How many there are.
+    pub urls: u64,
+    /// The share of its shard's new URLs that each of them takes for seen, 0 to 1.
+    pub covers: f64,
+}
+
+impl GenerationStatistics {
+    /// Adds another shard's, which are as long.
+    fn add(&mut self, other: &Self) {
+        let urls = self.urls + other.urls;
+        self.covers = share(self.covers * self.urls as f64 + other.covers * other.urls as f64, urls as f64);
+        self.urls = urls;
+    }
+
+    /// The share of new URLs that these take for seen together, and how many were taken for seen
+    /// while they came, one generation after the other.
+    ///
+    /// Fingerprints fall into lines at random, so the number of those that cover a new URL is
+    /// Poisson distributed, and the rate is the chance that it is not 0.
+    pub(super) fn rate_and_lost(generations: &[Self]) -> (f64, f64) {
+        let (mut covered, mut lost) = (0.0, 0.0);
+        for Self { urls, covers, .. } in generations {
+            let urls = *urls as f64;
+            lost += urls * (covered + covers * urls / 2.0);
+            covered += covers * urls;
+        }
+        (-(-covered).exp_m1(), lost)
+    }
 }
 
 /// What the verified layout did to lose nothing.
@@ -207,6 +251,12 @@ impl SeenStatistics {
             }
             if let Some(verified) = &shard.verified {
                 merged.verified.get_or_insert_default().add(verified);
+            }
+            for generation in &shard.generations {
+                match merged.generations.binary_search_by_key(&generation.identity_bits, |row| row.identity_bits) {
+                    Ok(at) => merged.generations[at].add(generation),
+                    Err(at) => merged.generations.insert(at, generation.clone()),
+                }
             }
         }
         merged.finish();

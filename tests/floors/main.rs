@@ -37,8 +37,16 @@ const DOORS: &[(&str, &[&str])] = &[
     ("clap_complete", &["src/cli/arguments.rs"]),
     // Pages; sitemaps, part by part.
     ("encoding_rs", &["src/crawl/html/charset.rs", "src/crawl/sitemap/text.rs"]),
-    // Bits of a filter; letters of a page.
-    ("fearless_simd", &["src/seen/layouts/lanes.rs", "src/crawl/html/stream/marks.rs", "src/crawl/html/words.rs"]),
+    // Bits of a filter, and slots of a line; letters of a page.
+    (
+        "fearless_simd",
+        &[
+            "src/seen/layouts/lanes.rs",
+            "src/seen/layouts/lines/",
+            "src/crawl/html/stream/marks.rs",
+            "src/crawl/html/words.rs",
+        ],
+    ),
     ("csv", &["src/cli/record_file.rs"]),
     // What the crawl decompresses, files in gzip among it; the members of archives, made and read; what the simulated web
     // compresses.

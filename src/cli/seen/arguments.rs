@@ -32,7 +32,7 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
         )
         .subcommand(
             Command::new("merge")
-                .about("Write the union of filters of the same layout, size and key")
+                .about("Write the union of filters of the same layout, size and key; exact ones of any size")
                 .arg(file("The filter to make"))
                 .arg(path("from", "FROM", "The filters to merge").num_args(1..))
                 .arg(overwrite()),

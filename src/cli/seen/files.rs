@@ -233,6 +233,11 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), CommandError> {
         );
         rows.push(("URLs lost, measured", interval));
     }
+    if !all.generations.is_empty() {
+        let of_each = all.generations.iter().rev();
+        let of_each = of_each.map(|of| format!("{} of {} bits", thousands(of.urls), of.identity_bits));
+        rows.push(("fingerprints", of_each.collect::<Vec<_>>().join(", ")));
+    }
     if let Some(verified) = &all.verified {
         rows.push(("fingerprints on disk", bytes(verified.disk_bytes)));
         rows.push(("looked up", thousands(verified.lookups)));

@@ -47,6 +47,7 @@ pub(super) static ROWS: &[Setting] = &[
         "One URL in so many is kept exactly, to count the filter's true errors; 0 is none"),
     setting!(Maybe, crawl.frontier: seen.bits_per_url, "Bits a URL, instead of those that the rate asks for", "auto"),
     setting!(Maybe, crawl.frontier: seen.probes, "Probes a URL, with bits_per_url", "auto"),
+    setting!(One, crawl.frontier: seen.identity_bits, "Bits of a fingerprint in the exact layout: 16 to 56"),
     setting!(Maybe, "seen.fingerprint_key" => crawl.frontier.fingerprint_key,
         "Keys the fingerprints: a guessed key lets a site hide pages from us", "random"),
 ];

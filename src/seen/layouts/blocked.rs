@@ -1,6 +1,7 @@
 //! The blocked layout, and the filter of the verified one: all bits of a URL in one cache line.
 
-use super::lanes::{self, CacheLine, held, set};
+use super::cache_lines::CacheLines;
+use super::lanes::{self, held, set};
 use super::window::{ProbeWindow, Subset, prefetch};
 use crate::seen::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 use crate::seen::sighting::Sighting;
@@ -13,7 +14,7 @@ use crate::seen::sighting::Sighting;
 /// longer than the report.
 #[derive(Debug)]
 pub(in crate::seen) struct Blocked {
-    lines: Lines,
+    lines: CacheLines,
     /// Bits that a URL has in each lane: 1 or 2.
     probes_per_lane: u32,
     bits_set: u64,
@@ -23,7 +24,7 @@ impl Blocked {
     /// `probes`: 8 or 16.
     pub(in crate::seen) fn new(bits: u64, probes: u32) -> Self {
         let lines = usize::try_from(bits / LINE_BITS).expect("sizes are checked against the memory before");
-        Self { lines: Lines::zeroed(lines), probes_per_lane: probes / LANE_PROBES, bits_set: 0 }
+        Self { lines: CacheLines::zeroed(lines), probes_per_lane: probes / LANE_PROBES, bits_set: 0 }
     }
 
     /// Bits that are set, in all lines.
@@ -59,7 +60,7 @@ impl Blocked {
     }
 
     pub(in crate::seen) fn bytes(&self) -> usize {
-        self.lines.words.capacity() * size_of::<u64>()
+        self.lines.bytes()
     }
 
     /// Asks for the line that a test will look at.
@@ -96,49 +97,5 @@ impl Blocked {
         let (new, missing) = lanes::insert_window(self.lines.as_mut_slice(), self.probes_per_lane, window, seen);
         self.bits_set += missing;
         new
-    }
-}
-
-/// Lines that begin where cache lines begin, zeroed by the operating system when they are first
-/// touched.
-///
-/// A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory
-/// before there is anything in it. So this is a vector of words, of which the first aligned one
-/// begins the first line.
-#[derive(Debug)]
-struct Lines {
-    words: Vec<u64>,
-    /// Words before the first line.
-    skip: usize,
-}
-
-impl Lines {
-    /// So many lines, all clear.
-    fn zeroed(lines: usize) -> Self {
-        let words = vec![0_u64; lines * LANES + LANES - 1];
-        let skip = words.as_ptr().align_offset(size_of::<CacheLine>()).min(LANES - 1);
-        Self { words, skip }
-    }
-
-    fn as_slice(&self) -> &[CacheLine] {
-        self.words[self.skip..].as_chunks().0
-    }
-
-    fn as_mut_slice(&mut self) -> &mut [CacheLine] {
-        self.words[self.skip..].as_chunks_mut().0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_whole_and_aligned() {
-        for count in [1, 2, 3, 1000] {
-            let lines = Lines::zeroed(count);
-            assert_eq!(lines.as_slice().len(), count);
-            assert_eq!(lines.as_slice().as_ptr().addr() % 64, 0);
-        }
     }
 }

@@ -1,12 +1,12 @@
 //! The memory of one layer, in any layout. Only this file knows all of them.
 
 use super::blocked::Blocked;
-use super::exact::Exact;
 use super::flat::Flat;
+use super::lines::{Geometry, Lines};
 use super::window::{ProbeWindow, Subset};
 use crate::seen::layout::Shape;
 use crate::seen::maths::sizing::Sizing;
-use crate::seen::probes::Probes;
+use crate::seen::probes::{LINE_BITS, Probes};
 use crate::seen::sighting::{Removal, Sighting};
 
 /// A filter, or the table that stands for one.
@@ -16,8 +16,8 @@ use crate::seen::sighting::{Removal, Sighting};
 #[derive(Debug)]
 pub(in crate::seen) enum Filter {
     Blocked(Blocked),
-    Exact(Exact),
     Flat(Flat),
+    Lines(Box<Lines>),
 }
 
 /// The same expression for each of them.
@@ -25,8 +25,8 @@ macro_rules! each {
     ($filter:expr, $layout:ident => $answer:expr) => {
         match $filter {
             Filter::Blocked($layout) => $answer,
-            Filter::Exact($layout) => $answer,
             Filter::Flat($layout) => $answer,
+            Filter::Lines($layout) => $answer,
         }
     };
 }
@@ -37,7 +37,10 @@ impl Filter {
         match sizing.layout.shape() {
             Shape::Lines => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
             Shape::Cells { apart, width } => Self::Flat(Flat::new(sizing.bits, sizing.probes, apart, width)),
-            Shape::Slots => Self::Exact(Exact::new(sizing.bits / 64, split_bits)),
+            Shape::Slots => {
+                let geometry = Geometry::of(sizing.identity_bits);
+                Self::Lines(Box::new(Lines::new(geometry, sizing.bits / LINE_BITS, split_bits)))
+            }
         }
     }
 
@@ -49,35 +52,24 @@ impl Filter {
     /// Was it inserted, or is it taken for one that was?
     #[inline(never)]
     pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
-        match self {
-            Self::Blocked(blocked) => blocked.contains(probes),
-            Self::Exact(exact) => exact.contains(probes.fingerprint),
-            Self::Flat(flat) => flat.contains(probes),
-        }
+        each!(self, layout => layout.contains(probes))
     }
 
     /// The same question; inserts it where the answer is no.
     #[inline]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
-        match self {
-            Self::Blocked(blocked) => blocked.insert(probes),
-            Self::Exact(exact) => exact.insert(probes.fingerprint),
-            Self::Flat(flat) => flat.insert(probes),
-        }
+        each!(self, layout => layout.insert(probes))
     }
 
     /// The places of a window that it contains, while the memory of the next window is fetched.
     pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.find_window(window),
-            Self::Exact(exact) => window.choose_ahead(|probes, _, ahead| {
-                ahead.inspect(|ahead| exact.prefetch(*ahead));
-                exact.contains(probes.fingerprint)
-            }),
             Self::Flat(flat) => window.choose_ahead(|probes, _, ahead| {
                 ahead.inspect(|ahead| flat.prefetch(*ahead));
                 flat.contains(probes)
             }),
+            Self::Lines(lines) => lines.find_window(window),
         }
     }
 
@@ -86,14 +78,11 @@ impl Filter {
     pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.insert_window(window, seen),
-            Self::Exact(exact) => window.choose_ahead(|probes, place, ahead| {
-                ahead.inspect(|ahead| exact.prefetch(*ahead));
-                !seen.has(place) && exact.insert(probes.fingerprint) == Sighting::New
-            }),
             Self::Flat(flat) => window.choose_ahead(|probes, place, ahead| {
                 ahead.inspect(|ahead| flat.prefetch(*ahead));
                 !seen.has(place) && flat.insert(probes) == Sighting::New
             }),
+            Self::Lines(lines) => lines.insert_window(window, seen),
         }
     }
 
@@ -101,36 +90,45 @@ impl Filter {
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         match self {
             Self::Blocked(_) => Removal::Kept,
-            Self::Exact(exact) => exact.remove(probes.fingerprint),
             Self::Flat(flat) => flat.remove(probes),
+            Self::Lines(lines) => lines.remove(probes),
         }
     }
 
-    /// Cells that are set, and all cells: bits, counters, or, of a table, 64 for each slot.
+    /// Cells that are set, and all cells: bits or counters; of lines with
+    /// fingerprints the bits of the slots that are taken, and of all lines.
     pub(in crate::seen) fn cells(&self, sizing: Sizing) -> (u64, u64) {
         match self {
             Self::Blocked(blocked) => (blocked.bits_set(), sizing.bits),
-            Self::Exact(exact) => (exact.len() as u64 * 64, exact.slots() as u64 * 64),
             Self::Flat(flat) => (flat.cells_set(), sizing.bits),
+            Self::Lines(lines) => {
+                let slots = u64::from(lines.geometry().slots);
+                (lines.len() * LINE_BITS / slots, lines.lines() as u64 * LINE_BITS)
+            }
         }
     }
 
-    /// The cells, the first in the lowest bits; of a table the slots.
+    /// The cells, the first in the lowest bits; none of lines with fingerprints, which may be in two
+    /// tables.
     pub(in crate::seen) fn words(&self) -> &[u64] {
-        each!(self, layout => layout.words())
+        match self {
+            Self::Blocked(blocked) => blocked.words(),
+            Self::Flat(flat) => flat.words(),
+            Self::Lines(_) => &[],
+        }
     }
 
-    /// Whether it is a table that holds the fingerprint 0, which looks like an empty slot.
-    pub(in crate::seen) fn holds_zero(&self) -> bool {
-        matches!(self, Self::Exact(exact) if exact.holds_zero())
+    /// The lines with fingerprints, in the layout that has them.
+    pub(in crate::seen) fn lines(&self) -> Option<&Lines> {
+        if let Self::Lines(lines) = self { Some(lines) } else { None }
     }
 
     /// Adds what another filter of the same size holds in its words from `at` on.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         match self {
             Self::Blocked(blocked) => blocked.absorb(at, words),
-            Self::Exact(exact) => exact.absorb(words),
             Self::Flat(flat) => flat.absorb(at, words),
+            Self::Lines(_) => {}
         }
     }
 

@@ -1,4 +1,9 @@
 //! The bits of a cache line, eight lanes at once where the processor can.
+//!
+//! Nothing here branches on a bit: a wrong guess would throw away the work that was begun after it,
+//! and no predictor knows what is new. For a window, all lanes of a line are asked at once where
+//! this processor can. For a single fingerprint they are not: it waits for its memory anyway, and
+//! would not be answered sooner.
 
 #![expect(
     clippy::inline_always,
@@ -8,16 +13,9 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u64x8};
 
+use super::cache_lines::CacheLine;
 use super::window::{ProbeWindow, Subset, prefetch};
 use crate::seen::probes::{LANES, Lanes, Probes};
-
-/// A cache line of a blocked filter, in lanes.
-///
-/// Nothing here branches on a bit: a wrong guess would throw away the work that was begun after it,
-/// and no predictor knows what is new. For a window, all lanes of a line are asked at once where
-/// this processor can. For a single fingerprint they are not: it waits for its memory anyway, and
-/// would not be answered sooner.
-pub(in crate::seen) type CacheLine = [u64; LANES];
 
 /// How many of these bits, one in each lane, are set.
 #[inline]

@@ -5,17 +5,22 @@
 //! |---|---|
 //! | [`blocked`], with [`lanes`] | blocked, and the filters of verified |
 //! | [`flat`] | standard, partitioned, counting |
-//! | [`exact`] | exact; the sample of the [audit](super::audit); the fingerprints of verified that are not on disk yet |
+//! | [`lines`] | exact |
 //! | [`verified`], with [`run`] | what stands behind the filters of verified |
+//!
+//! [`cache_lines`] is the memory of those that have lines. [`held`] keeps whole fingerprints, few
+//! of them: the sample of the [audit](super::audit), and what verified has not on disk yet.
 //!
 //! A [`window`] is a piece of a batch: while it is tested, the memory of the next one is on its
 //! way. To insert a batch, each layer is asked for a whole window, which is a loop without calls.
 
 mod blocked;
-pub(in crate::seen) mod exact;
+mod cache_lines;
 pub(in crate::seen) mod filter;
 mod flat;
+pub(in crate::seen) mod held;
 mod lanes;
+pub(in crate::seen) mod lines;
 pub(in crate::seen) mod run;
 pub(in crate::seen) mod verified;
 pub(in crate::seen) mod window;

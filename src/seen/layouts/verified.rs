@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::exact::Exact;
+use super::held::Held;
 use super::run::{Cursor, Merge, Run, RunWriter};
 use crate::address::Fingerprint;
 use crate::seen::probes::Probes;
@@ -29,7 +29,7 @@ pub(in crate::seen) struct Verified {
     /// How many shards there are, as a power of two.
     split_bits: u32,
     /// Fingerprints that are not on disk yet.
-    fresh: Exact,
+    fresh: Held,
     /// How many fresh ones there may be before they are merged into the runs.
     room: usize,
     /// Fingerprints that were found on disk, or brought there, lately: the latest that fell into
@@ -58,7 +58,7 @@ impl Verified {
         Self {
             directory,
             split_bits,
-            fresh: Exact::for_urls(MIN_ROOM as u64, split_bits),
+            fresh: Held::for_urls(MIN_ROOM as u64),
             room: MIN_ROOM,
             recent: vec![0; 2 * MIN_ROOM],
             runs: Vec::new(),
@@ -187,9 +187,7 @@ impl Verified {
     /// Merges the runs from this one on and the fresh ones.
     fn merge_from(&self, from: usize) -> io::Result<Merge<'_>> {
         let mut cursors: Vec<_> = self.runs[from..].iter().map(Cursor::over).collect::<io::Result<_>>()?;
-        let mut fresh: Vec<_> = self.fresh.iter().collect();
-        fresh.sort_unstable();
-        cursors.push(Cursor::of(fresh));
+        cursors.push(Cursor::of(self.fresh.ascending()));
         Ok(Merge(cursors))
     }
 
@@ -203,8 +201,8 @@ impl Verified {
         if self.recent.len() < 2 * self.room {
             self.recent = vec![0; 3 * self.room];
         }
-        let fresh = std::mem::replace(&mut self.fresh, Exact::for_urls(self.room as u64, self.split_bits));
-        for bits in fresh.iter() {
+        let fresh = std::mem::replace(&mut self.fresh, Held::for_urls(self.room as u64));
+        for bits in fresh.ascending() {
             let slot = Probes::new(Fingerprint::from_bits(bits), self.split_bits).slot(self.recent.len());
             self.recent[slot] = bits;
         }
@@ -277,7 +275,7 @@ mod tests {
     #[test]
     fn what_is_in_memory_is_a_256th_of_what_is_on_disk() {
         let mut verified = shown(0..0);
-        assert_eq!(verified.bytes(), 8 * (1024 + 512 * 4 / 3 + 1), "those that are recent, and those that are fresh");
+        assert_eq!(verified.bytes(), 8 * 1024 + 9 * 1024, "those that are recent, and those that are fresh");
         let (mut fresh, mut written) = (0, 0);
         for count in 0..400_000 {
             let (stored, runs) = (verified.stored(), verified.runs.len());

@@ -119,6 +119,7 @@ impl Growth {
         let layout = options.layout.of_filter();
         let sizing = match options.bits_per_url {
             Some(bits) if index == 0 => Sizing::with_bits(layout, urls, bits, options.probes),
+            _ if layout == Layout::Exact => Sizing::exact(urls, options.identity_bits),
             _ => Sizing::new(layout, urls, self.rate * self.share(index)),
         };
         // URLs that it takes for seen fill it as well, and are not counted as new, unless they are

@@ -3,6 +3,10 @@
 use super::arithmetic::to_u64;
 use super::sizing::Sizing;
 use crate::seen::layout::Layout;
+use crate::seen::layouts::lines::Geometry;
+use crate::seen::options::SeenOptions;
+use crate::seen::probes::LINE_BITS;
+use crate::seen::statistics::GenerationStatistics;
 
 /// What one way to remember URLs takes: a row of [`plan`].
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +56,12 @@ pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
             ..PlanRow::of(layout.name(), urls, sizing.bytes() as f64)
         }
     });
+    let of_lines = |name, sizing: Sizing| {
+        let row = PlanRow { is_layout: true, ..PlanRow::of(name, urls, sizing.bytes() as f64) };
+        PlanRow { rate: sizing.rate(count), expected_lost: sizing.expected_lost(count), ..row }
+    };
+    let by_rate = of_lines("exact, bits for the rate", Sizing::exact_at_rate(urls, rate));
+    let grown = grown(urls, of_lines);
     let slots = ((count * 8.0 / 7.0).log2().ceil()).exp2();
     // An allocation of 50 bytes takes 64: the allocator adds 8 of its own, and rounds up to 16.
     let strings = PlanRow::of("set of 50-character URLs", urls, slots * 17.0 + count * 64.0);
@@ -67,11 +77,31 @@ pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
     let bitmap =
         PlanRow { rate, expected_lost: count - bits * rate, ..PlanRow::of("one-hash bitmap", urls, bits / 8.0) };
     let others = [strings, digests("set of MD5 digests", 16), digests("set of SHA-1 digests", 20), half_full, bitmap];
-    let mut rows: Vec<_> = layouts.into_iter().chain(others).collect();
+    let mut rows: Vec<_> = layouts.into_iter().chain([grown, by_rate]).chain(others).collect();
     for row in &mut rows {
         row.mean_rate = row.expected_lost / count;
     }
     rows
+}
+
+/// Of the exact layout, what it takes where it began with a million.
+fn grown(urls: u64, of_lines: impl Fn(&'static str, Sizing) -> PlanRow) -> PlanRow {
+    let first = Sizing::exact(urls.min(1_000_000), SeenOptions::default().identity_bits);
+    let geometry = Geometry::of(first.identity_bits);
+    let (mut generations, mut sizing, mut held) = (Vec::new(), first, 0);
+    loop {
+        let lines = sizing.bits / LINE_BITS;
+        let until = geometry.room(lines).min(urls);
+        let covers = 2_f64.powi(-first.identity_bits.cast_signed()) / lines as f64;
+        generations.push(GenerationStatistics { identity_bits: first.identity_bits, urls: until - held, covers });
+        held = until;
+        if held == urls {
+            break;
+        }
+        sizing.bits = sizing.bits.saturating_mul(2);
+    }
+    let (rate, expected_lost) = GenerationStatistics::rate_and_lost(&generations);
+    PlanRow { rate, expected_lost, ..of_lines("exact, grown from 1 M", sizing) }
 }
 
 impl PlanRow {

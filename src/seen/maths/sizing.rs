@@ -3,6 +3,8 @@
 use super::arithmetic::to_u64;
 use super::load::Load;
 use crate::seen::layout::{Layout, Shape};
+use crate::seen::layouts::lines::Geometry;
+use crate::seen::options::SeenOptions;
 use crate::seen::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 
 /// How large a filter is, and what follows from that. Pure arithmetic: nothing is allocated.
@@ -21,7 +23,8 @@ use crate::seen::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 /// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less, and
 /// no different at scale. The arrays fill independently, so the power of the mean is exact.
 ///
-/// *Exact.* Two URLs are taken for one only where their 64-bit fingerprints are the same.
+/// *Exact.* A line has some URLs at home, Poisson distributed, and a new one that belongs there is
+/// taken for seen where one of them has the same identity bits.
 ///
 /// *Verified.* The bits are those of a blocked filter, and the rate is that of the exact set behind
 /// it.
@@ -39,26 +42,19 @@ pub struct Sizing {
     /// How the bits are laid out.
     pub layout: Layout,
     /// Cells of the filter, `m`: bits, or, in a counting filter, counters of 4 bits; of the exact
-    /// layout 64 for each slot.
+    /// layout 512 for each line.
     pub bits: u64,
     /// Cells that are looked at for each URL, `k`.
     pub probes: u32,
-}
-
-/// Slots of a table for each 3 fingerprints. At this load, 3/4, linear probing looks at 8.5 slots
-/// for a new fingerprint on average, which is one cache line or two (Knuth, vol. 3, section 6.4).
-pub(in crate::seen) const SLOTS_FOR_THREE: usize = 4;
-
-/// Slots of a table that holds `capacity` fingerprints without growing.
-pub(in crate::seen) fn slots_for(capacity: u64) -> u64 {
-    (capacity.saturating_mul(SLOTS_FOR_THREE as u64) / 3).saturating_add(1)
+    /// Bits that the exact layout keeps of a fingerprint beside its line; 0 in other layouts.
+    pub identity_bits: u32,
 }
 
 /// Below this rate two bits a lane make a smaller filter than one: by 13 % here, by 24 % at 1e-6.
 /// Above it the filter is larger, or the test takes longer for little.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
 
-/// Bits in a lane of a line, and in a slot of a table.
+/// Bits in a lane of a line.
 const LANE_BITS: f64 = 64.0;
 
 impl Sizing {
@@ -74,7 +70,7 @@ impl Sizing {
                 let probes = LANE_PROBES * if rate < TWO_PROBES_A_LANE_BELOW { 2 } else { 1 };
                 return Self::rounded(layout, count / Load::at_rate(rate, probes) * LINE_BITS as f64, probes);
             }
-            Shape::Slots => return Self { layout, bits: slots_for(urls).saturating_mul(64), probes: 1 },
+            Shape::Slots => return Self::exact(urls, SeenOptions::default().identity_bits),
         };
         // The formula for the rate, solved for m. The best k is the one that takes the fewest bits.
         let bits = |probes: u32| {
@@ -92,6 +88,18 @@ impl Sizing {
             }
         }
         sizing
+    }
+
+    /// Lines with fingerprints of this length, for so many URLs.
+    pub fn exact(urls: u64, identity_bits: u32) -> Self {
+        let lines = Geometry::of(identity_bits).lines(urls);
+        Self { layout: Layout::Exact, bits: lines.saturating_mul(LINE_BITS), probes: 1, identity_bits }
+    }
+
+    /// The smallest lines with fingerprints that keep the rate, or those with the longest.
+    pub(in crate::seen) fn exact_at_rate(urls: u64, rate: f64) -> Self {
+        let sized = Geometry::BITS.map(|bits| Self::exact(urls, bits));
+        sized.clone().find(|sized| sized.rate(urls as f64) <= rate).unwrap_or(Self::exact(urls, *Geometry::BITS.end()))
     }
 
     /// A filter of this many bits a URL. Without a number of probes it gets the one that is best at
@@ -115,7 +123,8 @@ impl Sizing {
             Shape::Cells { apart: true, .. } => u64::from(probes),
             Shape::Cells { apart: false, .. } | Shape::Slots => 64,
         };
-        Self { layout, bits: to_u64((bits / unit as f64).ceil()).max(1).saturating_mul(unit), probes }
+        let bits = to_u64((bits / unit as f64).ceil()).max(1).saturating_mul(unit);
+        Self { layout, bits, probes, identity_bits: 0 }
     }
 
     /// Whether a filter can have this size. A file's checksum says only that it was written so.
@@ -124,7 +133,7 @@ impl Sizing {
         let may_probe = (1..=MAX_PROBES).contains(&self.probes);
         match self.layout.shape() {
             Shape::Lines => is_whole(LINE_BITS) && [LANE_PROBES, 2 * LANE_PROBES].contains(&self.probes),
-            Shape::Slots => is_whole(64),
+            Shape::Slots => is_whole(LINE_BITS) && Geometry::BITS.contains(&self.identity_bits),
             Shape::Cells { apart, .. } => may_probe && is_whole(if apart { self.probes.into() } else { 1 }),
         }
     }
@@ -148,7 +157,7 @@ impl Sizing {
             Shape::Lines => self.load(urls).rate,
             Shape::Cells { apart: true, .. } => self.fill_ratio(urls).powf(f64::from(self.probes)),
             Shape::Cells { apart: false, .. } => self.flat_rate(urls),
-            Shape::Slots => 0.0,
+            Shape::Slots => -(-urls * 2_f64.powi(-self.identity_bits.cast_signed()) / self.lines()).exp_m1(),
         }
     }
 
@@ -165,7 +174,7 @@ impl Sizing {
     /// The share of cells that are not clear after `urls` distinct ones were shown.
     pub(in crate::seen) fn fill_ratio(&self, urls: f64) -> f64 {
         match self.layout.shape() {
-            Shape::Slots => urls * LANE_BITS / self.bits as f64,
+            Shape::Slots => urls / self.slots(),
             _ => -(urls * self.ln_spared()).exp_m1(),
         }
     }
@@ -177,7 +186,7 @@ impl Sizing {
     /// as it would be with them. Of a full filter the answer is infinity.
     pub(in crate::seen) fn cardinality(&self, fill_ratio: f64) -> f64 {
         match self.layout.shape() {
-            Shape::Slots => fill_ratio * self.bits as f64 / LANE_BITS,
+            Shape::Slots => fill_ratio * self.slots(),
             _ => (-fill_ratio).ln_1p() / self.ln_spared(),
         }
     }
@@ -203,6 +212,11 @@ impl Sizing {
     /// How many lines there are, in a layout that has lines.
     fn lines(&self) -> f64 {
         (self.bits / LINE_BITS) as f64
+    }
+
+    /// How many slots there are, in the layout that has slots.
+    fn slots(&self) -> f64 {
+        self.lines() * f64::from(Geometry::of(self.identity_bits).slots)
     }
 
     /// The logarithm of the chance that one URL leaves one given cell as it is.
@@ -275,8 +289,16 @@ mod tests {
         // Seven probes into 5,000,000 bits are 13.8 % wrong at 1 M URLs.
         close(Sizing::with_bits(Layout::Standard, 1_000_000, 5.0, Some(7)).rate(1e6), 0.138, 5e-3);
         // Small arrays apart are worse, not better: 9.07e-5 against 8.98e-5 at m = 2,000.
-        close(Sizing { layout: Layout::Standard, bits: 2000, probes: 10 }.rate(100.0), 8.982_35e-5, 1e-4);
-        close(Sizing { layout: Layout::Partitioned, bits: 2000, probes: 10 }.rate(100.0), 9.07e-5, 1e-3);
+        close(
+            Sizing { layout: Layout::Standard, bits: 2000, probes: 10, identity_bits: 0 }.rate(100.0),
+            8.982_35e-5,
+            1e-4,
+        );
+        close(
+            Sizing { layout: Layout::Partitioned, bits: 2000, probes: 10, identity_bits: 0 }.rate(100.0),
+            9.07e-5,
+            1e-3,
+        );
         assert_eq!(Sizing::with_bits(Layout::Standard, 1000, 10.0, None).probes, 7);
     }
 
@@ -294,7 +316,7 @@ mod tests {
                 1_000_000_000,
                 [5_879_181_312, 10_099_308_032, 23_606_795_776, 39_014_857_728, 85_769_164_288],
             ),
-            (Layout::Exact, 1_000_000_000, [85_333_333_376; 5]),
+            (Layout::Exact, 1_000_000_000, [49_660_559_360; 5]),
             (Layout::Partitioned, 1, [8, 15, 27, 42, 63]),
             (Layout::Partitioned, 6_260_000, [30_100_131, 60_051_901, 120_022_708, 180_008_060, 270_012_090]),
             (Layout::Standard, 1, [64; 5]),
@@ -322,7 +344,7 @@ mod tests {
             (1984, 13, 100.0, 7.422_540_8e-5),
             (19_200, 13, 1000.0, 9.887_492_7e-5),
         ] {
-            close(Sizing { layout: Layout::Standard, bits, probes }.rate(urls), rate, 1.5e-3);
+            close(Sizing { layout: Layout::Standard, bits, probes, identity_bits: 0 }.rate(urls), rate, 1.5e-3);
         }
         for layout in [Layout::Counting, Layout::Partitioned, Layout::Standard] {
             for (urls, rate) in (1..300).flat_map(|urls| [0.3, 0.01, 1e-4, 1e-7].map(|rate| (urls, rate))) {

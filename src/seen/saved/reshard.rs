@@ -1,7 +1,8 @@
 //! One set in another number of shards.
 //!
-//! Fingerprints that are kept are shown to the new shards. Of a Bloom filter only the bits are
-//! left. They can move where a bit's place tells the shard of the URL that set it, which is so in
+//! Fingerprints on disk are shown to the new shards. Of fingerprints in lines, what is kept is the
+//! range of fingerprints that each may be, which has its place in the new shards' lines. Of a Bloom
+//! filter only the bits are left. They can move where a bit's place tells the shard of the URL that set it, which is so in
 //! the blocked layout: its lines stand in the order of the fingerprints.
 //!
 //! There the lines of neighboring shards, one after the other, are the lines of one shard in their
@@ -17,6 +18,7 @@ use crate::seen::error::SeenError;
 use crate::seen::layer::Layer;
 use crate::seen::layout::Layout;
 use crate::seen::layouts::filter::Filter;
+use crate::seen::layouts::lines::{Lines, Range};
 use crate::seen::maths::growth::Growth;
 use crate::seen::maths::sizing::Sizing;
 use crate::seen::options::SeenOptions;
@@ -74,9 +76,52 @@ impl SeenSet {
                 let new = old.into_iter().flat_map(|shard| split(&shard, parts, &growth));
                 Ok(Self::from_shards(Arc::clone(&growth), new.collect()))
             }
-            Layout::Exact | Layout::Verified => self.shown_again(&growth),
+            Layout::Exact => Ok(self.dealt_out(&growth)),
+            Layout::Verified => self.shown_again(&growth),
             _ => unsupported("a bit does not tell which shard its URL belongs to"),
         }
+    }
+
+    /// Deals the fingerprints in lines out among new shards. These have as many lines together as
+    /// the old ones, or two or four times as many where they could not be dealt out evenly: then no
+    /// fingerprint loses a bit.
+    fn dealt_out(self, growth: &Arc<Growth>) -> Self {
+        let (before, shards) = (self.options().shards, growth.options().shards);
+        let mut new: Vec<_> = (0..shards).map(|_| Shard::new(growth)).collect();
+        let old: Vec<_> = self.into_shards().collect();
+        let lines_of = |shard: &Shard| shard.layers[0].filter.lines().map_or(0, Lines::lines) * before;
+        let mut lines = old.iter().map(lines_of).max().unwrap_or(0);
+        for _ in 0..2 {
+            if !lines.is_multiple_of(shards) {
+                lines *= 2;
+            }
+        }
+        for shard in &mut new {
+            let split_bits = shard.split_bits;
+            if let Filter::Lines(ours) = &mut shard.layers[0].filter {
+                **ours = Lines::new(ours.geometry(), lines.div_ceil(shards) as u64, split_bits);
+            }
+        }
+        for (index, old) in old.iter().enumerate() {
+            let lines = old.layers.iter().filter_map(|layer| layer.filter.lines());
+            lines.flat_map(|lines| lines.ranges(index)).for_each(|range| deal_out(&mut new, range));
+            let to = &mut new[index * shards / before];
+            to.counts.add(old.counts);
+            if let (Some(audit), Some(theirs)) = (&mut to.audit, &old.audit) {
+                audit.count_from(theirs);
+            }
+            for bits in old.audit.iter().flat_map(|audit| audit.held.iter()) {
+                let to = shard(Fingerprint::from_bits(bits), new[0].split_bits);
+                new[to].audit.iter_mut().for_each(|audit| audit.held.extend([bits]));
+            }
+        }
+        let full = old.iter().any(|shard| shard.full);
+        for shard in &mut new {
+            shard.full = full;
+            let layer = &mut shard.layers[0];
+            layer.inserted = layer.filter.lines().map_or(0, Lines::len);
+        }
+        Self::from_shards(Arc::clone(growth), new)
     }
 
     /// Shows all fingerprints to new shards.
@@ -85,11 +130,6 @@ impl SeenSet {
         let mut new = Self::from_shards(Arc::clone(growth), (0..shards).map(|_| Shard::new(growth)).collect());
         let mut counts = vec![(ShardCounts::default(), VerifiedStatistics::default()); shards];
         for (index, old) in self.into_shards().enumerate() {
-            for layer in &old.layers {
-                if let Filter::Exact(exact) = &layer.filter {
-                    exact.iter().for_each(|bits| show(&new, bits));
-                }
-            }
             let (counts, of_verified) = &mut counts[index * shards / before];
             counts.add(old.counts);
             if let Some(verified) = &old.verified {
@@ -105,6 +145,23 @@ impl SeenSet {
             }
         }
         Ok(new)
+    }
+}
+
+/// Shows all fingerprints of a range, which lies in one shard of the old set, to those of the new
+/// one that it lies in.
+fn deal_out(new: &mut [Shard], range: Range) {
+    let split_bits = new.len().trailing_zeros();
+    let of = |bits| shard(Fingerprint::from_bits(bits), split_bits);
+    let (first, last) = (of(range.first), of(range.last));
+    for (index, shard) in (first..).zip(&mut new[first..=last]) {
+        let leading = (index as u64) << 1 << (63 - split_bits);
+        let (first, last) = (range.first.max(leading), range.last.min(leading | u64::MAX >> split_bits));
+        for layer in &mut shard.layers {
+            if let Filter::Lines(lines) = &mut layer.filter {
+                lines.insert_range(Range { first, last });
+            }
+        }
     }
 }
 

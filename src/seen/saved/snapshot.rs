@@ -14,37 +14,42 @@
 //!            shards            u32
 //!            audit             u32
 //!            probes            u32   0 where none were asked for
+//!            identity bits     u32
 //!            capacity          u64   URLs
 //!            rate              f64
 //!            bits_per_url      f64   0 where none were asked for
 //! then for each shard, in order:
 //!   counters:  layers u8, full u8, audited u8, inserted, removed, tests, lock_waits, batches, batched u64
 //!   then for each layer, oldest first:
-//!     geometry:  cells u64, probes u32, capacity u64, room u64, inserted u64, holds fingerprint 0 u8, words u64
+//!     geometry:  cells u64, probes u32, capacity u64, room u64, inserted u64, words u64
 //!     words:     u64 each, 8,192 a frame, the last frame the rest
+//!     and of the exact layout, which has no other words:
+//!       splitting: u8, homes of the first table that are not split u64
+//!       then for each table, one or two:
+//!         table:   homes u64, words u64, slots beyond the lines u64
+//!         words:   as above: 8 a line, as `layouts/lines/line.rs` has them
+//!         words:   as above: two for each slot beyond the lines, its home and the slot
 //!   and where audited:
-//!     audit:     shown u64, false positives u64, holds fingerprint 0 u8, words u64
-//!     words:     as above
+//!     audit:     shown u64, false positives u64, words u64
+//!     words:     as above: the fingerprints of the sample, ascending
 //!   and of the verified layout:
 //!     verified:  lookups, from_memory, rescued, pages_read, bytes_written, failures, words u64
 //!     words:     as above: the shard's fingerprints, ascending
 //! end:       an empty frame, and nothing after it
 //! ```
 //!
-//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits; of
-//! the exact layout, and of the audit, the slots of its table: a fingerprint each, or 0.
+//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::lines::{load_lines, memory_for, save_lines};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
 use crate::bytes::{FrameReader, FrameWriter};
-use crate::seen::allocation::can_be_had;
-use crate::seen::error::{SeenError, SnapshotError};
+use crate::seen::error::SnapshotError;
 use crate::seen::layer::Layer;
 use crate::seen::layout::Layout;
-use crate::seen::layouts::exact::Exact;
 use crate::seen::layouts::filter::Filter;
 use crate::seen::layouts::verified::Verified;
 use crate::seen::maths::growth::{Growth, MAX_LAYERS, Plan};
@@ -158,6 +163,7 @@ fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> 
         .put(u32::try_from(options.shards).expect("at most 65536").to_le_bytes())
         .put(options.audit.to_le_bytes())
         .put(options.probes.unwrap_or(0).to_le_bytes())
+        .put(options.identity_bits.to_le_bytes())
         .put(options.capacity.to_le_bytes())
         .put(options.false_positive_rate.to_le_bytes())
         .put(options.bits_per_url.unwrap_or(0.0).to_le_bytes())
@@ -184,6 +190,7 @@ pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOpt
             shards: header.u32()? as usize,
             audit: header.u32()?,
             probes: Some(header.u32()?).filter(|&probes| probes > 0),
+            identity_bits: header.u32()?,
             capacity: header.u64()?,
             false_positive_rate: header.f64()?,
             bits_per_url: Some(header.f64()?).filter(|&bits| bits != 0.0),
@@ -213,14 +220,17 @@ pub(super) fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -
         frames.put(cells.to_le_bytes()).put(plan.sizing.probes.to_le_bytes());
         frames.put(plan.capacity.to_le_bytes()).put(plan.room.to_le_bytes()).put(inserted.to_le_bytes());
         let words = filter.words();
-        frames.put([u8::from(filter.holds_zero())]).put((words.len() as u64).to_le_bytes()).end()?;
+        frames.put((words.len() as u64).to_le_bytes()).end()?;
         frames.words(words)?;
+        if let Some(lines) = filter.lines() {
+            save_lines(frames, lines)?;
+        }
     }
     if let Some(audit) = &shard.audit {
         frames.put(audit.shown.to_le_bytes()).put(audit.false_positives.to_le_bytes());
-        let words = audit.held.words();
-        frames.put([u8::from(audit.held.holds_zero())]).put((words.len() as u64).to_le_bytes()).end()?;
-        frames.words(words)?;
+        let held = audit.held.ascending();
+        frames.put((held.len() as u64).to_le_bytes()).end()?;
+        frames.words(&held)?;
     }
     shard.verified.as_ref().map_or(Ok(()), |verified| save_verified(frames, verified))
 }
@@ -264,12 +274,16 @@ pub(in crate::seen) fn absorb_shard<R: Read>(
         absorb_layer(frames, shard, options, index)?;
     }
     if let Some(audit) = &mut shard.audit {
-        let (holds_zero, words) = frames.fields(|fields| {
+        let words = frames.fields(|fields| {
             audit.shown = audit.shown.saturating_add(fields.u64()?);
             audit.false_positives = audit.false_positives.saturating_add(fields.u64()?);
-            Ok((fields.variant(&[false, true])?, fields.u64()?))
+            fields.u64()
         })?;
-        absorb_table(frames, &mut audit.held, holds_zero, words)?;
+        // Nothing is allocated for a count beyond all memory: the file will end before it.
+        frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, words| {
+            audit.held.extend(words.iter().copied());
+            Ok(())
+        })?;
     }
     if shard.verified.is_some() { absorb_verified(frames, shard) } else { Ok(()) }
 }
@@ -315,25 +329,29 @@ fn absorb_layer<R: Read>(
     options: &SeenOptions,
     index: usize,
 ) -> Result<(), SnapshotError> {
-    let (plan, inserted, holds_zero, words) = frames.fields(|fields| {
-        let sizing = Sizing { layout: options.layout.of_filter(), bits: fields.u64()?, probes: fields.u32()? };
+    let (plan, inserted, words) = frames.fields(|fields| {
+        let (layout, identity_bits) = (options.layout.of_filter(), options.identity_bits_kept());
+        let sizing = Sizing { layout, bits: fields.u64()?, probes: fields.u32()?, identity_bits };
         let plan = Plan { sizing, capacity: fields.u64()?, room: fields.u64()? };
-        let read = (plan, fields.u64()?, fields.variant(&[false, true])?, fields.u64()?);
+        let read = (plan, fields.u64()?, fields.u64()?);
         if sizing.is_possible() { Ok(read) } else { Err("a filter that cannot be") }
     })?;
     let sizing = plan.sizing;
     let merged = index < shard.layers.len();
     if !merged {
-        if !can_be_had(sizing.bytes().into()) {
-            let bytes = sizing.bytes().into();
-            return Err(SeenError::Memory { capacity: plan.capacity, bytes }.into());
-        }
+        memory_for(plan.capacity, sizing.bytes().into())?;
         shard.layers.push(Layer { inserted, ..Layer::new(plan, shard.split_bits) });
     }
     let layer = &mut shard.layers[index];
-    if let Filter::Exact(exact) = &mut layer.filter {
-        absorb_table(frames, exact, holds_zero, words)?;
-        layer.inserted = exact.len() as u64;
+    if let Filter::Lines(ours) = &mut layer.filter {
+        let theirs = load_lines(frames, ours.geometry(), shard.split_bits)?;
+        if merged {
+            // The number of the shard makes no difference inside it.
+            theirs.ranges(0).for_each(|range| ours.insert_range(range));
+        } else {
+            **ours = theirs;
+        }
+        layer.inserted = ours.len();
         return Ok(());
     }
     if layer.plan.sizing != sizing {
@@ -349,25 +367,6 @@ fn absorb_layer<R: Read>(
     })?;
     if merged {
         layer.estimate_inserted();
-    }
-    Ok(())
-}
-
-/// Inserts the fingerprints of a table, whatever the number of its slots.
-fn absorb_table<R: Read>(
-    frames: &mut FrameReader<R>,
-    table: &mut Exact,
-    holds_zero: bool,
-    words: u64,
-) -> Result<(), SnapshotError> {
-    // Nothing is allocated for a count beyond all memory: the file will end before it.
-    let count = usize::try_from(words).unwrap_or(usize::MAX);
-    frames.words(count, |_, words| {
-        table.absorb(words);
-        Ok(())
-    })?;
-    if holds_zero {
-        table.absorb_zero();
     }
     Ok(())
 }

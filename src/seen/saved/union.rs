@@ -15,11 +15,13 @@ impl SeenSet {
     ///
     /// How many URLs are new in the union is estimated from the fill. A URL of the sample that is
     /// in both has been counted by each set's audit. Where a layer of the union is fuller than it
-    /// was sized for, its rate is above its share; the statistics say what it is.
+    /// was sized for, its rate is above its share; the statistics say what it is. Lines with
+    /// fingerprints are united whatever their sizes. Where these are no multiples of each other,
+    /// some of the snapshot's fingerprints lose some bits, and a few stand in two places.
     ///
     /// # Errors
-    /// As `load`, and where the two differ in layout, size, shards or key. For the counting layout
-    /// always: a URL in both would be counted twice, and outlive its removal.
+    /// As `load`, and where the two differ in layout, size, shards, length of fingerprints or key. For
+    /// the counting layout always: a URL in both would be counted twice, and outlive its removal.
     pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
         let (mut frames, options) = open(from)?;
         fit(self.options(), &options)?;
@@ -75,6 +77,7 @@ fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
         (ours.layout != theirs.layout, "the layouts differ"),
         (ours.shards != theirs.shards, "the numbers of shards differ"),
         (ours.audit != theirs.audit, "the audits' samples differ"),
+        (ours.identity_bits_kept() != theirs.identity_bits_kept(), "the identity bits differ"),
         (ours.layout == Layout::Counting, "a URL in both would be counted twice, and outlive its removal"),
     ] {
         if differs {

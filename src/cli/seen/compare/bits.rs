@@ -15,7 +15,12 @@ pub(super) struct Bits<const PROBES: usize, P> {
 impl<const PROBES: usize, P: Fn(&str) -> [usize; PROBES]> Bits<PROBES, P> {
     /// This many words, all bits 0. Probes reach only `reached` of the bits.
     pub(super) fn new(words: usize, reached: u64, places: P) -> Self {
-        let sizing = Sizing { layout: Layout::Standard, bits: reached, probes: u32::try_from(PROBES).expect("a few") };
+        let sizing = Sizing {
+            layout: Layout::Standard,
+            bits: reached,
+            probes: u32::try_from(PROBES).expect("a few"),
+            identity_bits: 0,
+        };
         Self { words: vec![0; words], sizing, places }
     }
 }

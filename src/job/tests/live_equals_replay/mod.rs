@@ -48,6 +48,9 @@ fn roots(state: &State) -> BTreeSet<String> {
 
 /// What its filters hold; of an exact set, in order.
 fn cells(seen: &SeenSet) -> Vec<u64> {
+    if seen.options().layout == Layout::Exact {
+        return seen.kept();
+    }
     let mut file = Vec::new();
     seen.save(&mut file).unwrap();
     let (mut rest, mut cells) = (&file[12..], Vec::new());
@@ -60,10 +63,6 @@ fn cells(seen: &SeenSet) -> Vec<u64> {
         rest = &more[payload.len() + 8..];
     }
     assert!(!cells.is_empty());
-    if seen.options().layout == Layout::Exact {
-        cells.retain(|cell| *cell != 0);
-        cells.sort_unstable();
-    }
     cells
 }
 

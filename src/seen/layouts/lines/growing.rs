@@ -1,0 +1,291 @@
+//! A table that doubles its lines, some with each new URL.
+
+#![expect(
+    clippy::inline_always,
+    reason = "code is made of the instructions that its caller may use only where it becomes part of it"
+)]
+
+use fearless_simd::{Level, Simd, dispatch};
+
+use super::geometry::Geometry;
+use super::table::{LineTable, Spot};
+use crate::seen::layouts::cache_lines::CacheLine;
+use crate::seen::layouts::window::{ProbeWindow, Subset};
+use crate::seen::probes::Probes;
+use crate::seen::sighting::{Removal, Sighting};
+use crate::seen::statistics::GenerationStatistics;
+
+/// The fingerprints of a shard: one table, or while it is being split two.
+#[derive(Debug)]
+pub(in crate::seen) struct Lines {
+    geometry: Geometry,
+    /// The table; while it is split, the old one. A search begins by its number of homes.
+    pub(in crate::seen) table: LineTable,
+    /// The table of twice as many lines, while there is one.
+    pub(in crate::seen) next: Option<Splitting>,
+    /// New URLs until the table is split.
+    room: u64,
+    /// How many there are.
+    len: u64,
+    /// How many shards there are, as a power of two.
+    split_bits: u32,
+}
+
+/// The larger table, and how far it has come.
+#[derive(Debug)]
+pub(in crate::seen) struct Splitting {
+    pub(in crate::seen) table: LineTable,
+    /// Homes of the old table from this one on are split.
+    pub(in crate::seen) from: usize,
+}
+
+/// Lines that are split for each new URL. The old table's load goes from 86 to 88 % meanwhile.
+const STEPS: usize = 4;
+/// In how many pieces the old table's memory is given back, and the smallest of them, in lines.
+const PIECES: usize = 64;
+const LEAST_PIECE: usize = 1024;
+
+/// What to look for, and in which line of which table.
+#[derive(Clone, Copy)]
+struct Search {
+    is_split: bool,
+    home: usize,
+    /// A slot with all identity bits.
+    slot: u64,
+}
+
+impl Lines {
+    /// An empty table of so many lines. `split_bits`: how many shards there are, as a power of two.
+    pub(in crate::seen) fn new(geometry: Geometry, lines: u64, split_bits: u32) -> Self {
+        let homes = usize::try_from(lines).expect("sizes are checked against the memory before");
+        Self::of(LineTable::new(geometry, homes), None, split_bits)
+    }
+
+    /// Of these tables, which hold something already.
+    pub(in crate::seen) fn of(table: LineTable, next: Option<Splitting>, split_bits: u32) -> Self {
+        let geometry = table.geometry;
+        let len = table.generations.total() + next.as_ref().map_or(0, |next| next.table.generations.total());
+        Self { geometry, room: geometry.room(table.homes as u64), table, next, len, split_bits }
+    }
+
+    /// How many fingerprints there are.
+    pub(in crate::seen) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(in crate::seen) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// How many lines there are, or will be when all are split.
+    pub(in crate::seen) fn lines(&self) -> usize {
+        self.next.as_ref().map_or(self.table.homes, |next| next.table.homes)
+    }
+
+    pub(in crate::seen) fn split_bits(&self) -> u32 {
+        self.split_bits
+    }
+
+    /// Every generation, the oldest first.
+    pub(in crate::seen) fn generations(&self) -> Vec<GenerationStatistics> {
+        let all = match &self.next {
+            None => self.table.generations.clone(),
+            Some(next) => next.table.generations.clone().with_old(&self.table.generations),
+        };
+        all.statistics(self.geometry, self.lines(), self.split_bits)
+    }
+
+    /// Memory that is held. Of the larger table, the operating system has given what is filled.
+    pub(in crate::seen) fn bytes(&self) -> usize {
+        let of_next = |next: &Splitting| next.table.bytes().saturating_sub(2 * next.from * size_of::<CacheLine>());
+        size_of::<Self>() + self.table.bytes() + self.next.as_ref().map_or(0, of_next)
+    }
+
+    /// Asks for the line that a test will look at.
+    #[inline]
+    pub(in crate::seen) fn prefetch(&self, probes: Probes) {
+        let search = self.search(probes);
+        self.side(search).prefetch(search.home);
+    }
+
+    pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
+        dispatch!(Level::baseline(), simd => self.find(simd, self.search(probes)).is_some())
+    }
+
+    pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
+        let is_new = dispatch!(Level::baseline(), simd => self.insert_one(simd, probes));
+        if is_new { Sighting::New } else { Sighting::Seen }
+    }
+
+    /// Takes a fingerprint out. After a union there may be more than one slot for it.
+    pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
+        let mut removal = Removal::Absent;
+        let search = self.search(probes);
+        while let Some(place) = dispatch!(Level::baseline(), simd => self.find(simd, search)) {
+            self.side_mut(search).take(search.home, place);
+            self.len -= 1;
+            removal = Removal::Removed;
+        }
+        removal
+    }
+
+    pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
+        dispatch!(Level::new(), simd => self.find_each(simd, window))
+    }
+
+    pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
+        dispatch!(Level::new(), simd => self.insert_each(simd, window, seen))
+    }
+
+    #[inline(always)]
+    fn find_each<S: Simd>(&self, simd: S, window: ProbeWindow<'_>) -> Subset {
+        let mut ahead = window.ahead();
+        window.choose(
+            #[inline(always)]
+            |probes, _| {
+                self.ask_ahead(ahead.next());
+                self.find(simd, self.search(probes)).is_some()
+            },
+        )
+    }
+
+    #[inline(always)]
+    fn insert_each<S: Simd>(&mut self, simd: S, window: ProbeWindow<'_>, seen: Subset) -> Subset {
+        let mut ahead = window.ahead();
+        window.choose(
+            #[inline(always)]
+            |probes, place| {
+                self.ask_ahead(ahead.next());
+                !seen.has(place) && self.insert_one(simd, probes)
+            },
+        )
+    }
+
+    /// Asks for the line of one of the next window.
+    #[inline(always)]
+    fn ask_ahead(&self, next: Option<Probes>) {
+        if let Some(next) = next {
+            self.prefetch(next);
+        }
+    }
+
+    /// Inserts it unless it is there; whether it was not.
+    #[inline(always)]
+    fn insert_one<S: Simd>(&mut self, simd: S, probes: Probes) -> bool {
+        let search = self.search(probes);
+        let is_new = self.find(simd, search).is_none();
+        if is_new {
+            self.side_mut(search).put(search.home, search.slot);
+            self.note_new();
+        }
+        is_new
+    }
+
+    #[inline(always)]
+    fn find<S: Simd>(&self, simd: S, search: Search) -> Option<Spot> {
+        self.side(search).find(simd, search.home, search.slot)
+    }
+
+    /// Where to look for a fingerprint.
+    #[inline(always)]
+    fn search(&self, probes: Probes) -> Search {
+        let (home, rest) = probes.slot_and_rest(self.table.homes);
+        self.at(home, rest)
+    }
+
+    /// The same, by its home in the old table and what follows in its bits.
+    #[inline(always)]
+    fn at(&self, home: usize, rest: u64) -> Search {
+        let slot = |rest: u64| rest >> (u64::BITS - 1 - self.geometry.identity_bits) | 1;
+        match &self.next {
+            Some(next) if home >= next.from => {
+                let half = usize::from(rest >> (u64::BITS - 1) == 1);
+                Search { is_split: true, home: 2 * home + half, slot: slot(rest << 1) }
+            }
+            _ => Search { is_split: false, home, slot: slot(rest) },
+        }
+    }
+
+    #[inline(always)]
+    fn side(&self, search: Search) -> &LineTable {
+        match &self.next {
+            Some(next) if search.is_split => &next.table,
+            _ => &self.table,
+        }
+    }
+
+    #[inline(always)]
+    fn side_mut(&mut self, search: Search) -> &mut LineTable {
+        match &mut self.next {
+            Some(next) if search.is_split => &mut next.table,
+            _ => &mut self.table,
+        }
+    }
+
+    /// Inserts a slot of which the last identity bits are not known, unless it is there: the first
+    /// `known` bits of `rest` are.
+    pub(super) fn insert_part(&mut self, home: usize, rest: u64, known: u32) {
+        let search = self.at(home, rest);
+        if search.is_split && known == 0 {
+            // Nobody knows into which half it belongs.
+            let spent = self.geometry.spent();
+            let side = self.side_mut(search);
+            side.put(2 * home, spent);
+            side.put(2 * home + 1, spent);
+            self.len += 2;
+            return;
+        }
+        let known = (known - u32::from(search.is_split)).min(self.geometry.identity_bits);
+        let age = self.geometry.identity_bits - known;
+        let side = self.side(search);
+        // A slot with fewer bits stands for all of it.
+        let is_there = |place| side.slot(search.home, place).trailing_zeros() >= age;
+        if !dispatch!(Level::baseline(), simd => side.find(simd, search.home, search.slot)).is_some_and(is_there) {
+            let slot = (search.slot >> 1 >> age << age << 1) | 1 << age;
+            self.side_mut(search).put(search.home, slot);
+            self.note_new();
+        }
+    }
+
+    /// Counts a new one. Where the table is full, it begins to be split, or that goes on.
+    #[inline(always)]
+    fn note_new(&mut self) {
+        self.len += 1;
+        if self.len > self.room {
+            self.split();
+        }
+    }
+
+    /// Splits some lines.
+    #[cold]
+    #[inline(never)]
+    fn split(&mut self) {
+        let (homes, geometry) = (self.table.homes, self.geometry);
+        let begun = || Splitting { table: LineTable::new(geometry, 2 * homes), from: homes };
+        let next = self.next.get_or_insert_with(begun);
+        for _ in 0..STEPS.min(next.from) {
+            next.from -= 1;
+            let (home, spent) = (next.from, geometry.spent());
+            self.table.take_all(home, |slot| {
+                if slot == spent {
+                    // Nobody knows into which half it belongs.
+                    next.table.put(2 * home, slot);
+                    next.table.put(2 * home + 1, slot);
+                    self.len += 1;
+                } else {
+                    let half = usize::from(slot & spent != 0);
+                    next.table.put(2 * home + half, (slot & !spent) << 1);
+                }
+            });
+            if home.is_multiple_of((homes / PIECES).max(LEAST_PIECE)) {
+                self.table.truncate(home);
+            }
+        }
+        if next.from == 0
+            && let Some(next) = self.next.take()
+        {
+            self.room = geometry.room(next.table.homes as u64);
+            self.table = next.table;
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! One line: its slots, compared at once, and its header.
+
+#![expect(
+    clippy::inline_always,
+    reason = "code is made of the instructions that its caller may use only where it becomes part of it"
+)]
+
+use fearless_simd::prelude::*;
+use fearless_simd::{Simd, u16x16, u64x4};
+
+use super::geometry::{COUNT_BITS, Geometry, TAG_BITS};
+use crate::seen::layouts::cache_lines::CacheLine;
+
+/// The word with the header: from the top what went on, the count, and two planes of distances.
+const HEADER: usize = 7;
+const GONE_SHIFT: u32 = u64::BITS - COUNT_BITS;
+const COUNT_SHIFT: u32 = GONE_SHIFT - COUNT_BITS;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+/// So many went on that they were no longer counted.
+pub(super) const MANY: u64 = COUNT_MASK;
+
+/// The mask of the slots of a line, by their places.
+pub(super) type Slots = u32;
+
+/// Whether a slot's identity is that of a fingerprint, as far as the slot has bits. `wanted` is a
+/// slot itself, with all identity bits.
+///
+/// `slot ^ (slot - 1)` are the mark and the zeros behind it: those are no identity.
+#[inline(always)]
+pub(super) fn same(slot: u64, wanted: u64) -> bool {
+    (slot ^ wanted) & !(slot ^ slot.wrapping_sub(1)) == 0
+}
+
+/// How many slots are taken. They are the first ones.
+#[inline(always)]
+pub(super) fn count(line: &CacheLine) -> u32 {
+    (line[HEADER] >> COUNT_SHIFT & COUNT_MASK) as u32
+}
+
+/// How many fingerprints of this home are in other places; [`MANY`] stands for more, too.
+#[inline(always)]
+pub(super) fn gone(line: &CacheLine) -> u64 {
+    line[HEADER] >> GONE_SHIFT
+}
+
+pub(super) fn set_gone(line: &mut CacheLine, gone: u64) {
+    line[HEADER] = line[HEADER] & !(COUNT_MASK << GONE_SHIFT) | gone << GONE_SHIFT;
+}
+
+fn set_count(line: &mut CacheLine, count: u32) {
+    line[HEADER] = line[HEADER] & !(COUNT_MASK << COUNT_SHIFT) | u64::from(count) << COUNT_SHIFT;
+}
+
+/// The slots that are taken by fingerprints at this distance from home.
+#[inline(always)]
+pub(super) fn at_distance(line: &CacheLine, geometry: Geometry, distance: usize) -> Slots {
+    let planes = line[HEADER] >> (COUNT_SHIFT - 2 * geometry.slots);
+    let (low, high) = (planes, planes >> geometry.slots);
+    let wrong = (low ^ spread(distance)) | (high ^ spread(distance >> 1));
+    #[expect(clippy::cast_possible_truncation, reason = "at most 26 slots")]
+    let right = !wrong as u32;
+    right & ((1 << count(line)) - 1)
+}
+
+/// The lowest bit, everywhere.
+#[inline(always)]
+fn spread(number: usize) -> u64 {
+    (number as u64 & 1).wrapping_neg()
+}
+
+/// Which slots may hold what is wanted, by their tags.
+#[inline(always)]
+fn candidates<S: Simd>(simd: S, line: &CacheLine, geometry: Geometry, wanted: u64) -> Slots {
+    let first = candidates_of_half(simd, &line[..4], wanted);
+    if geometry.slots <= 16 { first } else { first | candidates_of_half(simd, &line[4..], wanted) << 16 }
+}
+
+/// [`same`], for the 16 tags of half a line. A tag that is zero, with the mark beyond it, is always
+/// a candidate.
+#[inline(always)]
+fn candidates_of_half<S: Simd>(simd: S, words: &[u64], wanted: u64) -> Slots {
+    #[expect(clippy::cast_possible_truncation, reason = "the tag is wanted")]
+    let wanted = u16x16::splat(simd, wanted as u16);
+    let tags: u16x16<S> = u64x4::from_slice(simd, words).bitcast();
+    let identity = !(tags ^ (tags - u16x16::splat(simd, 1)));
+    #[expect(clippy::cast_possible_truncation, reason = "sixteen tags")]
+    let candidates = ((tags ^ wanted) & identity).simd_eq(0).to_bitmask() as u32;
+    candidates
+}
+
+/// The place of a slot that is the same as what is wanted, at this distance from home.
+#[inline(always)]
+pub(super) fn find<S: Simd>(
+    simd: S,
+    line: &CacheLine,
+    geometry: Geometry,
+    wanted: u64,
+    distance: usize,
+) -> Option<u32> {
+    let mut candidates = candidates(simd, line, geometry, wanted) & at_distance(line, geometry, distance);
+    while candidates != 0 {
+        let place = candidates.trailing_zeros();
+        if same(slot(line, geometry, place), wanted) {
+            return Some(place);
+        }
+        candidates &= candidates - 1;
+    }
+    None
+}
+
+/// A slot, both parts of it.
+#[inline(always)]
+pub(super) fn slot(line: &CacheLine, geometry: Geometry, place: u32) -> u64 {
+    let rest = rest_at(geometry, place);
+    get(line, rest, geometry.rest_bits()) << TAG_BITS | get(line, place * TAG_BITS, TAG_BITS)
+}
+
+/// Puts a slot behind the others, in a line that has room.
+#[inline(always)]
+pub(super) fn push(line: &mut CacheLine, geometry: Geometry, slot: u64, distance: usize) {
+    let place = count(line);
+    write(line, geometry, place, slot, distance);
+    line[HEADER] += 1 << COUNT_SHIFT;
+}
+
+/// Takes a slot out; the last one moves to its place.
+pub(super) fn remove(line: &mut CacheLine, geometry: Geometry, place: u32) {
+    let last = count(line) - 1;
+    if place != last {
+        let moved = slot(line, geometry, last);
+        write(line, geometry, place, moved, distance(line, geometry, last));
+    }
+    set_count(line, last);
+}
+
+/// A slot's distance from home, 0 to 3.
+#[inline]
+pub(super) fn distance(line: &CacheLine, geometry: Geometry, place: u32) -> usize {
+    let planes = line[HEADER] >> (COUNT_SHIFT - 2 * geometry.slots + place);
+    #[expect(clippy::cast_possible_truncation, reason = "two bits")]
+    let distance = (planes & 1 | (planes >> geometry.slots & 1) << 1) as usize;
+    distance
+}
+
+/// Overwrites a slot.
+#[inline(always)]
+fn write(line: &mut CacheLine, geometry: Geometry, place: u32, slot: u64, distance: usize) {
+    put(line, place * TAG_BITS, TAG_BITS, slot & 0xffff);
+    put(line, rest_at(geometry, place), geometry.rest_bits(), slot >> TAG_BITS);
+    let low = COUNT_SHIFT - 2 * geometry.slots + place;
+    let high = low + geometry.slots;
+    let (distance, cleared) = (distance as u64, line[HEADER] & !(1 << low | 1 << high));
+    line[HEADER] = cleared | (distance & 1) << low | (distance >> 1) << high;
+}
+
+/// Where the bits of a slot that are not its tag begin.
+#[inline(always)]
+fn rest_at(geometry: Geometry, place: u32) -> u32 {
+    geometry.slots * TAG_BITS + place * geometry.rest_bits()
+}
+
+/// The word of a bit, and its place there. A remainder changes no value, and spares the check of
+/// bounds.
+#[inline(always)]
+fn word_of(bit: u32) -> (usize, u32) {
+    ((bit / u64::BITS) as usize % HEADER.next_power_of_two(), bit % u64::BITS)
+}
+
+/// `bits` bits from bit `at` on.
+#[inline(always)]
+fn get(line: &CacheLine, at: u32, bits: u32) -> u64 {
+    let (word, shift) = word_of(at);
+    // In two steps, since a shift by 64 bits is not defined.
+    let next = line[(word + 1) % line.len()] << 1 << (u64::BITS - 1 - shift);
+    (line[word] >> shift | next) & ((1 << bits) - 1)
+}
+
+/// Overwrites `bits` bits from bit `at` on.
+#[inline(always)]
+fn put(line: &mut CacheLine, at: u32, bits: u32, value: u64) {
+    let (word, shift) = word_of(at);
+    let mask = (1_u64 << bits) - 1;
+    line[word] = line[word] & !(mask << shift) | value << shift;
+    if shift + bits > u64::BITS {
+        let beyond = u64::BITS - shift;
+        line[word + 1] = line[word + 1] & !(mask >> beyond) | value >> beyond;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fearless_simd::{Level, dispatch};
+
+    use super::*;
+
+    fn random(count: u64) -> u64 {
+        let bits = count.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits ^ bits >> 31
+    }
+
+    /// With any number of bits, slots of any age are found by all instructions, and only those.
+    #[test]
+    fn what_was_put_into_a_line_is_there_and_nothing_else() {
+        for bits in Geometry::BITS {
+            let geometry = Geometry::of(bits);
+            let mut from = (0..4_usize).cycle();
+            let mut line = [0; 8];
+            let mut held: Vec<(u64, usize)> = Vec::new();
+            for step in 0..400 {
+                let number = random(u64::from(bits) << 32 | step);
+                let age = number.leading_zeros() % (bits + 1);
+                let place = number.trailing_zeros() % geometry.slots;
+                if count(&line) == geometry.slots || step % 3 == 2 && place < count(&line) {
+                    let place = place % count(&line);
+                    remove(&mut line, geometry, place);
+                    held.swap_remove(place as usize);
+                } else {
+                    let slot = (number & ((1 << bits) - 1)) >> age << (age + 1) | 1 << age;
+                    let slot = slot & ((1 << (bits + 1)) - 1);
+                    let from = from.next().unwrap();
+                    push(&mut line, geometry, slot, from);
+                    held.push((slot, from));
+                }
+                set_gone(&mut line, step % 32);
+                assert_eq!((count(&line) as usize, gone(&line)), (held.len(), step % 32));
+                for (place, &(expected, from)) in (0..).zip(&held) {
+                    assert_eq!((slot(&line, geometry, place), distance(&line, geometry, place)), (expected, from));
+                }
+                for (wanted, from) in held.iter().copied().chain([(random(step + (1 << 50)) & ((1 << bits) - 1), 1)]) {
+                    let wanted = wanted | 1;
+                    let expected = (0_u32..).zip(&held).find(|(_, (slot, at))| *at == from && same(*slot, wanted));
+                    let plain = dispatch!(Level::baseline(), simd => find(simd, &line, geometry, wanted, from));
+                    let fast = dispatch!(Level::new(), simd => find(simd, &line, geometry, wanted, from));
+                    assert_eq!((plain, fast), (expected.map(|(place, _)| place), plain));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Lines of one size of table: where a slot is, and what stands behind four full lines.
+
+#![expect(
+    clippy::inline_always,
+    reason = "code is made of the instructions that its caller may use only where it becomes part of it"
+)]
+
+use std::collections::BTreeSet;
+
+use fearless_simd::Simd;
+
+use super::generations::Generations;
+use super::geometry::Geometry;
+use super::line::{self, MANY};
+use crate::seen::layouts::cache_lines::{CacheLine, CacheLines};
+use crate::seen::layouts::window::prefetch;
+
+/// The lines of one table, and the slots that found no place in them.
+#[derive(Debug)]
+pub(in crate::seen) struct LineTable {
+    pub(super) geometry: Geometry,
+    /// Some more than there are homes, for what is sent on from the last ones.
+    lines: CacheLines,
+    /// Lines that a fingerprint may have as its home.
+    pub(in crate::seen) homes: usize,
+    /// Slots behind four full lines, with their homes.
+    overflow: BTreeSet<(usize, u64)>,
+    pub(super) generations: Generations,
+}
+
+/// How far from its home a slot may be, by its distance: there are four. Full lines come in rows,
+/// where neighbors filled each other; the farthest is behind most of them.
+const LINES_ON: [usize; 4] = [0, 1, 4, 13];
+/// Lines behind the last home.
+const SPARE: usize = LINES_ON[3];
+
+/// Where a slot is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spot {
+    InLine { distance: usize, place: u32 },
+    InOverflow { slot: u64 },
+}
+
+impl LineTable {
+    pub(in crate::seen) fn new(geometry: Geometry, homes: usize) -> Self {
+        let lines = CacheLines::zeroed(homes + SPARE);
+        Self { geometry, lines, homes, overflow: BTreeSet::new(), generations: Generations::none() }
+    }
+
+    /// Asks for the line in which a search begins.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, home: usize) {
+        prefetch(self.lines.as_slice(), home);
+    }
+
+    /// Where there is a slot with this home that is the same as `wanted`.
+    #[inline(always)]
+    pub(super) fn find<S: Simd>(&self, simd: S, home: usize, wanted: u64) -> Option<Spot> {
+        let lines = self.lines.as_slice();
+        if let Some(place) = line::find(simd, &lines[home], self.geometry, wanted, 0) {
+            return Some(Spot::InLine { distance: 0, place });
+        }
+        let gone = line::gone(&lines[home]);
+        if gone == 0 { None } else { self.find_beyond(simd, home, wanted, gone) }
+    }
+
+    /// Goes on where some were sent on, and stops when it has met as many.
+    #[inline(always)]
+    fn find_beyond<S: Simd>(&self, simd: S, home: usize, wanted: u64, gone: u64) -> Option<Spot> {
+        let mut left = gone;
+        for (distance, on) in LINES_ON.into_iter().enumerate().skip(1) {
+            let line = &self.lines.as_slice()[home + on];
+            if let Some(place) = line::find(simd, line, self.geometry, wanted, distance) {
+                return Some(Spot::InLine { distance, place });
+            }
+            left = left.saturating_sub(line::at_distance(line, self.geometry, distance).count_ones().into());
+            if left == 0 && gone < MANY {
+                return None;
+            }
+        }
+        self.find_in_overflow(home, wanted)
+    }
+
+    #[cold]
+    fn find_in_overflow(&self, home: usize, wanted: u64) -> Option<Spot> {
+        let mut slots = self.overflow.range((home, 0)..(home + 1, 0));
+        let found = slots.find(|&&(_, slot)| line::same(slot, wanted));
+        found.map(|&(_, slot)| Spot::InOverflow { slot })
+    }
+
+    /// The slot at a place, from its home.
+    pub(super) fn slot(&self, home: usize, place: Spot) -> u64 {
+        match place {
+            Spot::InLine { distance, place } => {
+                line::slot(&self.lines.as_slice()[home + LINES_ON[distance]], self.geometry, place)
+            }
+            Spot::InOverflow { slot } => slot,
+        }
+    }
+
+    /// Puts a slot into its home, or as near to it as there is room.
+    #[inline(always)]
+    pub(super) fn put(&mut self, home: usize, slot: u64) {
+        self.generations.add(slot);
+        let line = &mut self.lines.as_mut_slice()[home];
+        if line::count(line) < self.geometry.slots {
+            line::push(line, self.geometry, slot, 0);
+        } else {
+            self.send_on(home, slot);
+        }
+    }
+
+    #[inline(never)]
+    fn send_on(&mut self, home: usize, slot: u64) {
+        let lines = self.lines.as_mut_slice();
+        let gone = line::gone(&lines[home]);
+        line::set_gone(&mut lines[home], (gone + 1).min(MANY));
+        for (distance, on) in LINES_ON.into_iter().enumerate().skip(1) {
+            let line = &mut lines[home + on];
+            if line::count(line) < self.geometry.slots {
+                return line::push(line, self.geometry, slot, distance);
+            }
+        }
+        self.overflow.insert((home, slot));
+    }
+
+    /// Takes a slot out that was found.
+    pub(super) fn take(&mut self, home: usize, place: Spot) {
+        let slot = self.slot(home, place);
+        let lines = self.lines.as_mut_slice();
+        match place {
+            Spot::InLine { distance, place } => {
+                line::remove(&mut lines[home + LINES_ON[distance]], self.geometry, place);
+            }
+            Spot::InOverflow { slot } => {
+                self.overflow.remove(&(home, slot));
+            }
+        }
+        self.generations.take(slot);
+        let gone = line::gone(&lines[home]);
+        if !matches!(place, Spot::InLine { distance: 0, .. }) && gone < MANY {
+            line::set_gone(&mut lines[home], gone - 1);
+        }
+    }
+
+    /// Takes all slots of a home out and shows them to `each`.
+    pub(super) fn take_all(&mut self, home: usize, mut each: impl FnMut(u64)) {
+        let gone = line::gone(&self.lines.as_slice()[home]);
+        let lines_on = if gone == 0 { &LINES_ON[..1] } else { &LINES_ON };
+        for (distance, on) in lines_on.iter().enumerate() {
+            let line = &mut self.lines.as_mut_slice()[home + on];
+            let mut slots = line::at_distance(line, self.geometry, distance);
+            // The last first: the one that moves to its place was taken, or stays.
+            while slots != 0 {
+                let place = slots.ilog2();
+                let slot = line::slot(line, self.geometry, place);
+                line::remove(line, self.geometry, place);
+                self.generations.take(slot);
+                each(slot);
+                slots ^= 1 << place;
+            }
+        }
+        if gone > 0 {
+            line::set_gone(&mut self.lines.as_mut_slice()[home], 0);
+            while let Some(&(of, slot)) = self.overflow.range((home, 0)..(home + 1, 0)).next() {
+                self.overflow.remove(&(of, slot));
+                self.generations.take(slot);
+                each(slot);
+            }
+        }
+    }
+
+    /// All slots, with their homes.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (usize, u64)> {
+        let geometry = self.geometry;
+        let of_line = move |(at, line): (usize, &CacheLine)| {
+            let line = *line;
+            (0..line::count(&line)).map(move |place| {
+                (at - LINES_ON[line::distance(&line, geometry, place)], line::slot(&line, geometry, place))
+            })
+        };
+        self.lines.as_slice().iter().enumerate().flat_map(of_line).chain(self.overflow.iter().copied())
+    }
+
+    /// Gives back the lines that no home below this one needs.
+    pub(super) fn truncate(&mut self, homes: usize) {
+        self.lines.truncate(homes + SPARE);
+    }
+
+    /// The lines, word by word, and what stands behind them.
+    pub(in crate::seen) fn words(&self) -> &[u64] {
+        self.lines.as_slice().as_flattened()
+    }
+
+    pub(in crate::seen) fn overflow(&self) -> &BTreeSet<(usize, u64)> {
+        &self.overflow
+    }
+
+    pub(in crate::seen) fn words_mut(&mut self) -> &mut [u64] {
+        self.lines.as_mut_slice().as_flattened_mut()
+    }
+
+    /// Counts what was put into the words from elsewhere, and into the overflow. The slots of homes
+    /// below `most` only may be there.
+    pub(in crate::seen) fn recount(
+        &mut self,
+        overflow: impl IntoIterator<Item = (usize, u64)>,
+        most: usize,
+    ) -> Result<(), &'static str> {
+        const IMPOSSIBLE: &str = "a slot that cannot be";
+        let geometry = self.geometry;
+        let mut gone = vec![0_u8; most];
+        let mut note = |generations: &mut Generations, home: usize, slot: u64, is_gone: bool| {
+            if home >= most || slot == 0 || slot > 2 * geometry.spent() - 1 {
+                return Err(IMPOSSIBLE);
+            }
+            generations.add(slot);
+            gone[home] = gone[home].saturating_add(u8::from(is_gone));
+            Ok(())
+        };
+        for (at, line) in self.lines.as_slice().iter().enumerate() {
+            if line::count(line) > geometry.slots {
+                return Err(IMPOSSIBLE);
+            }
+            for place in 0..line::count(line) {
+                let distance = line::distance(line, geometry, place);
+                let home = at.checked_sub(LINES_ON[distance]).ok_or(IMPOSSIBLE)?;
+                note(&mut self.generations, home, line::slot(line, geometry, place), distance > 0)?;
+            }
+        }
+        for (home, slot) in overflow {
+            note(&mut self.generations, home, slot, true)?;
+            self.overflow.insert((home, slot));
+        }
+        let lines = self.lines.as_mut_slice();
+        for (line, gone) in lines.iter_mut().zip(gone) {
+            // Once there were so many that they were not counted, there may be any number.
+            let counted = if line::gone(line) == MANY { MANY } else { u64::from(gone).min(MANY) };
+            line::set_gone(line, counted);
+        }
+        Ok(())
+    }
+
+    /// Memory allocated for the lines and the overflow.
+    pub(super) fn bytes(&self) -> usize {
+        // A set of pairs has some two thirds of its slots taken.
+        self.lines.bytes() + self.overflow.len() * size_of::<(usize, u64)>() * 3 / 2
+    }
+}
