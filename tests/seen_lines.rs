@@ -235,3 +235,13 @@ fn bytes_a_url_are_as_stated() {
     assert!(each <= 6.45, "{each} bytes");
     assert_eq!(row.generations.len(), 1);
 }
+
+/// A fingerprint that was split more often than it has bits stands in both halves, and is not lost.
+#[test]
+fn what_has_no_bits_left_is_still_seen() {
+    let seen = SeenSet::new(&lines(1, 1, 16)).unwrap();
+    let keys: Vec<_> = (0..1_500_000).map(key).collect();
+    seen.insert_batch(&keys, &mut Vec::new());
+    assert_eq!(seen.statistics().merged.generations[0].identity_bits, 0);
+    assert!(keys.iter().all(|&key| seen.contains(key)));
+}
