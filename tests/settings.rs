@@ -113,8 +113,18 @@ fn each_key_is_an_environment_variable() {
 
 #[test]
 fn each_flag_in_the_readme_is_one_of_the_command() {
-    let commands =
-        ["", "config", "export", "stats", "seen plan", "seen build", "seen query", "seen compare", "seen reshard"];
+    let commands = [
+        "",
+        "config",
+        "export",
+        "extract",
+        "stats",
+        "seen plan",
+        "seen build",
+        "seen query",
+        "seen compare",
+        "seen reshard",
+    ];
     let help_of = |command: &str| print(&command.split_whitespace().chain(["--help"]).collect::<Vec<_>>());
     let help: String = commands.map(help_of).concat();
     let known: BTreeSet<_> = help.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).collect();
@@ -145,6 +155,12 @@ hosts = ["a.example", "*.b.example"]
 delay = "2s"
 connections = 3
 host_delay = "5s"
+
+[extract."price"]
+select = "p > .price"
+attr = "content"
+many = true
+regex = '\d+'
 "#;
 
 #[test]
@@ -161,6 +177,8 @@ fn rules_of_hosts_and_groups_are_printed_with_their_places_and_read_back() {
         assert_eq!(keys[r#"groups."cdn".hosts"#], r#"["a.example", "*.b.example"]"#);
         assert_eq!(keys[r#"groups."cdn".connections"#], "3");
         assert_eq!(keys[r#"groups."cdn".host_delay"#], r#""5s""#);
+        let field = ["select", "attr", "many", "regex"].map(|key| keys[&format!("extract.\"price\".{key}")].as_str());
+        assert_eq!(field, [r#""p > .price""#, r#""content""#, "true", r"'\d+'"]);
     }
     assert!(printed.contains("rules.toml:7\n"), "{printed}");
 }
@@ -186,6 +204,14 @@ fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
         (
             "[hosts.\"x.example\"]\nconnections_per_host = 65",
             r#"r.toml:2:24: hosts."x.example".connections_per_host = 65: is from 1 to 64"#,
+        ),
+        ("[extract.a]\nselect = \"a[\"", r#"r.toml:2:10: extract."a".select = "a[": character 2: it ends too early"#),
+        ("[extract.a]\nmany = true", r#"r.toml:1:10: extract."a".select = "": character 1: empty selector"#),
+        ("[extract.a]\nselect = \"a\"\nregex = \"(\"", "r.toml:3:9: extract.\"a\".regex"),
+        ("[extract.a]\nslect = \"a\"", r#"r.toml:2:1: unknown key `extract."a".slect`; did you mean `select`?"#),
+        (
+            "[extract.a]\nattr = \"a\"\nhtml = true",
+            r#"r.toml:3:8: extract."a".html = true: expected one of attr, html and text alone"#,
         ),
         ("[hosts]\nx = 1", "r.toml:2:1: unknown key `hosts.x`"),
     ] {

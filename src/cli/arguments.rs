@@ -22,6 +22,7 @@ use super::stats_form::StatsForm;
 use super::subcommands;
 use super::suggest::nearest;
 use super::table::TABLE;
+use crate::crawl::FieldRule;
 use crate::report::SchemaOf;
 
 /// What the user asked for.
@@ -41,6 +42,8 @@ pub(super) enum Request {
     Explain { urls: Vec<String>, job: PathBuf, json: bool },
     /// Print the records of a job, or write them to a file: its pages, links or skipped links.
     Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
+    /// Print what is selected from a page, by the rules in the settings or by this one.
+    Extract { from: String, rule: Option<FieldRule> },
     /// Say what the numbers of a report mean whose names have this in them.
     Numbers { like: String },
     /// Say what is damaged in this job, and mend what can be.
@@ -116,6 +119,10 @@ impl CommandLine {
                     _ => RecordFormat::Auto,
                 },
             },
+            "extract" => Request::Extract {
+                from: own.get_one("from").cloned().unwrap_or_default(),
+                rule: subcommands::field_rule(own),
+            },
             "robots" => {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
@@ -139,6 +146,7 @@ impl CommandLine {
             Request::Resume { .. } | Request::Retry { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
             Request::Export { .. } => given(own, is_of_filter),
+            Request::Extract { .. } => given(own, is_of_page),
             Request::Sitemap { .. } => given(own, is_of_sitemaps),
             Request::Seen(SeenRequest::Build { .. }) => {
                 own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_seen))
@@ -157,6 +165,11 @@ fn is_seen(setting: &Setting) -> bool {
 /// Whether a sitemap that is read by itself has this setting, too.
 fn is_of_sitemaps(setting: &Setting) -> bool {
     ["fetch", "sitemaps"].contains(&setting.section()) && setting.key != "sitemaps.enabled"
+}
+
+/// Whether a page that is read by itself has this setting, too.
+fn is_of_page(setting: &Setting) -> bool {
+    setting.section() == "fetch"
 }
 
 /// Whether a setting says which records are written.
@@ -216,9 +229,7 @@ fn command() -> Command {
     };
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
     let settings = || TABLE.iter().copied().flat_map(flags);
-    let resumable = || TABLE.iter().copied().filter(|setting| is_resumable(setting)).flat_map(flags);
-    let seen_settings = TABLE.iter().copied().filter(|setting| is_seen(setting)).flat_map(flags);
-    let sitemap_settings = TABLE.iter().copied().filter(|setting| is_of_sitemaps(setting)).flat_map(flags);
+    let some = |is_meant: fn(&Setting) -> bool| TABLE.iter().copied().filter(move |one| is_meant(one)).flat_map(flags);
     Command::new(NAME)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Crawls the web politely and tells what its URL-seen filter lost")
@@ -257,11 +268,8 @@ fn command() -> Command {
                 .args(settings()),
         )
         .subcommand(subcommands::explain())
-        .subcommand(
-            subcommands::export()
-                .arg(config())
-                .args(TABLE.iter().copied().filter(|setting| is_of_filter(setting)).flat_map(flags)),
-        )
+        .subcommand(subcommands::export().arg(config()).args(some(is_of_filter)))
+        .subcommand(subcommands::extract().arg(config()).args(some(is_of_page)))
         .subcommand(subcommands::numbers())
         .subcommand(subcommands::repair())
         .subcommand(subcommands::report())
@@ -270,14 +278,14 @@ fn command() -> Command {
                 "resume",
                 "Go on with a crawl, with the settings that it had, and those given here over them",
             )
-            .args(resumable()),
+            .args(some(is_resumable)),
         )
         .subcommand(
             subcommands::goes_on(
                 "retry",
                 "As resume, and ask again for pages that failed: no whole response, 429, 5xx",
             )
-            .args(resumable()),
+            .args(some(is_resumable)),
         )
         .subcommand(
             Command::new("robots")
@@ -290,8 +298,8 @@ fn command() -> Command {
                 ),
         )
         .subcommand(subcommands::schema())
-        .subcommand(seen::command(seen_settings).arg(config()))
-        .subcommand(subcommands::sitemap().arg(config()).args(sitemap_settings))
+        .subcommand(seen::command(some(is_seen)).arg(config()))
+        .subcommand(subcommands::sitemap().arg(config()).args(some(is_of_sitemaps)))
         .subcommand(subcommands::stats())
         .subcommand(subcommands::unmet())
 }

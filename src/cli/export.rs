@@ -15,7 +15,7 @@ use crate::crawl::CrawlError;
 use crate::job::{Job, PAGES, replace_with};
 
 /// The columns of a table of pages: paths of keys in page records.
-const PAGE_COLUMNS: [&str; 32] = [
+const PAGE_COLUMNS: [&str; 33] = [
     "url",
     "key",
     "status",
@@ -33,6 +33,7 @@ const PAGE_COLUMNS: [&str; 32] = [
     "title",
     "duplicate",
     "canonical",
+    "fields",
     "links.found",
     "links.admitted",
     "links.seen",

@@ -13,7 +13,7 @@ use super::settings::AllSettings;
 use super::suggest::nearest;
 use super::table::{SIMULATE, TABLE, row_of};
 use super::toml_file::{self, FilePlace, RuleName, TomlEntry};
-use crate::crawl::Fetcher;
+use crate::crawl::{Fetcher, FieldSet};
 use crate::frontier::{FrontierOptions, Manners};
 use crate::gate::OptionError;
 
@@ -92,6 +92,7 @@ impl Layers {
         layers.reject(finished);
         layers.check_rules();
         layers.check_access();
+        layers.check_fields();
         layers.into_result()
     }
 
@@ -178,6 +179,14 @@ impl Layers {
         let of_rule = self.rules.get(&error.table, &error.name, &error.key).map(ToString::to_string);
         let of_row = row_of(&format!("{}.{}", error.table, error.key)).map(|row| self.sources[row].to_string());
         let place = of_rule.or(of_row).map(|place| format!("{place}: ")).unwrap_or_default();
+        self.errors.push(format!("{place}{error}"));
+    }
+
+    /// Refuses fields that cannot be taken.
+    fn check_fields(&mut self) {
+        let Err(error) = FieldSet::new(&self.settings.crawl.extract, 1) else { return };
+        let place = [error.key, ""].into_iter().find_map(|key| self.rules.get(toml_file::EXTRACT, &error.name, key));
+        let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
         self.errors.push(format!("{place}{error}"));
     }
 

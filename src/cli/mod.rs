@@ -7,11 +7,14 @@ mod cdxj;
 mod command_error;
 mod config;
 mod crawl;
+mod document;
 mod effective;
 mod ending;
 mod exit;
 mod explain;
 mod export;
+mod extract;
+mod extract_rules;
 mod field;
 mod given;
 mod layers;
@@ -85,6 +88,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Export { job, of, to, format } => {
             export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
         }
+        Request::Extract { from, rule } => extract::extract(&settings(line)?.settings, from, rule.as_ref())?,
         Request::Numbers { like } => schema::explain_numbers(like)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
         Request::Report { job, to, opens } => report::report(line, job, to.as_deref(), *opens)?,

@@ -1,12 +1,13 @@
-//! `[hosts."x.example"]` and `[groups."cdn"]` in `crawler.toml`: how their keys are read and written.
+//! `[hosts."x.example"]`, `[groups."cdn"]` and `[extract."price"]` in `crawler.toml`: how their keys are read and written.
 
 use std::fmt::Write;
 
 use super::access;
+use super::extract_rules;
 use super::given::{Given, GivenKind};
 use super::rule_key::{Refused, value};
 use super::suggest::nearest;
-use super::toml_file::{GROUPS, HOSTS, quote};
+use super::toml_file::{EXTRACT, GROUPS, HOSTS, quote};
 use super::value::Value;
 use crate::crawl::CrawlOptions;
 use crate::frontier::{HostGroup, HostRule};
@@ -24,6 +25,9 @@ pub(super) fn set(
     key: &str,
     given: &Given,
 ) -> Result<(), Refused> {
+    if section == EXTRACT {
+        return extract_rules::set(options.extract.entry(name.to_owned()).or_default(), key, given);
+    }
     let (rules, accesses) = (&mut options.frontier.rules, &mut options.fetch.access);
     if section == HOSTS {
         let rule = rules.hosts.entry(name.to_owned()).or_default();
@@ -95,6 +99,9 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
         lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access::lines(&group.each)));
         table(GROUPS, name, lines);
     }
+    for (name, rule) in &options.extract {
+        table(EXTRACT, name, extract_rules::lines(rule));
+    }
     text
 }
 
@@ -130,4 +137,13 @@ pub(super) const EXAMPLE: &str = r#"
 # hosts = ["a.example", "*.b.example"]
 # delay = "1s"
 # connections = 1
+
+# Fields of pages by CSS selectors, for their records; `crawler extract URL|FILE` tries them.
+# An element's text is taken, or what attr or html says; of the first element, or of many.
+# [extract."price"]
+# select = ".price"
+# attr = "content"
+# html = false
+# many = false
+# regex = '\d+'
 "#;

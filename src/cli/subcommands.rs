@@ -7,6 +7,7 @@ use clap::{ArgMatches, Command, ValueHint, value_parser};
 
 use super::argument::{operand, option, path, switch};
 use super::parts;
+use crate::crawl::{FieldPart, FieldRule};
 use crate::report::SchemaOf;
 
 /// A command that continues a job.
@@ -62,6 +63,29 @@ pub(super) fn export() -> Command {
                 .default_value("auto")
                 .value_parser(words(["auto", "jsonl", "csv"])),
         )
+}
+
+/// `crawler extract`; its settings are added.
+pub(super) fn extract() -> Command {
+    let of_one = |name, value, help| option(name, value, help).requires("select");
+    Command::new("extract")
+        .about("Print what [extract] in crawler.toml takes from a page, or what a selector does")
+        .arg(operand("from", "URL|FILE").help("The page; - is standard input"))
+        .arg(option("select", "CSS", "Take what this selects instead, a value a line"))
+        .arg(of_one("attr", "NAME", "Of each element this attribute, and not its text").conflicts_with("html"))
+        .arg(switch("html", "Of each element its HTML, and not its text").requires("select"))
+        .arg(of_one("regex", "REGEX", "Of that what this finds, or its first group"))
+}
+
+/// The rule in the arguments of `crawler extract`, if there is one.
+pub(super) fn field_rule(matches: &ArgMatches) -> Option<FieldRule> {
+    let text = |id| matches.get_one::<String>(id).cloned();
+    let part = match text("attr") {
+        Some(name) => FieldPart::Attribute(name),
+        None if matches.get_flag("html") => FieldPart::Html,
+        None => FieldPart::Text,
+    };
+    text("select").map(|select| FieldRule { select, part, many: true, regex: text("regex") })
 }
 
 /// `crawler sitemap`; its settings are added.

@@ -49,6 +49,7 @@ pub(super) struct RuleName {
 /// The sections whose tables are rules.
 pub(super) const HOSTS: &str = "hosts";
 pub(super) const GROUPS: &str = "groups";
+pub(super) const EXTRACT: &str = "extract";
 
 /// Reads the entries of a file in their order, or says where it is not TOML.
 pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<String>> {
@@ -66,7 +67,7 @@ pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<Stri
             continue;
         };
         for (key, value) in keys {
-            let section = [HOSTS, GROUPS].into_iter().find(|section| section == name);
+            let section = [HOSTS, GROUPS, EXTRACT].into_iter().find(|section| section == name);
             if let (Some(section), DeValue::Table(said)) = (section, value.get_ref()) {
                 let rule = RuleName { section, name: key.get_ref().to_string(), at: places.at(key.span().start) };
                 entries.extend(said.iter().map(|(key, value)| TomlEntry {

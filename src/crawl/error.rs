@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::fields::FieldError;
 use super::http::FetcherError;
 use crate::gate::OptionError;
 use crate::job::checkpoint::CheckpointError;
@@ -18,6 +19,9 @@ pub enum CrawlError {
     /// An option of the frontier.
     #[error(transparent)]
     Frontier(#[from] OptionError),
+    /// A field that cannot be taken.
+    #[error(transparent)]
+    Field(#[from] FieldError),
     /// The HTTP client cannot be made.
     #[error(transparent)]
     Fetcher(#[from] FetcherError),

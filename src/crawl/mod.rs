@@ -7,7 +7,7 @@
 //! | [`Crawl`] starts the parts, and makes the [`Finished`] of them at the end | `run`, `resume` for a job |
 //! | one loop leases what is due, and starts a task for it; a task that has settled its lease goes on with the next | `dispatch` |
 //! | the task asks for the URL, within what memory and open files allow | `worker`, `http`, `bounds` |
-//! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html` |
+//! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html`, `fields` |
 //! | links pass the gate, the lease goes back, the record goes out | `worker`, in `commit` |
 //! | numbers are counted: what one run has, and what a job carries from run to run | `numbers` |
 //! | a thread of its own writes each output | `records` |
@@ -55,6 +55,7 @@ mod bounds;
 mod checkpointer;
 mod dispatch;
 mod error;
+mod fields;
 mod finish;
 mod finished;
 mod html;
@@ -79,6 +80,7 @@ mod worker;
 pub use bounds::{Places, raise_open_files};
 pub use checkpointer::CheckpointCosts;
 pub use error::CrawlError;
+pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};

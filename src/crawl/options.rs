@@ -1,9 +1,11 @@
 //! The options of a crawl.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::fields::FieldRule;
 use super::html::Engine;
 use super::http::{AccessRules, Network};
 use super::sitemap::SitemapLimits;
@@ -20,6 +22,8 @@ pub struct CrawlOptions {
     pub fetch: FetchOptions,
     /// What to take from a page.
     pub parse: ParseOptions,
+    /// Fields that are taken from pages, by their names, for the records.
+    pub extract: BTreeMap<String, FieldRule>,
     /// Which sitemaps are looked for, and how they are read.
     pub sitemaps: SitemapOptions,
     /// Whether its pages are visited again, and when.
@@ -44,6 +48,7 @@ impl Default for CrawlOptions {
             frontier: FrontierOptions::default(),
             fetch: FetchOptions::default(),
             parse: ParseOptions::default(),
+            extract: BTreeMap::new(),
             sitemaps: SitemapOptions::default(),
             recrawl: RecrawlOptions::default(),
             job: JobOptions::default(),

@@ -86,7 +86,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher: Fetcher::within(&options.fetch, places, options.frontier.politeness.connections_per_host > 1)?,
             memory: Memory::new(options.memory),
-            read: ReadOptions::new(options),
+            read: ReadOptions::new(options)?,
             pages: Budget::new(options.max_pages, carried.tally.page_records()),
             is_leasing: AtomicBool::new(true),
             politeness: Mutex::new(PolitenessWatch::judging(&options.frontier.politeness)),

@@ -17,6 +17,10 @@ use crate::gate::{Content, Found, Gate, Links};
 /// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
 /// can read it, and no page may hold up the others for longer.
 const INLINE_BODY: usize = 128 * 1024;
+/// The same of a page of which a tree is built, and selected from.
+const INLINE_TREE: usize = 16 * 1024;
+/// How often a page's bytes are in its tree.
+const TREE: usize = 16;
 /// Bytes of a sitemap for each that is packed.
 const UNPACKED: usize = 16;
 
@@ -181,6 +185,7 @@ impl Visit {
         let Reader { source, lease, url, base, gate, options, share, keeps_links, keeps_visit, .. } = reader;
         let (mut body, mut options) = (response.body.len(), options.clone());
         options.parse.link_texts = keeps_links;
+        let has_tree = options.fields.is_some();
         if is_gzip(&response.body) {
             body = body.saturating_mul(UNPACKED);
         }
@@ -198,8 +203,9 @@ impl Visit {
             read(&response, base, &options, &mut extract);
             extract
         };
-        let extract = if body > INLINE_BODY {
-            let permit = share.memory().reader(body).await;
+        let (inline, times) = if has_tree { (INLINE_TREE, TREE) } else { (INLINE_BODY, 1) };
+        let extract = if body > inline {
+            let permit = share.memory().reader(body.saturating_mul(times)).await;
             let work = move || {
                 // Held until all else is given back.
                 let _permit = permit;
@@ -224,6 +230,7 @@ impl Visit {
         self.record.encoding_source = from.map(|from| from.name().to_owned());
         self.record.title = extract.title;
         self.record.canonical = extract.canonical;
+        self.record.fields = extract.fields;
         self.record.list = extract.list;
         self.record.links = extract.counts;
         self.skips = extract.skips;

@@ -48,6 +48,7 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("csv", &["src/cli/record_file.rs"]),
+    ("ego_tree", &["src/crawl/fields/text.rs"]),
     // What the crawl decompresses, files in gzip among it; the members of archives, made and read; what the simulated web
     // compresses.
     (
@@ -67,7 +68,16 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hashbrown", &["src/frontier/hosts/table.rs", "src/crawl/html/harvest.rs"]),
     ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
     // The parser, and its table of character references.
-    ("html5ever", &["src/crawl/html/document.rs", "src/crawl/html/stream/references.rs"]),
+    // A tree that nobody keeps, one that is kept, what feeds both; a table of references.
+    (
+        "html5ever",
+        &[
+            "src/crawl/html/document.rs",
+            "src/crawl/html/feed.rs",
+            "src/crawl/html/stream/references.rs",
+            "src/crawl/html/tree.rs",
+        ],
+    ),
     // A connection, a stream of it, and how they break.
     ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/http2_stream.rs", "src/crawl/http/no_head.rs"]),
     // The body of no bytes, in the request and its connection.
@@ -87,7 +97,10 @@ const DOORS: &[(&str, &[&str])] = &[
     ("psl", &["src/crawl/http/cookies/cookie.rs", "src/gate/scope.rs"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
     // Built in one, asked in the other.
-    ("regex", &["src/gate/pattern.rs", "src/gate/scope.rs", "src/cli/record_filter.rs"]),
+    (
+        "regex",
+        &["src/gate/pattern.rs", "src/gate/scope.rs", "src/cli/record_filter.rs", "src/crawl/fields/field_set.rs"],
+    ),
     ("ring", &["src/crawl/http/tls.rs", "src/crawl/http/verified_chains.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors; the number of open files; a signal.
@@ -99,6 +112,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Parsed in one, walked in the other.
     // Derives, and what they need.
+    ("scraper", &["src/crawl/fields/", "src/crawl/html/tree.rs"]),
     ("serde", &["src/"]),
     // What a checkpoint carries; records by the line; the report as a whole; an explanation; a test of what the comparison
     // writes.
@@ -113,6 +127,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/report/schema.rs",
             "src/cli/explain.rs",
             "src/cli/export.rs",
+            "src/cli/extract.rs",
             "src/cli/record_file.rs",
             "src/cli/record_filter.rs",
             "src/cli/sitemap.rs",

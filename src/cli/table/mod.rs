@@ -108,6 +108,7 @@ mod tests {
             "rules.groups",
             "access.hosts",
             "access.groups",
+            "extract",
         ];
         let is_derived = |(path, _): &&(String, String)| derived.iter().any(|name| path.ends_with(name));
         let kept: Vec<_> = kept.into_iter().filter(|leaf| !is_derived(leaf)).collect();

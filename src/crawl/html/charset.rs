@@ -92,6 +92,11 @@ impl<'a> Coding<'a> {
     }
 }
 
+/// A body as text, in an encoding by its name; what is invalid becomes U+FFFD.
+pub(super) fn text_in<'a>(body: &'a [u8], encoding: &str) -> Cow<'a, str> {
+    Encoding::for_label(encoding.as_bytes()).unwrap_or(UTF_8).decode_with_bom_removal(body).0
+}
+
 /// The encoding of an XML file, by its byte order mark, its Content-Type, its declaration, or its first bytes; else UTF-8
 /// (RFC 7303 section 3, and XML 1.0 appendix F).
 pub(in crate::crawl) fn encoding_of_xml(start: &[u8], content_type: Option<&str>) -> &'static Encoding {

@@ -4,22 +4,15 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, Tracer, TreeSink};
+use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tokenizer::{Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
-use html5ever::{Attribute, ExpandedName, QualName, TokenizerResult, local_name, ns};
+use html5ever::{Attribute, ExpandedName, QualName, local_name, ns};
 
 use super::engine::End;
+use super::feed::{Bounded, PIECE, feed, held};
 use super::harvest::{Element, ElementKind, Harvest};
-
-/// Bytes that are read between two looks at the limits.
-const PIECE: usize = 4 * 1024;
-/// Elements that may be made beyond one a token: a formatting element that is left open is made anew in each block.
-const MAX_REMADE: u64 = 1 << 19;
-/// Comparisons of attribute names, at most: half a second's work, and an inline image of 2 MB, whose slashes might be names.
-/// html5ever compares each attribute of a tag with all before it.
-const MAX_COMPARISONS: u64 = 1 << 29;
 
 /// Reads a document by the HTML standard, scripting off. html5ever looks through all open elements for most tags, opens
 /// formatting elements anew in each block, and compares all attributes of a tag: all are bounded by stopping early, so that
@@ -41,56 +34,6 @@ pub(super) fn read(
     let end = feed(&tokenizer, text, max_nesting, declares);
     tokenizer.sink.sink.sink.finish();
     end
-}
-
-/// Feeds a text in pieces.
-fn feed(
-    tokenizer: &Tokenizer<Sieve<'_, '_>>,
-    text: &str,
-    max_nesting: usize,
-    mut declares: impl FnMut(&str) -> bool,
-) -> End {
-    let queue = BufferQueue::default();
-    let mut rest = text;
-    let mut comparisons = 0;
-    // Bytes that may each end an attribute's name or value, since a token came last.
-    let mut pending = 0;
-    while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(boundary(rest, PIECE));
-        rest = behind;
-        let tokens = tokenizer.sink.tokens.get();
-        queue.push_back(StrTendril::from_slice(piece));
-        loop {
-            match tokenizer.feed(&queue) {
-                TokenizerResult::Done => break,
-                TokenizerResult::EncodingIndicator(label) if declares(&label) => return End::Declared,
-                // Scripts are not run: it only has to be asked to go on.
-                TokenizerResult::EncodingIndicator(_) | TokenizerResult::Script(_) => {}
-            }
-        }
-        let separators =
-            piece.bytes().filter(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'/' | b'"' | b'\''));
-        let separators = separators.count() as u64;
-        if tokenizer.sink.tokens.get() == tokens {
-            pending += separators;
-            comparisons += pending * separators;
-        } else {
-            pending = separators;
-        }
-        let open = Count(Cell::new(0));
-        tokenizer.sink.sink.trace_handles(&open);
-        let remade = tokenizer.sink.sink.sink.made.get().saturating_sub(tokenizer.sink.tokens.get());
-        if comparisons > MAX_COMPARISONS || open.0.get() > max_nesting || remade > MAX_REMADE {
-            return End::GivenUp;
-        }
-    }
-    tokenizer.end();
-    End::Whole
-}
-
-/// The last boundary of a character up to `at`.
-pub(super) fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 /// Counts tokens on their way, and drops the attributes that say nothing.
@@ -142,14 +85,17 @@ impl TokenSink for Sieve<'_, '_> {
     }
 }
 
-/// Counts what a tree builder holds: open elements, and formatting elements that it would open again.
-struct Count(Cell<usize>);
+impl Bounded for Sieve<'_, '_> {
+    fn tokens(&self) -> u64 {
+        self.tokens.get()
+    }
 
-impl Tracer for Count {
-    type Handle = Node;
+    fn made(&self) -> (u64, bool) {
+        (self.sink.sink.made.get(), false)
+    }
 
-    fn trace_handle(&self, _: &Node) {
-        self.0.set(self.0.get() + 1);
+    fn open(&self) -> usize {
+        held(&self.sink)
     }
 }
 

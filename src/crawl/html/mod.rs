@@ -3,6 +3,7 @@
 mod charset;
 mod document;
 mod engine;
+mod feed;
 mod harvest;
 mod link_kind;
 mod link_text;
@@ -13,11 +14,13 @@ mod robots_tag;
 mod sniff;
 mod srcset;
 mod stream;
+mod tree;
 mod words;
 
 pub use charset::EncodingSource;
 pub(super) use charset::encoding_of_xml;
 pub use engine::Engine;
+pub(super) use feed::boundary;
 pub(super) use harvest::refresh;
 pub use link_kind::LinkKind;
 pub use link_text::LinkText;
@@ -26,4 +29,5 @@ pub use parse::parse;
 pub use robots_tag::RobotsTag;
 pub(super) use sniff::SNIFFED;
 pub use sniff::is_html;
+pub(super) use tree::tree;
 pub(super) use words::{READ, words};

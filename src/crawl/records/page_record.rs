@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::recrawled::Recrawled;
+use crate::crawl::fields::FieldValue;
 use crate::frontier::Receipt;
 use crate::gate::{Via, What, Yielded};
 use crate::job::repair::PageLine;
@@ -46,6 +47,9 @@ pub struct PageRecord {
     pub canonical: Option<String>,
     /// What became of its links.
     pub links: LinkCounts,
+    /// What was selected from it, by the names of the fields. Left out where no field is asked for, and of what is no HTML.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, FieldValue>,
     /// Tries in all.
     pub attempts: u8,
     /// RFC 3339, UTC, milliseconds.

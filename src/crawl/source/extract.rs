@@ -1,8 +1,10 @@
 //! What is taken from a response: links that can go to the gate, and what its record says of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
+use crate::crawl::fields::FieldValue;
 use crate::crawl::html::{EncodingSource, LinkText, READ, words};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
@@ -23,6 +25,8 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) title: Option<String>,
     /// The URL that it names as its own.
     pub(in crate::crawl) canonical: Option<String>,
+    /// What was selected from it.
+    pub(in crate::crawl) fields: BTreeMap<String, FieldValue>,
     /// Its links, where an output wants them.
     pub(in crate::crawl) edges: Option<Vec<Edge>>,
     /// What the page says.
@@ -48,6 +52,7 @@ impl Extract {
             encoding: None,
             title: None,
             canonical: None,
+            fields: BTreeMap::new(),
             content: None,
             edges: None,
             list: None,

@@ -11,8 +11,11 @@ const MAX_CANONICAL: usize = 8 << 10;
 
 /// Takes the links of a page in HTML.
 pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
-    let options = &options.parse;
+    let (options, fields) = (&options.parse, &options.fields);
     let page = parse(&response.body, response.content_type.as_deref(), options);
+    if let Some(fields) = fields {
+        extract.fields = fields.extract(&response.body, &page);
+    }
     let own = (!response.links.is_empty()).then(|| base.clone());
     let base = base.with_query_encoder(page.query_encoder());
     let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or(base);

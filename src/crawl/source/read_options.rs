@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ahash::AHashMap;
 
+use crate::crawl::fields::{FieldError, FieldSet};
 use crate::crawl::lock::lock;
 use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 
@@ -11,14 +12,22 @@ use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct ReadOptions {
     pub(in crate::crawl) parse: ParseOptions,
+    /// What is selected from pages, if anything is.
+    pub(in crate::crawl) fields: Option<Arc<FieldSet>>,
     pub(super) sitemaps: SitemapOptions,
     pub(super) counts: Arc<SitemapsByHost>,
 }
 
 impl ReadOptions {
     /// Those of a crawl that begins.
-    pub(in crate::crawl) fn new(options: &CrawlOptions) -> Self {
-        Self { parse: options.parse.clone(), sitemaps: options.sitemaps, counts: Arc::default() }
+    ///
+    /// # Errors
+    /// Where a field cannot be taken.
+    pub(in crate::crawl) fn new(options: &CrawlOptions) -> Result<Self, FieldError> {
+        let CrawlOptions { parse, extract, .. } = options;
+        let fields =
+            (!extract.is_empty()).then(|| FieldSet::new(extract, parse.max_nesting).map(Arc::new)).transpose()?;
+        Ok(Self { parse: parse.clone(), fields, sitemaps: options.sitemaps, counts: Arc::default() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use super::super::document::boundary;
+use super::super::feed::boundary;
 use super::raw_text;
 use super::references::{Context, decode};
 use super::tag::{Part, is_space, next_part};

@@ -44,8 +44,8 @@ use self::marks::Marks;
 use self::name::{Name, may_count};
 use self::outline::Outline;
 use self::references::{Context, decode};
-use super::document::boundary;
 use super::engine::End;
+use super::feed::boundary;
 use super::harvest::Harvest;
 
 /// Letters of a title that are looked at.

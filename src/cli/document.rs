@@ -1,0 +1,85 @@
+//! A document that the user names: by its URL, as a file, or on standard input.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::command_error::CommandError;
+use super::exit::Exit;
+use crate::address::{BaseUrl, Canonicalizer};
+use crate::crawl::{FetchOptions, Fetcher};
+
+/// Redirects that are followed.
+const REDIRECTS: usize = 10;
+
+/// A document as it came.
+pub(super) struct Document {
+    pub(super) name: String,
+    pub(super) body: Vec<u8>,
+    pub(super) content_type: Option<String>,
+    pub(super) base: Option<BaseUrl>,
+    /// Why it may not be whole.
+    pub(super) cut: Option<String>,
+}
+
+impl Document {
+    /// Fetches or reads it, up to so many bytes, which the setting with this key says. Of a file one more is read.
+    pub(super) fn get(
+        options: &FetchOptions,
+        from: &str,
+        canonicalizer: &Canonicalizer,
+        (key, max_bytes): (&str, usize),
+    ) -> Result<Self, CommandError> {
+        let is_url = ["http://", "https://"]
+            .iter()
+            .any(|scheme| from.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+        if !is_url {
+            return read(from, max_bytes);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(CommandError::of(Exit::Failed, "cannot start"))?;
+        let options = FetchOptions { max_body_bytes: max_bytes, ..options.clone() };
+        runtime.block_on(fetch(&options, from, canonicalizer, key))
+    }
+}
+
+fn read(from: &str, max_bytes: usize) -> Result<Document, CommandError> {
+    let (mut body, most) = (Vec::new(), max_bytes as u64 + 1);
+    let read = if from == "-" {
+        io::stdin().lock().take(most).read_to_end(&mut body)
+    } else {
+        File::open(from).and_then(|file| file.take(most).read_to_end(&mut body))
+    };
+    read.map_err(CommandError::cannot(Exit::Failed, "read", Path::new(from)))?;
+    Ok(Document { name: from.to_owned(), body, content_type: None, base: None, cut: None })
+}
+
+/// Fetches it, over redirects. Whoever gives its URL has decided to ask for it, so its host's robots.txt is not asked.
+async fn fetch(
+    options: &FetchOptions,
+    from: &str,
+    canonicalizer: &Canonicalizer,
+    key: &str,
+) -> Result<Document, CommandError> {
+    let failed = |what: &str| CommandError::new(Exit::Failed, what);
+    let fetcher = Fetcher::new(options).map_err(CommandError::of(Exit::Usage, "fetch"))?;
+    let (mut url, mut base) = canonicalizer.page(from).map_err(CommandError::of(Exit::Usage, from))?;
+    for _ in 0..=REDIRECTS {
+        let response = fetcher.fetch(url.wire()).await;
+        let response = response.map_err(CommandError::of(Exit::Failed, format!("cannot fetch {}", url.wire())))?;
+        let name = url.wire().to_owned();
+        if let (300..400, Some(location)) = (response.status, &response.location) {
+            let to = canonicalizer.join(&base, location).map_err(CommandError::of(Exit::Failed, name))?;
+            (url, base) = canonicalizer.page(to.wire()).map_err(CommandError::of(Exit::Failed, from))?;
+            continue;
+        }
+        if !(200..300).contains(&response.status) || response.raw {
+            return Err(failed(&format!("{name} answers {}", response.status)));
+        }
+        let broken = response.incomplete.as_ref().map(ToString::to_string);
+        let cut = broken.or_else(|| response.truncated.then(|| format!("longer than {key}")));
+        let (body, content_type) = (response.body, response.content_type);
+        return Ok(Document { name, body, content_type, base: Some(base), cut });
+    }
+    Err(failed(&format!("{from} redirects too often")))
+}

@@ -1,0 +1,90 @@
+//! The text of an element as a reader sees it.
+
+use ego_tree::iter::Edge;
+use scraper::{ElementRef, Node};
+
+/// Elements that stand on lines of their own.
+const BLOCKS: &[&str] = &[
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "br",
+    "caption",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "option",
+    "p",
+    "pre",
+    "section",
+    "summary",
+    "table",
+    "td",
+    "th",
+    "tr",
+    "ul",
+];
+
+/// The text of an element, with white space folded, of up to so many bytes before that. Blocks are apart. Scripts and styles in it are no
+/// text, unless it is one itself.
+pub(super) fn text(element: ElementRef<'_>, most: usize) -> String {
+    let mut text = String::new();
+    // How many scripts and styles are open.
+    let mut code = 0;
+    for edge in element.traverse() {
+        let (node, is_open) = match edge {
+            Edge::Open(node) => (node, true),
+            Edge::Close(node) => (node, false),
+        };
+        match node.value() {
+            Node::Text(part) if is_open && code == 0 => text.push_str(part),
+            Node::Element(inner) if node.id() != element.id() => match inner.name() {
+                "noscript" | "script" | "style" | "template" if is_open => code += 1,
+                "noscript" | "script" | "style" | "template" => code -= 1,
+                name if BLOCKS.binary_search(&name).is_ok() => text.push(' '),
+                _ => {}
+            },
+            _ => {}
+        }
+        if text.len() > most {
+            break;
+        }
+    }
+    let mut folded = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        folded.push_str(if folded.is_empty() { "" } else { " " });
+        folded.push_str(word);
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BLOCKS;
+
+    #[test]
+    fn blocks_are_sorted() {
+        assert!(BLOCKS.is_sorted());
+    }
+}
