@@ -305,6 +305,31 @@ fn numbers_schemas_and_metrics_have_one_name_for_one_number() {
 }
 
 #[test]
+fn a_log_file_has_what_is_said_and_what_is_logged() {
+    let desk = Desk::new();
+    let crawl = ["--simulate", "http://www.simulated.test/", "--max-pages", "5", "--no-robots", "-v", "--job"];
+    for (job, format) in [("one", "text"), ("two", "json"), ("three", "json")] {
+        let file = format!("log.{format}");
+        let ran = desk.run(&[&crawl[..], &[job, "--log-file", &file, "--log-format", format]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(ran.err.matches("robots.txt is ignored").count(), 1, "{}", ran.err);
+    }
+    let text = std::fs::read_to_string(desk.path().join("log.text")).unwrap();
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("20") && first.ends_with("in every host: crawl so only what is yours"), "{text}");
+    let json = std::fs::read_to_string(desk.path().join("log.json")).unwrap();
+    let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let messages = || lines.iter().filter_map(|line| line["message"].as_str());
+    assert_eq!(messages().filter(|message| message.starts_with("warning: robots.txt is ignored")).count(), 2, "{json}");
+    assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{json}");
+    assert!(lines.iter().any(|line| line["target"] != "crawler::said"), "{json}");
+
+    let ran = desk.run(&["--simulate", "http://www.simulated.test/", "--log-file", "none/log"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("--log-file") && ran.err.contains("No such file"), "{}", ran.err);
+}
+
+#[test]
 fn completions_are_scripts_that_their_shells_can_read() {
     let desk = Desk::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {

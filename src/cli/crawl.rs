@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::layers::Layers;
+use super::log::{self, LogError};
 use super::output;
 use super::progress::{Reporter, Screen};
 use super::seeds::{self, SeedLists};
@@ -28,8 +29,11 @@ use crate::report::{self, Cost, Report};
 pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let screen = Screen::new();
-    output::start_log(&settings.output.log, &screen)
-        .map_err(|reason| CommandError::new(Exit::Usage, layers.refusal("output.log", &reason)))?;
+    let log_file = settings.output.log_file.as_deref().map(|path| (path, settings.output.log_format));
+    log::start(&settings.output.log, log_file, &screen).map_err(|error| match error {
+        LogError::Directives(reason) => CommandError::new(Exit::Usage, layers.refusal("output.log", &reason)),
+        LogError::File(error) => CommandError::new(Exit::Usage, layers.refusal("output.log_file", &error.to_string())),
+    })?;
     if !settings.crawl.frontier.politeness.robots {
         output::warn("robots.txt is ignored, in every host: crawl so only what is yours");
     }

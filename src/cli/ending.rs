@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use tracing::Level;
-
 use super::command_error::CommandError;
 use super::exit::Exit;
+use super::log;
 use super::output::{self, print};
 use super::parts;
 use super::settings::AllSettings;
@@ -24,7 +23,7 @@ pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result
     if report.urls.fetched == 0 && report.finish != FinishReason::Stopped {
         return Ok(());
     }
-    let parts: &[ReportPart] = if tracing::enabled!(Level::INFO) { &ReportPart::ALL } else { &[] };
+    let parts: &[ReportPart] = if log::is_verbose(&settings.output.log) { &ReportPart::ALL } else { &[] };
     let text = parts::text(report, job.directory(), parts);
     if settings.output.is_kept() {
         print(|out| out.write_all(output::alarming(&text).as_bytes()))

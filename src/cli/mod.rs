@@ -19,6 +19,7 @@ mod field;
 mod given;
 mod layers;
 mod lines;
+mod log;
 mod output;
 mod parts;
 mod progress;

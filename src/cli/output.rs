@@ -6,13 +6,6 @@ use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use tracing::field::Field;
-use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::FmtContext;
-use tracing_subscriber::fmt::format::{self, FormatEvent, FormatFields, Writer};
-use tracing_subscriber::registry::LookupSpan;
-
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::progress::Screen;
@@ -64,6 +57,8 @@ fn say(kind: &str, message: &str) {
         let _ = write!(text, "{} {}", if number > 0 { "\n   " } else { "" }, Safe(line));
     }
     text.push('\n');
+    // For the log file: on the screen it is already.
+    tracing::info!(target: SAID, "{kind}: {message}");
     // Nobody could be told that standard error is closed.
     let _ = match SCREEN.get() {
         Some(screen) => screen.clone().write_all(text.as_bytes()),
@@ -71,59 +66,20 @@ fn say(kind: &str, message: &str) {
     };
 }
 
+/// The target of what is said whatever is logged.
+pub(super) const SAID: &str = "crawler::said";
+
 /// The screen with the progress bar, once there is one.
 static SCREEN: OnceLock<Screen> = OnceLock::new();
 
-/// Logs to standard error from here on, above the progress bar. `directives` are those of tracing's `EnvFilter`.
-///
-/// # Errors
-/// Where the directives do not parse.
-pub(super) fn start_log(directives: &str, screen: &Screen) -> Result<(), String> {
-    let filter = EnvFilter::try_new(directives).map_err(|error| error.to_string())?;
-    let screen = SCREEN.get_or_init(|| screen.clone());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal() && is_colored(|name| std::env::var_os(name)))
-        .with_writer(move || screen.clone())
-        .fmt_fields(format::debug_fn(write_field))
-        .event_format(Line)
-        .init();
-    Ok(())
+/// Shows messages on this screen from here on.
+pub(super) fn show_on(screen: &Screen) -> &'static Screen {
+    SCREEN.get_or_init(|| screen.clone())
 }
 
 /// Whether a terminal is to show colors: unless it knows none, or `NO_COLOR` is set and not empty (no-color.org).
-fn is_colored(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+pub(super) fn is_colored(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     variable("NO_COLOR").is_none_or(|text| text.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
-}
-
-/// A log event as one line: `crawler: warning: message field=value`.
-struct Line;
-
-impl<S: Subscriber + for<'a> LookupSpan<'a>, N: for<'a> FormatFields<'a> + 'static> FormatEvent<S, N> for Line {
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let (name, color) = match *event.metadata().level() {
-            Level::ERROR => ("error", 31),
-            Level::WARN => ("warning", 33),
-            Level::INFO => ("info", 32),
-            Level::DEBUG => ("debug", 34),
-            Level::TRACE => ("trace", 35),
-        };
-        if to.has_ansi_escapes() {
-            write!(to, "crawler: \x1b[{color}m{name}\x1b[0m:")?;
-        } else {
-            write!(to, "crawler: {name}:")?;
-        }
-        context.field_format().format_fields(to.by_ref(), event)?;
-        writeln!(to)
-    }
-}
-
-fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
-    let value = format!("{value:?}");
-    match field.name() {
-        "message" => write!(to, " {}", Safe(&value)),
-        name => write!(to, " {name}={}", Safe(&value)),
-    }
 }
 
 /// A text from the web, displayed so that it cannot command a terminal or change the order of what is read. These are escaped as

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::log::LogFormat;
 use super::record_file::{RecordFile, RecordFormat};
 use crate::address::without_userinfo;
 use crate::crawl::{CrawlOptions, FetchOptions};
@@ -62,6 +63,10 @@ pub(super) struct OutputSettings {
     pub(super) links: bool,
     /// What is logged: directives of tracing's `EnvFilter`.
     pub(super) log: String,
+    /// Where the log goes beside standard error.
+    pub(super) log_file: Option<PathBuf>,
+    /// How it is written there.
+    pub(super) log_format: LogFormat,
     /// Where page records go beside the job, or instead: `-` is standard output.
     pub(super) pages: Option<PathBuf>,
     /// How a file of them is written.
@@ -88,6 +93,8 @@ impl Default for OutputSettings {
             json: false,
             links: false,
             log: "warn".to_owned(),
+            log_file: None,
+            log_format: LogFormat::default(),
             pages: None,
             format: RecordFormat::Auto,
             status: Vec::new(),

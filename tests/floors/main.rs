@@ -146,7 +146,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("toml", &["src/cli/toml_file.rs"]),
     ("tower_service", &["src/crawl/http/client.rs"]),
     ("tracing", &["src/crawl/", "src/cli/"]),
-    ("tracing_subscriber", &["src/cli/output.rs"]),
+    ("tracing_subscriber", &["src/cli/log.rs"]),
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints are one matter, checksums another.
     ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),

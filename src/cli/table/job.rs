@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::cli::field::{Bytes, Choice, Many, Maybe, One};
+use crate::cli::log::LogFormat;
 use crate::cli::record_file::RecordFormat;
 use crate::cli::setting::{Setting, setting, switch, value};
 use crate::job::journal::SyncPolicy;
@@ -15,6 +16,8 @@ const SYNC: &[(&str, SyncPolicy)] = &[
 
 const FORMATS: &[(&str, RecordFormat)] =
     &[("auto", RecordFormat::Auto), ("csv", RecordFormat::Csv), ("jsonl", RecordFormat::Jsonl)];
+
+const LOG_FORMATS: &[(&str, LogFormat)] = &[("json", LogFormat::Json), ("text", LogFormat::Text)];
 
 pub(super) static ROWS: &[Setting] = &[
     setting!(Maybe, "recrawl.job" => recrawl,
@@ -64,6 +67,11 @@ pub(super) static ROWS: &[Setting] = &[
             switch("quiet", &["error", "off"]).short('q').says("Log errors only; -qq not even those"),
         ],
     ),
+    setting!(Maybe, "output.log_file" => output.log_file,
+        "A file that the log goes to as well, with times: appended to, and never rotated here", "none")
+    .flags(&[value("log-file", "FILE").rare()]),
+    setting!(Choice, "output.log_format" => output.log_format, "How that file is written: text or json", LOG_FORMATS)
+        .flags(&[value("log-format", "FORMAT").rare()]),
     setting!(One, "output.progress" => output.progress, "Say how far the crawl is while it runs").flags(&[switch(
         "no-progress",
         &["false"],

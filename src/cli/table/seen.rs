@@ -34,8 +34,11 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Choice, crawl.frontier: seen.layout,
         "How seen URLs are remembered: blocked, standard, partitioned, counting, exact or verified", LAYOUTS)
     .flags(&[value("seen", "LAYOUT").rare()]),
-    row("seen.capacity", "URLs that the filter is sized for; auto where nobody knows", &Capacity)
-        .flags(&[value("seen-capacity", "N").rare()]),
+    row("seen.capacity", "URLs that the filter is sized for; auto where nobody knows", &Capacity).flags(&[value(
+        "seen-capacity",
+        "N",
+    )
+    .rare()]),
     setting!(One, crawl.frontier: seen.false_positive_rate,
         "Share of new URLs that may be lost to the filter at capacity")
     .flags(&[value("seen-rate", "RATE").rare()]),

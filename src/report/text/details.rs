@@ -188,9 +188,9 @@ impl Report {
         let [all, in_memory, active, resting, failing, unreachable] =
             [known, in_memory, active, resting, failing, unreachable].map(thousands);
         page.heading(&format!(
-            "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued ({resting} resting, {failing} failing), \
-             {unreachable} unreachable"
+            "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {unreachable} unreachable"
         ));
+        page.line(&format!("{resting} of those with URLs rest, {failing} fail and are tried again"));
         let mut rows = vec![["most requests", "requests", "queued", "failures", "delay", ""].map(str::to_owned)];
         for HostRow { host, requests, queued, failures, delay_ms, unreachable } in top {
             rows.push([

@@ -1,0 +1,103 @@
+//! The log: lines on standard error, and all of it in a file where one is wanted.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Mutex;
+
+use tracing::field::Field;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
+use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::format::{self, FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::layer;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use super::output::{SAID, Safe, is_colored, show_on};
+use super::progress::Screen;
+
+/// How the log file is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum LogFormat {
+    /// A JSON object a line.
+    Json,
+    /// A line of text, with its time.
+    #[default]
+    Text,
+}
+
+/// Why there is no log.
+#[derive(Debug)]
+pub(super) enum LogError {
+    Directives(String),
+    File(io::Error),
+}
+
+/// Logs to standard error from here on, above the progress bar, and to the end of the file. `directives` are those of tracing's
+/// `EnvFilter`; the file has what is said whatever they are, too.
+///
+/// # Errors
+/// Where the directives do not parse, or the file cannot be opened.
+pub(super) fn start(directives: &str, file: Option<(&Path, LogFormat)>, screen: &Screen) -> Result<(), LogError> {
+    let filter = |more: &str| {
+        EnvFilter::try_new(format!("{directives}{more}")).map_err(|error| LogError::Directives(error.to_string()))
+    };
+    let screen = show_on(screen);
+    let unsaid = filter_fn(|event| event.target() != SAID).with_max_level_hint(LevelFilter::TRACE);
+    let shown = layer()
+        .with_ansi(io::stderr().is_terminal() && is_colored(|name| std::env::var_os(name)))
+        .with_writer(move || screen.clone())
+        .fmt_fields(format::debug_fn(write_field))
+        .event_format(Line)
+        .with_filter(filter("")?.and(unsaid));
+    let kept = file.map(|(path, format)| {
+        let file = File::options().create(true).append(true).open(path).map_err(LogError::File)?;
+        let filter = filter(&format!(",{SAID}=info"))?;
+        let layer = layer().with_ansi(false).with_writer(Mutex::new(file));
+        Ok(match format {
+            LogFormat::Json => layer.json().flatten_event(true).with_filter(filter).boxed(),
+            LogFormat::Text => layer.fmt_fields(format::debug_fn(write_field)).with_filter(filter).boxed(),
+        })
+    });
+    tracing_subscriber::registry().with(shown).with(kept.transpose()?).init();
+    Ok(())
+}
+
+/// Whether these directives ask for more than warnings.
+pub(super) fn is_verbose(directives: &str) -> bool {
+    EnvFilter::try_new(directives).is_ok_and(|filter| filter.max_level_hint() >= Some(LevelFilter::INFO))
+}
+
+/// A log event as one line: `crawler: warning: message field=value`.
+struct Line;
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>, N: for<'a> FormatFields<'a> + 'static> FormatEvent<S, N> for Line {
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let (name, color) = match *event.metadata().level() {
+            Level::ERROR => ("error", 31),
+            Level::WARN => ("warning", 33),
+            Level::INFO => ("info", 32),
+            Level::DEBUG => ("debug", 34),
+            Level::TRACE => ("trace", 35),
+        };
+        if to.has_ansi_escapes() {
+            write!(to, "crawler: \x1b[{color}m{name}\x1b[0m:")?;
+        } else {
+            write!(to, "crawler: {name}:")?;
+        }
+        context.field_format().format_fields(to.by_ref(), event)?;
+        writeln!(to)
+    }
+}
+
+fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    let value = format!("{value:?}");
+    match field.name() {
+        "message" => write!(to, " {}", Safe(&value)),
+        name => write!(to, " {name}={}", Safe(&value)),
+    }
+}
