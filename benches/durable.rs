@@ -75,7 +75,7 @@ async fn crawl(kind: &str) {
         (thread.join(), finished)
     };
     assert!(finished.storage_error.is_none(), "{:?}", finished.storage_error);
-    let cpu = Cost::of_this_process().cpu_ms.expect("Linux");
+    let cpu = Cost::of_this_process().cpu_us.expect("Linux") / 1000;
     println!("{} {cpu}", written.expect("written"));
 }
 

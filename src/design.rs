@@ -43,9 +43,13 @@
 //! tenth of those that a user has; one of 52,618 pages by those costs 1.17 times, most of it for a mirror. It is looked at
 //! when a page is lent, too: all links of a trap may be queued before the first of its pages has come.
 //!
-//! **Two texts are alike where they are equal but for numbers.** A distance between texts (simhash, minhash) finds a neighbor for nearly
-//! each page that is made from a template, once there are some thousands of them, and what is asked from a filter cannot be looked at
-//! again. In Rust's documentation words with a digit in them had to stay: `u32` and `u64` are no numbers.
+//! **Two texts are alike where they are equal but for numbers.** A distance between texts finds a neighbor for many a page that is made from
+//! a template. Simhash, 64 bits over shingles of four words, says at a distance of 3 that 3.5 % of 12,000 pages of Rust's documentation, 4.7 %
+//! of 10,126 of Java's and 3.4 % of 3,048 of cppreference are like another one, although their words are not equal. Of these, pages that have
+//! fewer than nine tenths of their shingles in common are 0.6, 4.7 and 0.9 % of all, six to forty-seven times what was allowed. At a distance of 0
+//! these are 0.01 to 0.03 %, but three tenths to all of the pages that have them in common are not found, and those that are found are
+//! other pages too: a type's constructor and its destructor, chapters whose first sentences are one notice. What is asked from a filter
+//! cannot be looked at again, so equal words it is. In Rust's documentation words with a digit in them had to stay: `u32` and `u64` are no numbers.
 //!
 //! **A refusal has a reason and a count**, and [`Frontier::explain`](crate::frontier::Frontier::explain) tells the whole decision
 //! for one URL.

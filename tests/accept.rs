@@ -133,7 +133,11 @@ fn pages_are_refused_by_extension_type_and_size_and_it_is_said() {
     }
     let report = report(&job);
     assert_eq!(report["urls"]["refused"]["rejected_extension"], 2);
-    assert_eq!(report["pages"]["errors"], json!({ "too_large": 2, "unwanted_type": 1 }));
+    assert_eq!(report["pages"]["unwanted"], json!({ "too_large": 2, "unwanted_type": 1 }));
+    assert_eq!([&report["urls"]["unwanted"], &report["urls"]["failed"]], [&json!(3), &json!(0)]);
+    assert_eq!(report["pages"]["errors"], json!({}), "nothing has failed");
+    assert!(!ran.err.contains("warn"), "what was asked for is no warning: {}", ran.err);
+    assert!(ran.out.contains("3 pages: too_large: 2, unwanted_type: 1"), "{}", ran.out);
 
     for (url, verdict) in [
         ("/x.ZIP", "refused: rejected_extension (scope.reject_extensions = zip)"),

@@ -272,7 +272,7 @@ fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
     let desk = Desk::new();
     let (short, long) = (desk.run(&["-h"]), desk.run(&["--help"]));
     assert_eq!((short.code, long.code), (Some(0), Some(0)));
-    assert!(short.out.lines().count() <= 52, "{}", short.out);
+    assert!(short.out.lines().count() <= 53, "{}", short.out);
     for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "130  ", "143  "] {
         assert!(long.out.contains(&format!("\n  {code}")), "{code}");
     }
@@ -641,4 +641,22 @@ fn the_second_signal_stops_now_and_there_is_a_report() {
     assert_eq!(ran.code, Some(130), "by the first");
     assert!(ran.out.contains("\nStopped on request. ") && !ran.out.contains("timeout"), "{}", ran.out);
     drop(asked);
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_crawler")).args(arguments).current_dir(&place).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, page) = run(&["man", "stats"]);
+    assert!(code == Some(0) && page.contains(".TH crawler-stats 1") && page.contains("OpenMetrics"), "{page}");
+    assert_eq!(run(&["man", "nonsense"]).0, Some(2));
+    assert_eq!(run(&["man", "--to", "nowhere"]).0, Some(1));
+    assert_eq!(run(&["man", "--to", "."]).0, Some(0));
+    let pages: Vec<_> =
+        std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(pages.contains(&"crawler.1".to_owned()) && pages.contains(&"crawler-seen-plan.1".to_owned()), "{pages:?}");
+    assert!(!pages.iter().any(|page| page.contains("help")), "{pages:?}");
 }

@@ -435,7 +435,7 @@ fn a_full_disk_is_told_by_its_exit_code_whatever_was_being_written() {
     let url = site.url();
     // The largest file allowed, in blocks of 512 bytes: the system would end the process for it.
     let crawl = quick(&[&url]);
-    desk.shell("ulimit -f 8; exec \"$0\" \"$@\"", &crawl).says(4, &["File too large", "crawler resume crawl"]);
+    desk.shell("ulimit -f 12; exec \"$0\" \"$@\"", &crawl).says(4, &["File too large", "crawler resume crawl"]);
     desk.run(quick(&["resume", "crawl"])).says(0, &[]);
     assert_eq!(desk.report("crawl")["urls"]["fetched"], 10);
     if Path::new("/dev/full").exists() {

@@ -7,6 +7,7 @@
 
 mod outputs;
 mod random;
+mod sums;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -175,6 +176,7 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
             report["urls"]["fetched"].as_u64().unwrap() + report["urls"]["failed"].as_u64().unwrap(),
             pages.len() as u64
         );
+        sums::check(&report, kills > 0);
         let politeness = &report["politeness"];
         assert_eq!(politeness["violations"], 0, "{politeness}");
         assert_eq!(politeness["by_address"] != 0, web.by_address, "{politeness}");

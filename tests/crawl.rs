@@ -144,8 +144,8 @@ async fn a_redirect_to_another_spelling_of_the_same_page_is_followed() {
 async fn what_is_large_is_shown_in_brief() {
     let crawl = Crawl::new(&CrawlOptions::default()).unwrap();
     let mut traffic = Traffic::default();
-    for ms in 0..10_000 {
-        let timings = Timings { first_byte_ms: f64::from(ms), total_ms: f64::from(ms * 7) };
+    for us in 0..10_000 {
+        let timings = Timings { first_byte_us: us * 1000, total_us: us * 7000 };
         traffic.record(true, &PageRecord { status: Some(200), timings, ..PageRecord::default() });
     }
     for shown in [format!("{crawl:?}"), format!("{traffic:?}")] {

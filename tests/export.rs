@@ -35,6 +35,28 @@ fn unpacked(path: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_record_is_named_by_its_file_and_line() {
+    let (web, directory) = (web().await, TempDir::new().unwrap());
+    let place = directory.path();
+    let ran = run(place, &web, &["http://www.simulated.test/", "--max-pages", "5", "--skipped"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for (of, advice) in [("pages", "crawler repair crawl"), ("skipped", "sed -i 2d crawl/skipped.jsonl")] {
+        let file = place.join(format!("crawl/{of}.jsonl"));
+        let whole = fs::read_to_string(&file).unwrap();
+        let mut lines: Vec<&str> = whole.lines().collect();
+        lines[1] = "{\"url\": half";
+        fs::write(&file, lines.join("\n") + "\n").unwrap();
+        for to in [&["--as", "csv"][..], &["-o", "x.csv"]] {
+            let ran = run(place, &web, &[&["export", "crawl", "--of", of], to].concat());
+            assert_eq!(ran.code, Some(1), "{}", ran.err);
+            let said = format!("cannot read crawl/{of}.jsonl: line 2 is no record: ");
+            assert!(ran.err.contains(&said) && ran.err.contains(advice), "{}", ran.err);
+        }
+        assert!(!place.join("x.csv").exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_has_all_records_whole_and_once_after_each_run() {
     let web = web().await;
     let directory = TempDir::new().unwrap();

@@ -100,6 +100,7 @@ mod crawled {
                 let page = pages.iter().find(|(known, ..)| *known == path);
                 let (status, head, body) = match page {
                     Some((_, "to", to)) => ("302 Found", format!("Location: {to}"), ""),
+                    Some((_, "plain", body)) => ("200 OK", "Content-Type: text/plain; charset=utf-8".to_owned(), *body),
                     Some((_, "css", body)) => ("200 OK", "Content-Type: text/css".to_owned(), *body),
                     Some((_, head, body)) => ("200 OK", format!("Content-Type: text/html{head}"), *body),
                     None => ("404 Not Found", "Content-Type: text/plain".to_owned(), ""),
@@ -178,6 +179,82 @@ mod crawled {
         };
         assert_eq!(paths(&["--depth", "0"]), with(&[("/", 0)]));
         assert_eq!(paths(&["--depth", "0", "--resources"]), with(&[("/", 0), ("/i.png", 0), ("/s.css", 0)]));
+    }
+
+    /// Heads in the place of a type: each has a `Link` header, and a type of its own.
+    const HEADS: &[(&str, &str, &str)] = &[
+        (
+            "/",
+            "\r\nLink: </other>; rel=alternate, </preferred>; rel=\"canonical\"",
+            "<a href=/1>1</a><a href=/own>2</a><a href=/file>3</a>",
+        ),
+        ("/own", "\r\nLink: </of-server>; rel=canonical", "<link rel=canonical href=/of-page><a href=/1>1</a>"),
+        ("/file", "+x\r\nLink: </of-file>; rel=canonical, </of-another>; rel=canonical; anchor=\"/x\"", "no HTML"),
+    ];
+
+    #[test]
+    fn a_canonical_url_may_stand_in_the_head() {
+        let (address, directory) = (serve(HEADS), tempfile::tempdir().unwrap());
+        let pages = crawl(directory.path(), address, &["--links"]);
+        let of = |path: &str| pages.iter().find(|page| page.url.ends_with(path)).unwrap().canonical.as_deref();
+        assert_eq!(of("test/"), Some("http://a.test/preferred"));
+        assert_eq!(of("/own"), Some("http://a.test/of-page"), "the page's own word counts first");
+        assert_eq!(of("/file"), Some("http://a.test/of-file"), "a file that is no HTML has one, too");
+        let links = fs::read_to_string(directory.path().join("crawl/links.jsonl")).unwrap();
+        let said = r#""to":"http://a.test/preferred","kind":"header","text":null,"rel":"canonical""#;
+        assert!(links.contains(said), "{links}");
+        let at = |pages: &[PageRecord], path: &str| pages.iter().position(|page| page.url.ends_with(path)).unwrap();
+        assert!(at(&pages, "/other") < at(&pages, "/preferred"));
+        let directory = tempfile::tempdir().unwrap();
+        let pages = crawl(directory.path(), address, &["--prefer-canonical"]);
+        assert!(at(&pages, "/preferred") < at(&pages, "/other") && at(&pages, "/preferred") < at(&pages, "/1"));
+    }
+
+    const DATA: &[(&str, &str, &str)] = &[
+        (
+            "/",
+            "",
+            r#"<a href=/text>t</a><script type="application/ld+json">
+                {"url": "/data", "sameAs": ["/data", "http://b.test/"], "image": "/i.png", "name": "/no"}</script>"#,
+        ),
+        ("/text", "", "see http://a.test/in-text, http://a.test/in-text and (http://a.test/two)."),
+    ];
+
+    #[test]
+    fn urls_in_data_and_texts_are_taken_where_they_are_wanted() {
+        // Plain texts, all but the seed.
+        let mut pages = DATA.to_vec();
+        pages[1].1 = "plain";
+        let address = serve(Box::leak(pages.into_boxed_slice()));
+        let crawled = |arguments: &[&str]| {
+            let directory = tempfile::tempdir().unwrap();
+            let pages = crawl(directory.path(), address, &[arguments, &["--links"]].concat());
+            let text = fs::read_to_string(directory.path().join("crawl/links.jsonl")).unwrap();
+            let links = text.lines().map(|line| serde_json::from_str::<LinkRecord>(line).unwrap());
+            let kinds: Vec<_> =
+                links.map(|link| (link.to.trim_start_matches("http://a.test").to_owned(), link.kind)).collect();
+            (
+                pages.iter().map(|page| page.url.trim_start_matches("http://a.test").to_owned()).collect::<Vec<_>>(),
+                kinds,
+            )
+        };
+        let (pages, kinds) = crawled(&[]);
+        assert_eq!((pages, kinds.len()), (vec!["/".to_owned(), "/text".to_owned()], 1));
+        let (mut pages, kinds) = crawled(&["--json-ld", "--text-links"]);
+        pages.sort();
+        assert_eq!(pages, ["/", "/data", "/in-text", "/text", "/two"]);
+        let expected = [
+            ("/text", "a"),
+            ("/data", "json_ld"),
+            ("http://b.test/", "json_ld"),
+            ("/in-text", "text"),
+            ("/two", "text"),
+        ];
+        let expected = expected.map(|(to, kind)| (to.to_owned(), kind.to_owned()));
+        assert_eq!(kinds.iter().filter(|kind| expected.contains(kind)).count(), expected.len(), "{kinds:?}");
+        assert_eq!(kinds.len(), expected.len(), "{kinds:?}");
+        let (pages, _) = crawled(&["--json-ld", "--resources"]);
+        assert!(pages.contains(&"/i.png".to_owned()) && !pages.contains(&"/two".to_owned()), "{pages:?}");
     }
 
     #[test]

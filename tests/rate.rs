@@ -234,3 +234,17 @@ async fn a_crawl_keeps_to_both_rates() {
         assert!(took + SECOND / 20 >= 29 * SECOND / 50, "{requests:?} {bytes:?}: {took:?}");
     }
 }
+
+#[test]
+fn a_response_of_any_size_is_taken() {
+    let options = options(None, Some(1));
+    for bytes in [u64::MAX, 1 << 63, 1 << 50] {
+        let mut frontier = frontier(&options, 3);
+        let mut first = lease(&mut frontier, START);
+        first.received(bytes);
+        let outcome = Outcome::response(&first, 404, b"");
+        frontier.complete(first, outcome, START).unwrap();
+        // Nobody is asked again within the lifetime of this crawl.
+        assert!(waits(&mut frontier, START) > Duration::from_secs(1 << 30), "{bytes}");
+    }
+}

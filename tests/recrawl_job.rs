@@ -404,3 +404,58 @@ fn pages_are_visited_again_whenever_it_is_killed() {
     assert!(still[1..].iter().all(|change| *change == PageChange::Unchanged), "{still:?}");
     assert!(busy[1..].iter().all(|change| *change == PageChange::Changed), "{busy:?}");
 }
+
+#[test]
+fn two_jobs_are_compared_page_by_page_and_number_by_number() {
+    let directory = TempDir::new().unwrap();
+    let site = Site::serve([]);
+    let put = |path: &str, page: Page| _ = site.pages().insert(path.to_owned(), page);
+    let page =
+        |names: &[&str]| names.iter().map(|name| format!("<a href=/{name}>{name}</a>")).collect::<Vec<_>>().concat();
+    put("/", Page::of(&page(&["same", "title", "gone", "unmet", "longer"])));
+    for name in ["same", "title", "gone", "unmet", "longer"] {
+        put(&format!("/{name}"), Page::of("<title>before</title>"));
+    }
+    let seed = site.url("/");
+    run(directory.path(), &[&seed, "--job", "old", "--no-sitemaps"]);
+    put("/", Page::of(&page(&["same", "title", "gone", "newer", "longer"])));
+    put("/title", Page::of("<title>behind</title>"));
+    put("/gone", Page::of("").answers(Answers::Status(410)));
+    put("/longer", Page::of("<title>before</title> and more"));
+    put("/newer", Page::of("new"));
+    run(directory.path(), &[&seed, "--job", "new", "--no-sitemaps"]);
+
+    let told = run(directory.path(), &["diff", "old", "new", "--pages"]).out;
+    let mut lines: Vec<_> = told.lines().map(|line| line.replace(&*seed, "/")).collect();
+    lines.sort();
+    let status = "status 200 -> 410, title, bytes 21 -> 0";
+    assert_eq!(
+        lines,
+        [
+            "changed\t/longer\tbytes 21 -> 30",
+            "changed\t/title\ttitle",
+            &format!("gone\t/gone\t{status}"),
+            "new\t/newer\t",
+            "unmet\t/unmet\t",
+        ]
+    );
+    let told = run(directory.path(), &["diff", "old", "new"]).out;
+    for line in ["           1  new ", "           2  changed ", "           2  unchanged ", "pages.statuses.410 "] {
+        assert!(told.lines().any(|told| told.starts_with(line)), "{line} in {told}");
+    }
+    let told = run(directory.path(), &["diff", "old", "new", "--json"]).out;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["pages"], serde_json::json!({"new": 1, "changed": 2, "gone": 1, "unmet": 1, "unchanged": 2}));
+    assert_eq!(told["numbers"]["pages.statuses.200"], serde_json::json!([6.0, 5.0]));
+    let told = run(directory.path(), &["diff", "new", "new", "--pages"]).out;
+    assert_eq!(told, "");
+
+    // Half a line is not there yet; a line that is no record is an error that names it.
+    let mut pages = fs::OpenOptions::new().append(true).open(directory.path().join("new/pages.jsonl")).unwrap();
+    pages.write_all(b"{\"url\":").unwrap();
+    run(directory.path(), &["diff", "old", "new"]);
+    pages.write_all(b"\n").unwrap();
+    let ran = Ran::from(command(directory.path(), &["diff", "old", "new"]).output().unwrap());
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("new/pages.jsonl: line 7: "), "{}", ran.err);
+}

@@ -128,3 +128,33 @@ fn the_list_goes_on_with_its_job() {
     crawl(place.path(), &[&seed, "--max-pages=1", "--overwrite"]);
     assert_eq!(listed(place.path()), first, "another job's list is not gone on with");
 }
+
+/// `-v` says of each request and of each link that is refused what the records and the list say, without a list.
+#[test]
+fn a_verbose_crawl_tells_each_page_and_each_refusal() {
+    let page = "<title>\u{1b}[31m</title><a href=/moved>1</a><a href=/moved>again</a><a href=/no/a>2</a>\
+                <a href='//else.test/%1b\u{1b}[2J'>3</a>";
+    let site = serve(&[("/", page), ("/moved", "301 /gone"), ("/robots.txt", "User-agent: *\nDisallow: /no/")]);
+    let place = tempfile::tempdir().unwrap();
+    let seed = format!("http://{site}/");
+    let run = |flags: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args([&seed, "--allow-private-addresses", "--host-delay=1ms", "--no-sitemaps"]).args(flags);
+        let output = command.current_dir(&place).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let told = run(&["-v", "--job", "told"]);
+    let lines: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("crawler: info: ")).collect();
+    let has =
+        |line: &str| assert_eq!(lines.iter().filter(|told| told.starts_with(line)).count(), 1, "{line} in {told}");
+    has(&format!("200 {seed}robots.txt "));
+    has(&format!("200 {seed} text/html, {} bytes in ", page.len()));
+    has(&format!("301 {seed}moved -> {seed}gone"));
+    has(&format!("404 {seed}gone "));
+    has(&format!("refused: out_of_scope: http://else.test/%1b%1B[2J, on {seed}"));
+    has(&format!("refused: robots: {seed}no/a, on {seed}"));
+    assert!(!told.contains('\u{1b}') && !told.contains("seen:"), "{told}");
+    let quiet = run(&["--job", "quiet"]);
+    assert!(!quiet.contains("200 ") && !quiet.contains("refused:"), "{quiet}");
+}

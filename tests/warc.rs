@@ -8,7 +8,7 @@ mod random;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -35,8 +35,12 @@ async fn web(pages: u32, hosts: u32) -> Server {
 
 /// A crawl of a web into the directory `job`.
 fn command(directory: &Path, web: &Server) -> Command {
+    command_at(directory, web.address())
+}
+
+fn command_at(directory: &Path, address: SocketAddr) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(directory).env("CRAWLER_FETCH_RESOLVE_ALL_TO", web.address().to_string());
+    command.current_dir(directory).env("CRAWLER_FETCH_RESOLVE_ALL_TO", address.to_string());
     for (name, value) in [
         ("SCOPE_KIND", "any"),
         ("SCOPE_MAX_DEPTH", "1000"),
@@ -108,6 +112,22 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
     println!("{kills} kills in {crawls} crawls, {files} files: each page once");
 }
 
+fn request(stream: &mut TcpStream) -> Vec<u8> {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if stream.read(&mut byte).unwrap_or_default() == 0 {
+            break;
+        }
+        request.push(byte[0]);
+    }
+    request
+}
+
+fn path_of(request: &[u8]) -> String {
+    String::from_utf8_lossy(request).split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
 /// What a crawl has of a server whose answers are these, by path. Returns what the server was sent, by path, too.
 fn crawl_of(
     answers: &'static [(&str, &str, &[u8])],
@@ -119,15 +139,8 @@ fn crawl_of(
     let seen = Arc::clone(&sent);
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map(Result::unwrap) {
-            let mut request = Vec::new();
-            while !request.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                if stream.read(&mut byte).unwrap_or_default() == 0 {
-                    break;
-                }
-                request.push(byte[0]);
-            }
-            let path = String::from_utf8_lossy(&request).split(' ').nth(1).unwrap_or_default().to_owned();
+            let request = request(&mut stream);
+            let path = path_of(&request);
             let found = answers.iter().find(|(of, ..)| *of == path);
             let (_, head, body) =
                 found.copied().unwrap_or(("", "HTTP/1.1 404 Not Here\r\nContent-Length: 4\r\n", b"none"));
@@ -212,6 +225,61 @@ fn what_came_over_the_wire_is_what_is_kept() {
     assert_eq!(robots.count(), 1, "robots.txt is in it");
 }
 
+#[test]
+fn a_payload_that_is_there_already_is_not_kept_again() {
+    const SAME: &[u8] =
+        b"<p>the same words under several names, which are enough to be a page: one two three four five six seven</p>";
+    let (directory, _) = crawl_of(
+        &[
+            (
+                "/",
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n",
+                b"<a href=/first>1</a><a href=/again>2</a><a href=/lost>3</a><a href=/none>4</a><a href=/empty>5</a>",
+            ),
+            ("/first", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n", SAME),
+            ("/again", "HTTP/1.1 200 Still OK\r\nContent-Type: text/html\r\nX-Its: own\r\n", SAME),
+            ("/lost", "HTTP/1.1 404 Lost\r\nContent-Type: text/html\r\n", SAME),
+            ("/none", "HTTP/1.1 204 No Content\r\n", b""),
+            ("/empty", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", b""),
+        ],
+        &[],
+    );
+    let job = directory.path().join("job");
+    let pages = judge(&job);
+    let of = |path: &str| pages.iter().find(|(url, _)| url.ends_with(path)).map(|(_, page)| &page.response).unwrap();
+    for (path, kind, begin) in [
+        ("/first", "response", "HTTP/1.1 200 OK\r\n"),
+        ("/again", "revisit", "HTTP/1.1 200 Still OK\r\n"),
+        ("/lost", "revisit", "HTTP/1.1 404 Lost\r\n"),
+        ("/none", "response", "HTTP/1.1 204 No Content\r\n"),
+        ("/empty", "response", "HTTP/1.1 200 OK\r\n"),
+    ] {
+        let record = of(path);
+        let (head, payload) = record.message();
+        assert_eq!((record.kind(), payload), (kind, if path == "/first" { SAME } else { b"" }), "{path}");
+        assert!(head.starts_with(begin.as_bytes()), "{path}");
+    }
+    assert!(String::from_utf8_lossy(of("/again").message().0).contains("x-its: own"));
+    let records = fs::read_to_string(job.join("pages.jsonl")).unwrap();
+    let again = records.lines().find(|line| line.contains("/again\"")).unwrap();
+    let again: serde_json::Value = serde_json::from_str(again).unwrap();
+    assert_eq!(again["duplicate"], "same");
+    assert_eq!(again["duplicate_of"], again["revisit_of"]["url"]);
+    let index = Command::new(env!("CARGO_BIN_EXE_crawler")).arg("cdxj").arg(&job).output().unwrap();
+    let index = String::from_utf8(index.stdout).unwrap();
+    let line = index.lines().find(|line| line.contains("/again")).unwrap();
+    assert!(line.contains("\"mime\":\"warc/revisit\"") && line.contains("\"status\":\"200\""), "{line}");
+    let Some(python) = python() else { return };
+    let theirs = Command::new(&python).args(["-m", "cdxj_indexer.main", "-s"]).args(archived(&job)).output().unwrap();
+    let theirs = String::from_utf8(theirs.stdout).unwrap().replace("\": \"", "\":\"").replace("\", \"", "\",\"");
+    assert_eq!(index, theirs);
+    let checked =
+        Command::new(&python).args(["-m", "warcio.cli", "check", "-v"]).args(archived(&job)).output().unwrap();
+    let checked = String::from_utf8(checked.stdout).unwrap();
+    assert_eq!(checked.matches("digest present but not checked (revisit)").count(), 2, "{checked}");
+    assert_eq!(checked.matches("digest pass").count(), archive::records(&job).len() - 2, "{checked}");
+}
+
 /// Waits until a crawl has begun the file of an archive.
 fn begun(child: &mut Child, job: &Path) -> PathBuf {
     loop {
@@ -294,6 +362,69 @@ async fn files_that_are_finished_can_be_moved_away_and_others_are_missed() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(archived(&job).len(), 1, "the files were that crawl's");
     judge(&job);
+}
+
+/// Serves 300 pages that have 30 bodies between them.
+fn mirrors() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map(Result::unwrap) {
+            let path = path_of(&request(&mut stream));
+            let body = match path.strip_prefix("/p/").and_then(|page| page.parse::<u32>().ok()) {
+                Some(page) => format!("<p>body {}: one two three four five six seven eight nine ten</p>", page % 30),
+                None => (0..300).map(|page| format!("<a href=/p/{page}>{page}</a>")).collect::<Vec<_>>().concat(),
+            };
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    });
+    address
+}
+
+/// The payloads in an archive, by the kind of their records: each response's own, and those that revisits name.
+fn payloads(job: &Path) -> BTreeMap<String, Vec<String>> {
+    let mut payloads: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for Archived { response, .. } in judge(job).into_values() {
+        payloads.entry(response.kind().to_owned()).or_default().push(response.fields["WARC-Payload-Digest"].clone());
+    }
+    payloads
+}
+
+#[test]
+fn whenever_it_is_killed_a_payload_is_kept_once_and_revisits_stand_for_what_is_there() {
+    let (address, rounds) = (mirrors(), std::env::var("CRASH_ROUNDS").map_or(8, |rounds| rounds.parse().unwrap()));
+    let mut random = Random(0x0dd_ba11);
+    let mut kills = 0;
+    while kills < rounds {
+        let directory = TempDir::new().unwrap();
+        let job = directory.path().join("job");
+        loop {
+            let mut child = command_at(directory.path(), address)
+                .args(arguments(directory.path()))
+                // Else it takes the pages for a trap.
+                .env("CRAWLER_TRAPS_SHAPE_BUDGET", "0")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            // When a crash comes is what this is about.
+            sleep(Duration::from_millis(80 + random.below(600)));
+            let ended = child.try_wait().unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if let Some(status) = ended {
+                assert!(status.success(), "{status}");
+                break;
+            }
+            kills += 1;
+        }
+        // One host is asked one thing at a time, so no two pages with one body are on their way together.
+        let payloads = payloads(&job);
+        assert_eq!(payloads["response"].len(), 31, "30 bodies and the page that links to them");
+        assert_eq!(payloads["revisit"].len(), 270);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,7 +14,7 @@ use crate::served::Served;
 struct Mark {
     pages: u64,
     admitted: u64,
-    cpu_ms: u64,
+    cpu_us: u64,
     resident: u64,
 }
 
@@ -47,10 +47,10 @@ pub(crate) fn measure() {
                 + progress.frontier.queued
                 + progress.frontier.scheduled
                 + progress.frontier.leased,
-            cpu_ms: Cost::of_this_process().cpu_ms.expect("Linux"),
+            cpu_us: Cost::of_this_process().cpu_us.expect("Linux"),
             resident: resident(),
         };
-        let before = marks.last().copied().unwrap_or(Mark { pages: 0, admitted: 0, cpu_ms: 0, resident: 0 });
+        let before = marks.last().copied().unwrap_or(Mark { pages: 0, admitted: 0, cpu_us: 0, resident: 0 });
         println!("{:>9} {:>10} {:>12.1} {:>8.1}", mark.pages, mark.admitted, cost(&before, &mark), mib(mark.resident));
         marks.push(mark);
     };
@@ -69,7 +69,7 @@ pub(crate) fn measure() {
 
 /// Microseconds of CPU a page between two marks.
 fn cost(from: &Mark, to: &Mark) -> f64 {
-    1e3 * (to.cpu_ms - from.cpu_ms) as f64 / (to.pages - from.pages) as f64
+    (to.cpu_us - from.cpu_us) as f64 / (to.pages - from.pages) as f64
 }
 
 fn mib(bytes: u64) -> f64 {

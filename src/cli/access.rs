@@ -6,7 +6,7 @@ use super::value::Value;
 use crate::crawl::{HostAccess, SignIn};
 
 /// The keys of a rule for a host or a group that say what it is sent.
-pub(super) const KEYS: [&str; 3] = ["headers", "sign_in", "sign_in_to"];
+pub(super) const KEYS: [&str; 6] = ["headers", "sign_in", "sign_in_to", "insecure", "client_certificate", "client_key"];
 
 /// Takes one of these keys.
 pub(super) fn set(access: &mut HostAccess, key: &str, given: &Given) -> Result<(), Refused> {
@@ -17,6 +17,9 @@ pub(super) fn set(access: &mut HostAccess, key: &str, given: &Given) -> Result<(
             let sign_in: Result<SignIn, _> = value(given);
             access.sign_in = Some(sign_in.map_err(|_| Refused::Secret(SignIn::EXPECTED.to_owned()))?);
         }
+        "insecure" => access.insecure = Some(value(given)?),
+        "client_certificate" => access.client_certificate = Some(value(given)?),
+        "client_key" => access.client_key = Some(value(given)?),
         _ => access.sign_in_to = list(given, "a list of origins, such as [\"https://x.example\"]")?,
     }
     Ok(())
@@ -29,7 +32,7 @@ fn list(given: &Given, expected: &str) -> Result<Vec<String>, Refused> {
 
 /// The keys that have a value, as lines of a file.
 pub(super) fn lines(access: &HostAccess) -> Vec<(&'static str, Option<String>)> {
-    let HostAccess { headers, sign_in, sign_in_to } = access;
+    let HostAccess { headers, sign_in, sign_in_to, insecure, client_certificate, client_key } = access;
     let list = |texts: &[String]| {
         let texts: Vec<_> = texts.iter().map(Value::literal).collect();
         Some(format!("[{}]", texts.join(", "))).filter(|_| !texts.is_empty())
@@ -38,5 +41,8 @@ pub(super) fn lines(access: &HostAccess) -> Vec<(&'static str, Option<String>)> 
         ("headers", list(headers)),
         ("sign_in", sign_in.as_ref().map(Value::literal)),
         ("sign_in_to", list(sign_in_to)),
+        ("insecure", insecure.as_ref().map(Value::literal)),
+        ("client_certificate", client_certificate.as_ref().map(Value::literal)),
+        ("client_key", client_key.as_ref().map(Value::literal)),
     ]
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
@@ -10,8 +11,10 @@ use clap_complete::Shell;
 
 use super::argument::{operand, option, path, switch};
 use super::command_error::CommandError;
+use super::diff_form::DiffForm;
 use super::exit::Exit;
 use super::given::Given;
+use super::help::after_long_help;
 use super::layers::untyped;
 use super::output;
 use super::record_file::RecordFormat;
@@ -22,7 +25,7 @@ use super::stats_form::StatsForm;
 use super::subcommands;
 use super::suggest::nearest;
 use super::table::TABLE;
-use crate::crawl::FieldRule;
+use crate::crawl::{FieldRule, Secret};
 use crate::report::SchemaOf;
 
 /// What the user asked for.
@@ -38,12 +41,18 @@ pub(super) enum Request {
     Config { defaults: bool },
     /// Crawl.
     Crawl,
+    /// Show a job as a page that keeps up with it.
+    Dashboard { job: PathBuf, address: SocketAddr, token: Option<Secret> },
+    /// Say how a job differs from another one.
+    Diff { old: PathBuf, new: PathBuf, form: DiffForm },
     /// Say why these URLs were not fetched, or that they were.
     Explain { urls: Vec<String>, job: PathBuf, json: bool },
     /// Print the records of a job, or write them to a file: its pages, links or skipped links.
     Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
     /// Print what is selected from a page, by the rules in the settings or by this one.
     Extract { from: String, rule: Option<FieldRule> },
+    /// Print the manual page of this command, or write all into a directory.
+    Man { of: Option<String>, to: Option<PathBuf> },
     /// Say what the numbers of a report mean whose names have this in them.
     Numbers { like: String },
     /// Say what is damaged in this job, and mend what can be.
@@ -104,6 +113,12 @@ impl CommandLine {
             "cdxj" => Request::Cdxj { of: own.get_many("of").into_iter().flatten().cloned().collect() },
             "completions" => Request::Completions { script: completions(own) },
             "config" => Request::Config { defaults: is_on("defaults") },
+            "dashboard" => Request::Dashboard {
+                job: path("job"),
+                address: own.get_one("listen").copied().unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
+                token: own.get_one("token").cloned(),
+            },
+            "diff" => Request::Diff { old: path("old"), new: path("new"), form: subcommands::diff_form(own) },
             "explain" => Request::Explain {
                 urls: own.get_many("urls").into_iter().flatten().cloned().collect(),
                 job: path("job"),
@@ -127,6 +142,7 @@ impl CommandLine {
                 Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
             }
             "repair" => Request::Repair { job: path("job"), yes: is_on("yes") },
+            "man" => Request::Man { of: own.get_one("of").cloned(), to: own.get_one("to").cloned() },
             "numbers" => Request::Numbers { like: own.get_one("like").cloned().unwrap_or_default() },
             "report" => Request::Report { job: path("job"), to: own.get_one("output").cloned(), opens: is_on("open") },
             "resume" => Request::Resume { job: path("job") },
@@ -174,7 +190,7 @@ fn is_of_page(setting: &Setting) -> bool {
 
 /// Whether a setting says which records are written.
 fn is_of_filter(setting: &Setting) -> bool {
-    ["output.status", "output.types", "output.urls"].contains(&setting.key)
+    ["output.formulas", "output.status", "output.types", "output.urls"].contains(&setting.key)
 }
 
 /// Whether a crawl that goes on may be given this setting. Its seeds and its directory are fixed.
@@ -220,9 +236,11 @@ fn completions(matches: &ArgMatches) -> Vec<u8> {
 }
 
 const NAME: &str = "crawler";
+/// Commands that the short help leaves out.
+const RARE: [&str; 4] = ["canonicalize", "completions", "man", "schema"];
 
 /// The whole command.
-fn command() -> Command {
+pub(super) fn command() -> Command {
     let config = || {
         let help = "Settings from this file [default: crawler.toml, if there is one]";
         option("config", "FILE", help).short('c').value_parser(value_parser!(PathBuf))
@@ -230,12 +248,11 @@ fn command() -> Command {
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
     let settings = || TABLE.iter().copied().flat_map(flags);
     let some = |is_meant: fn(&Setting) -> bool| TABLE.iter().copied().filter(move |one| is_meant(one)).flat_map(flags);
-    Command::new(NAME)
+    let command = Command::new(NAME)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Crawls the web politely and tells what its URL-seen filter lost")
         .override_usage("crawler [OPTIONS] --seeds <FILE> | <URL>...\n       crawler <COMMAND>")
         .after_help("More: --help. All settings: crawler config. Exit codes: --help")
-        .after_long_help(after_long_help())
         .args_conflicts_with_subcommands(true)
         .max_term_width(110)
         .arg(config())
@@ -267,9 +284,12 @@ fn command() -> Command {
                 .arg(switch("defaults", "Print the default crawler.toml instead, each key with its reason"))
                 .args(settings()),
         )
+        .subcommand(subcommands::dashboard())
+        .subcommand(subcommands::diff())
         .subcommand(subcommands::explain())
         .subcommand(subcommands::export().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::extract().arg(config()).args(some(is_of_page)))
+        .subcommand(subcommands::man())
         .subcommand(subcommands::numbers())
         .subcommand(subcommands::repair())
         .subcommand(subcommands::report())
@@ -302,6 +322,12 @@ fn command() -> Command {
         .subcommand(subcommands::sitemap().arg(config()).args(some(is_of_sitemaps)))
         .subcommand(subcommands::stats())
         .subcommand(subcommands::unmet())
+        .mut_subcommands(|command| {
+            let is_rare = RARE.contains(&command.get_name());
+            command.hide(is_rare)
+        });
+    let further = after_long_help(&command);
+    command.after_long_help(further)
 }
 
 /// The flag of a setting.
@@ -359,31 +385,6 @@ fn seed_url(text: &str) -> Result<String, String> {
         |command| format!("neither a URL nor a command; did you mean `{command}`?"),
     ))
 }
-
-fn after_long_help() -> String {
-    let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
-    let codes = Exit::MEANINGS.map(|(exit, meaning)| format!("  {:>3}  {meaning}\n", exit as u8)).concat();
-    format!(
-        "Examples:\n{examples}\n\
-         Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment\n\
-         (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` tells which.\n\n\
-         Exit codes:\n{codes}"
-    )
-}
-
-const EXAMPLES: [(&str, &str); 11] = [
-    ("crawler https://example.org/", "one site, up to its borders"),
-    ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
-    ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
-    ("crawler https://example.org/ --warc", "the same, kept as a web archive; its index: crawler cdxj crawl/"),
-    ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
-    ("crawler retry crawl/", "the pages that failed, once more"),
-    ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),
-    ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
-    ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
-    ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
-    ("crawler report crawl/ --open", "the report as a page, with charts"),
-];
 
 #[cfg(test)]
 mod tests {

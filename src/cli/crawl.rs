@@ -15,15 +15,15 @@ use super::settings::AllSettings;
 use super::signals::Signals;
 use super::simulated::SimulatedWeb;
 use super::unfit::{refused, unfit};
-use super::{config, ending, export, surroundings};
+use super::{config, dashboard, ending, export, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{
     Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, Places, Resumed, Sink, Visits,
     Writer, WriterThread, raise_open_files,
 };
 use crate::gate::{Blocklist, Gate};
-use crate::job::{Job, JobError, replace};
-use crate::report::{self, Cost, Report};
+use crate::job::{Job, JobError, JobJournal, replace};
+use crate::report::{self, Cost, Report, Urls};
 
 /// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are asked for again.
 pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> {
@@ -40,7 +40,8 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
     // Each fetch and each connection that is kept open is an open file, and many systems allow a shell only 1,024 of these.
     raise_open_files();
     if !settings.simulate.enabled {
-        for warning in surroundings::warnings(|name| std::env::var_os(name)) {
+        let has_proxy = settings.crawl.fetch.proxy.is_some();
+        for warning in surroundings::warnings(|name| std::env::var_os(name).filter(|_| !has_proxy)) {
             output::warn(&warning);
         }
     }
@@ -78,6 +79,7 @@ fn tell_blocklist(gate: &Gate) {
 async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let mut options = settings.crawl.clone();
+    let page = dashboard::listen(layers).await?;
     let web = if settings.simulate.enabled { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let (job, seeds) = job(layers, seeds, &mut options)?;
@@ -94,6 +96,10 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let unlisted = |error| CommandError::cannot(Exit::NotKept, "write", &job.skipped_path())(error);
     let lister =
         settings.output.skipped.then(|| crawl.list_skipped(&job.skipped_path())).transpose().map_err(unlisted)?;
+    if log::is_verbose(&settings.output.log) {
+        crawl.log_all();
+    }
+    keep_bodies(&mut crawl, &job, settings.output.bodies.as_deref())?;
     tell(&job, &resumed);
     if let Some(old) = &settings.recrawl {
         crawl.recrawl(known_pages(layers, old, job.directory())?);
@@ -110,15 +116,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     options.workers = Some(places.fetches);
     if retry {
-        let path = job.pages_path();
-        let again = crawl.retry(&path).map_err(CommandError::of(
-            Exit::NotKept,
-            format!("cannot ask again for what failed in {}", path.display()),
-        ))?;
-        output::note(&match again {
-            1 => "1 page that failed is asked for again".to_owned(),
-            again => format!("{again} pages that failed are asked for again"),
-        });
+        try_again(&crawl, &job)?;
     }
     seeds.plant(&crawl, &job)?;
     // This comes before the begin: a job that is begun goes on without its seeds being given again.
@@ -142,6 +140,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     job.remove_report().map_err(|error| refused(&error))?;
     job.begin().map_err(CommandError::of(Exit::NotKept, "cannot begin the job"))?;
 
+    let page = page.map(|page| page.show(&crawl, &options, job.directory()));
     let signals = Signals::listen(crawl.stop());
     let reporter = settings.output.progress.then(|| Reporter::start(screen, options.max_pages, crawl.watch()));
     let mut finished = crawl.run(sink).await;
@@ -159,6 +158,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let report = Report::of(&finished, &options, Cost::of_this_process(), simulated);
     let saved = report.save(&job.report_path());
     let drawn = replace(&job.report_page_path(), report.html().as_bytes());
+    drop(page);
     if is_unread {
         ending::waiting(&job, &finished);
         return Err(CommandError::quiet());
@@ -173,7 +173,20 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         output::note(&format!("unreachable: {unreachable}: crawler resume {}", job.directory().display()));
     }
     ending::waiting(&job, &finished);
-    ending::ended(&finished, &signals)
+    ending::ended(&job, &finished, &signals)
+}
+
+/// Asks again for the pages that failed.
+fn try_again(crawl: &Crawl<JobJournal>, job: &Job) -> Result<(), CommandError> {
+    let path = job.pages_path();
+    let again = crawl
+        .retry(&path)
+        .map_err(CommandError::of(Exit::NotKept, format!("cannot ask again for what failed in {}", path.display())))?;
+    output::note(&match again {
+        1 => "1 page that failed is asked for again".to_owned(),
+        again => format!("{again} pages that failed are asked for again"),
+    });
+    Ok(())
 }
 
 /// The pages that another job has visited.
@@ -196,6 +209,11 @@ fn known_pages(layers: &Layers, old: &Path, scratch: &Path) -> Result<KnownPages
         output::warn(&format!("{path} is damaged at byte {offset}: pages behind it are taken for new"));
     }
     Ok(known)
+}
+
+fn keep_bodies(crawl: &mut Crawl<JobJournal>, job: &Job, directory: Option<&Path>) -> Result<(), CommandError> {
+    let Some(directory) = directory else { return Ok(()) };
+    crawl.keep_bodies(job, directory).map_err(CommandError::cannot(Exit::NotKept, "write to", directory))
 }
 
 /// What is kept of each page beside its record.
@@ -247,8 +265,10 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
 
 /// Whether there is a report of a drained crawl with this many pages. A crawl that was killed at its very end has none.
 fn is_reported(job: &Job, pages: u64) -> bool {
-    report::read(&job.report_path())
-        .is_ok_and(|report| report.finish == FinishReason::Drained && report.urls.fetched + report.urls.failed == pages)
+    report::read(&job.report_path()).is_ok_and(|report| {
+        let Urls { fetched, failed, unwanted, .. } = report.urls;
+        report.finish == FinishReason::Drained && fetched + failed + unwanted == pages
+    })
 }
 
 /// Tells what was found in the job.

@@ -45,7 +45,7 @@ pub(super) fn waiting(job: &Job, finished: &Finished) {
 fn how_to_go_on(job: &Job, finished: &Finished) -> String {
     let waiting = finished.frontier.queued + finished.frontier.scheduled;
     let directory = job.directory().display();
-    let pages = finished.tally.fetched + finished.tally.failed;
+    let pages = finished.tally.records();
     let resume = format!("crawler resume {directory}");
     match finished.reason {
         FinishReason::MaxPages => format!(
@@ -84,10 +84,14 @@ pub(super) fn kept(
     }
 }
 
-/// The exit code: stopped by a signal, nothing crawled, or done.
-pub(super) fn ended(finished: &Finished, signals: &Signals) -> Result<Exit, CommandError> {
+/// The exit code: stopped by a signal or for want of a proxy, nothing crawled, or done.
+pub(super) fn ended(job: &Job, finished: &Finished, signals: &Signals) -> Result<Exit, CommandError> {
     match finished.reason {
         FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Interrupted)),
+        FinishReason::ProxyFailed => {
+            let resume = format!("resume it once that is mended: crawler resume {}", job.directory().display());
+            Err(CommandError::new(Exit::Failed, "the proxy has failed").and(resume))
+        }
         _ if finished.tally.fetched == 0 => Err(CommandError::new(Exit::NothingCrawled, nothing_crawled(finished))),
         _ => Ok(Exit::Done),
     }
@@ -102,6 +106,7 @@ fn nothing_crawled(finished: &Finished) -> String {
     let refusals = finished.gate.refusals();
     let refused = refusals.iter().filter(|(_, count)| *count > 0);
     let mut reasons: Vec<String> = refused.map(|(refusal, count)| format!("{count} refused: {refusal}")).collect();
+    reasons.extend(pages.unwanted.most_first().iter().map(|(name, count)| format!("{count} refused: {name}")));
     reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
     if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {
         reasons.push(

@@ -88,9 +88,9 @@ fn not_a_url(error: &AddressError) -> Verdict {
 /// The limit that ended the last run; `None` where it ended otherwise, or another run followed.
 fn limit(job: &Job) -> Option<String> {
     let report = report::read(&job.report_path()).ok()?;
-    let Settings { max_pages, max_duration_ms, .. } = report.settings;
+    let Settings { max_pages, max_duration_us, .. } = report.settings;
     match report.finish {
-        FinishReason::MaxDuration => max_duration_ms.map(|limit| format!("{:?}", Duration::from_millis(limit))),
+        FinishReason::MaxDuration => max_duration_us.map(|limit| format!("{:?}", Duration::from_micros(limit))),
         FinishReason::MaxPages if max_pages == Some(1) => Some("1 page".to_owned()),
         FinishReason::MaxPages => max_pages.map(|pages| format!("{pages} pages")),
         _ => None,
@@ -123,7 +123,7 @@ fn to_json(explanation: &Explanation, limit: Option<&str>) -> Value {
         "host": host.as_ref().map(|host| json!({
             "key": host.key,
             "due": host.due.to_string(),
-            "delay_ms": u64::try_from(host.delay.as_millis()).unwrap_or(u64::MAX),
+            "delay_us": u64::try_from(host.delay.as_micros()).unwrap_or(u64::MAX),
             "failures": host.failures,
             "has_answered": host.has_answered,
             "unreachable": host.is_retired,

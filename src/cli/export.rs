@@ -1,21 +1,25 @@
 //! `crawler export`, and `-o FILE`: the records of a job as a file of another format.
 
 use std::fs::File;
-use std::io::{self, BufReader};
-use std::path::Path;
+use std::io::{self, BufReader, Seek, Write};
+use std::path::{Path, PathBuf};
 
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::layers::Layers;
 use super::output::print;
-use super::record_file::{RecordFile, RecordFormat};
+use super::record_file::{Column, DamagedLine, RecordFile, RecordFormat, field_names};
 use super::record_filter::RecordFilter;
+use super::settings::AllSettings;
 use super::unfit::{refused, unfit};
 use crate::crawl::CrawlError;
 use crate::job::{Job, PAGES, replace_with};
 
-/// The columns of a table of pages: paths of keys in page records.
-const PAGE_COLUMNS: [&str; 33] = [
+/// Bytes that are read at once.
+const BUFFER: usize = 1 << 18;
+
+/// The columns of a table of pages: paths of keys in page records. Those of the fields that were extracted follow.
+const PAGE_COLUMNS: [&str; 37] = [
     "url",
     "key",
     "status",
@@ -26,14 +30,18 @@ const PAGE_COLUMNS: [&str; 33] = [
     "bytes",
     "wire_bytes",
     "truncated",
-    "timings.first_byte_ms",
-    "timings.total_ms",
+    "timings.first_byte_us",
+    "timings.total_us",
     "encoding",
     "encoding_source",
     "title",
     "duplicate",
+    "duplicate_of",
+    "body_digest",
+    "payload_digest",
+    "revisit_of.url",
+    "revisit_of.fetched_at",
     "canonical",
-    "fields",
     "links.found",
     "links.admitted",
     "links.seen",
@@ -53,12 +61,67 @@ const PAGE_COLUMNS: [&str; 33] = [
 const LINK_COLUMNS: [&str; 5] = ["from", "to", "kind", "text", "rel"];
 const SKIPPED_COLUMNS: [&str; 6] = ["url", "reason", "referrer", "depth", "links", "of"];
 
-/// What is exported: the file in the job, and its columns.
-fn source(of: &str) -> (&'static str, &'static [&'static str]) {
-    match of {
-        "links" => ("links.jsonl", &LINK_COLUMNS),
-        "skipped" => ("skipped.jsonl", &SKIPPED_COLUMNS),
-        _ => (PAGES, &PAGE_COLUMNS),
+/// What is exported: a file in the job.
+struct Source {
+    path: PathBuf,
+    file: File,
+    columns: &'static [&'static str],
+    /// Its records have fields.
+    has_fields: bool,
+}
+
+impl Source {
+    fn open(job: &Job, of: &str) -> Result<Self, CommandError> {
+        let (name, columns): (_, &[_]) = match of {
+            "links" => ("links.jsonl", &LINK_COLUMNS),
+            "skipped" => ("skipped.jsonl", &SKIPPED_COLUMNS),
+            _ => (PAGES, &PAGE_COLUMNS),
+        };
+        let path = job.directory().join(name);
+        let file = File::open(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))?;
+        Ok(Self { path, file, columns, has_fields: name == PAGES })
+    }
+
+    /// The columns of a table of it. A line of names comes first in a table, so the file is read twice.
+    fn columns(&self, settings: &AllSettings) -> io::Result<Vec<Column>> {
+        let mut columns: Vec<_> = self.columns.iter().map(|path| Column::of(path)).collect();
+        if self.has_fields {
+            let mut names = field_names(&mut BufReader::with_capacity(BUFFER, &self.file))?;
+            (&self.file).rewind()?;
+            // Those that no page has had so far, too.
+            names.extend(settings.crawl.extract.keys().cloned());
+            columns.extend(names.iter().map(|name| Column::of_field(name)));
+        }
+        Ok(columns)
+    }
+
+    fn write(
+        &self,
+        settings: &AllSettings,
+        shape: RecordFile,
+        filter: &RecordFilter,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        let columns = if shape.is_table() { self.columns(settings)? } else { Vec::new() };
+        let shape = shape.with_formulas(settings.output.formulas);
+        shape.write(&mut BufReader::with_capacity(BUFFER, &self.file), &columns, filter, to)
+    }
+
+    /// Where a line of it is no record, the error says which and what can be done. Any other is of what is written to.
+    fn failed(&self, error: io::Error, to: &Path, job: &Path) -> CommandError {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<DamagedLine>()) {
+            Some(damaged) => {
+                let message = format!("cannot read {}: {damaged}", self.path.display());
+                let mend = format!("crawler repair {} says what can be saved of a job", job.display());
+                let or = format!(
+                    "without line {0} the others can be written: sed -i {0}d {1}",
+                    damaged.line,
+                    self.path.display()
+                );
+                CommandError::new(Exit::Failed, message).and(if self.has_fields { mend } else { or })
+            }
+            None => CommandError::cannot(Exit::Failed, "write", to)(error),
+        }
     }
 }
 
@@ -85,19 +148,26 @@ pub(super) fn export(
     }
     if let Some(to) = to.filter(|to| to.as_os_str() != "-") {
         check_place(to, directory)?;
-        return write(&job, of, to, format, &filter);
+        return write(&layers.settings, &job, of, to, format, &filter);
     }
-    let (name, columns) = source(of);
-    let path = job.directory().join(name);
-    let file = File::open(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))?;
+    let source = Source::open(&job, of)?;
     let shape = RecordFile::of(Path::new(""), format).expect("it has no ending");
-    print(|out| shape.write(&mut BufReader::new(file), columns, &filter, out))
+    let mut damaged = None;
+    print(|out| match source.write(&layers.settings, shape, &filter, out) {
+        Err(error) if error.get_ref().is_some_and(|inner| inner.downcast_ref::<DamagedLine>().is_some()) => {
+            damaged = Some(error);
+            Ok(())
+        }
+        written => written,
+    })?;
+    damaged.map_or(Ok(()), |error| Err(source.failed(error, Path::new("-"), directory)))
 }
 
 /// Writes the page records of a job to a file that the user named, all of them, also those of earlier runs.
 pub(super) fn at_end(layers: &Layers, job: &Job) -> Result<(), CommandError> {
-    let output = &layers.settings.output;
-    output.file().map_or(Ok(()), |to| write(job, "pages", to, output.format, &filter(layers)?))
+    let settings = &layers.settings;
+    let Some(to) = settings.output.file() else { return Ok(()) };
+    write(settings, job, "pages", to, settings.output.format, &filter(layers)?)
 }
 
 fn filter(layers: &Layers) -> Result<RecordFilter, CommandError> {
@@ -122,21 +192,24 @@ fn check_place(to: &Path, job: &Path) -> Result<(), CommandError> {
 }
 
 /// The file is there as a whole or as it was before.
-fn write(job: &Job, of: &str, to: &Path, format: RecordFormat, filter: &RecordFilter) -> Result<(), CommandError> {
-    let (name, columns) = source(of);
-    let path = job.directory().join(name);
+fn write(
+    settings: &AllSettings,
+    job: &Job,
+    of: &str,
+    to: &Path,
+    format: RecordFormat,
+    filter: &RecordFilter,
+) -> Result<(), CommandError> {
     let shape = RecordFile::of(to, format).map_err(|reason| CommandError::new(Exit::Usage, reason))?;
-    let file = File::open(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))?;
-    let written = replace_with(to, |out: &mut File| -> io::Result<()> {
-        shape.write(&mut BufReader::with_capacity(1 << 18, file), columns, filter, out)
-    });
-    written.map_err(CommandError::cannot(Exit::Failed, "write", to))
+    let source = Source::open(job, of)?;
+    let written = replace_with(to, |out| source.write(settings, shape, filter, out));
+    written.map_err(|error| source.failed(error, to, job.directory()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::{Duplicate, LinkCounts, PageChange, PageRecord, RecordKind, Recrawled};
+    use crate::crawl::{Duplicate, LinkCounts, PageChange, PageRecord, RecordKind, Recrawled, RevisitOf};
 
     #[test]
     fn a_table_of_pages_has_a_column_for_each_key() {
@@ -144,6 +217,10 @@ mod tests {
             kind: RecordKind::Sitemap,
             recrawl: Some(Recrawled { change: PageChange::New, since: None }),
             duplicate: Some(Duplicate::Same),
+            duplicate_of: Some(String::new()),
+            body_digest: Some(String::new()),
+            payload_digest: Some(String::new()),
+            revisit_of: Some(RevisitOf::default()),
             links: LinkCounts { userinfo: 1, ..LinkCounts::default() },
             ..PageRecord::default()
         };

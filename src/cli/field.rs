@@ -22,6 +22,11 @@ pub(super) trait SettingField: Sync {
         false
     }
 
+    /// Whether a text that is refused may be a secret.
+    fn may_be_secret(&self) -> bool {
+        false
+    }
+
     /// The words that it takes; empty where it takes any text.
     fn words(&self) -> Vec<&'static str> {
         Vec::new()
@@ -80,6 +85,10 @@ impl<T: Value> SettingField for Maybe<T> {
 
     fn literal(&self, settings: &mut AllSettings) -> String {
         (self.0)(settings).as_ref().map_or_else(|| quote(self.1), T::literal)
+    }
+
+    fn may_be_secret(&self) -> bool {
+        T::MAY_BE_SECRET
     }
 }
 

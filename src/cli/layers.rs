@@ -211,6 +211,9 @@ impl Layers {
         let setting = &TABLE[row];
         match setting.field.set(&mut self.settings, given) {
             Ok(()) => self.sources[row] = source,
+            Err(expected) if setting.field.may_be_secret() => {
+                self.error(&source, &format!("{}: expected {expected}", setting.key));
+            }
             Err(expected) => {
                 self.error(&source, &format!("{} = {}: expected {expected}", setting.key, given.spelled));
             }

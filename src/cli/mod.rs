@@ -7,6 +7,9 @@ mod cdxj;
 mod command_error;
 mod config;
 mod crawl;
+mod dashboard;
+mod diff;
+mod diff_form;
 mod document;
 mod effective;
 mod ending;
@@ -17,9 +20,11 @@ mod extract;
 mod extract_rules;
 mod field;
 mod given;
+mod help;
 mod layers;
 mod lines;
 mod log;
+mod man;
 mod output;
 mod parts;
 mod progress;
@@ -85,11 +90,14 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
+        Request::Dashboard { job, address, token } => dashboard::dashboard(line, job, *address, token.as_ref())?,
+        Request::Diff { old, new, form } => diff::diff(line, old, new, *form)?,
         Request::Explain { urls, job, json } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
         Request::Export { job, of, to, format } => {
             export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
         }
         Request::Extract { from, rule } => extract::extract(&settings(line)?.settings, from, rule.as_ref())?,
+        Request::Man { of, to } => man::man(of.as_deref(), to.as_deref())?,
         Request::Numbers { like } => schema::explain_numbers(like)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
         Request::Report { job, to, opens } => report::report(line, job, to.as_deref(), *opens)?,

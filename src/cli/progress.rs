@@ -46,7 +46,7 @@ impl Reporter {
         let bar = (io::stdout().is_terminal() && io::stderr().is_terminal()).then(|| screen.0.add(bar(limit)));
         let interval = if bar.is_some() { BAR_INTERVAL } else { LINE_INTERVAL };
         let thread = thread::spawn(move || {
-            let mut rate = Rate::default();
+            let mut rate = PageRate::default();
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let progress = look();
                 let line = Line { progress, rate: rate.after(&progress), limit };
@@ -89,14 +89,14 @@ fn bar(limit: Option<u64>) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(template).expect("a constant, drawn by each crawl on a terminal"))
 }
 
-/// Pages and bytes a second, over the last [`Rate::WINDOW`].
-#[derive(Default)]
-struct Rate(VecDeque<(Duration, u64, u64)>);
+/// Pages and bytes a second, over the last [`PageRate::WINDOW`].
+#[derive(Debug, Default)]
+pub(super) struct PageRate(VecDeque<(Duration, u64, u64)>);
 
-impl Rate {
+impl PageRate {
     const WINDOW: Duration = Duration::from_secs(10);
 
-    fn after(&mut self, now: &Progress) -> [f64; 2] {
+    pub(super) fn after(&mut self, now: &Progress) -> [f64; 2] {
         self.0.push_back((now.elapsed, now.pages, now.wire_bytes));
         // One count older than the window stays, so that lines which are further apart have something to compare with.
         while self.0.get(1).is_some_and(|(then, ..)| now.elapsed.saturating_sub(*then) >= Self::WINDOW) {
@@ -132,10 +132,10 @@ impl fmt::Display for Line {
         if frontier.leased > 0 {
             write!(f, ", {leased} in flight")?;
         }
-        for reason in self.waits() {
+        for reason in waits(&self.progress) {
             write!(f, "; {reason}")?;
         }
-        if let Some(left) = self.left() {
+        if let Some(left) = left(self.rate[0], self.limit, self.progress.pages) {
             write!(f, "; {} left", duration(left))?;
         }
         let (hosts, errors) = (thousands(frontier.active_hosts), counted(errors, "error", "errors"));
@@ -147,30 +147,28 @@ impl fmt::Display for Line {
     }
 }
 
-impl Line {
-    /// Why nothing happens, where nothing or little does.
-    fn waits(&self) -> impl Iterator<Item = String> {
-        let Progress { frontier, now, is_filter_full, .. } = self.progress;
-        let failing = counted(frontier.failing_hosts, "host fails", "hosts fail");
-        let failing = (frontier.failing_hosts > 0).then(|| format!("{failing} and will be tried again"));
-        let resting = frontier.next_due.filter(|_| frontier.leased == 0).map(|due| {
-            let hosts = counted(frontier.resting_hosts, "host rests", "hosts rest");
-            format!("{hosts}, next in {}", duration(due.since(now)))
-        });
-        let in_line = counted(frontier.hosts_in_line, "host waits", "hosts wait");
-        let in_line = (frontier.hosts_in_line > 0).then(|| format!("{in_line} for a group or IP address"));
-        let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
-        let by_rate = (frontier.held_by_rate > 0).then(|| format!("{by_rate} for the rate"));
-        let full = is_filter_full.then(|| "the seen filter is full".to_owned());
-        [resting, in_line, by_rate, failing, full].into_iter().flatten()
-    }
+/// Why nothing happens, where nothing or little does.
+pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<> {
+    let Progress { frontier, now, is_filter_full, is_paused, .. } = *progress;
+    let paused = is_paused.then(|| "paused".to_owned());
+    let failing = counted(frontier.failing_hosts, "host fails", "hosts fail");
+    let failing = (frontier.failing_hosts > 0).then(|| format!("{failing} and will be tried again"));
+    let resting = frontier.next_due.filter(|_| frontier.leased == 0).map(|due| {
+        let hosts = counted(frontier.resting_hosts, "host rests", "hosts rest");
+        format!("{hosts}, next in {}", duration(due.since(now)))
+    });
+    let in_line = counted(frontier.hosts_in_line, "host waits", "hosts wait");
+    let in_line = (frontier.hosts_in_line > 0).then(|| format!("{in_line} for a group or IP address"));
+    let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
+    let by_rate = (frontier.held_by_rate > 0).then(|| format!("{by_rate} for the rate"));
+    let full = is_filter_full.then(|| "the seen filter is full".to_owned());
+    [paused, resting, in_line, by_rate, failing, full].into_iter().flatten()
+}
 
-    /// How long it will take to the limit, if it goes on so.
-    fn left(&self) -> Option<Duration> {
-        let [rate, _] = self.rate;
-        let pages = self.limit?.checked_sub(self.progress.pages)?;
-        (rate > 0.0 && pages > 0).then(|| Duration::from_secs(whole(pages as f64 / rate).min(MOST_LEFT)))
-    }
+/// How long it will take to a limit of pages, if it goes on at so many a second.
+pub(super) fn left(rate: f64, limit: Option<u64>, pages: u64) -> Option<Duration> {
+    let pages = limit?.checked_sub(pages)?;
+    (rate > 0.0 && pages > 0).then(|| Duration::from_secs(whole(pages as f64 / rate).min(MOST_LEFT)))
 }
 
 #[cfg(test)]
@@ -184,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_last_ten_seconds() {
-        let mut rate = Rate::default();
+        let mut rate = PageRate::default();
         let rates: Vec<_> = [(0, 0), (5, 50), (10, 100), (15, 100), (20, 100), (30, 120)]
             .map(|(seconds, pages)| rate.after(&at(seconds, pages)))
             .into();
@@ -212,9 +210,9 @@ mod tests {
         progress.frontier.leased = 1;
         (progress.frontier.hosts_in_line, progress.frontier.held_by_rate) = (2, 3);
         progress.frontier.failing_hosts = 1;
-        progress.is_filter_full = true;
+        (progress.is_filter_full, progress.is_paused) = (true, true);
         let busy = line(progress, Some(48_213));
-        assert!(busy.contains("; 2 hosts wait for a group or IP address; 3 hosts wait for the rate; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
+        assert!(busy.contains("; paused; 2 hosts wait for a group or IP address; 3 hosts wait for the rate; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
         assert!(!busy.contains("rest") && !busy.contains("left"), "{busy}");
     }
 }

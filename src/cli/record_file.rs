@@ -1,17 +1,49 @@
 //! A file of records as users want them: lines of JSON or a table, packed by its ending.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::record_filter::RecordFilter;
 
 /// How hard records are compressed.
 const GZIP_LEVEL: u32 = 6;
 const ZSTD_LEVEL: i32 = 3;
+
+/// A line that is whole and no record.
+#[derive(Debug, Error)]
+#[error("line {line} is no record: {reason}")]
+pub(super) struct DamagedLine {
+    pub(super) line: u64,
+    reason: serde_json::Error,
+}
+
+/// A column of a table: its name, and the keys that lead to its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    name: String,
+    keys: Vec<String>,
+}
+
+impl Column {
+    /// That of a path of keys.
+    pub(super) fn of(path: &str) -> Self {
+        Self { name: path.to_owned(), keys: path.split('.').map(str::to_owned).collect() }
+    }
+
+    /// That of an extracted field, whatever its name.
+    pub(super) fn of_field(name: &str) -> Self {
+        Self { name: format!("{FIELDS}.{name}"), keys: vec![FIELDS.to_owned(), name.to_owned()] }
+    }
+}
+
+/// The key of what was extracted.
+const FIELDS: &str = "fields";
 
 /// How records are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +69,8 @@ enum Packing {
 pub(super) struct RecordFile {
     format: RecordFormat,
     packing: Packing,
+    /// A text that a spreadsheet would take for a formula stands in a table as it is.
+    keeps_formulas: bool,
 }
 
 impl RecordFile {
@@ -55,14 +89,24 @@ impl RecordFile {
             (RecordFormat::Auto, _) => RecordFormat::Jsonl,
             (asked, _) => asked,
         };
-        Ok(Self { format, packing })
+        Ok(Self { format, packing, keeps_formulas: false })
+    }
+
+    /// The same, where texts that a spreadsheet takes for formulas stand as they are, or behind a `'`.
+    pub(super) fn with_formulas(self, keeps_formulas: bool) -> Self {
+        Self { keeps_formulas, ..self }
+    }
+
+    /// Whether records are lines of a table, and not of JSON.
+    pub(super) fn is_table(self) -> bool {
+        self.format == RecordFormat::Csv
     }
 
     /// Writes the records that the lines of `from` hold and `filter` takes. A line that is not whole yet is passed over.
     pub(super) fn write(
         self,
         from: &mut dyn BufRead,
-        columns: &[&str],
+        columns: &[Column],
         filter: &RecordFilter,
         to: &mut dyn Write,
     ) -> io::Result<()> {
@@ -85,27 +129,44 @@ impl RecordFile {
         }
     }
 
+    /// What stands in a column: texts as they are, nothing for `null`, lists and objects as JSON.
+    fn cell(self, record: &Value, column: &Column) -> String {
+        match column.keys.iter().try_fold(record, |value, key| value.get(key)) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => self.safe(text.clone()),
+            Some(value) => value.to_string(),
+        }
+    }
+
+    /// A text from the web, which no spreadsheet takes for a formula: a `'` stands before what would be one.
+    fn safe(self, text: String) -> String {
+        let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        if is_formula && !self.keeps_formulas { format!("'{text}") } else { text }
+    }
+
     fn write_plain(
         self,
         from: &mut dyn BufRead,
-        columns: &[&str],
+        columns: &[Column],
         filter: &RecordFilter,
         to: &mut dyn Write,
     ) -> io::Result<()> {
-        let is_table = self.format == RecordFormat::Csv;
+        let is_table = self.is_table();
         let mut table = csv::Writer::from_writer(Vec::new());
-        let mut line = Vec::new();
+        let (mut line, mut number) = (Vec::new(), 0);
         if is_table {
-            table.write_record(columns)?;
+            table.write_record(columns.iter().map(|column| self.safe(column.name.clone())))?;
         }
         while from.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
-            let record =
-                (is_table || !filter.is_empty()).then(|| serde_json::from_slice::<Value>(&line)).transpose()?;
+            number += 1;
+            let damaged = |reason| io::Error::other(DamagedLine { line: number, reason });
+            let parsed = (is_table || !filter.is_empty()).then(|| serde_json::from_slice::<Value>(&line));
+            let record = parsed.transpose().map_err(damaged)?;
             let is_wanted = record.as_ref().is_none_or(|record| filter.takes(record));
             match record {
                 _ if !is_wanted => {}
                 Some(record) if is_table => {
-                    table.write_record(columns.iter().map(|column| cell(&record, column)))?;
+                    table.write_record(columns.iter().map(|column| self.cell(&record, column)))?;
                     if table.get_ref().len() > 1 << 16 {
                         table = drain(table, to)?;
                     }
@@ -124,14 +185,21 @@ fn drain(table: csv::Writer<Vec<u8>>, to: &mut dyn Write) -> io::Result<csv::Wri
     Ok(csv::Writer::from_writer(Vec::new()))
 }
 
-/// What stands in a column, which is a path of keys: texts as they are, nothing for `null`, lists and objects as JSON.
-fn cell(record: &Value, column: &str) -> String {
-    let value = column.split('.').try_fold(record, |value, key| value.get(key));
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
+/// The names of the fields that the whole lines of `from` have. A line that is no record has none here.
+pub(super) fn field_names(from: &mut dyn BufRead) -> io::Result<BTreeSet<String>> {
+    let (mut names, mut line) = (BTreeSet::new(), Vec::new());
+    let fields = format!("\"{FIELDS}\":{{");
+    while from.read_until(b'\n', &mut line)? > 0 {
+        let text = str::from_utf8(&line).unwrap_or_default();
+        if text.contains(&fields)
+            && let Ok(record) = serde_json::from_str::<Value>(text)
+            && let Some(fields) = record[FIELDS].as_object()
+        {
+            names.extend(fields.keys().filter(|name| !names.contains(*name)).cloned().collect::<Vec<_>>());
+        }
+        line.clear();
     }
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -143,12 +211,13 @@ mod tests {
     fn written<const N: usize>(name: &str, lines: &str, statuses: [&str; N]) -> Vec<u8> {
         let filter = RecordFilter::new(&statuses.map(str::to_owned), &[], &[]).unwrap();
         let (file, mut to) = (RecordFile::of(Path::new(name), RecordFormat::Auto).unwrap(), Vec::new());
-        file.write(&mut lines.as_bytes(), &["url", "status", "timings.total_ms", "list"], &filter, &mut to).unwrap();
+        let columns = ["url", "status", "timings.total_us", "list"].map(Column::of);
+        file.write(&mut lines.as_bytes(), &columns, &filter, &mut to).unwrap();
         to
     }
 
     const LINES: &str = concat!(
-        r#"{"url":"a,\"b","status":200,"timings":{"total_ms":1.5}}"#,
+        r#"{"url":"a,\"b","status":200,"timings":{"total_us":15}}"#,
         "\n",
         r#"{"url":"c\nd","status":null,"list":{"urls":2}}"#,
         "\n",
@@ -157,11 +226,70 @@ mod tests {
 
     #[test]
     fn a_table_is_quoted_and_nothing_is_half() {
-        let table = "url,status,timings.total_ms,list\n\"a,\"\"b\",200,1.5,\n\"c\nd\",,,\"{\"\"urls\"\":2}\"\n";
+        let table = "url,status,timings.total_us,list\n\"a,\"\"b\",200,15,\n\"c\nd\",,,\"{\"\"urls\"\":2}\"\n";
         assert_eq!(String::from_utf8(written("x.csv", LINES, [])).unwrap(), table);
         let lines: Vec<&str> = LINES.split_inclusive('\n').collect();
         assert_eq!(written("x.jsonl", LINES, []), lines[..2].concat().as_bytes());
         assert_eq!(written("x", LINES, ["2xx"]), lines[0].as_bytes());
+    }
+
+    #[test]
+    fn a_text_from_the_web_is_no_formula_in_a_table() {
+        let file = RecordFile::of(Path::new("x.csv"), RecordFormat::Auto).unwrap();
+        let filter = RecordFilter::new(&[], &[], &[]).unwrap();
+        let line = |text: &str| format!("{}\n", serde_json::json!({ "title": text, "bytes": -1 }));
+        for (text, safe) in [
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("a = 1", "a = 1"),
+            ("'=1", "'=1"),
+        ] {
+            for (keeps, cell) in [(false, safe), (true, text)] {
+                let mut to = Vec::new();
+                let columns = ["title", "bytes"].map(Column::of);
+                file.with_formulas(keeps).write(&mut line(text).as_bytes(), &columns, &filter, &mut to).unwrap();
+                assert_eq!(String::from_utf8(to).unwrap(), format!("title,bytes\n{cell},-1\n"), "numbers are no texts");
+            }
+        }
+        let mut to = Vec::new();
+        file.write(&mut line("\r=1").as_bytes(), &[Column::of("title")], &filter, &mut to).unwrap();
+        assert_eq!(to, b"title\n\"'\r=1\"\n");
+    }
+
+    #[test]
+    fn each_field_has_a_column_whatever_its_name() {
+        let lines = concat!(
+            r#"{"url":"a","fields":{"price":"3","a.b":["x","y"]}}"#,
+            "\n",
+            r#"{"url":"b"}"#,
+            "\n",
+            r#"{"url":"c","fields":{"=name":null}}"#,
+            "\n"
+        );
+        let names = field_names(&mut lines.as_bytes()).unwrap();
+        assert!(names.iter().eq(["=name", "a.b", "price"]));
+        let columns: Vec<_> =
+            std::iter::once(Column::of("url")).chain(names.iter().map(|name| Column::of_field(name))).collect();
+        let (filter, mut to) = (RecordFilter::new(&[], &[], &[]).unwrap(), Vec::new());
+        let file = RecordFile::of(Path::new("x.csv"), RecordFormat::Auto).unwrap();
+        file.write(&mut lines.as_bytes(), &columns, &filter, &mut to).unwrap();
+        let table = "url,fields.=name,fields.a.b,fields.price\na,,\"[\"\"x\"\",\"\"y\"\"]\",3\nb,,,\nc,,,\n";
+        assert_eq!(String::from_utf8(to).unwrap(), table);
+    }
+
+    #[test]
+    fn a_line_that_is_damaged_has_its_number() {
+        let lines = "{\"url\":\"a\"}\n{\"url\":\n";
+        let (filter, file) =
+            (RecordFilter::new(&[], &[], &[]).unwrap(), RecordFile::of(Path::new("x.csv"), RecordFormat::Auto));
+        let error =
+            file.unwrap().write(&mut lines.as_bytes(), &[Column::of("url")], &filter, &mut Vec::new()).unwrap_err();
+        let damaged = error.get_ref().unwrap().downcast_ref::<DamagedLine>().unwrap();
+        assert_eq!(damaged.line, 2);
+        assert!(error.to_string().starts_with("line 2 is no record: "), "{error}");
     }
 
     #[test]

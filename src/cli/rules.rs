@@ -131,6 +131,9 @@ pub(super) const EXAMPLE: &str = r#"
 # robots = true
 # headers = ["X-Team: search"]
 # sign_in = "basic file:password.txt"
+# insecure = false
+# client_certificate = "ours.pem"
+# client_key = "ours.key"
 
 # Hosts that share a clock: when one was asked, all of them rest; beside that each is treated as above.
 # [groups."cdn"]

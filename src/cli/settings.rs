@@ -1,12 +1,13 @@
 //! Everything that can be set, as plain data: the options of the floors below, and those of the command itself.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::log::LogFormat;
 use super::record_file::{RecordFile, RecordFormat};
 use crate::address::without_userinfo;
-use crate::crawl::{CrawlOptions, FetchOptions};
+use crate::crawl::{CrawlOptions, FetchOptions, Secret};
 use crate::gate::ScopeKind;
 use crate::simulate::SimulateOptions;
 
@@ -19,6 +20,7 @@ pub(super) struct AllSettings {
     /// The product token for robots.txt, `X-Robots-Tag` and `<meta>`; `None` takes it from the User-Agent header.
     pub(super) agent: Option<String>,
     pub(super) crawl: CrawlOptions,
+    pub(super) dashboard: DashboardSettings,
     pub(super) job: JobSettings,
     pub(super) output: OutputSettings,
     /// A job whose pages are asked whether they have changed.
@@ -34,6 +36,15 @@ pub(super) struct SeedSettings {
     pub(super) files: Vec<PathBuf>,
     /// URLs given one by one.
     pub(super) urls: Vec<String>,
+}
+
+/// The live page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DashboardSettings {
+    /// Where it is served, if it is.
+    pub(super) listen: Option<SocketAddr>,
+    /// What whoever asks has to have.
+    pub(super) token: Option<Secret>,
 }
 
 /// Where the crawl is kept.
@@ -57,6 +68,8 @@ impl Default for JobSettings {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command")]
 pub(super) struct OutputSettings {
+    /// Where the bodies of pages are kept, by their digests.
+    pub(super) bodies: Option<PathBuf>,
     /// The final report as JSON.
     pub(super) json: bool,
     /// Write the links of each page to the job.
@@ -71,6 +84,8 @@ pub(super) struct OutputSettings {
     pub(super) pages: Option<PathBuf>,
     /// How a file of them is written.
     pub(super) format: RecordFormat,
+    /// Texts that a spreadsheet takes for formulas stand in a table as they are.
+    pub(super) formulas: bool,
     /// Which pages such a file has, by their statuses, types and URLs.
     pub(super) status: Vec<String>,
     pub(super) types: Vec<String>,
@@ -90,6 +105,7 @@ pub(super) struct OutputSettings {
 impl Default for OutputSettings {
     fn default() -> Self {
         Self {
+            bodies: None,
             json: false,
             links: false,
             log: "warn".to_owned(),
@@ -97,6 +113,7 @@ impl Default for OutputSettings {
             log_format: LogFormat::default(),
             pages: None,
             format: RecordFormat::Auto,
+            formulas: false,
             status: Vec::new(),
             types: Vec::new(),
             urls: Vec::new(),
@@ -207,6 +224,10 @@ impl AllSettings {
             if is_zero {
                 return Err((key, reason));
             }
+        }
+        let is_open = self.dashboard.listen.is_some_and(|address| !address.ip().is_loopback());
+        if is_open && self.dashboard.token.is_none() {
+            return Err(("dashboard.listen", "beyond this machine the page needs a token: dashboard.token"));
         }
         if self.job.add && self.job.overwrite {
             return Err(("job.add", "there is nothing to join where the job starts afresh"));

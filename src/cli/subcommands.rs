@@ -1,18 +1,64 @@
 //! The commands beside the crawl whose arguments are their own.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 
 use super::argument::{operand, option, path, switch};
+use super::diff_form::DiffForm;
 use super::parts;
-use crate::crawl::{FieldPart, FieldRule};
+use crate::crawl::{FieldPart, FieldRule, Secret};
 use crate::report::SchemaOf;
 
 /// A command that continues a job.
 pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about).arg(path("job", "JOB", "The job directory").value_hint(ValueHint::DirPath))
+}
+
+/// `crawler dashboard`.
+pub(super) fn dashboard() -> Command {
+    let secret = |text: &str| text.parse::<Secret>().map_err(|()| "expected env:VARIABLE or file:PATH");
+    Command::new("dashboard")
+        .about("Show a job as a live page, whether it has ended, was killed, or is being crawled")
+        .arg(
+            path("job", "JOB", "The job directory; another process may be crawling into it")
+                .value_hint(ValueHint::DirPath),
+        )
+        .arg(
+            option("listen", "ADDRESS", "Where the page is served")
+                .default_value("127.0.0.1:8080")
+                .value_parser(value_parser!(SocketAddr)),
+        )
+        .arg(
+            option(
+                "token",
+                "SECRET",
+                "env:VARIABLE or file:PATH: what who looks has to have; needed beyond this machine",
+            )
+            .value_parser(secret),
+        )
+}
+
+/// `crawler diff`.
+pub(super) fn diff() -> Command {
+    let job = |name, value, help| path(name, value, help).value_hint(ValueHint::DirPath);
+    Command::new("diff")
+        .about("Say how a job differs from an earlier one: its pages and its numbers")
+        .arg(job("old", "OLD_JOB", "The earlier one"))
+        .arg(job("new", "JOB", "The later one"))
+        .arg(switch("json", "As JSON, with all numbers that differ").conflicts_with("pages"))
+        .arg(switch("pages", "Each page that differs: new, changed, gone or unmet, its URL, and what is different"))
+}
+
+/// What is printed of a difference.
+pub(super) fn diff_form(given: &ArgMatches) -> DiffForm {
+    match (given.get_flag("json"), given.get_flag("pages")) {
+        (true, _) => DiffForm::Json,
+        (_, true) => DiffForm::Pages,
+        _ => DiffForm::Text,
+    }
 }
 
 /// `crawler explain`.
@@ -95,6 +141,19 @@ pub(super) fn sitemap() -> Command {
         .arg(operand("from", "URL|FILE").help("Where it is; - is standard input"))
         .arg(option("base", "URL", "Resolve the relative URLs of a file against this one"))
         .arg(switch("json", "As JSON, a line for each URL, with its kind, lastmod and priority"))
+}
+
+/// `crawler man`.
+pub(super) fn man() -> Command {
+    Command::new("man")
+        .about("Print the manual page, or that of a command; for man -l -")
+        .arg(operand("of", "COMMAND").required(false).help("The command: stats, explain, seen"))
+        .arg(
+            option("to", "DIR", "Write all pages into this directory instead")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::DirPath)
+                .conflicts_with("of"),
+        )
 }
 
 /// `crawler numbers`.

@@ -1,18 +1,18 @@
-//! Warnings about variables of the environment that other programs obey and this one does not.
+//! Warnings about variables of the environment that other programs obey, and this one where it is told to.
 
 use std::ffi::OsString;
 
 /// Variables that set a proxy for other clients; curl and others read them in both cases.
 const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// The warnings. They never hold the values, since some of these have passwords.
+/// The warnings, where no proxy is set. They never hold the values, since some of these have passwords.
 pub(super) fn warnings(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
     let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
     let set: Vec<&str> = PROXIES.iter().copied().filter(set).collect();
     if set.is_empty() {
         return Vec::new();
     }
-    vec![format!("{} ignored: no proxy is used, each host is asked directly", set.join(", "))]
+    vec![format!("{} ignored: each host is asked directly; to obey the environment: --proxy env", set.join(", "))]
 }
 
 #[cfg(test)]
@@ -28,7 +28,10 @@ mod tests {
             _ => None,
         };
         let said = warnings(variable);
-        assert_eq!(said, ["http_proxy, HTTPS_PROXY ignored: no proxy is used, each host is asked directly"]);
+        assert_eq!(
+            said,
+            ["http_proxy, HTTPS_PROXY ignored: each host is asked directly; to obey the environment: --proxy env"]
+        );
         assert!(warnings(|_| None).is_empty());
     }
 }

@@ -9,12 +9,14 @@ use super::given::GivenKind;
 use super::quantity::{COUNT, TIME};
 use super::toml_file::quote;
 use crate::address::FingerprintKey;
-use crate::crawl::{Network, SignIn};
+use crate::crawl::{Network, ProxyChoice, Secret, SignIn};
 
 /// One type of value.
 pub(super) trait Value: Sized + 'static {
     /// The words that follow "expected" in an error.
     const EXPECTED: &'static str;
+    /// Whether a text that is refused may be a secret, or have one in it, so that nobody repeats it.
+    const MAY_BE_SECRET: bool = false;
     /// The TOML types it may have.
     const KINDS: &'static [GivenKind];
 
@@ -74,6 +76,35 @@ values! {
     u64: "a count such as 8, 10_000 or 1M", INTEGER, |text| COUNT.parse(text), |count| grouped(*count);
     usize: "a count such as 8, 10_000 or 1M", INTEGER,
         |text| COUNT.parse(text)?.try_into().ok(), |count| grouped(*count as u64);
+}
+
+impl Value for Secret {
+    const EXPECTED: &'static str = "env:VARIABLE or file:PATH";
+    const MAY_BE_SECRET: bool = true;
+    const KINDS: &'static [GivenKind] = TEXT;
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn literal(&self) -> String {
+        quote(&self.to_string())
+    }
+}
+
+impl Value for ProxyChoice {
+    const EXPECTED: &'static str = "http://HOST:PORT, https://, socks5:// or socks5h://, \"env\" for those of the environment (user \
+                                    and password stand in fetch.proxy_sign_in)";
+    const MAY_BE_SECRET: bool = true;
+    const KINDS: &'static [GivenKind] = TEXT;
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn literal(&self) -> String {
+        quote(&self.to_string())
+    }
 }
 
 impl Value for PathBuf {

@@ -14,8 +14,8 @@ use super::bounds::free_space;
 use super::finish::FinishReason;
 use super::numbers::Carried;
 use super::options::JobOptions;
-use super::records::{OutputFiles, Written};
-use super::shared::Shared;
+use super::records::{Bodies, OutputFiles, Written};
+use super::shared::{Shared, micros};
 use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
 use crate::job::{FileError, Job, Lock, replace_with};
@@ -36,6 +36,8 @@ pub(super) struct Checkpointer {
     cookies: PathBuf,
     lock: Option<Arc<Lock>>,
     pub(super) outputs: OutputFiles,
+    /// Where bodies are kept, if they are.
+    pub(super) bodies: Option<Arc<Bodies>>,
     /// What has become of an output, if that is why the crawl ends.
     disturbed: Option<CheckpointError>,
     /// What the checkpoint under way will keep, of the moment of its counts.
@@ -50,10 +52,10 @@ pub(super) struct Checkpointer {
 pub struct CheckpointCosts {
     /// How many were written.
     pub written: u64,
-    /// Milliseconds that all of them took. The crawl went on meanwhile.
-    pub took_ms: u64,
-    /// Milliseconds that the last one took.
-    pub last_ms: u64,
+    /// Microseconds that all of them took. The crawl went on meanwhile.
+    pub took_us: u64,
+    /// Microseconds that the last one took.
+    pub last_us: u64,
     /// Microseconds of the longest time that the crawl waited for one.
     pub longest_pause_us: u64,
     /// Bytes of the last one, without the seen set.
@@ -62,11 +64,10 @@ pub struct CheckpointCosts {
 
 impl CheckpointCosts {
     fn add(&mut self, CheckpointCost { time, longest_pause, bytes }: CheckpointCost) {
-        let [last_ms, pause_us] =
-            [time.as_millis(), longest_pause.as_micros()].map(|time| time.try_into().unwrap_or(u64::MAX));
+        let [last_us, pause_us] = [time, longest_pause].map(micros);
         self.written += 1;
-        self.took_ms += last_ms;
-        (self.last_ms, self.bytes) = (last_ms, bytes);
+        self.took_us += last_us;
+        (self.last_us, self.bytes) = (last_us, bytes);
         self.longest_pause_us = self.longest_pause_us.max(pause_us);
     }
 }
@@ -95,6 +96,9 @@ impl Owner for Checkpointer {
         if self.shared.broken.load(Ordering::Acquire) {
             return Ok(None);
         }
+        if let Some(bodies) = &self.bodies {
+            bodies.sync().map_err(FileError::of("sync", bodies.directory()))?;
+        }
         if !self.outputs.sync(&self.carried.outputs)? {
             return Ok(None);
         }
@@ -111,6 +115,7 @@ impl Checkpointer {
             cookies: job.cookies_path(),
             lock: job.lock().cloned(),
             outputs,
+            bodies: None,
             disturbed: None,
             carried: Carried::default(),
             costs: CheckpointCosts::default(),
@@ -139,7 +144,7 @@ impl Checkpointer {
             flushed.map_err(FileError::of("write", &self.directory))?;
             self.check_disk()?;
             self.check_files()?;
-            if last.elapsed() >= self.options.checkpoint_interval.max(Duration::from_millis(self.costs.last_ms) * SHARE)
+            if last.elapsed() >= self.options.checkpoint_interval.max(Duration::from_micros(self.costs.last_us) * SHARE)
             {
                 self.checkpoint()?;
                 last = Instant::now();
@@ -172,9 +177,12 @@ impl Checkpointer {
 
     /// Stops before the disk is full: a full disk would fail in the middle of a write.
     fn check_disk(&self) -> Result<(), CheckpointError> {
-        let free = free_space(&self.directory).map_err(FileError::of("measure", &self.directory))?;
-        if free.is_some_and(|free| free < self.options.min_free_disk) {
-            self.shared.stop.drain_because(FinishReason::DiskLow);
+        for directory in std::iter::once(&*self.directory).chain(self.bodies.as_ref().map(|bodies| bodies.directory()))
+        {
+            let free = free_space(directory).map_err(FileError::of("measure", directory))?;
+            if free.is_some_and(|free| free < self.options.min_free_disk) {
+                self.shared.stop.drain_because(FinishReason::DiskLow);
+            }
         }
         Ok(())
     }

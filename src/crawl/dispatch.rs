@@ -26,6 +26,8 @@ pub(super) struct Dispatcher<J: Journal> {
     tasks: JoinSet<io::Result<Ended>>,
     room: Room,
     is_draining: bool,
+    /// Nothing new is leased until somebody says so.
+    is_paused: bool,
     /// The storage's first error.
     failed: Option<io::Error>,
 }
@@ -38,6 +40,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             tasks: JoinSet::new(),
             room: Room::new(in_flight),
             is_draining: false,
+            is_paused: false,
             failed: None,
         }
     }
@@ -59,6 +62,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         let shared = Arc::clone(&self.worker.shared);
         let mut draining = pin!(shared.stop.draining());
         let mut flushing = pin!(shared.frontier.flush_in_time());
+        let mut pauses = shared.stop.pauses();
         // Taken before a lease is, so that the last page goes to one task.
         let mut page = None;
         loop {
@@ -69,15 +73,19 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             if shared.pages.is_spent() {
                 return Ok(());
             }
-            let paused = self.room.paused(Instant::now());
-            let has_room = paused.is_none() && self.tasks.len() < self.room.size();
+            self.is_paused = *pauses.borrow_and_update();
+            self.let_go_on();
+            let short_until = self.room.paused(Instant::now());
+            let has_room = !self.is_paused && short_until.is_none() && self.tasks.len() < self.room.size();
             page = page.or_else(|| shared.pages.reserve());
             tokio::select! {
                 biased;
                 () = &mut draining => return Ok(()),
                 Some(ended) = self.tasks.join_next() => self.note(ended),
                 error = &mut flushing => return Err(error.into()),
-                () = sleep_until(paused.unwrap_or_else(Instant::now).into()), if paused.is_some() => {}
+                // The sender is in `shared`, so there is no error.
+                Ok(()) = pauses.changed() => {}
+                () = sleep_until(short_until.unwrap_or_else(Instant::now).into()), if short_until.is_some() => {}
                 lease = shared.frontier.lease(), if has_room && page.is_some() => {
                     let lease = lease?;
                     self.worker.list_dropped().await;
@@ -137,7 +145,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
 
     /// Says whether tasks may go on with what is due next. They may not where the room for them is small: each that ends gives some back.
     fn let_go_on(&self) {
-        let is_leasing = !self.is_draining && !self.room.is_short();
+        let is_leasing = !self.is_draining && !self.is_paused && !self.room.is_short();
         self.worker.shared.is_leasing.store(is_leasing, Ordering::Relaxed);
     }
 }

@@ -16,6 +16,8 @@ pub enum FinishReason {
     MaxDuration,
     /// [`CrawlOptions::max_pages`](super::CrawlOptions::max_pages) were recorded.
     MaxPages,
+    /// The proxy has failed for [`FetchOptions::proxy_patience`](super::FetchOptions::proxy_patience), or does not take our sign-in.
+    ProxyFailed,
     /// Records went to a pipe whose reader has gone.
     ReaderLeft,
     /// The seen filter is at its capacity, and is to stop there: [`OnFull::Stop`](crate::seen::OnFull::Stop).

@@ -30,6 +30,10 @@ pub struct Finished {
     pub top_hosts: Vec<HostStatistics>,
     /// How many hosts have had how many requests.
     pub hosts_by_requests: Vec<(RangeInclusive<u64>, u64)>,
+    /// How fairly hosts with URLs waiting were asked, by Jain's index of their requests, 1/n to 1; `None` where fewer than two wait.
+    pub fairness: Option<f64>,
+    /// How long a host that may be asked has waited for its turn, the longest of a sample; `None` where none is due.
+    pub longest_due: Option<Duration>,
     /// Requests of all runs: how many were judged, and how many came too early.
     pub politeness: PolitenessCounts,
     /// The request of the last run that came earliest before its time.
@@ -67,6 +71,8 @@ impl Finished {
             frontier: frontier.statistics(),
             top_hosts: frontier.top_hosts(TOP_HOSTS),
             hosts_by_requests: frontier.hosts_by_requests(),
+            fairness: frontier.fairness(),
+            longest_due: frontier.longest_due(ended),
             politeness: PolitenessCounts::default(),
             worst_violation: None,
             gate: Arc::clone(frontier.gate()),

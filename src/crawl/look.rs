@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::CrawlError;
@@ -9,16 +10,21 @@ use super::finish::FinishReason;
 use super::finished::Finished;
 use super::numbers::{Carried, Tally};
 use super::options::CrawlOptions;
-use super::records::{OutputEnds, open_if_there, record};
-use crate::frontier::Timestamp;
+use super::records::{OutputEnds, PageRecord, Sink, open_if_there, record};
+use crate::frontier::{Frontier, Timestamp};
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{FileError, Job, PAGES, look as look_at};
+use crate::job::{FileError, Job, JobJournal, PAGES, look as look_at};
 use crate::lending::Clock;
+
+/// Bytes of page records that outputs are told of.
+const REMEMBERED: u64 = 256 << 20;
 
 /// What was found of a crawl that has not ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Underway {
+    /// Its frontier, to look at.
+    pub frontier: Frontier<JobJournal>,
     /// Its numbers so far; the reason is [`FinishReason::Unfinished`].
     pub finished: Finished,
     /// The checkpoint that they come from; `None` where there was none yet.
@@ -63,31 +69,47 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
     let finished = Finished::of(&frontier, std::mem::take(&mut carried.tally), ended).with(&carried);
     let finished = Finished { reason: FinishReason::Unfinished, elapsed: carried.elapsed() + since, ..finished };
-    Ok(Underway {
-        finished,
-        checkpoint: opening.checkpoint,
-        records: opening.recovery.records,
-        damaged: opening.damaged.iter().map(ToString::to_string).collect(),
-    })
+    let (checkpoint, records) = (opening.checkpoint, opening.recovery.records);
+    let damaged = opening.damaged.iter().map(ToString::to_string).collect();
+    Ok(Underway { frontier, finished, checkpoint, records, damaged })
 }
 
 /// Counts the page records between two places of their file, and notes where the other outputs end by them. Without the file
 /// there are none.
 pub(super) fn tally(path: &Path, from: u64, to: u64, ends: &mut OutputEnds) -> io::Result<Tally> {
     let mut tally = Tally::default();
-    let Some(mut file) = open_if_there(path)? else { return Ok(tally) };
+    each_record(path, from, to, |record| {
+        tally.record_page(true, &record);
+        ends.entry(PAGES.to_owned()).or_default().pages += 1;
+        for (name, place) in record.outputs {
+            let end = ends.entry(name).or_default();
+            (end.bytes, end.pages) = (place.receipt().end, end.pages + 1);
+        }
+    })?;
+    Ok(tally)
+}
+
+/// Tells outputs of the pages that they have, up to this place of the page records.
+pub(super) fn remember(path: &Path, to: u64, sinks: &[Arc<dyn Sink>]) -> io::Result<()> {
+    let sinks: Vec<_> = sinks.iter().filter(|sink| sink.remembers()).collect();
+    if sinks.is_empty() {
+        return Ok(());
+    }
+    each_record(path, to.saturating_sub(REMEMBERED), to, |record| {
+        sinks.iter().filter(|sink| record.outputs.contains_key(sink.name())).for_each(|sink| sink.remember(&record));
+    })
+}
+
+/// Reads the page records between two places of their file, if it is there.
+fn each_record(path: &Path, from: u64, to: u64, mut each: impl FnMut(PageRecord)) -> io::Result<()> {
+    let Some(mut file) = open_if_there(path)? else { return Ok(()) };
     file.seek(SeekFrom::Start(from))?;
     for line in BufReader::new(file).take(to.saturating_sub(from)).split(b'\n') {
         if let Some(record) = record(&line?) {
-            tally.record_page(true, &record);
-            ends.entry(PAGES.to_owned()).or_default().pages += 1;
-            for (name, place) in record.outputs {
-                let end = ends.entry(name).or_default();
-                (end.bytes, end.pages) = (place.receipt().end, end.pages + 1);
-            }
+            each(record);
         }
     }
-    Ok(tally)
+    Ok(())
 }
 
 /// When a file with this prefix was last written.

@@ -10,7 +10,7 @@
 //! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html`, `fields` |
 //! | links pass the gate, the lease goes back, the record goes out | `worker`, in `commit` |
 //! | numbers are counted: what one run has, and what a job carries from run to run | `numbers` |
-//! | a thread of its own writes each output | `records` |
+//! | a thread of its own writes each output; bodies are files before their records are made | `records` |
 //! | pages that were visited before are asked whether they have changed | `recrawl` |
 //! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
 //!
@@ -60,10 +60,12 @@ mod finish;
 mod finished;
 mod html;
 mod http;
+mod latencies;
 mod lock;
 mod look;
 mod media_types;
 mod numbers;
+mod observer;
 mod options;
 mod records;
 mod recrawl;
@@ -85,24 +87,27 @@ pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};
 pub use http::{
-    AccessError, AccessRules, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, Network,
-    NetworkError, Response, Secret, SignIn, Truncated, is_global,
+    AccessError, AccessRules, ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess,
+    Network, NetworkError, ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated, is_global,
 };
+pub use latencies::Latencies;
 pub use look::{Underway, look};
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
 pub use numbers::{
-    DuplicateCounts, Example, Latencies, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
-    RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, Tally, Timeline, Traffic, Violation,
+    Breakdown, DuplicateCounts, Example, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
+    RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, StatusClasses, Tally, Timeline, Traffic, Violation,
+    WaitTimes,
 };
+pub use observer::Observer;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
     Archive, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd, OutputPlace, PageChange,
-    PageRecord, RecordKind, Recrawled, Sink, SkippedLink, Timings, Writer, WriterThread, archives_in, look_up,
-    page_line, write_cdxj,
+    PageRecord, RecordKind, Recrawled, RevisitOf, Sink, SkippedLink, Timings, Writer, WriterThread, archives_in,
+    look_up, page_line, write_cdxj,
 };
 pub use recrawl::{KnownPages, Visits};
 pub use resume::Resumed;

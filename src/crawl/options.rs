@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::fields::FieldRule;
 use super::html::Engine;
-use super::http::{AccessRules, Network};
+use super::http::{AccessRules, Network, ProxyChoice, Secret};
 use super::sitemap::SitemapLimits;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
@@ -126,6 +126,7 @@ impl Default for JobOptions {
 /// How a URL is asked for, and how much of the response is taken.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct FetchOptions {
     /// The whole User-Agent header.
     pub user_agent: String,
@@ -142,6 +143,20 @@ pub struct FetchOptions {
     pub cookies: bool,
     /// Files with cookies to begin with, as browsers' extensions, curl and wget write them. Where there are any, `cookies` is on.
     pub load_cookies: Vec<PathBuf>,
+    /// The proxy that is asked in the place of hosts. The politeness by IP address does not count hosts whose names a proxy resolves, and
+    /// nobody here knows whether their addresses are private.
+    pub proxy: Option<ProxyChoice>,
+    /// The user and password by which the proxy knows who asks, as `user:password`.
+    pub proxy_sign_in: Option<Secret>,
+    /// Hosts that are asked without the proxy: `example.org` stands for the host and all below it, `10.0.0.0/8` for hosts that are addresses
+    /// in that block, `*` for all.
+    pub no_proxy: Vec<String>,
+    /// How long a proxy may fail before the crawl ends. No page and no host has failed by that, and the crawl can be resumed.
+    pub proxy_patience: Duration,
+    /// Files of certificates, as PEM, by which hosts are trusted beside the system's.
+    pub ca_files: Vec<PathBuf>,
+    /// Take every certificate of every host: whoever is on the way can read and change what is sent.
+    pub insecure: bool,
     /// Time for TCP and TLS together.
     pub connect_timeout: Duration,
     /// Time from the request sent to the response's head.
@@ -189,6 +204,12 @@ impl Default for FetchOptions {
             access: AccessRules::default(),
             cookies: false,
             load_cookies: Vec::new(),
+            proxy: None,
+            proxy_sign_in: None,
+            no_proxy: Vec::new(),
+            proxy_patience: Duration::from_secs(300),
+            ca_files: Vec::new(),
+            insecure: false,
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_secs(20),
             first_contact_timeout: Duration::from_secs(10),
@@ -223,6 +244,10 @@ pub struct ParseOptions {
     pub resources: bool,
     /// Ask for a page's `rel=canonical` before its links.
     pub prefer_canonical: bool,
+    /// Take URLs from a page's structured data, too: its scripts of the type `application/ld+json`.
+    pub json_ld: bool,
+    /// Take URLs from plain texts (`text/plain`), too.
+    pub text_links: bool,
     /// Keep what links say. A crawl sets it where an output [wants links](crate::crawl::Sink::needs_links).
     pub link_texts: bool,
     /// Distinct links taken from one page.
@@ -239,6 +264,8 @@ impl Default for ParseOptions {
             nofollow: true,
             resources: false,
             prefer_canonical: false,
+            json_ld: false,
+            text_links: false,
             link_texts: false,
             max_links: 10_000,
             max_nesting: 512,

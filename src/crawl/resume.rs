@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
 use super::http::{AccessError, FetcherError};
-use super::look::{read_totals, tally};
+use super::look::{read_totals, remember, tally};
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
-use super::records::{Output, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree};
+use super::records::{Bodies, Output, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree};
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipts};
 use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra, own};
@@ -106,6 +106,7 @@ impl Crawl<JobJournal> {
             let cut = file.cut(expected).map_err(FileError::of("cut", file.path()))?;
             resumed.cut += if file.name() == PAGES { cut } else { 0 };
         }
+        remember(&path, opening.output, sinks).map_err(FileError::of("read", &path))?;
         carried.tally.unreachable = NameCounts::default();
         carried.resumes += u64::from(!opening.is_new);
         resumed.runs = carried.resumes;
@@ -145,6 +146,21 @@ impl Crawl<JobJournal> {
         Ok(self.shared.frontier.with(|frontier| frontier.journal_mut().sync())?)
     }
 
+    /// Keeps the body of each page that is there (2xx) in a directory, by its digest: `DIR/ab/cdef...`, each once, and each whole under its
+    /// name. Its record has the digest (`body_digest`). Bodies are kept as they are decoded, as much of them as is taken
+    /// ([`FetchOptions::max_body_bytes`](super::FetchOptions::max_body_bytes)).
+    ///
+    /// # Errors
+    /// Where the file system refuses.
+    pub fn keep_bodies(&mut self, job: &Job, directory: &Path) -> io::Result<()> {
+        let bodies = Arc::new(Bodies::open(directory, job.manifest().id)?);
+        if let Some(checkpointer) = &mut self.checkpointer {
+            checkpointer.bodies = Some(Arc::clone(&bodies));
+        }
+        self.bodies = Some(bodies);
+        Ok(())
+    }
+
     /// The writer of its page records, to the job's own file.
     ///
     /// # Errors
@@ -161,7 +177,7 @@ fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Re
     let (Some(jar), Some(at)) = (crawl.shared.fetcher.cookies(), modified(kept)) else { return Ok(()) };
     let later = given.iter().map(PathBuf::as_path).filter(|path| modified(path) > Some(at));
     for path in std::iter::once(kept).chain(later) {
-        jar.load(path).map_err(|reason| FetcherError::from(AccessError::of_cookies(reason)))?;
+        jar.load(path).map_err(|reason| FetcherError::from(AccessError::of_option("load_cookies", reason)))?;
     }
     Ok(())
 }

@@ -18,8 +18,9 @@ use super::finished::Finished;
 use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, PolitenessWatch, Progress};
+use super::observer::Observer;
 use super::options::CrawlOptions;
-use super::records::{Outputs, SinkOutput, SkipList, Writer, WriterThread};
+use super::records::{Bodies, Outputs, SinkOutput, SkipList, Writer, WriterThread};
 use super::recrawl::{KnownPages, Recrawl};
 use super::shared::Shared;
 use super::source::ReadOptions;
@@ -41,6 +42,9 @@ pub struct Crawl<J: Journal = Arena> {
     pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
     skipped: Option<SkipList>,
+    logs_all: bool,
+    /// Where bodies are kept, if they are.
+    pub(super) bodies: Option<Arc<Bodies>>,
     pub(super) recrawl: Recrawl,
     /// Pages that the job had which is crawled again.
     known: Option<u64>,
@@ -105,6 +109,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             sinks: Vec::new(),
             sink_threads: Vec::new(),
             skipped: None,
+            logs_all: false,
+            bodies: None,
             recrawl,
             known: None,
             options: options.clone(),
@@ -176,6 +182,12 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         Ok(thread)
     }
 
+    /// Logs a line for each request that is over, and for each link that is refused and was not only seen before: `info` events of tracing.
+    pub fn log_all(&mut self) {
+        self.shared.frontier.with(Frontier::keep_dropped);
+        self.logs_all = true;
+    }
+
     /// Asks the pages that another job has visited whether they have changed, and says in each record what has become of them. Those that
     /// have not changed have the links that they had then. The job of this crawl should keep [`Visits`](super::Visits) in turn: then
     /// the next crawl needs this one alone.
@@ -194,7 +206,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         self.places
     }
 
-    /// A handle that stops this crawl.
+    /// A handle that stops this crawl, or pauses it.
     pub fn stop(&self) -> Stop {
         self.shared.stop.clone()
     }
@@ -203,6 +215,11 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     pub fn watch(&self) -> impl Fn() -> Progress + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || shared.progress()
+    }
+
+    /// Looks into the crawl while it runs, from any thread: all its numbers, its hosts, and why a URL was not fetched.
+    pub fn observer(&self) -> Observer<J> {
+        Observer { shared: Arc::clone(&self.shared), known: self.known }
     }
 
     /// Crawls until the frontier is drained, a limit is reached, or somebody stops it.
@@ -221,7 +238,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         let outputs = Outputs { pages, sinks: std::mem::take(&mut self.sinks) };
         let blank = Recrawl::new(self.gate().fingerprint_key(), self.options.recrawl);
         let recrawl = std::mem::replace(&mut self.recrawl, blank);
-        let worker = Worker { shared: Arc::clone(&self.shared), outputs, skipped: self.skipped.take(), recrawl };
+        let worker = Worker {
+            shared: Arc::clone(&self.shared),
+            outputs,
+            bodies: self.bodies.clone(),
+            skipped: self.skipped.take(),
+            logs_all: self.logs_all,
+            recrawl,
+        };
         let deadline = self.options.max_duration.map(|longest| {
             let stop = self.stop();
             tokio::spawn(async move {
@@ -233,7 +257,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             let shared = Arc::clone(&self.shared);
             tokio::spawn(async move {
                 loop {
-                    shared.note_moment();
+                    shared.note_moment(false);
                     sleep(MOMENT).await;
                 }
             })
@@ -247,8 +271,9 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         if let Some(deadline) = deadline {
             deadline.abort();
         }
+        self.bodies.iter().filter_map(|bodies| bodies.failure()).for_each(&mut failed);
         noting.abort();
-        self.shared.note_moment();
+        self.shared.note_moment(true);
         let mut checkpoints = None;
         if let Some(checkpointer) = checkpointer {
             match spawn_blocking(|| checkpointer.end()).await.map_err(io::Error::other) {

@@ -27,7 +27,7 @@ pub(super) struct Shared<J: Journal> {
     /// How responses are read.
     pub(super) read: ReadOptions,
     pub(super) pages: Arc<Budget>,
-    /// New fetches may begin. The dispatcher says so: not after a stop, nor while the machine is short of something.
+    /// New fetches may begin. The dispatcher says so: not after a stop, nor in a pause, nor while the machine is short of something.
     pub(super) is_leasing: AtomicBool,
     pub(super) politeness: Mutex<PolitenessWatch>,
     pub(super) stop: Stop,
@@ -51,7 +51,7 @@ impl<J: Journal> Shared<J> {
     pub(super) fn progress(&self) -> Progress {
         let (mut pages, mut errors, mut wire_bytes) = (0, 0, 0);
         for tally in [&*lock(&self.tally), &lock(&self.carried).tally] {
-            (pages, errors) = (pages + tally.fetched + tally.failed, errors + tally.failed);
+            (pages, errors) = (pages + tally.records(), errors + tally.failed);
             wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
         }
         let gate = self.frontier.gate();
@@ -63,18 +63,19 @@ impl<J: Journal> Shared<J> {
             elapsed: self.frontier.clock().elapsed(),
             now: self.frontier.clock().now(),
             is_filter_full: gate.seen().is_full(),
+            is_paused: self.stop.is_paused(),
             frontier: self.frontier.with(|frontier| frontier.statistics()),
         }
     }
 
-    /// Keeps the counts of this moment for the report, where it is time again. No lock is taken under another.
-    pub(super) fn note_moment(&self) {
+    /// Keeps the counts of this moment for the report, where it is time again or the run ends. No lock is taken under another.
+    pub(super) fn note_moment(&self, is_end: bool) {
         let (mut moment, is_due) = {
             let carried = lock(&self.carried);
-            let elapsed_ms = (carried.elapsed_us + micros(self.frontier.clock().elapsed())) / 1000;
-            (Moment::of(elapsed_ms, &carried.tally), carried.timeline.is_due(elapsed_ms))
+            let elapsed_us = carried.elapsed_us + micros(self.frontier.clock().elapsed());
+            (Moment::of(elapsed_us, &carried.tally), carried.timeline.is_due(elapsed_us))
         };
-        if !is_due {
+        if !is_due && !is_end {
             return;
         }
         moment.count(&lock(&self.tally));
@@ -97,6 +98,8 @@ impl<J: Journal> Shared<J> {
         let mut carried = lock(&self.carried).clone();
         carried.elapsed_us += micros(self.frontier.clock().elapsed());
         carried.tally.merge(&lock(&self.tally));
+        carried.tally.connections.merge(&self.fetcher.connection_times());
+        carried.tally.refused_shapes.merge(&self.frontier.gate().budgets().most_refused().into_iter().collect());
         carried.outputs.clone_from(&lock(&self.output_ends));
         carried.politeness.merge(lock(&self.politeness).counts());
         carried
@@ -118,6 +121,7 @@ impl<J: Journal> Shared<J> {
     }
 }
 
-fn micros(time: Duration) -> u64 {
+/// As a record has a time.
+pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

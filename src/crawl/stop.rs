@@ -1,4 +1,4 @@
-//! How a crawl is stopped, from anywhere.
+//! How a crawl is stopped or paused, from anywhere.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,17 +16,18 @@ enum Phase {
     Stopping,
 }
 
-/// Stops a crawl, from anywhere. Cheap to clone.
+/// Stops a crawl or pauses it, from anywhere. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Stop {
     phase: watch::Sender<Phase>,
+    paused: watch::Sender<bool>,
     /// The first reason given.
     reason: Arc<OnceLock<FinishReason>>,
 }
 
 impl Stop {
     pub(super) fn new() -> Self {
-        Self { phase: watch::Sender::new(Phase::Running), reason: Arc::default() }
+        Self { phase: watch::Sender::new(Phase::Running), paused: watch::Sender::new(false), reason: Arc::default() }
     }
 
     /// Leases nothing new, and lets requests in flight end.
@@ -37,6 +38,27 @@ impl Stop {
     /// Gives up requests in flight too.
     pub fn now(&self) {
         self.now_because(FinishReason::Stopped);
+    }
+
+    /// Leases nothing new until [`resume`](Self::resume). Requests in flight end, hosts' rests and checkpoints go on, and so does
+    /// [`max_duration`](super::CrawlOptions::max_duration). A paused crawl can be stopped.
+    pub fn pause(&self) {
+        self.paused.send_replace(true);
+    }
+
+    /// Leases again.
+    pub fn resume(&self) {
+        self.paused.send_replace(false);
+    }
+
+    /// Whether the crawl is paused.
+    pub fn is_paused(&self) -> bool {
+        *self.paused.borrow()
+    }
+
+    /// Whether the crawl was asked to stop, by somebody or by a limit.
+    pub fn is_stopping(&self) -> bool {
+        self.reason.get().is_some()
     }
 
     pub(super) fn drain_because(&self, reason: FinishReason) {
@@ -50,6 +72,11 @@ impl Stop {
     /// Why the crawl was asked to stop, if it was.
     pub(super) fn reason(&self) -> Option<FinishReason> {
         self.reason.get().copied()
+    }
+
+    /// Tells of each pause and each end of one.
+    pub(super) fn pauses(&self) -> watch::Receiver<bool> {
+        self.paused.subscribe()
     }
 
     /// Resolves once nothing new may be leased.

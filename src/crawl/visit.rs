@@ -7,6 +7,7 @@ use super::bounds::Share;
 use super::http::{Exchange, Response, Unwanted};
 use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible};
 use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
+use super::shared::micros;
 use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
@@ -45,6 +46,8 @@ pub(super) struct Visit {
     pub(super) edges: Vec<Edge>,
     /// By which it is compared with its last visit.
     pub(super) answer: PageAnswer,
+    /// Its body, where that is to be kept.
+    pub(super) body: Option<Vec<u8>>,
     /// What is known of it, once it was compared.
     pub(super) visited: Option<Visited>,
 }
@@ -65,6 +68,8 @@ pub(super) struct Reader<'a> {
     pub(super) share: &'a mut Share,
     /// Whether an output wants the links.
     pub(super) keeps_links: bool,
+    /// Whether its body is to be kept.
+    pub(super) keeps_body: bool,
 }
 
 impl Visit {
@@ -95,6 +100,7 @@ impl Visit {
             exchange,
             edges,
             answer,
+            body: None,
             visited: None,
         }
     }
@@ -114,10 +120,7 @@ impl Visit {
             bytes: response.body_bytes,
             wire_bytes: response.wire_bytes,
             truncated: response.truncated,
-            timings: Timings {
-                first_byte_ms: response.first_byte.as_secs_f64() * 1e3,
-                total_ms: response.total.as_secs_f64() * 1e3,
-            },
+            timings: Timings { first_byte_us: micros(response.first_byte), total_us: micros(response.total) },
             error: error.map(str::to_owned),
             message,
             ..blank_record(lease, url.key())
@@ -136,6 +139,8 @@ impl Visit {
             visit.read_known(known, reader).await;
         } else if is_taken && let Some(read) = source.links(lease, &response, reader.options) {
             visit.read(read, response, reader).await;
+        } else if reader.keeps_body && is_worth_keeping(&response) {
+            visit.body = Some(response.body);
         }
         visit
     }
@@ -182,7 +187,8 @@ impl Visit {
 
     /// Reads links and title.
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
-        let Reader { source, lease, url, base, gate, options, share, keeps_links, keeps_visit, .. } = reader;
+        let Reader { source, lease, url, base, gate, options, share, keeps_links, keeps_visit, keeps_body, .. } =
+            reader;
         let (mut body, mut options) = (response.body.len(), options.clone());
         options.parse.link_texts = keeps_links;
         let has_tree = options.fields.is_some();
@@ -194,6 +200,7 @@ impl Visit {
         extract.named_by = source.named_by(lease);
         extract.kept = keeps_visit.then(Outlinks::default);
         extract.above = if lease.kind() == LeaseKind::Sitemap { lease.depth() } else { 0 };
+        let keeps_body = keeps_body && is_worth_keeping(&response);
         let page = url.fingerprint(gate.fingerprint_key());
         let is_page = source.is_page() && response.incomplete.is_none();
         let work = move || {
@@ -201,10 +208,10 @@ impl Visit {
                 extract.read_content(page, &response.body);
             }
             read(&response, base, &options, &mut extract);
-            extract
+            (extract, keeps_body.then_some(response.body))
         };
         let (inline, times) = if has_tree { (INLINE_TREE, TREE) } else { (INLINE_BODY, 1) };
-        let extract = if body > inline {
+        let work = if body > inline {
             let permit = share.memory().reader(body.saturating_mul(times)).await;
             let work = move || {
                 // Held until all else is given back.
@@ -215,12 +222,14 @@ impl Visit {
         } else {
             Some(work())
         };
-        let Some(extract) = extract else {
+        let Some((extract, body)) = work else {
             // The parser panicked. The page is recorded with what is known of it.
             self.record.error = Some(Failure::Lost.name().to_owned());
             return;
         };
+        self.body = body;
         let kept = self.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
+        let kept = kept + self.body.as_ref().map_or(0, Vec::len);
         self.edges = extract.edges.unwrap_or_default();
         self.answer.links = extract.kept.unwrap_or_default();
         let edges: usize = self.edges.iter().map(Edge::memory).sum();
@@ -237,6 +246,11 @@ impl Visit {
         self.links = extract.links;
         self.content = extract.content;
     }
+}
+
+/// Whether a body is that of a page, and all of it as far as it is taken.
+fn is_worth_keeping(response: &Response) -> bool {
+    response.is_success() && response.incomplete.is_none() && response.refused.is_none() && !response.body.is_empty()
 }
 
 fn record_of(lease: &Lease, key: &str, trouble: &Trouble) -> PageRecord {

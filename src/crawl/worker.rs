@@ -13,7 +13,7 @@ use super::finish::FinishReason;
 use super::http::Ask;
 use super::lock::lock;
 use super::numbers::Asking;
-use super::records::{Additions, Duplicate, Extras, Outputs, PageRecord, SkipList, Skips};
+use super::records::{Additions, Bodies, Duplicate, Extras, Outputs, PageRecord, SkipList, Skips, log_page};
 use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, source_of};
@@ -26,7 +26,7 @@ use crate::lending::HeldLease;
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// This machine was short of something. The lease went back as it was.
+    /// This machine was short of something, or a proxy failed. The lease went back as it was.
     Released,
     /// Nothing else was due, or nothing new may begin.
     Well,
@@ -45,8 +45,12 @@ struct Settled<J: Journal> {
 pub(super) struct Worker<J: Journal> {
     pub(super) shared: Arc<Shared<J>>,
     pub(super) outputs: Outputs,
+    /// Where bodies are kept, if they are.
+    pub(super) bodies: Option<Arc<Bodies>>,
     /// Where refused links are listed, if they are.
     pub(super) skipped: Option<SkipList>,
+    /// A line of the log for each page and each refused link.
+    pub(super) logs_all: bool,
     /// The pages that were visited before.
     pub(super) recrawl: Recrawl,
 }
@@ -67,7 +71,7 @@ impl<J: Journal> Worker<J> {
         }
     }
 
-    /// Fetches what was lent, and completes the lease with what comes of it. `None` where this machine was short of something.
+    /// Fetches what was lent, and completes the lease with what comes of it. `None` where this machine was short of something, or a proxy failed.
     async fn process(&self, mut lease: HeldLease<J>) -> io::Result<Option<Settled<J>>> {
         let source = source_of(lease.kind());
         // Held until its links are queued.
@@ -117,7 +121,7 @@ impl<J: Journal> Worker<J> {
         Ok(Settled { is_recorded: false, next: next.zip(page) })
     }
 
-    /// Fetches and reads. `None` where this machine was short of something, which is no fault of the host's.
+    /// Fetches and reads. `None` where this machine was short of something, or a proxy failed, which is no fault of the host's.
     async fn visit(
         &self,
         lease: &Lease,
@@ -136,11 +140,12 @@ impl<J: Journal> Worker<J> {
         let asking = Asking::begin(politeness, lease);
         let conditions = known.and_then(|known| known.conditions(lease.url(), lease.attempt()));
         let keeps_visit = source.is_page() && self.recrawl.is_on();
+        let keeps_body = self.bodies.is_some() && source.is_recorded();
         let asked = fetcher.ask(Ask {
             url: &url,
             changed: lease.validators().or(conditions),
             is_first_contact: lease.is_first_contact,
-            takes: source.takes(read),
+            takes: if keeps_body { None } else { source.takes(read) },
             max_bytes: source.max_bytes(read),
             may_refuse: source.is_page(),
             makes_digest: keeps_visit,
@@ -152,6 +157,16 @@ impl<J: Journal> Worker<J> {
             && error.is_local
         {
             tracing::debug!(url = lease.url(), %error, "not asked");
+            return None;
+        }
+        if let Err(error) = &fetched
+            && error.failure == Failure::Proxy
+        {
+            self.blame_proxy(
+                lease,
+                source,
+                &Visit::failed(lease, url.key(), Trouble::new(error.failure, &error.message)),
+            );
             return None;
         }
         let sent_at = fetched.as_ref().map_or_else(|error| error.sent_at, |response| Some(response.sent_at));
@@ -172,14 +187,42 @@ impl<J: Journal> Worker<J> {
             Ok(response) => {
                 let answered = (clock.timestamp(response.sent_at + response.total), response.first_byte);
                 let list = self.skipped.as_ref().filter(|_| source.is_recorded());
-                let (skips, url, gate, options) = (Skips::of(list, lease), &url, frontier.gate(), read);
+                let (skips, url, gate, options) = (Skips::of(list, self.logs_all, lease), &url, frontier.gate(), read);
                 let keeps_links = self.outputs.need_links() && source.is_recorded();
-                let reader = Reader { source, lease, url, base, gate, options, keeps_visit, known, share, keeps_links };
+                let reader = Reader {
+                    source,
+                    lease,
+                    url,
+                    base,
+                    gate,
+                    options,
+                    keeps_visit,
+                    known,
+                    share,
+                    keeps_links,
+                    keeps_body,
+                };
                 Visit { answered: Some(answered), ..Visit::answered(response, skips, reader).await }
             }
         };
         visit.record.fetched_at = sent_at.unwrap_or_else(|| clock.now()).to_string();
         Some(visit)
+    }
+
+    /// Counts what a proxy has failed at, and ends the crawl where nothing is to be hoped for from it.
+    fn blame_proxy(&self, lease: &Lease, source: &'static dyn UrlSource, visit: &Visit) {
+        tracing::debug!(url = lease.url(), error = visit.record.message.as_deref(), "not asked");
+        let is_first = {
+            let mut tally = lock(&self.shared.tally);
+            source.count(&mut tally, false, false, &visit.record);
+            tally.is_first_failure(&visit.record)
+        };
+        if is_first {
+            tell_failure(&visit.record, false);
+        }
+        if self.shared.fetcher.has_lost_proxy() {
+            self.shared.stop.drain_because(FinishReason::ProxyFailed);
+        }
     }
 
     /// Waits for a place in each output, and commits.
@@ -193,10 +236,19 @@ impl<J: Journal> Worker<J> {
                 self.outputs.hold(&visit.record, &exchange);
             }
         }
+        if is_recorded && let (Some(bodies), Some(body)) = (&self.bodies, visit.body.take()) {
+            let bodies = Arc::clone(bodies);
+            let kept = tokio::task::spawn_blocking(move || bodies.keep(&body)).await;
+            visit.record.body_digest = kept.map_err(io::Error::other)?;
+            if visit.record.body_digest.is_none() {
+                self.shared.abort(FinishReason::SinkFailed);
+                return Ok(Settled { is_recorded: false, next: None });
+            }
+        }
         if is_recorded {
             let visit_bytes = visit.visited.as_ref().map_or_else(Vec::new, |visited| self.recrawl.visit(visited));
             let extras = Extras { exchange, links: std::mem::take(&mut visit.edges), visit: visit_bytes };
-            additions = self.outputs.additions(&visit.record, extras, &self.shared.memory).await;
+            additions = self.outputs.additions(&mut visit.record, extras, &self.shared.memory).await;
             if additions.is_none() {
                 self.shared.abort(FinishReason::SinkFailed);
                 return Ok(Settled { is_recorded: false, next: None });
@@ -218,9 +270,11 @@ impl<J: Journal> Worker<J> {
 
     /// Lists the URLs that robots.txt refused while the loop waited for a lease.
     pub(super) async fn list_dropped(&self) {
-        let Some(list) = &self.skipped else { return };
+        if self.skipped.is_none() && !self.logs_all {
+            return;
+        }
         let (dropped, further) = self.shared.frontier.with(Frontier::take_dropped);
-        self.list(Skips::dropped(list, dropped, further)).await;
+        self.list(Skips::dropped(self.skipped.as_ref(), self.logs_all, dropped, further)).await;
     }
 
     async fn list(&self, skips: Skips) {
@@ -247,8 +301,9 @@ impl<J: Journal> Worker<J> {
             lease.took(latency);
         }
         let gate = shared.frontier.gate();
-        if let Some(yielded) = yielded_by(gate, &lease, source, &visit) {
+        if let Some((yielded, first)) = yielded_by(gate, &lease, source, &visit) {
             visit.record.duplicate = Duplicate::of(&yielded);
+            visit.record.duplicate_of = first.map(String::from);
             lease.yielded(yielded);
         }
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
@@ -267,7 +322,7 @@ impl<J: Journal> Worker<J> {
         links.admitted = admitted.len() as u64;
         links.seen = refused.of(Refusal::Seen);
         links.refused = refused.total() - links.seen;
-        let is_given_up = lease.trouble().is_some();
+        let (is_given_up, waited) = (lease.trouble().is_some(), lease.waited());
         // A page of its own is reserved for the next lease, while this one still has its.
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
         let goes_on = page.is_some();
@@ -284,7 +339,7 @@ impl<J: Journal> Worker<J> {
                     visit.outcome,
                     receipts.list(),
                     again,
-                    || additions.put(ends.as_deref_mut()),
+                    || additions.put(ends.as_deref_mut(), &visit.record),
                     goes_on,
                 )?
             }
@@ -293,9 +348,12 @@ impl<J: Journal> Worker<J> {
         let is_first_failure = {
             let mut tally = lock(&shared.tally);
             source.count(&mut tally, is_done, has_record, &visit.record);
+            tally.waits.record(waited);
             tally.is_first_failure(&visit.record)
         };
-        if is_first_failure {
+        if self.logs_all {
+            log_page(&visit.record, is_done);
+        } else if is_first_failure {
             tell_failure(&visit.record, is_done);
         }
         let is_recorded = is_done && source.is_page() && !is_given_up;
@@ -311,13 +369,19 @@ fn tell_failure(record: &PageRecord, is_done: bool) {
     tracing::warn!("{}: {error}{message}; {then}", record.url);
 }
 
-/// What a page yielded: what it says, or nothing where there is none at its URL. `None` where that is not known: of files that are not read, of
+/// What a page yielded: what it says, or nothing where there is none at its URL; and who said it first. `None` where that is not known: of files that are not read, of
 /// redirects, and while it will be tried again.
-fn yielded_by(gate: &Gate, lease: &Lease, source: &dyn UrlSource, visit: &Visit) -> Option<Yielded> {
+fn yielded_by(
+    gate: &Gate,
+    lease: &Lease,
+    source: &dyn UrlSource,
+    visit: &Visit,
+) -> Option<(Yielded, Option<Box<str>>)> {
     let Outcome::Response { status, .. } = visit.outcome else { return None };
     let is_missing = (400..500).contains(&status) && status != 429;
     if !source.is_page() || visit.content.is_none() && !is_missing {
         return None;
     }
-    Some(gate.budgets().recognize((host_of(lease.origin()), path_and_query(lease.url())), visit.content))
+    let place = (host_of(lease.origin()), path_and_query(lease.url()));
+    Some(gate.budgets().recognize(place, lease.url(), visit.content))
 }

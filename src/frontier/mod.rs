@@ -74,7 +74,7 @@ pub(crate) use explain::{Place, RobotsAnswer};
 pub(crate) use hosts::Manners;
 #[cfg(feature = "crawl")]
 pub(crate) use hosts::{AddressSharing, Sharing};
-pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
+pub use hosts::{HostGroup, HostList, HostRule, HostRules, HostStatistics, ListedHost, Politeness};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;

@@ -238,10 +238,7 @@ impl Gate {
 
     /// Whether what this URL belongs to has brought anything new lately. Seeds and sitemaps are not asked.
     pub(super) fn judge_by_budgets(&self, found: &Found) -> Result<(), Refusal> {
-        match found.via {
-            Via::Seed | Via::Sitemap => Ok(()),
-            _ => self.budgets.judge(found.url.host(), found.url.path_and_query()),
-        }
+        if has_budget(found) { self.budgets.judge_link(found.url.host(), found.url.path_and_query()) } else { Ok(()) }
     }
 
     /// The budgets, and what pages said.
@@ -269,10 +266,11 @@ impl Gate {
         let (scope, trap) = (self.scope.judge(&self.scope.roots(), found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
         let mut traps = Ruled { refusal: trap.err(), rule: self.traps.rule(trap) };
-        if traps.refusal.is_none() && self.judge_by_budgets(found).is_err() {
-            let spent = self.budgets.rule(found.url.host(), found.url.path_and_query());
-            let (refusal, rule) = spent.unzip();
-            traps = Ruled { refusal, rule };
+        if traps.refusal.is_none()
+            && has_budget(found)
+            && let Some((refusal, rule)) = self.budgets.rule(found.url.host(), found.url.path_and_query())
+        {
+            traps = Ruled { refusal: Some(refusal), rule: Some(rule) };
         }
         (scope, traps)
     }
@@ -297,4 +295,9 @@ impl Gate {
         self.refuse(refusal);
         Admission::Refused(refusal)
     }
+}
+
+/// Seeds and sitemaps have none.
+fn has_budget(found: &Found) -> bool {
+    !matches!(found.via, Via::Seed | Via::Sitemap)
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Cost {
-    /// CPU time of the process, user and system; `null` where the system does not say.
-    pub cpu_ms: Option<u64>,
+    /// Microseconds of CPU time of the process, user and system, to ten milliseconds; `null` where the system does not say.
+    pub cpu_us: Option<u64>,
     /// The most memory that was resident at once; `null` where the system does not say.
     pub peak_memory_bytes: Option<u64>,
 }
@@ -18,7 +18,7 @@ impl Cost {
     /// That of this process up to now, from `/proc` (Linux).
     pub fn of_this_process() -> Self {
         Self {
-            cpu_ms: fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_ms(&stat)),
+            cpu_us: fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_us(&stat)),
             peak_memory_bytes: fs::read_to_string("/proc/self/status").ok().and_then(|status| peak_memory(&status)),
         }
     }
@@ -26,11 +26,11 @@ impl Cost {
 
 /// `utime` and `stime`, fields 14 and 15 of `/proc/PID/stat`, in ticks. User space sees ticks of 10 ms on every architecture that Rust's
 /// standard library supports, whatever the kernel's own are (`USER_HZ`, proc(5)).
-fn cpu_ms(stat: &str) -> Option<u64> {
+fn cpu_us(stat: &str) -> Option<u64> {
     // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut ticks = after_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
-    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) * 10)
+    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) * 10_000)
 }
 
 /// `VmHWM` of `/proc/PID/status`, in KiB there.
@@ -46,13 +46,13 @@ mod tests {
     #[test]
     fn reads_what_linux_writes() {
         let stat = "71 (a (b) c) S 1 71 71 0 -1 4194560 983 0 12 0 1234 56 0 0 20 0 9 0 4711 1 2 3";
-        assert_eq!(cpu_ms(stat), Some(12_900));
+        assert_eq!(cpu_us(stat), Some(12_900_000));
         assert_eq!(
             peak_memory("Name:\tcrawler\nVmPeak:\t  999 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1 kB\n"),
             Some(2_097_152)
         );
         for nonsense in ["", ")", "1 (x) S 1 2", "VmHWM: many kB"] {
-            assert_eq!((cpu_ms(nonsense), peak_memory(nonsense)), (None, None));
+            assert_eq!((cpu_us(nonsense), peak_memory(nonsense)), (None, None));
         }
     }
 
@@ -62,6 +62,6 @@ mod tests {
         let hoard = vec![1_u8; 8 << 20];
         let cost = Cost::of_this_process();
         assert!(cost.peak_memory_bytes > Some(hoard.iter().map(|&byte| u64::from(byte)).sum()), "{cost:?}");
-        assert!(cost.cpu_ms.is_some(), "{cost:?}");
+        assert!(cost.cpu_us.is_some(), "{cost:?}");
     }
 }

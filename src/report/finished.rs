@@ -6,12 +6,17 @@ use std::time::Duration;
 
 use super::cost::Cost;
 use super::format::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, RecrawlFigures, Report,
-    Requests, Settings, Simulated, Sources, TooEarly, Urls,
+    DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Settings,
+    Simulated, Sources, TooEarly, Urls,
 };
-use crate::crawl::{CrawlOptions, DuplicateCounts, Finished, Latencies, NameCounts, RecrawlCounts, Traffic, Violation};
+use super::other_sets::OtherSets;
+use super::times::{ConnectionFigures, Percentiles, WaitFigures};
+use crate::crawl::{CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation};
 use crate::frontier::HostStatistics;
 use crate::seen::{SeenSet, ShardStatistics};
+
+/// Names in a list of the most frequent ones.
+const TOP: usize = 10;
 
 impl Report {
     /// Makes the report of a crawl that has ended. `simulated` is what the simulated web knows of it.
@@ -23,7 +28,7 @@ impl Report {
             finish: finished.reason,
             started: finished.started.to_string(),
             finished: finished.ended.to_string(),
-            elapsed_ms: millis(finished.elapsed),
+            elapsed_us: micros(finished.elapsed),
             resumes: finished.resumes,
             settings: Settings::from(options),
             seeds: finished.seeds,
@@ -33,14 +38,19 @@ impl Report {
                 admitted: gate.admitted(),
                 fetched: tally.fetched,
                 failed: tally.failed,
+                unwanted: tally.unwanted,
                 unreachable: by_name(&tally.unreachable),
                 queued: frontier.queued + frontier.scheduled + frontier.leased,
                 in_flight: frontier.leased,
                 sources: Sources { seeds: finished.seeds.taken, found: tally.sources },
                 userinfo: tally.links.userinfo,
+                refused_shapes: top(&tally.refused_shapes),
             },
             pages: Requests::from(&tally.pages),
             robots: Requests::from(&tally.robots),
+            breakdown: tally.breakdown.clone(),
+            connections: ConnectionFigures::from(&tally.connections),
+            waits: WaitFigures::from(&tally.waits),
             sitemaps: tally.sitemaps,
             duplicates: DuplicateFigures::of(tally.duplicates, gate.contents()),
             recrawl: RecrawlFigures::of(finished),
@@ -51,6 +61,8 @@ impl Report {
                 resting: frontier.resting_hosts,
                 failing: frontier.failing_hosts,
                 unreachable: frontier.retired_hosts,
+                fairness: finished.fairness,
+                longest_due_us: finished.longest_due.map(micros),
                 top: finished.top_hosts.iter().map(HostRow::from).collect(),
                 by_requests: finished.hosts_by_requests.iter().cloned().map(HostBucket::from).collect(),
             },
@@ -61,6 +73,7 @@ impl Report {
                 worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
             seen: gate.seen().statistics(),
+            other_sets: OtherSets::of(gate.seen(), tally),
             timeline: finished.timeline.clone(),
             outputs: finished.outputs.clone(),
             checkpoints: finished.checkpoints,
@@ -95,11 +108,11 @@ impl From<&CrawlOptions> for Settings {
             scope: frontier.scope.kind.name().to_owned(),
             max_depth: frontier.scope.max_depth,
             max_pages: options.max_pages,
-            max_duration_ms: options.max_duration.map(millis),
+            max_duration_us: options.max_duration.map(micros),
             workers: options.workers.unwrap_or_default() as u64,
-            host_delay_ms: millis(frontier.politeness.host_delay),
+            host_delay_us: micros(frontier.politeness.host_delay),
             connections_per_host: frontier.politeness.connections_per_host,
-            address_delay_ms: frontier.politeness.address_delay.map(millis),
+            address_delay_us: frontier.politeness.address_delay.map(micros),
             connections_per_address: frontier.politeness.connections_per_address,
             seen_layout: frontier.seen.layout.to_string(),
             user_agent: options.fetch.user_agent.clone(),
@@ -118,23 +131,11 @@ impl From<&Traffic> for Requests {
             decoded_bytes: traffic.decoded_bytes,
             statuses: traffic.statuses.clone(),
             errors: by_name(&traffic.errors),
+            unwanted: by_name(&traffic.unwanted),
             examples: traffic.examples.clone(),
             content_types: by_name(&traffic.content_types),
             first_byte: Percentiles::from(&traffic.first_byte),
             whole: Percentiles::from(&traffic.total),
-        }
-    }
-}
-
-impl From<&Latencies> for Percentiles {
-    fn from(latencies: &Latencies) -> Self {
-        let quantile_us = |share| micros(latencies.quantile(share));
-        Self {
-            count: latencies.count(),
-            p50_us: quantile_us(0.5),
-            p90_us: quantile_us(0.9),
-            p99_us: quantile_us(0.99),
-            max_us: micros(latencies.longest()),
         }
     }
 }
@@ -146,7 +147,7 @@ impl From<&HostStatistics> for HostRow {
             requests: host.requests,
             queued: host.queued,
             failures: host.failures,
-            delay_ms: millis(host.delay),
+            delay_us: micros(host.delay),
             unreachable: host.retired,
         }
     }
@@ -169,14 +170,15 @@ impl From<&Violation> for TooEarly {
     }
 }
 
+/// The most frequent names.
+fn top(counts: &NameCounts) -> BTreeMap<String, u64> {
+    counts.most_first().into_iter().take(TOP).map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
 /// Counts by name. `other`, which is no name of an error or a media type, stands for the rare ones.
 fn by_name(counts: &NameCounts) -> BTreeMap<String, u64> {
     let other = Some(("other", counts.other())).filter(|&(_, count)| count > 0);
     counts.most_first().into_iter().chain(other).map(|(name, count)| (name.to_owned(), count)).collect()
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn micros(duration: Duration) -> u64 {
@@ -201,7 +203,7 @@ mod tests {
         let mut page = PageRecord { status: Some(200), wire_bytes: 7, bytes: 9, ..PageRecord::default() };
         page.content_type = Some("text/html".to_owned());
         for ms in 1..=100 {
-            page.timings.first_byte_ms = f64::from(ms);
+            page.timings.first_byte_us = ms * 1000;
             tally.record_page(true, &page);
         }
         let lost = PageRecord { error: Some("dns".to_owned()), ..PageRecord::default() };
@@ -228,11 +230,11 @@ mod tests {
             worst_violation: politeness.worst().cloned(),
             ..Finished::of(&frontier, tally, Timestamp::from_micros(1_794_304_890_500_000))
         };
-        let report = Report::of(&finished, &options, Cost { cpu_ms: Some(4), peak_memory_bytes: None }, None);
+        let report = Report::of(&finished, &options, Cost { cpu_us: Some(4000), peak_memory_bytes: None }, None);
 
         assert_eq!((report.version, report.finish), (1, FinishReason::MaxPages));
         assert_eq!([&*report.started, &report.finished], ["2026-11-10T10:00:00.000Z", "2026-11-10T10:01:30.500Z"]);
-        assert_eq!((report.elapsed_ms, report.settings.robots, &*report.settings.scope), (90_500, false, "host"));
+        assert_eq!((report.elapsed_us, report.settings.robots, &*report.settings.scope), (90_500_000, false, "host"));
         assert_eq!((report.urls.fetched, report.urls.failed, report.urls.queued), (100, 1, 5));
         assert_eq!((report.pages.requests, report.robots.requests), (101, 1));
         assert_eq!((report.pages.wire_bytes, report.pages.decoded_bytes), (700, 900));
@@ -248,7 +250,7 @@ mod tests {
             requests: 102,
             queued: 3,
             failures: 1,
-            delay_ms: 1500,
+            delay_us: 1_500_000,
             unreachable: true,
         };
         assert_eq!((report.hosts.known, report.hosts.unreachable, report.hosts.top), (5, 1, vec![row]));

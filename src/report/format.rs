@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
+use super::other_sets::OtherSets;
+use super::times::{ConnectionFigures, Percentiles, WaitFigures};
 use crate::crawl::{
-    CheckpointCosts, Example, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts,
-    Timeline, is_zero,
+    Breakdown, CheckpointCosts, Example, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts,
+    SourceCounts, Timeline, is_zero,
 };
 use crate::seen::SeenStatistics;
 
@@ -27,8 +29,8 @@ pub struct Report {
     pub started: String,
     /// When it ended, likewise.
     pub finished: String,
-    /// How long all runs took together, by a clock that is never set.
-    pub elapsed_ms: u64,
+    /// Microseconds that all runs took together, by a clock that is never set.
+    pub elapsed_us: u64,
     /// Runs but the first: how often the job was resumed.
     #[serde(default)]
     pub resumes: u64,
@@ -42,6 +44,15 @@ pub struct Report {
     pub pages: Requests,
     /// Requests for robots.txt.
     pub robots: Requests,
+    /// What came back for pages and sitemaps, by depth and type.
+    #[serde(default)]
+    pub breakdown: Breakdown,
+    /// How long it took to reach servers.
+    #[serde(default)]
+    pub connections: ConnectionFigures,
+    /// How long URLs and hosts waited.
+    #[serde(default)]
+    pub waits: WaitFigures,
     /// Sitemaps and feeds.
     #[serde(default)]
     pub sitemaps: SitemapCounts,
@@ -57,6 +68,9 @@ pub struct Report {
     pub politeness: PolitenessFigures,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
+    /// What other sets of the same URLs would take in memory.
+    #[serde(default)]
+    pub other_sets: OtherSets,
     /// The numbers over time.
     #[serde(default)]
     pub timeline: Timeline,
@@ -123,16 +137,16 @@ pub struct Settings {
     pub max_depth: Option<u32>,
     /// Page records at most; `null` is no limit.
     pub max_pages: Option<u64>,
-    /// Time at most; `null` is no limit.
-    pub max_duration_ms: Option<u64>,
+    /// Microseconds at most; `null` is no limit.
+    pub max_duration_us: Option<u64>,
     /// Fetches under way at once, at most.
     pub workers: u64,
-    /// The rest between two requests to a host, unless its robots.txt asks for a longer one.
-    pub host_delay_ms: u64,
+    /// Microseconds between two requests to a host, unless its robots.txt asks for a longer one.
+    pub host_delay_us: u64,
     /// Requests of one host that may be out at the same time.
     pub connections_per_host: u8,
-    /// The rest between two requests to an IP address; `null` for 100 ms where hosts are not asked more quickly, and none on loopback.
-    pub address_delay_ms: Option<u64>,
+    /// Microseconds between two requests to an IP address; `null` for 100 ms where hosts are not asked more quickly, and none on loopback.
+    pub address_delay_us: Option<u64>,
     /// Requests to one IP address that may be out at the same time.
     pub connections_per_address: u8,
     /// The layout of the seen filter: `blocked`, `exact`, and so on.
@@ -156,6 +170,9 @@ pub struct Urls {
     pub fetched: u64,
     /// Tried without getting a whole response.
     pub failed: u64,
+    /// Refused by type or size once their heads had come: `fetch.types` and `fetch.max_bytes`.
+    #[serde(default)]
+    pub unwanted: u64,
     /// Given up because their hosts could not be reached, by the kind of error. A resume asks for them again.
     pub unreachable: BTreeMap<String, u64>,
     /// Waiting or in flight when the crawl ended.
@@ -169,6 +186,10 @@ pub struct Urls {
     /// Links with a user name or a password, which are not sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub userinfo: u64,
+    /// Links refused because a budget was spent, by what it was a budget of, with numbers and ids taken out: `a.example/calendar/#`. The ten
+    /// with most links. Where there are more than 64, a count may be too high.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused_shapes: BTreeMap<String, u64>,
 }
 
 /// Where URLs were found that were new and in scope.
@@ -205,6 +226,9 @@ pub struct Requests {
     pub statuses: BTreeMap<u16, u64>,
     /// Requests without a whole response, by the kind of error.
     pub errors: BTreeMap<String, u64>,
+    /// Responses refused by type or size: `unwanted_type` and `too_large`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unwanted: BTreeMap<String, u64>,
     /// The first of them, by the same names: three of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub examples: BTreeMap<String, Vec<Example>>,
@@ -217,25 +241,8 @@ pub struct Requests {
     pub whole: Percentiles,
 }
 
-/// Times, to three significant digits. A time of more than an hour counts as an hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Percentiles {
-    /// Times measured.
-    pub count: u64,
-    /// Half of these times are no longer.
-    pub p50_us: u64,
-    /// Nine in ten of them are no longer.
-    pub p90_us: u64,
-    /// 99 in 100 of them are no longer.
-    pub p99_us: u64,
-    /// None of them is longer.
-    pub max_us: u64,
-}
-
 /// The hosts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HostFigures {
@@ -253,6 +260,13 @@ pub struct HostFigures {
     pub failing: u64,
     /// Hosts that could not be reached, and were not asked again. `crawler resume` asks them anew.
     pub unreachable: u64,
+    /// How fairly hosts with URLs waiting were asked: Jain's index of their requests, 1 where all had as many, and 1/n where one of n had them
+    /// all. `null` where fewer than two wait.
+    #[serde(default)]
+    pub fairness: Option<f64>,
+    /// How long a host that might be asked had waited for its turn when the crawl ended, the longest of a sample; `null` where none was due.
+    #[serde(default)]
+    pub longest_due_us: Option<u64>,
     /// The hosts with the most requests, most first.
     pub top: Vec<HostRow>,
     /// How many hosts had how many requests, fewest first.
@@ -285,8 +299,8 @@ pub struct HostRow {
     pub queued: u64,
     /// Its failures in a row when the crawl ended.
     pub failures: u32,
-    /// The rest in force when the crawl ended.
-    pub delay_ms: u64,
+    /// Microseconds of the rest in force when the crawl ended.
+    pub delay_us: u64,
     /// It could not be reached, and was not asked again.
     pub unreachable: bool,
 }
@@ -313,9 +327,9 @@ pub struct PolitenessFigures {
 pub struct TooEarly {
     /// Scheme, host and port; or `group NAME`, or `address IP`.
     pub host: String,
-    /// The rest that the host got.
+    /// Microseconds that the host rested.
     pub waited_us: u64,
-    /// The rest that it should have got.
+    /// Microseconds that it should have rested.
     pub delay_us: u64,
     /// Connections of the host that were taken at once, where these were more than it may have.
     pub taken: u32,

@@ -14,7 +14,7 @@ use super::numbers::{Number, numbers};
 
 /// Numbers that are no metrics: what does not change, what is for charts, and what would be a series for each name of the web or each age of
 /// a fingerprint.
-const LEFT_OUT: [&str; 9] = [
+const LEFT_OUT: [&str; 10] = [
     "hosts.by_requests",
     "hosts.top",
     "outputs",
@@ -23,6 +23,7 @@ const LEFT_OUT: [&str; 9] = [
     "settings",
     "simulated",
     "timeline",
+    "urls.refused_shapes",
     "version",
 ];
 
@@ -32,9 +33,9 @@ const OF_SHARDS: [&str; 2] = ["seen.shards[].expected_lost", "seen.shards[].fill
 const MOST_SHARDS: usize = 256;
 
 /// Numbers that can fall. The others only grow, but for percentiles.
-const GAUGES: [&str; 36] = [
+const GAUGES: [&str; 41] = [
     "checkpoints.bytes",
-    "checkpoints.last_ms",
+    "checkpoints.last_us",
     "checkpoints.longest_pause_us",
     "cost.peak_memory_bytes",
     "duplicates.bytes",
@@ -42,10 +43,15 @@ const GAUGES: [&str; 36] = [
     "duplicates.false_positive_rate_estimated",
     "hosts.active",
     "hosts.failing",
+    "hosts.fairness",
     "hosts.in_memory",
     "hosts.known",
+    "hosts.longest_due_us",
     "hosts.resting",
     "hosts.unreachable",
+    "other_sets.md5_bytes",
+    "other_sets.sha1_bytes",
+    "other_sets.urls_bytes",
     "recrawl.known",
     "recrawl.unmet",
     "seen.merged.audit.lost",
@@ -75,7 +81,9 @@ const GAUGES_BY_BEGIN: [&str; 3] =
     ["seen.merged.false_positive_rate_", "seen.merged.verified.disk_bytes", "seen.merged.verified.runs"];
 
 /// What the keys of a map are, by the map's name.
-const LABELS: [(&str, &str); 5] = [
+const LABELS: [(&str, &str); 7] = [
+    ("by_depth", "depth"),
+    ("by_type", "type"),
     ("content_types", "type"),
     ("errors", "error"),
     ("refused", "refusal"),
@@ -85,8 +93,7 @@ const LABELS: [(&str, &str); 5] = [
 /// The quantiles of times, and their keys.
 const QUANTILES: [(&str, &str); 4] = [(".p50_us", "0.5"), (".p90_us", "0.9"), (".p99_us", "0.99"), (".max_us", "1")];
 /// The units of numbers, by the ends of their keys, and what they are in the metrics' own.
-const UNITS: [(&str, Unit, f64); 3] =
-    [("_ms", Unit::Seconds, 1e-3), ("_us", Unit::Seconds, 1e-6), ("_bytes", Unit::Bytes, 1.0)];
+const UNITS: [(&str, Unit, f64); 2] = [("_us", Unit::Seconds, 1e-6), ("_bytes", Unit::Bytes, 1.0)];
 
 /// The numbers of a report as `OpenMetrics`.
 pub(crate) fn metrics(report: &Report) -> String {
@@ -164,7 +171,7 @@ impl Metric {
         if LEFT_OUT.iter().any(is_in) || is_of_shard && !OF_SHARDS.contains(&&*number) {
             return None;
         }
-        if number.ends_with("_byte.count") || number.ends_with("whole.count") {
+        if number.rsplit('.').next() == Some("count") {
             return None;
         }
         let plain = number.replace("seen.merged.", "seen.").replace(".*", "").replace("[]", "").replace('.', "_");
@@ -264,7 +271,7 @@ mod tests {
         samples.dedup();
         assert_eq!(samples.len(), all, "no series is there twice");
         for name in samples {
-            assert!(!name.contains("_ms") && !name.contains("_us") && !name.contains("_total_total"), "{name}");
+            assert!(!name.contains("_us") && !name.contains("_total_total"), "{name}");
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! # The format of `report.json`
 //!
-//! It is one JSON object, in UTF-8. Its keys are the fields of [`Report`]. A key that ends in `_ms` or `_us` is a time, one that ends in
+//! It is one JSON object, in UTF-8. Its keys are the fields of [`Report`]. A key that ends in `_us` is a time in microseconds, one that ends in
 //! `_bytes` is a size, any other number is a count. The keys in `seen` are those of [`ShardStatistics`](crate::seen::ShardStatistics).
 //! `version` is [`Report::VERSION`]. A change that a reader of this version could not read, or would misread, makes the next version.
 
@@ -20,20 +20,24 @@ mod html;
 mod metrics;
 #[cfg(feature = "cli")]
 mod numbers;
+mod other_sets;
 #[cfg(feature = "cli")]
 mod schema;
 mod text;
+mod times;
 
 pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, PolitenessFigures, RecrawlFigures, Report,
-    Requests, Settings, Simulated, TooEarly, Urls,
+    DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Settings,
+    Simulated, TooEarly, Urls,
 };
 #[cfg(feature = "cli")]
 pub(crate) use metrics::metrics;
 #[cfg(feature = "cli")]
 pub(crate) use numbers::{Number, numbers};
+pub use other_sets::OtherSets;
 #[cfg(feature = "cli")]
 pub(crate) use schema::SchemaOf;
 pub use text::ReportPart;
+pub use times::{ConnectionFigures, Percentiles, WaitFigures};

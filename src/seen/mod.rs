@@ -72,6 +72,7 @@ mod allocation;
 mod audit;
 mod counts;
 mod error;
+mod firsts;
 mod groups;
 mod layer;
 mod layout;
@@ -87,6 +88,7 @@ mod sighting;
 mod statistics;
 
 pub use error::{SeenError, SnapshotError};
+pub(crate) use firsts::Firsts;
 pub use layout::Layout;
 pub(crate) use layouts::run::is_leftover;
 pub use maths::plan::{PlanRow, plan};

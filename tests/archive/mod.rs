@@ -100,8 +100,10 @@ fn record(text: &[u8], from: u64, to: u64) -> Record {
     assert_eq!(fields["Content-Length"], block.len().to_string());
     let record = Record { from, to, fields, block };
     assert_eq!(record.fields["WARC-Block-Digest"], sha1(&record.block));
-    if record.kind() == "response" {
-        assert_eq!(record.fields["WARC-Payload-Digest"], sha1(record.message().1));
+    match record.kind() {
+        "response" => assert_eq!(record.fields["WARC-Payload-Digest"], sha1(record.message().1)),
+        "revisit" => assert!(record.message().1.is_empty(), "a revisit has no payload"),
+        _ => {}
     }
     record
 }
@@ -124,6 +126,8 @@ pub(crate) fn judge(job: &Path) -> BTreeMap<String, Archived> {
     let records = records(job);
     let ids: BTreeSet<_> = records.iter().map(|record| &record.fields["WARC-Record-ID"]).collect();
     assert_eq!(ids.len(), records.len(), "no id is there twice");
+    // The responses so far: a revisit stands for one of them.
+    let mut kept: BTreeMap<(&str, &str), &Record> = BTreeMap::new();
     let (mut pages, mut end, mut at) = (BTreeMap::new(), 0, 0);
     for line in fs::read_to_string(job.join("pages.jsonl")).unwrap().lines() {
         let page: PageRecord = serde_json::from_str(line).unwrap();
@@ -143,7 +147,30 @@ pub(crate) fn judge(job: &Path) -> BTreeMap<String, Archived> {
         own.extend(others.chunks(2));
         for (left, pair) in own.iter().enumerate().map(|(at, pair)| (own.len() - 1 - at, pair)) {
             let [response, request] = pair else { panic!("half a pair at {}", page.url) };
-            assert_eq!((response.kind(), request.kind()), ("response", "request"));
+            assert_eq!(request.kind(), "request");
+            if response.kind() == "revisit" {
+                let [url, date] =
+                    ["WARC-Refers-To-Target-URI", "WARC-Refers-To-Date"].map(|name| &*response.fields[name]);
+                let first = kept.get(&(url, date)).unwrap_or_else(|| panic!("{url} of {date} is not before it"));
+                for (ours, theirs) in
+                    [("WARC-Refers-To", "WARC-Record-ID"), ("WARC-Payload-Digest", "WARC-Payload-Digest")]
+                {
+                    assert_eq!(response.fields[ours], first.fields[theirs]);
+                }
+                let profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+                assert_eq!(response.fields["WARC-Profile"], profile);
+                if left == 0 {
+                    let of = page.revisit_of.as_ref().expect("its record says so");
+                    assert_eq!((&*of.url, &*of.fetched_at), (url, date));
+                }
+            } else {
+                assert_eq!(response.kind(), "response");
+                assert!(left > 0 || page.revisit_of.is_none());
+                kept.insert((response.url(), &response.fields["WARC-Date"]), response);
+            }
+            if left == 0 {
+                assert_eq!(page.payload_digest.as_ref(), response.fields.get("WARC-Payload-Digest"));
+            }
             assert_eq!(request.fields["WARC-Concurrent-To"], response.fields["WARC-Record-ID"]);
             assert_eq!(request.url(), response.url());
             let status = String::from_utf8_lossy(&response.block).split(' ').nth(1).unwrap().parse::<u16>().unwrap();

@@ -27,14 +27,27 @@ const OWN: [&str; 4] = ["src/lib.rs", "src/main.rs", "src/design.rs", "src/plumb
 const DOORS: &[(&str, &[&str])] = &[
     // In-memory tables are everywhere.
     ("ahash", &["src/"]),
+    // Who may ask, what is answered, over what connections.
+    ("axum", &["src/cli/dashboard/door.rs", "src/cli/dashboard/live_page.rs", "src/cli/dashboard/routes.rs"]),
     ("askama", &["src/report/html/mod.rs"]),
     ("prometheus_client", &["src/report/metrics.rs"]),
     // Types that are written for programs derive their schemas.
     ("schemars", &["src/"]),
     ("brotli", &["src/crawl/http/decoder/"]),
     ("chardetng", &["src/crawl/html/charset.rs"]),
-    ("clap", &["src/cli/argument.rs", "src/cli/arguments.rs", "src/cli/seen/arguments.rs", "src/cli/subcommands.rs"]),
+    (
+        "clap",
+        &[
+            "src/cli/argument.rs",
+            "src/cli/arguments.rs",
+            "src/cli/help.rs",
+            "src/cli/man.rs",
+            "src/cli/seen/arguments.rs",
+            "src/cli/subcommands.rs",
+        ],
+    ),
     ("clap_complete", &["src/cli/arguments.rs"]),
+    ("clap_mangen", &["src/cli/man.rs"]),
     // Pages; sitemaps, part by part.
     ("encoding_rs", &["src/crawl/html/charset.rs", "src/crawl/sitemap/text.rs"]),
     // Bits of a filter, and slots of a line; letters of a page.
@@ -62,11 +75,14 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/record_file.rs",
         ],
     ),
-    // Wakers; `catch_unwind`.
-    ("futures_util", &["src/crawl/http/http2.rs", "src/crawl/http/quiet.rs", "src/crawl/worker.rs"]),
+    // Wakers; `catch_unwind`; a stream of events.
+    (
+        "futures_util",
+        &["src/crawl/http/http2.rs", "src/crawl/http/quiet.rs", "src/crawl/worker.rs", "src/cli/dashboard/routes.rs"],
+    ),
     // Hosts by their names; a page's links by their hashes.
     ("hashbrown", &["src/frontier/hosts/table.rs", "src/crawl/html/harvest.rs"]),
-    ("hdrhistogram", &["src/crawl/numbers/latencies.rs"]),
+    ("hdrhistogram", &["src/crawl/latencies.rs"]),
     // The parser, and its table of character references.
     // A tree that nobody keeps, one that is kept, what feeds both; a table of references.
     (
@@ -82,15 +98,32 @@ const DOORS: &[(&str, &[&str])] = &[
     ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/http2_stream.rs", "src/crawl/http/no_head.rs"]),
     // The body of no bytes, in the request and its connection.
     ("http_body_util", &["src/crawl/http/http1.rs", "src/crawl/http/request.rs", "src/simulate/server.rs"]),
-    // The client, the server.
-    ("hyper", &["src/crawl/http/", "src/simulate/server.rs"]),
+    // The client, the servers.
+    ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/cli/dashboard/live_page.rs"]),
     // What connects; what a connection runs over.
-    ("hyper_util", &["src/crawl/http/client.rs", "src/crawl/http/http1.rs", "src/simulate/server.rs"]),
+    (
+        "hyper_util",
+        &[
+            "src/crawl/http/dialer.rs",
+            "src/crawl/http/names.rs",
+            "src/crawl/http/http1.rs",
+            "src/simulate/server.rs",
+            "src/cli/dashboard/live_page.rs",
+        ],
+    ),
     ("indicatif", &["src/cli/progress.rs"]),
     // The clock that gives times, and dates as headers have them.
     ("jiff", &["src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/sets.rs"]),
-    ("memchr", &["src/crawl/html/harvest.rs", "src/crawl/html/stream/", "src/crawl/html/words.rs"]),
+    (
+        "memchr",
+        &[
+            "src/crawl/html/harvest.rs",
+            "src/crawl/html/json_ld.rs",
+            "src/crawl/html/stream/",
+            "src/crawl/html/words.rs",
+        ],
+    ),
     ("opener", &["src/cli/report.rs"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     // Domains; whom a cookie may be for.
@@ -101,30 +134,52 @@ const DOORS: &[(&str, &[&str])] = &[
         "regex",
         &["src/gate/pattern.rs", "src/gate/scope.rs", "src/cli/record_filter.rs", "src/crawl/fields/field_set.rs"],
     ),
-    ("ring", &["src/crawl/http/tls.rs", "src/crawl/http/verified_chains.rs"]),
+    // Connections; names of bodies; tokens that are compared.
+    (
+        "ring",
+        &[
+            "src/crawl/http/certificates.rs",
+            "src/crawl/http/tls.rs",
+            "src/crawl/http/verified_chains.rs",
+            "src/crawl/records/bodies.rs",
+            "src/cli/dashboard/door.rs",
+        ],
+    ),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors; the number of open files; a signal.
     (
         "rustix",
         &["src/crawl/bounds/disk.rs", "src/crawl/http/shortage.rs", "src/crawl/bounds/places.rs", "src/cli/signals.rs"],
     ),
-    ("rustls", &["src/crawl/http/tls.rs", "src/crawl/http/verified_chains.rs"]),
+    (
+        "rustls",
+        &[
+            "src/crawl/http/tls.rs",
+            "src/crawl/http/verified_chains.rs",
+            "src/crawl/http/certificates.rs",
+            "src/crawl/http/unverified.rs",
+        ],
+    ),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Parsed in one, walked in the other.
     // Derives, and what they need.
     ("scraper", &["src/crawl/fields/", "src/crawl/html/tree.rs"]),
     ("serde", &["src/"]),
-    // What a checkpoint carries; records by the line; the report as a whole; an explanation; a test of what the comparison
+    // Structured data of pages; what a checkpoint carries; records by the line; the report as a whole; an explanation; a test of what the comparison
     // writes.
     (
         "serde_json",
         &[
+            "src/crawl/html/json_ld.rs",
             "src/crawl/numbers/carried.rs",
             "src/crawl/records/page_record.rs",
             "src/report/file.rs",
             "src/report/metrics.rs",
             "src/report/numbers.rs",
             "src/report/schema.rs",
+            "src/cli/dashboard/",
+            "src/cli/diff/moved.rs",
+            "src/cli/diff/page_table.rs",
             "src/cli/explain.rs",
             "src/cli/export.rs",
             "src/cli/extract.rs",
@@ -144,7 +199,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // Who connects, and what a connection runs over.
     ("tokio_rustls", &["src/crawl/http/tls.rs", "src/crawl/http/transport.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
-    ("tower_service", &["src/crawl/http/client.rs"]),
+    ("tower_service", &["src/crawl/http/dialer.rs", "src/crawl/http/names.rs", "src/cli/dashboard/live_page.rs"]),
     ("tracing", &["src/crawl/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/log.rs"]),
     ("url", &["src/address/whatwg.rs"]),

@@ -17,6 +17,20 @@ pub(super) static ROWS: &[Setting] = &[
         .flags(&[switch("cookies", &["true"]).rare()]),
     setting!(Many, crawl: fetch.load_cookies, "Files of cookies to begin with, as browsers export them: cookies.txt")
         .flags(&[value("load-cookies", "FILE").rare()]),
+    setting!(Maybe, crawl: fetch.proxy,
+        "A proxy to ask in the place of hosts: http://HOST:PORT, https://, socks5:// or socks5h://; env for the environment's",
+        "none")
+    .flags(&[value("proxy", "URL").rare()]),
+    setting!(Maybe, crawl: fetch.proxy_sign_in,
+        "How the proxy knows who asks: env:VARIABLE or file:PATH, with user:password in it", "none"),
+    setting!(Many, crawl: fetch.no_proxy,
+        "Hosts to ask without the proxy: example.org and all below it, 10.0.0.0/8, * for all")
+    .flags(&[value("no-proxy", "HOST").rare()]),
+    setting!(One, crawl: fetch.proxy_patience, "How long a proxy may fail before the crawl ends; nothing is lost by that"),
+    setting!(Many, crawl: fetch.ca_files, "Files of certificates to trust hosts by beside the system's, as PEM")
+        .flags(&[value("ca-file", "FILE").rare()]),
+    setting!(One, crawl: fetch.insecure, "Take every certificate: whoever is on the way can read and change what is sent")
+        .flags(&[switch("insecure", &["true"]).rare()]),
     setting!(One, crawl: fetch.connect_timeout, "For TCP and TLS together"),
     setting!(One, crawl: fetch.first_byte_timeout, "From the request sent to the response's head"),
     setting!(One, crawl: fetch.first_contact_timeout, "Both together, until a host has answered once"),
@@ -55,6 +69,10 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Choice, crawl: parse.engine,
         "What takes the links from a page: stream, or dom, many times slower", ENGINES),
     setting!(One, crawl: parse.nofollow, "Honor nofollow of links, pages and headers"),
+    setting!(One, crawl: parse.json_ld, "Take URLs from structured data, too (JSON-LD: url, @id, sameAs and the like)")
+        .flags(&[switch("json-ld", &["true"]).rare()]),
+    setting!(One, crawl: parse.text_links, "Take URLs from plain texts (text/plain), too")
+        .flags(&[switch("text-links", &["true"]).rare()]),
     setting!(One, crawl: parse.resources,
         "Take what is part of pages, too: images, styles, scripts and media, in the same scope")
     .flags(&[switch("resources", &["true"]).rare()]),

@@ -43,12 +43,18 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "job.hosts_in_memory" => crawl.job.open.hosts_in_memory,
         "Hosts beyond these that have nothing queued wait on disk, those that have rested for longest"),
     setting!(Bytes, crawl: job.min_free_disk, "The crawl stops, to be resumed, when less is free on its disk"),
+    setting!(Maybe, "output.bodies" => output.bodies,
+        "A directory that the body of each page goes to, decoded, once, by its SHA-256: DIR/ab/cdef...", "none")
+    .flags(&[value("bodies", "DIR").rare()]),
     setting!(Maybe, "output.pages" => output.pages,
         "Where page records go: job (its pages.jsonl), a file too, at the end (.jsonl, .csv; .gz, .zst), or - (standard output)", "job")
     .flags(&[value("output", "FILE").short('o').says("Write page records to a file too (.jsonl, .csv; .gz, .zst), or to -")]),
     setting!(Choice, "output.format" => output.format,
         "How that file is written: auto (by its ending), jsonl or csv", FORMATS)
     .flags(&[value("format", "FORMAT").rare()]),
+    setting!(One, "output.formulas" => output.formulas,
+        "In a table, leave texts that begin with =, +, -, @ as they are; else a ' before them says that they are no formulas")
+    .flags(&[switch("formulas", &["true"]).rare()]),
     setting!(Many, "output.status" => output.status, "Only pages with these statuses are in that file: 404, 2xx")
         .flags(&[value("keep-status", "STATUS").rare()]),
     setting!(Many, "output.types" => output.types, "Only pages of these types: html, pdf, image/*")
@@ -63,7 +69,7 @@ pub(super) static ROWS: &[Setting] = &[
         &[
             switch("verbose", &["warn,crawler=info", "warn,crawler=debug", "debug,crawler=trace"])
                 .short('v')
-                .says("Say more; -vv and -vvv even more"),
+                .says("Log each page and each refused link; -vv and -vvv even more"),
             switch("quiet", &["error", "off"]).short('q').says("Log errors only; -qq not even those"),
         ],
     ),
@@ -89,6 +95,12 @@ pub(super) static ROWS: &[Setting] = &[
     .flags(&[switch("warc", &["true"]).says("Keep responses as a web archive (WARC 1.1) in the job")]),
     setting!(Bytes, "output.warc_bytes" => output.warc_bytes,
         "A WARC file is finished before it has more; the next one begins"),
+    setting!(Maybe, "dashboard.listen" => dashboard.listen,
+        "Serve a live page here, such as 127.0.0.1:8080, to watch, pause and stop the crawl", "none")
+    .flags(&[value("dashboard", "ADDRESS").rare()]),
+    setting!(Maybe, "dashboard.token" => dashboard.token,
+        "Where the token is that who looks has to have, env:VARIABLE or file:PATH: needed beyond this machine", "none")
+    .flags(&[value("dashboard-token", "SECRET").rare()]),
     setting!(One, "simulate.enabled" => simulate.enabled, "Crawl a simulated web, served on this machine")
         .flags(&[switch("simulate", &["true"])]),
     setting!(One, "simulate.seed" => simulate.web.seed, "The number that everything else about it follows from"),

@@ -14,7 +14,7 @@ use super::toml_file::TomlEntry;
 /// The preset for a simulated web, which overrides the file: the web is on this machine, and small.
 /// Every URL is audited, so that the filter's losses are counted and not estimated.
 pub(super) const SIMULATE: &[(&str, &str)] =
-    &[("politeness.host_delay", "20ms"), ("scope.kind", "any"), ("seen.audit", "1")];
+    &[("politeness.host_delay", "20ms"), ("scope.kind", "any"), ("seen.audit", "1"), ("fetch.proxy", "none")];
 
 /// Every setting, in the order of `crawler.toml`.
 pub(super) static TABLE: LazyLock<Vec<&Setting>> =
@@ -87,7 +87,10 @@ mod tests {
                 "dom",
                 "json",
                 "10.0.0.0/8",
+                "env:A",
                 "csv",
+                "env",
+                "env:A",
             ];
             let changed = candidates.iter().any(|text| {
                 let taken = setting.field.set(&mut after, &untyped(vec![text.into()]));

@@ -7,7 +7,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Room for fetches. After a shortage of open files, ports or buffers there may be a quarter less of them than were under way, and none
+/// Room for fetches. After a shortage of open files, ports or buffers, or a proxy's failure, there may be a quarter less of them than were under way, and none
 /// begins for a while. Each round of fetches that end well gives an eighth back.
 #[derive(Debug)]
 pub(in crate::crawl) struct Room {
@@ -40,7 +40,7 @@ impl Room {
         self.until.filter(|until| *until > now)
     }
 
-    /// A fetch ended because the machine ran short, with `in_flight` others under way. All that fail within one pause count once.
+    /// A fetch ended because the machine ran short, or a proxy failed, with `in_flight` others under way. All that fail within one pause count once.
     pub(in crate::crawl) fn ran_short(&mut self, in_flight: usize, now: Instant) {
         if self.paused(now).is_some() {
             return;
@@ -48,7 +48,10 @@ impl Room {
         self.size = (in_flight - in_flight / 4).clamp(1, self.size);
         self.well = 0;
         self.until = Some(now + self.pause);
-        tracing::warn!(at_once = self.size, "short of open files, ports or buffers: fetching less at once for a while");
+        tracing::warn!(
+            at_once = self.size,
+            "short of open files, ports, buffers or a proxy: fetching less at once for a while"
+        );
         self.pause = (self.pause * 2).min(LONGEST);
     }
 

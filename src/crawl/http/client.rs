@@ -2,31 +2,26 @@
 
 use std::error::Error;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use hyper::Uri;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::Name;
-use tower_service::Service;
-
 use super::connection::{Connection, Protocol};
-use super::guard::Guard;
+use super::connection_times::ConnectionTimes;
+use super::dialer::Dialer;
 use super::head::Head;
 use super::http1::Http1;
 use super::http2::Http2;
 use super::idle_connections::{IdleConnections, Unused};
+use super::names::Names;
 use super::no_head::NoHead;
-use super::resolve::{ResolveError, Resolver};
+use super::proxy::Proxies;
 use super::shared_connections::{SharedConnections, Turn};
-use super::tls::Tls;
+use super::tls::{Connector, Tls};
 use super::transport::Transport;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Places;
+use crate::crawl::lock::lock;
 
 /// Makes connections and keeps them. Cheap to clone; clones share the connections and the name cache.
 ///
@@ -34,9 +29,11 @@ use crate::crawl::bounds::Places;
 /// a time, HTTP/2 gains nothing.
 #[derive(Clone)]
 pub(super) struct Client {
-    connector: HttpConnector<Names>,
-    tls: Tls,
+    dialer: Dialer,
+    tls: Connector,
     names: Names,
+    times: Arc<Mutex<ConnectionTimes>>,
+    proxies: Arc<Proxies>,
     idle: Arc<IdleConnections>,
     /// `None` where HTTP/2 is not spoken.
     shared: Option<Arc<SharedConnections>>,
@@ -58,52 +55,57 @@ impl Client {
         options: &FetchOptions,
         places: Places,
         multiplexes: bool,
+        tls: &Tls,
+        proxies: Proxies,
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let names = Names::new(options, places.lookups);
-        let mut connector = HttpConnector::new_with_resolver(names.clone());
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        // It is divided among a name's addresses.
-        connector.set_connect_timeout(Some(options.connect_timeout));
+        let times = Arc::default();
+        let names = Names::new(options, places.lookups, &times);
+        let dialer = Dialer::new(names.clone(), options.connect_timeout);
         let idle = Arc::new(IdleConnections::new(places.idle_connections));
         let shared = multiplexes.then(|| SharedConnections::new(Arc::clone(&idle)));
-        Ok(Self { connector, tls: Tls::new()?, names, idle, shared })
+        let tls = tls.connector(options.insecure)?;
+        Ok(Self { dialer, tls, names, times, proxies: Arc::new(proxies), idle, shared })
     }
 
-    /// Waits until the name was looked up. The next request to it does not wait for that any more.
-    pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
-        if let Names::System(resolver) = &self.names {
-            resolver.look_up_ahead(host, is_first_contact).await;
+    /// The names of hosts.
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// How long it took to reach servers so far. Through a proxy, its answer counts.
+    pub(super) fn times(&self) -> ConnectionTimes {
+        lock(&self.times).clone()
+    }
+
+    /// The proxies, if there are any.
+    pub(super) fn proxies(&self) -> &Proxies {
+        &self.proxies
+    }
+
+    /// A connection that was kept, or that others use and that takes one more request. None where a proxy forwards.
+    pub(super) fn kept(&self, url: &CanonicalUrl) -> Option<Connection> {
+        if self.proxies.of(url).is_some_and(|proxy| proxy.forwards(url)) {
+            return None;
         }
-    }
-
-    /// Tells the addresses to which a host's name resolves; none where they are not known. A host that is an address is its own.
-    pub(super) async fn tell_addresses<T>(
-        &self,
-        host: &str,
-        is_first_contact: bool,
-        tell: impl FnOnce(&[IpAddr]) -> T,
-    ) -> T {
-        match (&self.names, host.trim_matches(['[', ']']).parse()) {
-            (_, Ok(address)) => tell(&[address]),
-            (Names::Fixed(address), Err(_)) => tell(&[address.ip()]),
-            (Names::System(resolver), Err(_)) => resolver.tell_addresses(host, is_first_contact, tell).await,
-        }
-    }
-
-    /// A connection that was kept, or that others use and that takes one more request.
-    pub(super) fn kept(&self, origin: &str) -> Option<Connection> {
+        let origin = url.origin();
         match self.sharing(origin) {
             Some(shared) => shared.take(origin),
             None => self.idle.take(origin).and_then(Unused::into_http1),
         }
     }
 
-    /// Makes a connection, or waits for the one that another request makes, if both can use it. TLS counts.
-    pub(super) async fn connect(&self, url: &CanonicalUrl) -> Result<Connection, NoHead> {
+    /// Makes a connection, or waits for the one that another request makes, if both can use it. TLS counts, and so does a proxy's answer.
+    /// After `until` nobody waits for it any more. `tls`: how it is spoken with this host, where a rule says so.
+    pub(super) async fn connect(
+        &self,
+        url: &CanonicalUrl,
+        tls: Option<&Connector>,
+        until: Instant,
+    ) -> Result<Connection, NoHead> {
         let origin = url.origin();
+        let dial = async |offers_http2| self.dial(url, tls, offers_http2, until).await.map_err(NoHead::Connect);
         let Some(shared) = self.sharing(origin) else {
-            let transport = self.dial(url, false).await.map_err(NoHead::Connect)?;
+            let transport = dial(false).await?;
             return Ok(Connection::new(Protocol::Http1(Http1::over(transport, origin).await?)));
         };
         let turn = shared.turn(origin).await;
@@ -112,7 +114,7 @@ impl Client {
             return Ok(connection);
         }
         let offers_http2 = !matches!(turn, Turn::Everybody);
-        let transport = self.dial(url, offers_http2).await.map_err(NoHead::Connect)?;
+        let transport = dial(offers_http2).await?;
         if transport.is_http2() {
             return Ok(shared.add(Http2::over(transport, origin).await?));
         }
@@ -132,12 +134,30 @@ impl Client {
         self.shared.as_ref().filter(|_| origin.starts_with("https:"))
     }
 
-    async fn dial(&self, url: &CanonicalUrl, offers_http2: bool) -> Result<Transport, Box<dyn Error + Send + Sync>> {
-        let tcp = self.connector.clone().call(url.origin().parse::<Uri>()?).await?.into_inner();
+    async fn dial(
+        &self,
+        url: &CanonicalUrl,
+        tls: Option<&Connector>,
+        offers_http2: bool,
+        until: Instant,
+    ) -> Result<Transport, Box<dyn Error + Send + Sync>> {
+        let begun = Instant::now();
+        let transport = match self.proxies.of(url) {
+            None => Transport::Plain(self.dialer.dial(url.origin().parse()?).await?),
+            Some(proxy) if proxy.forwards(url) => proxy.dial(until).await?,
+            Some(proxy) => {
+                let addresses = if proxy.resolves_names() { Vec::new() } else { self.names.addresses(url).await? };
+                proxy.tunnel(url, &addresses, until).await?
+            }
+        };
+        let connected = Instant::now();
+        lock(&self.times).connect.record(connected - begun);
         if url.origin().starts_with("https:") {
-            return self.tls.connect(tcp, url.host(), offers_http2).await;
+            let transport = tls.unwrap_or(&self.tls).connect(transport, url.host(), offers_http2).await?;
+            lock(&self.times).tls.record(connected.elapsed());
+            return Ok(transport);
         }
-        Ok(Transport::Plain(tcp))
+        Ok(transport)
     }
 
     /// Keeps the connection of a response whose body has come to its end.
@@ -145,43 +165,5 @@ impl Client {
         if let Protocol::Http1(connection) = head.into_connection().into_protocol() {
             self.idle.put(Unused::Http1(connection), Instant::now());
         }
-    }
-}
-
-/// Resolves names for the client.
-#[derive(Clone, Debug)]
-enum Names {
-    /// By the system. Private addresses are refused.
-    System(Arc<Resolver>),
-    /// All to one address, whose port serves where the URL names none. The user asked for it, so no address is refused.
-    Fixed(SocketAddr),
-}
-
-impl Names {
-    fn new(options: &FetchOptions, lookups: usize) -> Self {
-        match options.resolve_all_to {
-            Some(address) => Self::Fixed(address),
-            None => Self::System(Arc::new(Resolver::new(Guard::new(options), lookups))),
-        }
-    }
-}
-
-impl Service<Name> for Names {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = ResolveError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        let names = self.clone();
-        Box::pin(async move {
-            match names {
-                Self::Fixed(address) => Ok(vec![address].into_iter()),
-                Self::System(resolver) => resolver.resolve(name.as_str()).await.map(IntoIterator::into_iter),
-            }
-        })
     }
 }

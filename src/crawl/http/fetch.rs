@@ -10,17 +10,20 @@ use super::access::{AccessError, Accesses, HostHeaders};
 use super::ask::{Ask, TakesBody};
 use super::client::Client;
 use super::connection::Connection;
+use super::connection_times::ConnectionTimes;
 use super::cookies::CookieJar;
 use super::deadline::{Deadline, LONGEST};
 use super::decoder::{DecodeError, Decoder};
 use super::exchange::{Exchange, request_bytes};
-use super::fetch_error::{FetchError, is_timeout};
+use super::fetch_error::{FetchError, is_of_proxy, is_timeout};
 use super::fetcher_error::FetcherError;
-use super::guard::{Guard, is_bad_port};
+use super::guard::Guard;
 use super::head::Head;
 use super::no_head::NoHead;
+use super::proxy::{Proxies, Proxy};
 use super::request::{Get, RequestHeaders, Unsendable};
 use super::response::{Response, codings, transfer_codings};
+use super::tls::{Connector, Tls};
 use super::wanted::Wanted;
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
@@ -37,8 +40,7 @@ const MANY_PIECES: u64 = 16 * 1024;
 /// Bytes that each of many pieces must have on average: a piece costs as much as a kilobyte.
 const MIN_PIECE: u64 = 32;
 
-/// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects, and knows no proxies, not
-/// even those of the environment. A secret is sent to the origin that it is for, and shown to nobody. Cheap to clone; clones share connections and the name cache.
+/// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects. A secret is sent to the origin that it is for, and shown to nobody. Cheap to clone; clones share connections and the name cache.
 ///
 /// It brings its own cryptography, and leaves alone whatever provider the process has installed for rustls.
 #[derive(Clone, Debug)]
@@ -71,9 +73,12 @@ impl Fetcher {
     ) -> Result<Self, FetcherError> {
         let headers = RequestHeaders::new(options);
         let headers = headers.map_err(|Unsendable { option, value }| FetcherError::Header { option, value })?;
-        let accesses = Arc::new(Accesses::new(options, headers)?);
-        let cookies = CookieJar::of(options).map_err(AccessError::of_cookies)?;
-        let client = Client::new(options, places, asks_beside && !options.http1_only).map_err(FetcherError::Setup)?;
+        let tls = Tls::new(options).map_err(|reason| AccessError::of_option("ca_files", reason))?;
+        let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
+        let cookies = CookieJar::of(options).map_err(|reason| AccessError::of_option("load_cookies", reason))?;
+        let proxies = Proxies::new(options, &tls, places.lookups)?;
+        let client = Client::new(options, places, asks_beside && !options.http1_only, &tls, proxies);
+        let client = client.map_err(FetcherError::Setup)?;
         Ok(Self {
             client,
             accesses,
@@ -91,6 +96,7 @@ impl Fetcher {
     /// # Errors
     /// Where something cannot be sent.
     pub fn check(options: &FetchOptions) -> Result<(), AccessError> {
+        Proxies::check(options)?;
         Accesses::check(options)
     }
 
@@ -110,23 +116,39 @@ impl Fetcher {
         self.cookies.as_ref()
     }
 
-    /// Tells the addresses to which a URL's host resolves; none where they are not known.
+    /// How long it took to reach servers so far.
+    pub(in crate::crawl) fn connection_times(&self) -> ConnectionTimes {
+        self.client.times()
+    }
+
+    /// Whether a proxy has failed in such a way, or for so long, that there is no hope.
+    pub(in crate::crawl) fn has_lost_proxy(&self) -> bool {
+        self.client.proxies().are_lost()
+    }
+
+    /// Tells the addresses to which a URL's host resolves; none where they are not known here.
     pub(in crate::crawl) async fn tell_addresses<T>(
         &self,
         url: &CanonicalUrl,
         is_first_contact: bool,
         tell: impl FnOnce(&[IpAddr]) -> T,
     ) -> T {
-        self.client.tell_addresses(url.host(), is_first_contact, tell).await
+        if self.client.proxies().of(url).is_some_and(Proxy::resolves_names) {
+            return tell(&[]);
+        }
+        self.client.names().tell_addresses(url.host(), is_first_contact, tell).await
     }
 
     /// As [`fetch`](Self::fetch), with a say in how.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
-        self.check_address(url)?;
+        let is_resolved_elsewhere = self.client.proxies().of(url).is_some_and(Proxy::resolves_names);
+        self.guard.check(url, is_resolved_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
         let access = self.accesses.of(url.host());
         // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
-        self.client.look_up_ahead(url.host(), ask.is_first_contact).await;
+        if !is_resolved_elsewhere {
+            self.client.names().look_up_ahead(url.host(), ask.is_first_contact).await;
+        }
         let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
         let (head, sent_at, request) = self.head(&ask, access, total).await?;
         let is_private = self.cookies.is_some() || access.is_private(url);
@@ -158,7 +180,8 @@ impl Fetcher {
         let url = ask.url;
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
-        let mut kept = self.client.kept(url.origin());
+        let mut kept = self.client.kept(url);
+        let forwarding = self.client.proxies().of(url).filter(|proxy| proxy.forwards(url));
         let mut is_repeated = false;
         loop {
             let mut request = access.get(url, ask.changed)?;
@@ -166,17 +189,28 @@ impl Fetcher {
                 jar.add_to(request.headers_mut(), url);
             }
             let bytes = ask.keeps_exchange.then(|| request_bytes(&request));
+            if let Some(proxy) = forwarding {
+                proxy.address(&mut request, url);
+            }
             let connection = match kept.take() {
                 Some(connection) => connection,
-                None => self.connect(url, contact).await?,
+                None => self.connect(url, access.tls(), contact).await?,
             };
             // A server may end a connection just as it is used again, or refuse a request that it did not look at. RFC 9110 section
             // 9.2.2 allows to repeat it, and it is repeated once: on a new connection, unless the shared one goes on.
             let is_kept = connection.is_kept();
             let (no_head, sent_at) = match self.head_on(connection, request, contact).await {
-                Ok((head, sent_at)) => return Ok((head, sent_at, bytes)),
+                Ok((head, sent_at)) => {
+                    forwarding.map_or(Ok(()), |proxy| proxy.judge(head.status())).map_err(FetchError::of_proxy)?;
+                    return Ok((head, sent_at, bytes));
+                }
                 Err(unanswered) => unanswered,
             };
+            if matches!(no_head, NoHead::RanOut(_))
+                && let Some(error) = forwarding.and_then(Proxy::said_nothing)
+            {
+                return Err(FetchError::of_proxy(error));
+            }
             let may_repeat = no_head.is_refused() || is_kept && no_head.is_of_connection();
             if no_head.wants_http1() {
                 self.client.speaks_http1(url.origin());
@@ -215,30 +249,21 @@ impl Fetcher {
         }
     }
 
-    async fn connect(&self, url: &CanonicalUrl, contact: Deadline) -> Result<Connection, FetchError> {
+    async fn connect(
+        &self,
+        url: &CanonicalUrl,
+        tls: Option<&Connector>,
+        contact: Deadline,
+    ) -> Result<Connection, FetchError> {
         let connecting = Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
         let clock = connecting.sooner(contact);
         let ran_out = |clock: Deadline| FetchError { failure: Failure::Connect, ..clock.ran_out() };
-        match tokio::time::timeout_at(clock.until().into(), self.client.connect(url)).await {
+        match tokio::time::timeout_at(clock.until().into(), self.client.connect(url, tls, clock.until())).await {
             Ok(Ok(connection)) => Ok(connection),
             // Each of a name's addresses has its part of the time.
-            Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) => Err(ran_out(connecting)),
+            Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) && !is_of_proxy(&*error) => Err(ran_out(connecting)),
             Ok(Err(error)) => Err(FetchError::without_head(error)),
             Err(_) => Err(ran_out(clock)),
-        }
-    }
-
-    /// Refuses ports and addresses that must not be asked. The addresses of a name are checked when they are dialed.
-    fn check_address(&self, url: &CanonicalUrl) -> Result<(), FetchError> {
-        let port = url.host_key().port();
-        if is_bad_port(port) {
-            return Err(FetchError::new(Failure::Port, format!("port {port} belongs to another protocol")));
-        }
-        let literal = url.host().trim_matches(['[', ']']).parse::<IpAddr>().ok();
-        let refused = literal.and_then(|address| Some((address, self.guard.refusal(address)?)));
-        match refused {
-            Some((address, refusal)) => Err(FetchError::new(Failure::Address, format!("{address} {refusal}"))),
-            None => Ok(()),
         }
     }
 
@@ -366,16 +391,5 @@ impl Fetcher {
         let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
         let rate = Deadline { name: "rate", length: options.rate_grace.max(earned), from: begun };
         Deadline { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
-    }
-}
-
-impl Deadline {
-    pub(super) fn ran_out(self) -> FetchError {
-        FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
-    }
-
-    /// Waits no longer than this.
-    async fn limit<T>(self, answer: impl Future<Output = Result<T, NoHead>>) -> Result<T, NoHead> {
-        tokio::time::timeout_at(self.until().into(), answer).await.unwrap_or(Err(NoHead::RanOut(self)))
     }
 }

@@ -5,7 +5,9 @@ use std::io;
 use std::time::Instant;
 
 use super::causes::causes;
+use super::deadline::Deadline;
 use super::no_head::{Broken, NoHead};
+use super::proxy::{ProxyError, ProxyFault};
 use super::resolve::ResolveError;
 use super::shortage::is_shortage;
 use super::tls;
@@ -39,11 +41,27 @@ impl FetchError {
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
 
+    /// For what went wrong at a proxy.
+    pub(super) fn of_proxy(error: ProxyError) -> Self {
+        let failure = match error.fault {
+            ProxyFault::Own => Failure::Proxy,
+            ProxyFault::Host => Failure::Connect,
+            ProxyFault::Refusal => Failure::ProxyRefusal,
+        };
+        let message = legible(&error.to_string());
+        Self { message, ..Self::caused(failure, error) }
+    }
+
     /// For a request that got no head.
     pub(super) fn without_head(error: NoHead) -> Self {
-        if let NoHead::RanOut(clock) = error {
-            return clock.ran_out();
-        }
+        let error = match error {
+            NoHead::RanOut(clock) => return clock.ran_out(),
+            NoHead::Connect(error) => match error.downcast::<ProxyError>() {
+                Ok(error) => return Self::of_proxy(*error),
+                Err(error) => NoHead::Connect(error),
+            },
+            error => error,
+        };
         let resolve = causes(&error).find_map(|cause| cause.downcast_ref::<ResolveError>());
         let has = |kind| has(&error, kind);
         let is_connect = matches!(&error, NoHead::Connect(_));
@@ -71,6 +89,22 @@ impl FetchError {
         }
         without_head
     }
+}
+
+impl Deadline {
+    pub(super) fn ran_out(self) -> FetchError {
+        FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
+    }
+
+    /// Waits no longer than this.
+    pub(super) async fn limit<T>(self, answer: impl Future<Output = Result<T, NoHead>>) -> Result<T, NoHead> {
+        tokio::time::timeout_at(self.until().into(), answer).await.unwrap_or(Err(NoHead::RanOut(self)))
+    }
+}
+
+/// Whether something went wrong at a proxy.
+pub(super) fn is_of_proxy(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    error.is::<ProxyError>()
 }
 
 /// Whether the system or a connector has waited too long.

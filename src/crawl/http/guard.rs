@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Network;
+use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
+use crate::frontier::Failure;
 
 /// Which addresses may be connected to.
 #[derive(Clone, Debug)]
@@ -21,6 +23,32 @@ impl Guard {
             allowed: options.allow_networks.clone().into(),
             denied: options.deny_networks.clone().into(),
         }
+    }
+
+    /// Nothing is refused.
+    pub(super) fn open() -> Self {
+        Self { allows_private: true, allowed: Box::default(), denied: Box::default() }
+    }
+
+    /// Refuses ports and addresses that must not be asked, and says why. The addresses of a name are checked when they are dialed.
+    /// `is_resolved_elsewhere`: whoever resolves it would take `localhost` for itself (RFC 6761 section 6.3).
+    pub(super) fn check(&self, url: &CanonicalUrl, is_resolved_elsewhere: bool) -> Result<(), (Failure, String)> {
+        let port = url.host_key().port();
+        if is_bad_port(port) {
+            return Err((Failure::Port, format!("port {port} belongs to another protocol")));
+        }
+        let host = url.host();
+        if let Ok(address) = host.trim_matches(['[', ']']).parse()
+            && let Some(refusal) = self.refusal(address)
+        {
+            return Err((Failure::Address, format!("{address} {refusal}")));
+        }
+        let name = host.strip_suffix('.').unwrap_or(host);
+        let is_local = name == "localhost" || name.ends_with(".localhost");
+        if is_resolved_elsewhere && is_local && !self.allows_private {
+            return Err((Failure::Address, format!("{host} is the proxy's own machine")));
+        }
+        Ok(())
     }
 
     /// Why an address is refused; `None` where it may be connected to. What is denied is so whatever is allowed.
@@ -81,7 +109,7 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
 
 /// Whether a port belongs to another protocol, by the Fetch standard's list of bad ports. Its server could take an HTTP request for
 /// commands.
-pub(super) fn is_bad_port(port: u16) -> bool {
+fn is_bad_port(port: u16) -> bool {
     BAD_PORTS.binary_search(&port).is_ok()
 }
 

@@ -3,21 +3,30 @@
 use crate::crawl::html::refresh;
 
 /// Link relations that are followed, as they are on a page.
-const FOLLOWED: [&str; 4] = ["alternate", "canonical", "next", "prev"];
+const FOLLOWED: [&str; 4] = ["alternate", CANONICAL, "next", "prev"];
+/// The relation to the URL that a page names as its own (RFC 6596).
+const CANONICAL: &str = "canonical";
+
+/// The target of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) href: String,
+    pub(super) is_canonical: bool,
+}
 
 /// The targets of a `Link` header's links that are followed. A link whose context is another page (`anchor`) is not this page's. What
 /// does not parse ends the header.
-pub(super) fn targets(header: &str) -> Vec<String> {
+pub(super) fn targets(header: &str) -> Vec<Target> {
     let mut targets = Vec::new();
     let mut rest = header.trim_start_matches([' ', '\t', ',']);
     while let Some((target, behind)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
-        let (mut is_followed, mut is_elsewhere, mut has_rel) = (false, false, false);
+        let (mut is_followed, mut is_canonical, mut is_elsewhere, mut has_rel) = (false, false, false, false);
         rest = behind.trim_start();
         while let Some(parameter) = rest.strip_prefix(';') {
             let (name, value, behind) = parse(parameter);
             if name.eq_ignore_ascii_case("rel") && !has_rel {
-                let mut relations = value.split_ascii_whitespace();
-                is_followed = relations.any(|rel| FOLLOWED.iter().any(|known| known.eq_ignore_ascii_case(rel)));
+                let has = |known: &str| value.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case(known));
+                (is_followed, is_canonical) = (FOLLOWED.iter().any(|known| has(known)), has(CANONICAL));
                 // Others of the same name do not count (section 3.3).
                 has_rel = true;
             }
@@ -25,7 +34,7 @@ pub(super) fn targets(header: &str) -> Vec<String> {
             rest = behind;
         }
         if is_followed && !is_elsewhere && !target.trim().is_empty() {
-            targets.push(target.trim().to_owned());
+            targets.push(Target { href: target.trim().to_owned(), is_canonical });
         }
         rest = rest.trim_start_matches([' ', '\t', ',']);
     }
@@ -82,7 +91,14 @@ mod tests {
             ("</1>; rel=next junk", &["/1"]),
             ("", &[]),
         ] {
-            assert_eq!(targets(header), expected, "{header}");
+            let hrefs: Vec<String> = targets(header).into_iter().map(|target| target.href).collect();
+            assert_eq!(hrefs, expected, "{header}");
         }
+        let canonical: Vec<bool> =
+            targets("</a>; rel=next, </b>; rel=\"x CANONICAL\", </c>; rel=canonical; anchor=\"/d\"")
+                .into_iter()
+                .map(|target| target.is_canonical)
+                .collect();
+        assert_eq!(canonical, [false, true]);
     }
 }

@@ -1,42 +1,41 @@
-//! A socket that is read in large pieces.
+//! A connection that is read in large pieces.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 /// Bytes that are read at once: two records of TLS.
 const PIECE: usize = 32 << 10;
 
-/// A socket that is read in large pieces, for a reader that asks for small ones: rustls takes 4 KiB at a time, and a page of 100 kB
+/// A connection that is read in large pieces, for a reader that asks for small ones: rustls takes 4 KiB at a time, and a page of 100 kB
 /// took 25 system calls. While nothing is there to be read it holds no buffer, so a connection that waits takes no memory for it.
-pub(super) struct ReadAhead {
-    tcp: TcpStream,
+pub(super) struct ReadAhead<S> {
+    below: S,
     /// What was read and not asked for yet, from `at` on.
     ahead: Vec<u8>,
     at: usize,
 }
 
-impl ReadAhead {
-    pub(super) fn of(tcp: TcpStream) -> Self {
-        Self { tcp, ahead: Vec::new(), at: 0 }
+impl<S> ReadAhead<S> {
+    pub(super) fn of(below: S) -> Self {
+        Self { below, ahead: Vec::new(), at: 0 }
     }
 
-    pub(super) fn tcp(&self) -> &TcpStream {
-        &self.tcp
+    pub(super) fn below(&self) -> &S {
+        &self.below
     }
 }
 
-impl AsyncRead for ReadAhead {
+impl<S: AsyncRead + Unpin> AsyncRead for ReadAhead<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let Self { tcp, ahead, at } = self.get_mut();
+        let Self { below, ahead, at } = self.get_mut();
         if *at == ahead.len() {
             *at = 0;
             ahead.resize(PIECE, 0);
             let mut piece = ReadBuf::new(ahead);
-            let read = Pin::new(tcp).poll_read(context, &mut piece).map_ok(|()| piece.filled().len());
+            let read = Pin::new(below).poll_read(context, &mut piece).map_ok(|()| piece.filled().len());
             ahead.truncate(if let Poll::Ready(Ok(length)) = read { length } else { 0 });
             if ahead.is_empty() {
                 *ahead = Vec::new();
@@ -51,9 +50,9 @@ impl AsyncRead for ReadAhead {
     }
 }
 
-impl AsyncWrite for ReadAhead {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReadAhead<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.tcp).poll_write(context, bytes)
+        Pin::new(&mut self.below).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -61,26 +60,26 @@ impl AsyncWrite for ReadAhead {
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.tcp).poll_write_vectored(context, parts)
+        Pin::new(&mut self.below).poll_write_vectored(context, parts)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        self.below.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_flush(context)
+        Pin::new(&mut self.below).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_shutdown(context)
+        Pin::new(&mut self.below).poll_shutdown(context)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 

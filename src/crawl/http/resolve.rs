@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use ahash::AHashMap;
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::connection_times::ConnectionTimes;
 use super::guard::Guard;
 use super::shortage::{is_shortage, shortage};
+use crate::crawl::lock::lock;
 
 /// How long addresses are kept. The system's resolver does not tell a record's time to live.
 const TTL: Duration = Duration::from_secs(300);
@@ -31,6 +33,7 @@ pub(super) struct Resolver {
     strangers: Arc<Semaphore>,
     acquaintances: Arc<Semaphore>,
     names: Mutex<AHashMap<Box<str>, Arc<OnceCell<Answer>>>>,
+    times: Arc<Mutex<ConnectionTimes>>,
 }
 
 #[derive(Debug)]
@@ -61,10 +64,10 @@ pub(super) enum ResolveError {
 
 impl Resolver {
     /// At most `lookups` names are looked up at once.
-    pub(super) fn new(guard: Guard, lookups: usize) -> Self {
+    pub(super) fn new(guard: Guard, lookups: usize, times: Arc<Mutex<ConnectionTimes>>) -> Self {
         let turns = |turns: usize| Arc::new(Semaphore::new(turns.max(1)));
         let strangers = turns(lookups - lookups / 4);
-        Self { guard, strangers, acquaintances: turns(lookups / 4), names: Mutex::default() }
+        Self { guard, strangers, acquaintances: turns(lookups / 4), names: Mutex::default(), times }
     }
 
     /// Looks a name up ahead of its use, when its turn comes. An address needs no lookup.
@@ -126,13 +129,17 @@ impl Resolver {
     async fn look_up(&self, name: &str, turns: &Arc<Semaphore>) -> Answer {
         let turn = Arc::clone(turns).acquire_owned().await;
         let asked = name.to_owned();
+        let begun = Instant::now();
         let looking = tokio::task::spawn_blocking(move || {
             // The system's resolver cannot be interrupted. The turn is over when it returns.
             let _turn = turn;
             (asked.as_str(), 0).to_socket_addrs()
         });
         let addresses = match tokio::time::timeout(TIMEOUT, looking).await {
-            Ok(Ok(Ok(found))) => self.choose(found.map(|address| address.ip())),
+            Ok(Ok(Ok(found))) => {
+                lock(&self.times).lookup.record(begun.elapsed());
+                self.choose(found.map(|address| address.ip()))
+            }
             Ok(Ok(Err(error))) => Err(failed(&error)),
             Ok(Err(panic)) => Err(ResolveError::Local(panic.to_string().into())),
             Err(_) => Err(ResolveError::TimedOut),
@@ -196,7 +203,7 @@ mod tests {
 
     fn resolver(allow_private_addresses: bool) -> Resolver {
         let options = FetchOptions { allow_private_addresses, ..FetchOptions::default() };
-        Resolver::new(Guard::new(&options), 4)
+        Resolver::new(Guard::new(&options), 4, Arc::default())
     }
 
     fn addresses(texts: &[&str]) -> Vec<IpAddr> {

@@ -32,6 +32,8 @@ pub struct Response {
     pub retry_after: Option<Duration>,
     /// Links that stand in the head: those of `Link` headers that are followed on a page too, and where a `Refresh` header leads.
     pub links: Vec<String>,
+    /// The first of them that a `Link` header names as the page's own URL: `rel=canonical` (RFC 6596).
+    pub canonical: Option<String>,
     /// What the X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
     /// With these it can be asked for again on condition that it has changed.
@@ -89,11 +91,12 @@ impl Response {
         for value in texts(headers, &HeaderName::from_static("x-robots-tag")) {
             robots.add_header(&value, agent);
         }
-        let links = texts(headers, &header::LINK).flat_map(|value| link_header::targets(&value));
+        let links: Vec<_> = texts(headers, &header::LINK).flat_map(|value| link_header::targets(&value)).collect();
         let refreshed = texts(headers, &header::REFRESH).find_map(|value| link_header::refresh_target(&value));
         Ok(Self {
             status,
-            links: links.chain(refreshed).collect(),
+            canonical: links.iter().find(|link| link.is_canonical).map(|link| link.href.clone()),
+            links: links.into_iter().map(|link| link.href).chain(refreshed).collect(),
             content_type: texts(headers, &header::CONTENT_TYPE).next().map(Cow::into_owned),
             location: location.map(|value| location_text(value.as_bytes())),
             retry_after: texts(headers, &header::RETRY_AFTER)

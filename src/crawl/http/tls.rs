@@ -1,25 +1,32 @@
 //! TLS as the client speaks it.
 
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
-use rustls::crypto::ring;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::ServerName;
+use rustls::sign::SingleCertAndKey;
 use rustls::{CipherSuite, ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::certificates::{Identity, roots};
 use super::read_ahead::ReadAhead;
 use super::transport::Transport;
+use super::unverified::Unverified;
 use super::verified_chains::VerifiedChains;
+use crate::crawl::FetchOptions;
 
 /// Hosts whose sessions are kept, so that the next connection is spared the certificates and their signatures. A session has the
 /// host's certificates, and takes about 6 kB with them.
 const HOSTS: usize = 4096;
+/// The same, of hosts for which a rule says how TLS is spoken with them. Each rule has so many.
+const HOSTS_OF_RULE: usize = 64;
 /// rustls counts sessions, and takes it that each host has eight.
-const SESSIONS: usize = 8 * HOSTS;
+const SESSIONS: usize = 8;
 
 /// The first suites of each kind that are offered, and so those that most servers choose: their keys are made with SHA-256, which
 /// processors compute by themselves. A handshake takes 12 microseconds less than with the suites of AES-256.
@@ -29,59 +36,108 @@ const PREFERRED: [CipherSuite; 3] = [
     CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 ];
 
-/// TLS as the client speaks it. Cheap to clone; clones share sessions and verified chains.
-#[derive(Clone)]
+/// Makes what shakes hands with hosts. The cryptography is chosen here, so nothing is installed for the whole process.
 pub(super) struct Tls {
+    provider: Arc<CryptoProvider>,
+    /// `None` on a system without certificates: each handshake fails then, and http works.
+    verifier: Option<Arc<dyn ServerCertVerifier>>,
+}
+
+/// Shakes hands. Cheap to clone; clones share sessions and verified chains.
+#[derive(Clone)]
+pub(super) struct Connector {
     http1: TlsConnector,
     /// Offers HTTP/2 too.
     http2: TlsConnector,
 }
 
 impl Tls {
+    /// Certificates are verified by the system's roots, and those of [`FetchOptions::ca_files`].
+    ///
     /// # Errors
-    /// Where TLS cannot be set up.
-    pub(super) fn new() -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let http1 = config()?;
-        let mut http2 = http1.clone();
-        http2.alpn_protocols.insert(0, b"h2".to_vec());
-        Ok(Self { http1: Arc::new(http1).into(), http2: Arc::new(http2).into() })
+    /// Where a file of certificates cannot be read.
+    pub(super) fn new(options: &FetchOptions) -> Result<Self, String> {
+        let mut provider = ring::default_provider();
+        // The sort is stable.
+        provider.cipher_suites.sort_by_key(|suite| !PREFERRED.contains(&suite.suite()));
+        let provider = Arc::new(provider);
+        let roots = roots(&options.ca_files)?;
+        let verifier = match Verifier::new_with_extra_roots(roots, Arc::clone(&provider)) {
+            Ok(verifier) => Some(Arc::new(VerifiedChains::by(verifier)) as Arc<_>),
+            Err(error) => {
+                tracing::warn!(%error, "https will fail");
+                None
+            }
+        };
+        Ok(Self { provider, verifier })
     }
 
+    /// For hosts without a rule of their own.
+    pub(super) fn connector(&self, is_insecure: bool) -> Result<Connector, rustls::Error> {
+        self.connector_with(is_insecure, None, HOSTS)
+    }
+
+    /// For the hosts of a rule: an insecure one takes every certificate, and who is identified shows a certificate.
+    pub(super) fn connector_of_rule(
+        &self,
+        is_insecure: bool,
+        identity: Option<&Identity>,
+    ) -> Result<Connector, rustls::Error> {
+        self.connector_with(is_insecure, identity, HOSTS_OF_RULE)
+    }
+
+    /// TLS 1.2 and 1.3.
+    fn connector_with(
+        &self,
+        is_insecure: bool,
+        identity: Option<&Identity>,
+        hosts: usize,
+    ) -> Result<Connector, rustls::Error> {
+        let builder =
+            ClientConfig::builder_with_provider(Arc::clone(&self.provider)).with_safe_default_protocol_versions()?;
+        let verifier: Option<Arc<dyn ServerCertVerifier>> =
+            if is_insecure { Some(Arc::new(Unverified::by(&self.provider))) } else { self.verifier.clone() };
+        let builder = match verifier {
+            Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
+            None => builder.with_root_certificates(RootCertStore::empty()),
+        };
+        let mut http1 = match identity {
+            Some(Identity(key)) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(key)))),
+            None => builder.with_no_client_auth(),
+        };
+        http1.resumption = Resumption::in_memory_sessions(SESSIONS * hosts);
+        http1.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let mut http2 = http1.clone();
+        http2.alpn_protocols.insert(0, b"h2".to_vec());
+        Ok(Connector { http1: Arc::new(http1).into(), http2: Arc::new(http2).into() })
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Connector {
     /// Shakes hands with a host.
     pub(super) async fn connect(
         &self,
-        tcp: TcpStream,
+        below: Transport,
         host: &str,
         offers_http2: bool,
     ) -> Result<Transport, Box<dyn Error + Send + Sync>> {
         let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())?;
         let connector = if offers_http2 { &self.http2 } else { &self.http1 };
-        let stream = connector.connect(name, ReadAhead::of(tcp)).await?;
+        let stream = connector.connect(name, ReadAhead::of(below)).await?;
         Ok(Transport::Tls(Box::new(stream)))
     }
 }
 
-/// TLS 1.2 and 1.3 with the system's certificates, for HTTP/1.1. The cryptography is chosen here, so nothing is installed for the whole
-/// process. On a system without certificates each handshake fails, and http works.
-fn config() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
-    let mut provider = ring::default_provider();
-    // The sort is stable.
-    provider.cipher_suites.sort_by_key(|suite| !PREFERRED.contains(&suite.suite()));
-    let provider = Arc::new(provider);
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-    let mut config = match Verifier::new(provider) {
-        Ok(verifier) => {
-            let verifier = Arc::new(VerifiedChains::by(verifier));
-            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
-        }
-        Err(error) => {
-            tracing::warn!(%error, "https will fail");
-            builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
-        }
-    };
-    config.resumption = Resumption::in_memory_sessions(SESSIONS);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
 }
 
 /// Whether an error is one of TLS.

@@ -1,4 +1,4 @@
-//! What a connection runs over: TCP, or TLS over TCP.
+//! What a connection runs over: TCP, or TLS over it, to a host or to a proxy.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -13,18 +13,22 @@ use super::read_ahead::ReadAhead;
 
 /// What a connection runs over.
 pub(super) enum Transport {
+    /// To a host.
     Plain(TcpStream),
-    Tls(Box<TlsStream<ReadAhead>>),
+    /// To a proxy.
+    Proxied(TcpStream),
+    /// Over any of them: to a host through a proxy that speaks TLS itself, it is TLS over TLS.
+    Tls(Box<TlsStream<ReadAhead<Transport>>>),
 }
 
 impl Transport {
-    /// The address at its other end.
+    /// The host's address. Behind a proxy nobody knows it.
     pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
-        let tcp = match self {
-            Self::Plain(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0.tcp(),
-        };
-        tcp.peer_addr().ok()
+        match self {
+            Self::Plain(tcp) => tcp.peer_addr().ok(),
+            Self::Proxied(_) => None,
+            Self::Tls(tls) => tls.get_ref().0.below().remote_addr(),
+        }
     }
 
     /// Whether the server has chosen HTTP/2.
@@ -36,7 +40,7 @@ impl Transport {
 impl AsyncRead for Transport {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_read(context, into),
+            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_read(context, into),
             Self::Tls(tls) => Pin::new(tls).poll_read(context, into),
         }
     }
@@ -45,7 +49,7 @@ impl AsyncRead for Transport {
 impl AsyncWrite for Transport {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
+            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_write(context, bytes),
             Self::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
         }
     }
@@ -56,28 +60,28 @@ impl AsyncWrite for Transport {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, parts),
+            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_write_vectored(context, parts),
             Self::Tls(tls) => Pin::new(tls).poll_write_vectored(context, parts),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
-            Self::Plain(tcp) => tcp.is_write_vectored(),
+            Self::Plain(tcp) | Self::Proxied(tcp) => tcp.is_write_vectored(),
             Self::Tls(tls) => tls.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_flush(context),
+            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_flush(context),
             Self::Tls(tls) => Pin::new(tls).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
+            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_shutdown(context),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(context),
         }
     }

@@ -3,6 +3,15 @@
 use crate::crawl::FetchOptions;
 use crate::crawl::media_types::MediaTypes;
 
+/// The errors of pages that were not wanted, as records have them.
+const UNWANTED_TYPE: &str = "unwanted_type";
+const TOO_LARGE: &str = "too_large";
+
+/// Whether an error of a record says that the page was not wanted: the user has asked for that, and nothing has failed.
+pub(in crate::crawl) fn is_unwanted(error: &str) -> bool {
+    [UNWANTED_TYPE, TOO_LARGE].contains(&error)
+}
+
 /// Which pages are taken, by what their heads say.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -28,7 +37,7 @@ impl Wanted {
     /// Why a page is refused by its head, which may say how long the body is.
     pub(super) fn refuse(&self, content_type: Option<&str>, length: Option<u64>) -> Option<Unwanted> {
         if content_type.is_some() && !self.types.has(content_type) {
-            return Some(Unwanted { name: "unwanted_type", rule: format!("none of fetch.types = {}", self.types) });
+            return Some(Unwanted { name: UNWANTED_TYPE, rule: format!("none of fetch.types = {}", self.types) });
         }
         self.refuse_bytes(length.unwrap_or_default())
     }
@@ -36,7 +45,7 @@ impl Wanted {
     /// Why a page with so many bytes is refused.
     pub(super) fn refuse_bytes(&self, bytes: u64) -> Option<Unwanted> {
         let most = self.max_bytes.filter(|most| bytes > *most)?;
-        Some(Unwanted { name: "too_large", rule: format!("longer than fetch.max_bytes = {most}") })
+        Some(Unwanted { name: TOO_LARGE, rule: format!("longer than fetch.max_bytes = {most}") })
     }
 
     /// Bytes of a page that are read, at most.

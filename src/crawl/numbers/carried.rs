@@ -57,7 +57,7 @@ impl Carried {
 
     /// Page records of all runs.
     pub(in crate::crawl) fn pages(&self) -> u64 {
-        self.tally.fetched + self.tally.failed
+        self.tally.records()
     }
 
     pub(in crate::crawl) fn elapsed(&self) -> Duration {
@@ -79,7 +79,7 @@ mod tests {
                 error: (i % 3 == 0).then(|| "timeout".to_owned()),
                 content_type: Some(format!("a/{}", i % 300)),
                 // Each time is counted more than once.
-                timings: Timings { first_byte_ms: f64::from(i % 100), total_ms: f64::from(i % 100) * 2.5 },
+                timings: Timings { first_byte_us: u64::from(i % 100) * 1000, total_us: u64::from(i % 100) * 2500 },
                 links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0, userinfo: 1 },
                 ..PageRecord::default()
             };
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!((read.started_us, read.seeds.taken, read.politeness.requests), (5, 2, 9));
         assert_eq!((read.tally.fetched, read.tally.links.found, read.tally.pages.requests), (3, 7, 8));
         assert_eq!(read.tally.unreachable.total(), 4);
-        let record = r#"{"url": "https://a.example/", "key": "https://a.example/", "links": {"found": 2}, "timings": {"total_ms": 1.5}}"#;
+        let record = r#"{"url": "https://a.example/", "key": "https://a.example/", "links": {"found": 2}, "timings": {"total_us": 1500}}"#;
         let record: PageRecord = serde_json::from_str(record).unwrap();
-        assert_eq!((record.links.found, record.timings.total_ms), (2, 1.5));
+        assert_eq!((record.links.found, record.timings.total_us), (2, 1500));
     }
 }

@@ -15,6 +15,14 @@ pub struct NameCounts {
     other: u64,
 }
 
+impl FromIterator<(String, u64)> for NameCounts {
+    fn from_iter<I: IntoIterator<Item = (String, u64)>>(counts: I) -> Self {
+        let mut all = Self::default();
+        counts.into_iter().for_each(|(name, count)| all.add(&name, count));
+        all
+    }
+}
+
 impl NameCounts {
     /// Distinct names, at most. With names of up to 128 bytes they take 40 KiB.
     pub const MOST: usize = 256;

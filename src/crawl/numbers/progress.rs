@@ -22,6 +22,8 @@ pub struct Progress {
     pub now: Timestamp,
     /// The seen filter is beyond its capacity: it loses more than its rate promises.
     pub is_filter_full: bool,
+    /// Somebody has paused it.
+    pub is_paused: bool,
     /// What waits, and what is lent to workers.
     pub frontier: FrontierStatistics,
 }

@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::duplicate_counts::DuplicateCounts;
 use super::examples::{self, Examples};
-use super::latencies::Latencies;
 use super::name_counts::NameCounts;
 use super::recrawl_counts::RecrawlCounts;
 use super::sitemap_counts::SitemapCounts;
 use super::source_counts::SourceCounts;
+use super::status_classes::Breakdown;
+use super::wait_times::WaitTimes;
+use crate::crawl::http::ConnectionTimes;
+use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
 /// A crawl's counters. They take a hundred KiB or two, whatever the web answers: all that is keyed by what it sends is bounded.
@@ -26,8 +29,10 @@ pub struct Tally {
     pub robots: Traffic,
     /// URLs whose page came, whatever its status: records without an error.
     pub fetched: u64,
-    /// URLs tried without getting a whole response: records with an error.
+    /// URLs tried without getting a whole response: records with another error than those of `unwanted`.
     pub failed: u64,
+    /// URLs whose pages were refused by type or size: records with the error `unwanted_type` or `too_large`.
+    pub unwanted: u64,
     /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
     /// response. URLs that were asked for again since do not count.
     pub unreachable: NameCounts,
@@ -41,6 +46,16 @@ pub struct Tally {
     pub duplicates: DuplicateCounts,
     /// Pages, by what has become of them since their last visit.
     pub recrawl: RecrawlCounts,
+    /// Requests for pages and sitemaps, by depth and type.
+    pub breakdown: Breakdown,
+    /// How long it took to reach servers.
+    pub connections: ConnectionTimes,
+    /// How long URLs and hosts waited.
+    pub waits: WaitTimes,
+    /// Links refused because a budget was spent, by what it was a budget of.
+    pub refused_shapes: NameCounts,
+    /// Bytes of the keys of all records.
+    pub key_bytes: u64,
 }
 
 /// Requests of one kind, and what came back.
@@ -66,6 +81,8 @@ pub struct Traffic {
     pub errors: NameCounts,
     /// The first of them, by the same names: three of each.
     pub examples: Examples,
+    /// Responses that were refused by type or size, by their errors.
+    pub unwanted: NameCounts,
     /// Responses by media type, lower-case and without parameters; `missing` and `invalid` are no types.
     pub content_types: NameCounts,
     /// From the request sent to the response's head.
@@ -82,14 +99,18 @@ impl Tally {
             self.unreachable.add(record.error.as_deref().unwrap_or_default(), 1);
             return;
         }
-        self.pages.record(is_done, record);
-        self.links.merge(record.links);
-        self.sources.record(record);
+        self.record_request(is_done, record);
         if is_done {
+            self.key_bytes += record.key.len() as u64;
             self.sitemaps.record(record);
             self.duplicates.record(record);
             self.recrawl.record(record);
-            *(if record.error.is_none() { &mut self.fetched } else { &mut self.failed }) += 1;
+            let count = match &record.error {
+                None => &mut self.fetched,
+                Some(_) if record.is_unwanted() => &mut self.unwanted,
+                Some(_) => &mut self.failed,
+            };
+            *count += 1;
         }
     }
 
@@ -101,15 +122,25 @@ impl Tally {
 
     /// Counts a request for a sitemap that nobody named, and that is none: it has no record.
     pub(in crate::crawl) fn record_guess(&mut self, record: &PageRecord) {
-        self.pages.record(true, record);
+        self.record_request(true, record);
+        self.sitemaps.missing += u64::from(record.redirect.is_none());
+    }
+
+    fn record_request(&mut self, is_done: bool, record: &PageRecord) {
+        self.pages.record(is_done, record);
+        self.breakdown.record(record, &type_of(record));
         self.links.merge(record.links);
         self.sources.record(record);
-        self.sitemaps.missing += u64::from(record.redirect.is_none());
+    }
+
+    /// Records, but those of URLs that were given up.
+    pub fn records(&self) -> u64 {
+        self.fetched + self.failed + self.unwanted
     }
 
     /// Records of pages: those of sitemaps are not among them.
     pub(in crate::crawl) fn page_records(&self) -> u64 {
-        (self.fetched + self.failed).saturating_sub(self.sitemaps.records)
+        self.records().saturating_sub(self.sitemaps.records)
     }
 
     /// Whether this record, which was counted, is the first that failed in its way.
@@ -124,11 +155,17 @@ impl Tally {
         self.sitemaps.merge(other.sitemaps);
         self.duplicates.merge(other.duplicates);
         self.recrawl.merge(other.recrawl);
+        self.breakdown.merge(&other.breakdown);
+        self.connections.merge(&other.connections);
+        self.waits.merge(&other.waits);
+        self.refused_shapes.merge(&other.refused_shapes);
+        self.key_bytes += other.key_bytes;
         self.unreachable.merge(&other.unreachable);
         self.pages.merge(&other.pages);
         self.robots.merge(&other.robots);
         self.fetched += other.fetched;
         self.failed += other.failed;
+        self.unwanted += other.unwanted;
         self.links.merge(other.links);
     }
 }
@@ -144,15 +181,16 @@ impl Traffic {
         self.decoded_bytes += record.bytes;
         if let Some(status) = record.status {
             *self.statuses.entry(status).or_default() += 1;
-            self.content_types.add(&media_type(record.content_type.as_deref()), 1);
-            self.first_byte.record(from_ms(record.timings.first_byte_ms));
+            self.content_types.add(&type_of(record), 1);
+            self.first_byte.record(Duration::from_micros(record.timings.first_byte_us));
         }
         match &record.error {
+            Some(error) if record.is_unwanted() => self.unwanted.add(error, 1),
             Some(error) => {
                 self.errors.add(error, 1);
                 examples::record(&mut self.examples, record);
             }
-            None => self.total.record(from_ms(record.timings.total_ms)),
+            None => self.total.record(Duration::from_micros(record.timings.total_us)),
         }
     }
 
@@ -167,11 +205,16 @@ impl Traffic {
             *self.statuses.entry(status).or_default() += count;
         }
         self.errors.merge(&other.errors);
+        self.unwanted.merge(&other.unwanted);
         examples::merge(&mut self.examples, &other.examples);
         self.content_types.merge(&other.content_types);
         self.first_byte.merge(&other.first_byte);
         self.total.merge(&other.total);
     }
+}
+
+fn type_of(record: &PageRecord) -> Cow<'_, str> {
+    media_type(record.content_type.as_deref())
 }
 
 /// The media type of a Content-Type header, by the grammar of names in RFC 6838 section 4.2.
@@ -194,11 +237,6 @@ fn media_type(header: Option<&str>) -> Cow<'_, str> {
     }
 }
 
-/// Milliseconds of a record as a time; zero where they are no time.
-fn from_ms(ms: f64) -> Duration {
-    Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,7 +248,7 @@ mod tests {
             content_type: Some(content_type.to_owned()),
             bytes: 1000,
             wire_bytes: 300,
-            timings: Timings { first_byte_ms: 12.0, total_ms: 20.0 },
+            timings: Timings { first_byte_us: 12_000, total_us: 20_000 },
             links: LinkCounts { found: 7, admitted: 2, seen: 4, refused: 1, userinfo: 3 },
             ..PageRecord::default()
         }
@@ -266,7 +304,7 @@ mod tests {
         for i in 0..1000_u16 {
             let mut record =
                 if i % 5 == 0 { timeout() } else { page(200 + i % 7, ["a/b", "c/d", "e/f"][usize::from(i % 3)]) };
-            record.timings.total_ms = f64::from(i) * 3.7;
+            record.timings.total_us = u64::from(i) * 3700;
             for tally in [if i % 2 == 0 { &mut left } else { &mut right }, &mut both] {
                 if i % 11 == 0 { tally.robots.record(true, &record) } else { tally.record_page(true, &record) }
             }
@@ -291,13 +329,5 @@ mod tests {
         }
         assert_eq!(media_type(None), "missing");
         assert_eq!(media_type(Some(&format!("a/{}", "b".repeat(200)))), "invalid");
-    }
-
-    #[test]
-    fn times_that_are_none_are_zero() {
-        for ms in [-1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(from_ms(ms), Duration::ZERO);
-        }
-        assert_eq!(from_ms(1.5), Duration::from_micros(1500));
     }
 }

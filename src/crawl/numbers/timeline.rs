@@ -11,8 +11,8 @@ use crate::seen::ShardStatistics;
 #[serde(default)]
 #[non_exhaustive]
 pub struct Moment {
-    /// When it was: since the crawl began, of all runs together.
-    pub elapsed_ms: u64,
+    /// When it was: microseconds since the crawl began, of all runs together.
+    pub elapsed_us: u64,
     /// URLs found.
     pub found: u64,
     /// URLs admitted.
@@ -35,8 +35,8 @@ pub struct Moment {
 
 impl Moment {
     /// A moment of a run, with what the runs before have counted.
-    pub(in crate::crawl) fn of(elapsed_ms: u64, before: &Tally) -> Self {
-        let mut moment = Self { elapsed_ms, ..Self::default() };
+    pub(in crate::crawl) fn of(elapsed_us: u64, before: &Tally) -> Self {
+        let mut moment = Self { elapsed_us, ..Self::default() };
         moment.count(before);
         moment
     }
@@ -62,18 +62,18 @@ impl Moment {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Timeline {
-    /// Milliseconds between two moments, at least.
-    step_ms: u64,
+    /// Microseconds between two moments, at least.
+    step_us: u64,
     moments: Vec<Moment>,
 }
 
 /// Moments that are kept, at most. Even, so that every second one can go.
 const MOST: usize = 512;
-const FIRST_STEP_MS: u64 = 1000;
+const FIRST_STEP_US: u64 = 1_000_000;
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { step_ms: FIRST_STEP_MS, moments: Vec::new() }
+        Self { step_us: FIRST_STEP_US, moments: Vec::new() }
     }
 }
 
@@ -84,8 +84,8 @@ impl Timeline {
     }
 
     /// Whether a moment would be kept now: one is only looked at where it is.
-    pub(in crate::crawl) fn is_due(&self, elapsed_ms: u64) -> bool {
-        self.moments.last().is_none_or(|last| elapsed_ms >= last.elapsed_ms.saturating_add(self.step_ms))
+    pub(in crate::crawl) fn is_due(&self, elapsed_us: u64) -> bool {
+        self.moments.last().is_none_or(|last| elapsed_us >= last.elapsed_us.saturating_add(self.step_us))
     }
 
     /// Keeps a moment. Counts only grow, so what lies between two that stay is known from them, and every second one may go.
@@ -96,7 +96,7 @@ impl Timeline {
                 is_kept = !is_kept;
                 is_kept
             });
-            self.step_ms = self.step_ms.saturating_mul(2);
+            self.step_us = self.step_us.saturating_mul(2);
         }
         self.moments.push(moment);
     }
@@ -111,18 +111,18 @@ mod tests {
         let mut timeline = Timeline::default();
         let month = 30 * 24 * 3600;
         for second in 0..=month {
-            if timeline.is_due(second * 1000) {
-                timeline.keep(Moment { elapsed_ms: second * 1000, fetched: second * 7, ..Moment::default() });
+            if timeline.is_due(second * 1_000_000) {
+                timeline.keep(Moment { elapsed_us: second * 1_000_000, fetched: second * 7, ..Moment::default() });
             }
             assert!(timeline.moments().len() <= MOST);
         }
         let moments = timeline.moments();
         assert!(moments.len() >= MOST / 2, "{}", moments.len());
-        assert_eq!(moments[0].elapsed_ms, 0, "its begin stays");
-        let steps: Vec<_> = moments.windows(2).map(|two| two[1].elapsed_ms - two[0].elapsed_ms).collect();
+        assert_eq!(moments[0].elapsed_us, 0, "its begin stays");
+        let steps: Vec<_> = moments.windows(2).map(|two| two[1].elapsed_us - two[0].elapsed_us).collect();
         let (shortest, longest) = (steps.iter().min().unwrap(), steps.iter().max().unwrap());
         assert!(*longest <= 2 * shortest, "{shortest} to {longest}");
-        assert!(month * 1000 - moments.last().unwrap().elapsed_ms <= 2 * longest, "its end is not far");
-        assert!(moments.iter().all(|moment| moment.fetched == moment.elapsed_ms / 1000 * 7));
+        assert!(month * 1_000_000 - moments.last().unwrap().elapsed_us <= 2 * longest, "its end is not far");
+        assert!(moments.iter().all(|moment| moment.fetched == moment.elapsed_us / 1_000_000 * 7));
     }
 }

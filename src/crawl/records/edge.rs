@@ -7,7 +7,7 @@ pub struct Edge {
     /// The wire URL that it leads to.
     pub to: String,
     /// What it was found on: `a`, `area`, `canonical`, `frame`, `img`, `link`, `media`, `refresh`, `script`, `style` on a page, `header`
-    /// in a `Link` or `Refresh` header, `redirect`, `sitemap` or `feed`.
+    /// in a `Link` or `Refresh` header, `redirect`, `sitemap` or `feed`; `json_ld` in structured data, `text` in a plain text.
     pub kind: &'static str,
     /// The text of its `<a>`: white space folded, cut at 512 bytes.
     pub text: Option<String>,

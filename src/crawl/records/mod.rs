@@ -1,10 +1,12 @@
 //! What a crawl writes, and how it is read back: page records, further outputs, and the list of refused links.
 
 mod agreement;
+mod bodies;
 mod done_page;
 mod edge;
 mod legible;
 mod link_list;
+mod logged;
 mod lookup;
 mod output;
 mod output_files;
@@ -21,11 +23,13 @@ mod writer;
 mod written;
 
 pub(super) use agreement::agree;
+pub(super) use bodies::Bodies;
 pub use done_page::DonePage;
 pub use edge::Edge;
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
 pub use link_list::{LinkList, LinkRecord};
+pub(super) use logged::log_page;
 pub use lookup::look_up;
 pub(super) use lookup::open_if_there;
 pub(super) use output::Output;
@@ -37,7 +41,9 @@ pub(crate) use page_record::is_zero;
 #[cfg(test)]
 pub(super) use page_record::line;
 pub(super) use page_record::record;
-pub use page_record::{Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, Timings, page_line};
+pub use page_record::{
+    Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, RevisitOf, Timings, page_line,
+};
 pub use recrawled::Recrawled;
 pub use sink::Sink;
 pub use skipped::SkippedLink;

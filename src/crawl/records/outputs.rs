@@ -65,8 +65,11 @@ impl Extras {
         links + self.exchange.as_ref().map_or(0, |exchange| exchange.body.len())
     }
 
-    /// What each of these sinks makes of a page.
-    fn ask<'s>(&self, sinks: impl Iterator<Item = &'s dyn Sink>, record: &PageRecord) -> Vec<Vec<u8>> {
+    /// What each of these sinks makes of a page, once they have said what its record does not.
+    fn ask<'s>(&self, sinks: impl Iterator<Item = &'s dyn Sink> + Clone, record: &mut PageRecord) -> Vec<Vec<u8>> {
+        if let Some(exchange) = &self.exchange {
+            sinks.clone().for_each(|sink| sink.describe(exchange, record));
+        }
         let page = DonePage { record, exchange: self.exchange.as_deref(), links: &self.links, visit: &self.visit };
         let made = |sink: &dyn Sink| {
             let mut bytes = Vec::new();
@@ -130,7 +133,7 @@ impl Outputs {
     /// Asks each sink what a page adds to it, and waits for room on the way to each writer. `None` where a writer has failed.
     pub(in crate::crawl) async fn additions(
         &self,
-        record: &PageRecord,
+        record: &mut PageRecord,
         extras: Extras,
         memory: &Memory,
     ) -> Option<Additions<'_>> {
@@ -147,20 +150,24 @@ impl Outputs {
     }
 
     /// What each sink makes of a page.
-    async fn ask(&self, record: &PageRecord, extras: Extras, memory: &Memory) -> Vec<Vec<u8>> {
+    async fn ask(&self, record: &mut PageRecord, extras: Extras, memory: &Memory) -> Vec<Vec<u8>> {
         let bytes = extras.bytes();
         if bytes <= INLINE_BODY {
             return extras.ask(self.sinks.iter().map(|output| &*output.sink), record);
         }
         let sinks: Vec<_> = self.sinks.iter().map(|output| Arc::clone(&output.sink)).collect();
-        let (record, permit) = (record.clone(), memory.reader(bytes).await);
+        let (mut described, permit) = (record.clone(), memory.reader(bytes).await);
         let work = move || {
             // Held until all else is given back.
             let _permit = permit;
-            extras.ask(sinks.iter().map(|sink| &**sink), &record)
+            let made = extras.ask(sinks.iter().map(|sink| &**sink), &mut described);
+            (made, described)
         };
         match tokio::task::spawn_blocking(work).await {
-            Ok(made) => made,
+            Ok((made, described)) => {
+                *record = described;
+                made
+            }
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         }
     }
@@ -168,8 +175,9 @@ impl Outputs {
     /// Keeps what a response that is no page adds, for the next page to take along.
     pub(in crate::crawl) fn hold(&self, record: &PageRecord, exchange: &Exchange) {
         for SinkOutput { sink, tail, .. } in self.sinks.iter().filter(|output| output.sink.wants_others()) {
-            let mut bytes = Vec::new();
-            sink.write(&DonePage { record, exchange: Some(exchange), links: &[], visit: &[] }, &mut bytes);
+            let (mut bytes, mut record) = (Vec::new(), record.clone());
+            sink.describe(exchange, &mut record);
+            sink.write(&DonePage { record: &record, exchange: Some(exchange), links: &[], visit: &[] }, &mut bytes);
             let held = &mut lock(tail).held;
             // More of them without a page between is no web that anybody would keep.
             if held.len() + bytes.len() <= MAX_HELD {
@@ -206,7 +214,7 @@ impl Additions<'_> {
     }
 
     /// Sends all to the writers, and moves the ends.
-    pub(in crate::crawl) fn put(self, mut ends: Option<&mut OutputEnds>) {
+    pub(in crate::crawl) fn put(self, mut ends: Option<&mut OutputEnds>, record: &PageRecord) {
         let mut moved = |name: &str, bytes: &[u8]| {
             let Some(ends) = ends.as_deref_mut() else { return };
             if !ends.contains_key(name) {
@@ -215,11 +223,12 @@ impl Additions<'_> {
             let end = ends.get_mut(name).expect("it is there");
             (end.bytes, end.pages) = (end.bytes + bytes.len() as u64, end.pages + 1);
         };
-        if let Some(record) = self.record {
-            moved(PAGES, &record);
-            self.slot.put(&record, None);
+        if let Some(line) = self.record {
+            moved(PAGES, &line);
+            self.slot.put(&line, None);
         }
         for Addition { output, bytes, slot, begins } in self.others {
+            output.sink.remember(record);
             moved(output.sink.name(), &bytes);
             slot.put(&bytes, begins);
             let mut tail = lock(&output.tail);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::recrawled::Recrawled;
 use crate::crawl::fields::FieldValue;
+use crate::crawl::http::is_unwanted;
 use crate::frontier::Receipt;
 use crate::gate::{Via, What, Yielded};
 use crate::job::repair::PageLine;
@@ -43,7 +44,8 @@ pub struct PageRecord {
     pub encoding_source: Option<String>,
     /// The page's title, with white space folded, without control characters, cut at 512 bytes.
     pub title: Option<String>,
-    /// The URL that it names as its own by `<link rel=canonical>`. `null` where it names none.
+    /// The URL that it names as its own: by `<link rel=canonical>`, or else by a `Link` header with that relation (RFC 6596). `null` where
+    /// it names none.
     pub canonical: Option<String>,
     /// What became of its links.
     pub links: LinkCounts,
@@ -73,9 +75,30 @@ pub struct PageRecord {
     /// It says what another page said before it. Left out where it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Duplicate>,
+    /// The wire URL of the page that said it first. Left out where that was in an earlier run, or so long ago that it is forgotten: the
+    /// last 65,000 pages or so are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<String>,
+    /// The digest of its body, decoded, under which it is kept: `sha256:` and the digest in hexadecimal. Left out where bodies are not
+    /// kept, and of a body that is empty, not whole, or not that of a page that is there (2xx).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_digest: Option<String>,
+    /// The digest of its payload, as its WARC record has it. Left out where no archive is kept, and of a 304.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_digest: Option<String>,
+    /// The response whose payload it has, byte by byte, and which stands for its own in the archive. Left out where the archive has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revisit_of: Option<RevisitOf>,
     /// Where its bytes are in the job's other outputs, by their names. Left out where there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, OutputPlace>,
+}
+
+impl PageRecord {
+    /// Whether its page was refused by its type or size, as the user has asked for. It has an error in its record, and nothing has failed.
+    pub(in crate::crawl) fn is_unwanted(&self) -> bool {
+        self.error.as_deref().is_some_and(is_unwanted)
+    }
 }
 
 /// What a URL was asked for as.
@@ -119,6 +142,16 @@ impl Duplicate {
             What::Same => Some(Self::Same),
         }
     }
+}
+
+/// The response that another one repeats.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct RevisitOf {
+    /// Its wire URL.
+    pub url: String,
+    /// When it was fetched, as in its own record.
+    pub fetched_at: String,
 }
 
 /// What a sitemap or feed lists.
@@ -198,15 +231,15 @@ pub fn page_line(line: &[u8]) -> Option<PageLine> {
     Some(PageLine { url, depth, via, admitted, outputs })
 }
 
-/// How long one fetch took, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// How long one fetch took, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Timings {
     /// From the request sent to the response's head.
-    pub first_byte_ms: f64,
+    pub first_byte_us: u64,
     /// From the request sent to the end of the body.
-    pub total_ms: f64,
+    pub total_us: u64,
 }
 
 /// What became of a page's links, or of those of many pages.

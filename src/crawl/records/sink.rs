@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use super::done_page::DonePage;
 use super::page_record::PageRecord;
+use crate::crawl::http::Exchange;
 
 /// An output of a job beside `pages.jsonl`, to which each page that is done adds some bytes: a file of its own, or a series of them.
 ///
@@ -35,6 +36,24 @@ pub trait Sink: Debug + Send + Sync + 'static {
     /// Whether it keeps what a later crawl needs to ask whether pages have changed, as [`Visits`](crate::crawl::Visits) does.
     fn keeps_visits(&self) -> bool {
         false
+    }
+
+    /// Whether it wants to [`remember`](Self::remember) pages, of earlier runs too.
+    fn remembers(&self) -> bool {
+        false
+    }
+
+    /// Takes note of a page that is in the output: whatever [`write`](Self::write) makes of it is in front of what pages add that come
+    /// later, and a crash takes those first. A resume calls it with the records of earlier runs, the last 256 MiB of them, in
+    /// their order. It must be quick: locks are held.
+    fn remember(&self, record: &PageRecord) {
+        let _ = record;
+    }
+
+    /// Adds to a page's record what it says of the response. It comes before [`write`](Self::write), of this output and all others,
+    /// and must wait for nothing either.
+    fn describe(&self, exchange: &Exchange, record: &mut PageRecord) {
+        let _ = (exchange, record);
     }
 
     /// Bytes of a file after which the next one begins, where it is a series of files; `None` where it is one.

@@ -12,6 +12,7 @@ use ahash::RandomState;
 use serde::{Deserialize, Serialize};
 
 use super::legible::legible;
+use super::logged::log_refusal;
 use super::page_record::add_line;
 use super::writer::{Writer, WriterThread};
 use crate::address::without_userinfo;
@@ -116,20 +117,27 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Skips {
     drawn: Option<Arc<Drawn>>,
+    /// Each is logged, whether it is drawn or not.
+    logs: bool,
     referrer: Option<String>,
     lines: Vec<u8>,
 }
 
 impl Skips {
-    /// For the page that `lease` fetched. Without a list nothing is kept.
-    pub(in crate::crawl) fn of(list: Option<&SkipList>, lease: &Lease) -> Self {
-        let Some(list) = list else { return Self::default() };
-        Self { drawn: Some(Arc::clone(&list.drawn)), referrer: Some(legible(lease.url())), lines: Vec::new() }
+    /// For the page that `lease` fetched. With neither a list nor a log nothing is kept.
+    pub(in crate::crawl) fn of(list: Option<&SkipList>, logs: bool, lease: &Lease) -> Self {
+        let skips = Self::into(list, logs);
+        let referrer = skips.is_kept().then(|| legible(lease.url()));
+        Self { referrer, ..skips }
+    }
+
+    fn into(list: Option<&SkipList>, logs: bool) -> Self {
+        Self { drawn: list.map(|list| Arc::clone(&list.drawn)), logs, ..Self::default() }
     }
 
     /// URLs that robots.txt refused when their turn came, and `further` ones without their texts.
-    pub(in crate::crawl) fn dropped(list: &SkipList, dropped: Vec<Dropped>, further: u32) -> Self {
-        let mut skips = Self { drawn: Some(Arc::clone(&list.drawn)), ..Self::default() };
+    pub(in crate::crawl) fn dropped(list: Option<&SkipList>, logs: bool, dropped: Vec<Dropped>, further: u32) -> Self {
+        let mut skips = Self::into(list, logs);
         for Dropped { url, referrer, depth, refusal } in dropped {
             skips.referrer = referrer.as_deref().map(legible);
             skips.add(refusal, &url, depth);
@@ -139,9 +147,9 @@ impl Skips {
         skips
     }
 
-    /// Whether there is a list.
+    /// Whether there is a list or a log.
     pub(in crate::crawl) fn is_kept(&self) -> bool {
-        self.drawn.is_some()
+        self.drawn.is_some() || self.logs
     }
 
     /// Adds a link that was refused, unless it was only seen before.
@@ -161,7 +169,13 @@ impl Skips {
     }
 
     fn put(&mut self, refusal: Refusal, text: Option<&str>, depth: u32, links: u32) {
-        let Some(drawn) = self.drawn.as_deref().filter(|_| refusal != Refusal::Seen) else { return };
+        if refusal == Refusal::Seen {
+            return;
+        }
+        if self.logs {
+            log_refusal(refusal, text, self.referrer.as_deref(), links);
+        }
+        let Some(drawn) = self.drawn.as_deref() else { return };
         let Some(of) = drawn.draw() else { return };
         let (url, reason, referrer) = (text.map(legible), refusal.name().to_owned(), self.referrer.clone());
         let before = self.lines.len();
@@ -176,7 +190,8 @@ mod tests {
 
     fn skips(bytes: u64) -> Skips {
         let drawn = Drawn { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
-        Skips { drawn: Some(Arc::new(drawn)), referrer: Some("http://a.org/".to_owned()), lines: Vec::new() }
+        let referrer = Some("http://a.org/".to_owned());
+        Skips { drawn: Some(Arc::new(drawn)), logs: false, referrer, lines: Vec::new() }
     }
 
     fn lines(skips: &Skips) -> Vec<&[u8]> {

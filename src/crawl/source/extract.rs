@@ -10,6 +10,9 @@ use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
 
+/// Bytes of the URL that a page names as its own, at most.
+const MAX_CANONICAL: usize = 8 << 10;
+
 /// What is taken from a response. It owns all of it, so the response can be dropped.
 #[derive(Debug)]
 pub(in crate::crawl) struct Extract {
@@ -78,6 +81,11 @@ impl Extract {
         }
         let words = (!are_few).then(|| key.fingerprint_words(&words));
         self.content = Some(Content { page, body, words });
+    }
+
+    /// Takes the URL that a page names as its own, unless it is very long.
+    pub(super) fn name_canonical(&mut self, url: Option<CanonicalUrl>) {
+        self.canonical = url.map(|url| url.wire().to_owned()).filter(|url| url.len() <= MAX_CANONICAL);
     }
 
     pub(super) fn gate(&self) -> &Gate {

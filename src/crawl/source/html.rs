@@ -1,13 +1,13 @@
 //! The links of a page in HTML, and of any response's head.
 
+use ahash::AHashSet;
+
 use super::{Extract, ReadOptions};
 use crate::address::BaseUrl;
-use crate::crawl::html::{LinkKind, LinkText, parse};
+use crate::crawl::ParseOptions;
+use crate::crawl::html::{LinkKind, LinkText, each_json_ld, parse};
 use crate::crawl::http::Response;
 use crate::gate::Refusal;
-
-/// Bytes of the URL that a page names as its own, at most.
-const MAX_CANONICAL: usize = 8 << 10;
 
 /// Takes the links of a page in HTML.
 pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
@@ -22,9 +22,13 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     extract.refuse_untold(Refusal::TooLong, page.links_too_long);
     extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
-    if let Some(own) = own {
-        add_head(response, &own, nofollow, extract);
+    // A page's own word counts before that of its server.
+    let canonical = page.canonical.as_deref().and_then(|href| extract.join(&base, href));
+    let in_head = response.canonical.as_deref().filter(|_| canonical.is_none());
+    if let Some(own) = &own {
+        add_head(response, own, in_head.filter(|_| options.prefer_canonical), nofollow, extract);
     }
+    let canonical = canonical.or_else(|| extract.join(own.as_ref()?, in_head?));
     for link in page.links.iter() {
         let nofollow = nofollow || (options.nofollow && link.nofollow);
         let is_first = link.kind == LinkKind::Canonical && options.prefer_canonical;
@@ -37,8 +41,11 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     for (link, said) in page.links.iter().zip(page.link_texts) {
         extract.keep(&base, link.href, link.kind.name(), said);
     }
-    let canonical = page.canonical.and_then(|href| extract.join(&base, &href));
-    extract.canonical = canonical.map(|url| url.wire().to_owned()).filter(|url| url.len() <= MAX_CANONICAL);
+    if options.json_ld {
+        let room = options.max_links.saturating_sub(page.links.len());
+        add_json_ld(response, &base, options, room, nofollow, extract);
+    }
+    extract.name_canonical(canonical);
     extract.encoding = Some((page.encoding, page.encoding_source));
     extract.title = page.title;
 }
@@ -47,12 +54,63 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
 #[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
 pub(super) fn read_head(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
     let nofollow = options.parse.nofollow && response.robots.nofollow;
-    add_head(response, &base, nofollow, extract);
+    add_head_links(response, &base, &options.parse, nofollow, extract);
 }
 
-fn add_head(response: &Response, base: &BaseUrl, nofollow: bool, extract: &mut Extract) {
+/// Takes the links of a head, and the URL that it names as the page's own.
+pub(super) fn add_head_links(
+    response: &Response,
+    base: &BaseUrl,
+    options: &ParseOptions,
+    nofollow: bool,
+    extract: &mut Extract,
+) {
+    let canonical = response.canonical.as_deref();
+    add_head(response, base, canonical.filter(|_| options.prefer_canonical), nofollow, extract);
+    let canonical = canonical.and_then(|href| extract.join(base, href));
+    extract.name_canonical(canonical);
+}
+
+/// Takes the URLs of the page's structured data, each once, and as many as there is room for. What is part of the page is taken where
+/// that is wanted at all.
+fn add_json_ld(
+    response: &Response,
+    base: &BaseUrl,
+    options: &ParseOptions,
+    room: usize,
+    nofollow: bool,
+    extract: &mut Extract,
+) {
+    let (mut known, mut beyond) = (AHashSet::new(), 0);
+    each_json_ld(&response.body, |href, is_part| {
+        if is_part && !options.resources || known.contains(href) {
+            return;
+        }
+        if known.len() == room {
+            beyond += 1;
+            return;
+        }
+        known.insert(href.to_owned());
+        if is_part {
+            extract.add_first(base, href, true, nofollow);
+        } else {
+            extract.add(base, href, nofollow);
+        }
+        extract.keep(base, href, "json_ld", LinkText::default());
+    });
+    extract.refuse_untold(Refusal::TooManyLinks, beyond);
+}
+
+/// Takes the links of a head, and `first` before the others of the page.
+fn add_head(response: &Response, base: &BaseUrl, first: Option<&str>, nofollow: bool, extract: &mut Extract) {
     for href in &response.links {
-        extract.add(base, href, nofollow);
-        extract.keep(base, href, "header", LinkText::default());
+        if first == Some(href) {
+            extract.add_first(base, href, false, nofollow);
+        } else {
+            extract.add(base, href, nofollow);
+        }
+        let is_canonical = response.canonical.as_ref() == Some(href);
+        let rel = is_canonical.then(|| "canonical".to_owned());
+        extract.keep(base, href, "header", LinkText { rel, ..LinkText::default() });
     }
 }

@@ -25,6 +25,7 @@ mod page;
 mod read_options;
 mod robots;
 mod sitemap;
+mod text;
 
 pub(super) use extract::Extract;
 pub(super) use read_options::ReadOptions;

@@ -1,6 +1,6 @@
 //! A page. Its links are read where it is HTML, or lists other pages as a feed does.
 
-use super::{ReadLinks, ReadOptions, TakesBody, UrlSource, html, list};
+use super::{ReadLinks, ReadOptions, TakesBody, UrlSource, html, list, text};
 use crate::crawl::html::is_html;
 use crate::crawl::http::Response;
 use crate::crawl::numbers::Tally;
@@ -21,10 +21,11 @@ impl UrlSource for PageSource {
     }
 
     fn takes(&self, options: &ReadOptions) -> Option<TakesBody> {
-        Some(if options.sitemaps.enabled {
-            |content_type, start| is_html(content_type, start) || is_feed(start) || is_sitemap(start) || is_gzip(start)
-        } else {
-            |content_type, start| is_html(content_type, start) || is_feed(start)
+        Some(match (options.sitemaps.enabled, options.parse.text_links) {
+            (true, false) => takes_lists,
+            (false, false) => takes_pages,
+            (true, true) => |content_type, start| takes_lists(content_type, start) || text::is_plain(content_type),
+            (false, true) => |content_type, start| takes_pages(content_type, start) || text::is_plain(content_type),
         })
     }
 
@@ -42,12 +43,23 @@ impl UrlSource for PageSource {
         if is_html(response.content_type.as_deref(), &response.body) {
             return Some(html::read);
         }
+        if options.parse.text_links && text::is_plain(response.content_type.as_deref()) {
+            return Some(text::read);
+        }
         (!response.links.is_empty()).then_some(html::read_head)
     }
 
     fn count(&self, tally: &mut Tally, is_done: bool, _: bool, record: &PageRecord) {
         tally.record_page(is_done, record);
     }
+}
+
+fn takes_pages(content_type: Option<&str>, start: &[u8]) -> bool {
+    is_html(content_type, start) || is_feed(start)
+}
+
+fn takes_lists(content_type: Option<&str>, start: &[u8]) -> bool {
+    takes_pages(content_type, start) || is_sitemap(start) || is_gzip(start)
 }
 
 /// Whether a page is a sitemap by its name. What gzip holds is not seen before it is unpacked.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Href, Trouble, Validators};
+use super::{Href, Trouble, Validators, Waited};
 use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Entry;
@@ -83,6 +83,8 @@ pub struct Lease {
     pub(crate) yielded: Option<Yielded>,
     /// The finder's own bytes.
     pub(crate) metadata: Box<[u8]>,
+    /// How long it waited, where that is known.
+    pub(crate) waited: Waited,
 }
 
 /// The IP address that a lease counts for.
@@ -214,6 +216,12 @@ impl Lease {
     #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
     pub(crate) fn lent_at(&self) -> Timestamp {
         self.lent_at
+    }
+
+    /// How long it waited before, where that is known.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl counts it"))]
+    pub(crate) fn waited(&self) -> Waited {
+        self.waited
     }
 
     /// The entry of the same page at this wire URL, in the place of the one that was lent.

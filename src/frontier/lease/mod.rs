@@ -23,6 +23,7 @@ mod resolved;
 mod setback;
 mod trouble;
 mod validators;
+mod waited;
 
 pub use href::Href;
 pub use lease::{Lease, LeaseKind};
@@ -40,3 +41,4 @@ pub(crate) use setback::Setback;
 pub(crate) use trouble::Blame;
 pub use trouble::{Failure, Trouble};
 pub use validators::Validators;
+pub(crate) use waited::Waited;

@@ -2,12 +2,12 @@
 //!
 //! | failure, or status | blamed | the host | the page |
 //! |---|---|---|---|
-//! | `Connect`, `Dns`, `NoSuchHost`, `Tls`, `Robots`, `Server` | host | counts, rests longer each time | keeps its tries |
+//! | `Connect`, `Dns`, `NoSuchHost`, `ProxyRefusal`, `Tls`, `Robots`, `Server` | host | counts, rests longer each time | keeps its tries |
 //! | `Address`, `Port` | host | is retired at once | keeps its tries |
 //! | `Timeout`, 429, 503 | load | counts, and rests as it asks or longer each time | has one try less |
 //! | `Incomplete`, other 5xx | page | goes on; every fourth page in a row counts | waits for its next try |
 //! | `BadResponse` | page | as above | is done: it would answer the same again |
-//! | `Lost` | fetcher | goes on | has one try less |
+//! | `Lost`, `Proxy` | fetcher | goes on | has one try less |
 //!
 //! A failure is a kind, by which the frontier decides, and words, for people. The kinds have numbers on disk and names in records, and
 //! both stay: a name is what a user's own script looks for.
@@ -75,6 +75,11 @@ pub enum Failure {
     NoSuchHost,
     /// The port belongs to another protocol and is never asked.
     Port,
+    /// The proxy cannot be reached, does not answer as one, or does not take our sign-in. No host is to blame: a crawl gives the lease back,
+    /// and the page keeps its tries.
+    Proxy,
+    /// The proxy is not allowed to ask this host, or does not want to.
+    ProxyRefusal,
     /// The host's robots.txt is not to be had, so nothing of the host may be (RFC 9309 section 2.3.1.4).
     Robots,
     /// The host answers, and what it says is that it cannot: 429 or 5xx, page after page.
@@ -97,6 +102,8 @@ impl Failure {
             Self::Lost => "lost",
             Self::NoSuchHost => "no_such_host",
             Self::Port => "blocked_port",
+            Self::Proxy => "proxy",
+            Self::ProxyRefusal => "proxy_refusal",
             Self::Robots => "robots_unreachable",
             Self::Server => "server_error",
             Self::Timeout => "timeout",
@@ -119,6 +126,8 @@ impl Failure {
             Self::Timeout => 10,
             Self::Tls => 11,
             Self::Port => 12,
+            Self::Proxy => 13,
+            Self::ProxyRefusal => 14,
         }
     }
 
@@ -138,7 +147,7 @@ impl Failure {
     }
 
     /// Each of them.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Address,
         Self::BadResponse,
         Self::Connect,
@@ -147,6 +156,8 @@ impl Failure {
         Self::Lost,
         Self::NoSuchHost,
         Self::Port,
+        Self::Proxy,
+        Self::ProxyRefusal,
         Self::Robots,
         Self::Server,
         Self::Timeout,
@@ -189,12 +200,13 @@ impl Blame {
     /// The blame for this kind of failure. A timeout may be the host's load or the page's own slowness, so it costs both something.
     pub(crate) const fn of_failure(failure: Failure) -> Self {
         match failure {
-            Failure::Lost => Self::Fetcher,
+            Failure::Lost | Failure::Proxy => Self::Fetcher,
             Failure::Address
             | Failure::Connect
             | Failure::Dns
             | Failure::NoSuchHost
             | Failure::Port
+            | Failure::ProxyRefusal
             | Failure::Robots
             | Failure::Server
             | Failure::Tls => Self::Host,

@@ -20,7 +20,7 @@ use super::Frontier;
 use crate::address::path_and_query;
 use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
 use crate::frontier::hosts::{Conduct, Host, HostId, HostState, RobotsFile};
-use crate::frontier::lease::Texts;
+use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::robots::Robots;
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Gate, Position, Refusal, Via};
@@ -149,7 +149,10 @@ impl<J: Journal> Frontier<J> {
         let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
         let record = DisallowedRecord { host: key.as_str(), priority, first: first.position, urls, refusal };
         self.commit(&Record::Disallowed(record), Some(id), None)?;
-        dropped.iter().try_for_each(|position| self.drops.note(&mut self.journal, *position, refusal))
+        dropped.iter().try_for_each(|position| {
+            self.waits.dropped(*position);
+            self.drops.note(&mut self.journal, *position, refusal)
+        })
     }
 
     /// Reads and parses a host's rules from the journal: they were dropped from memory, or a resume has not needed them yet. `false`
@@ -223,6 +226,7 @@ impl<J: Journal> Frontier<J> {
             validators: None,
             yielded: None,
             metadata: Box::default(),
+            waited: Waited::default(),
         }
     }
 
@@ -242,6 +246,7 @@ impl<J: Journal> Frontier<J> {
             seat.state = HostState::LeasedRobots;
         }
         self.take_places(lease);
+        lease.waited = self.waits.lent(lease.host, lease.position, lease.lent_at);
         self.lent.all += 1;
         self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
         self.state.note_recent(lease.host);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::drops::Drops;
 use super::lent::Lent;
 use super::rate::Rate;
+use super::waits::Waits;
 use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
@@ -82,6 +83,8 @@ pub struct Frontier<J: Journal = Arena> {
     /// Pages that are lent out and, once they are done, scheduled again: when.
     pub(crate) again: BTreeMap<Position, Timestamp>,
     pub(crate) drops: Drops,
+    /// How long things wait.
+    pub(crate) waits: Waits,
 }
 
 /// The most URLs that robots.txt disallows and that one call drops: a host with a million of them does not stop the others.
@@ -129,6 +132,7 @@ impl<J: Journal> Frontier<J> {
             busy: 0,
             again: BTreeMap::new(),
             drops: Drops::default(),
+            waits: Waits::default(),
         }
     }
 
@@ -162,7 +166,10 @@ impl<J: Journal> Frontier<J> {
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
         let Admitted { found, priority, .. } = admitted;
         let host = self.host_of(&found.url, now)?;
-        self.commit(&Record::Admitted(Entry::of(&found, priority)), Some(host), None)?;
+        let position = self.commit(&Record::Admitted(Entry::of(&found, priority)), Some(host), None)?;
+        if let Some(position) = position {
+            self.waits.queued(position, now);
+        }
         self.arrived(host, priority, now);
         Ok(())
     }
@@ -317,15 +324,20 @@ impl<J: Journal> Frontier<J> {
         };
         let state = match turn {
             None if host.seat.out > 0 => HostState::Leased,
-            None => HostState::Idle,
+            None => {
+                self.waits.idle(id);
+                HostState::Idle
+            }
             Some((due, _)) if due > now => {
                 self.agenda.push(due, id);
+                self.waits.placed(id, due, now);
                 HostState::Snoozed
             }
             Some((_, Queued { priority, .. })) => {
                 // Hosts that have been due for longer come first.
                 self.wake(now);
                 self.front.push(&mut self.state.seats(), id, priority);
+                self.waits.placed(id, now, now);
                 HostState::Due(priority)
             }
         };

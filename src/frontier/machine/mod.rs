@@ -16,6 +16,7 @@
 //! - `recrawl`: URLs for a time, and URLs to be forgotten.
 //! - `patience`: hosts that fail are waited for, retired, and asked again.
 //! - `evict`: idle hosts leave memory, and come back with their next URL.
+//! - `waits`: how long URLs and hosts wait, by a sample of them.
 //! - `drops`, `statistics`: what happened, for whoever lists or counts it.
 //!
 //! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, and
@@ -43,6 +44,7 @@ mod recrawl;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 #[cfg(feature = "crawl")]
 pub(crate) use drops::Dropped;

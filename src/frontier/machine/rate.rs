@@ -40,6 +40,8 @@ pub(crate) struct Rate {
 const LATE: Duration = Duration::from_millis(10);
 /// Bytes of the first response, before any is known.
 const FIRST: u64 = 32 << 10;
+/// No response is expected to have more bytes.
+const MOST: u64 = 1 << 50;
 /// What is expected is about the mean of so many responses.
 const LAST: u64 = 8;
 
@@ -96,7 +98,7 @@ impl Rate {
             return;
         }
         match bytes {
-            Some(bytes) => self.expected = (self.expected * (LAST - 1) + bytes).div_ceil(LAST),
+            Some(bytes) => self.expected = (self.expected * (LAST - 1) + bytes.min(MOST)).div_ceil(LAST),
             None => self.requests_due = before(self.requests_due, self.request()),
         }
         let bytes = bytes.unwrap_or_default();
@@ -109,15 +111,18 @@ impl Rate {
 
     /// The time that one request takes of all.
     fn request(&self) -> Duration {
-        let requests = self.limits.requests;
-        requests.map_or(Duration::ZERO, |requests| Duration::try_from_secs_f64(1.0 / requests).unwrap_or(Duration::MAX))
+        self.limits.requests.map_or(Duration::ZERO, |requests| seconds(1.0 / requests))
     }
 
     /// The time that so many bytes take of all.
     fn bytes(&self, bytes: u64) -> Duration {
-        let limit = self.limits.bytes;
-        limit.map_or(Duration::ZERO, |limit| Duration::from_secs_f64(bytes as f64 / limit as f64))
+        self.limits.bytes.map_or(Duration::ZERO, |limit| seconds(bytes as f64 / limit as f64))
     }
+}
+
+/// The longest time there is where they are too many for one.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 fn before(time: Timestamp, by: Duration) -> Timestamp {

@@ -1,16 +1,18 @@
 //! The frontier in numbers.
 //!
-//! All sums are kept as things change, so a progress line may ask each second whatever the size of the crawl. Two lists walk over
-//! the hosts in memory, and are for reports. A URL that is lent out counts as leased and not as queued, though it stands in its queue.
+//! All sums are kept as things change, so a progress line may ask each second whatever the size of the crawl. The lists walk over
+//! the hosts in memory, and are for reports and for whoever watches. A URL that is lent out counts as leased and not as queued, though it stands in its queue.
 
 use std::fmt;
 #[cfg(any(feature = "crawl", test))]
 use std::ops::RangeInclusive;
+#[cfg(feature = "crawl")]
+use std::time::Duration;
 
 use super::Frontier;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{Host, HostStatistics};
+use crate::frontier::hosts::{Host, HostList, HostStatistics};
 
 /// The frontier in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +119,47 @@ impl<J: Journal> Frontier<J> {
         top.sort_unstable_by(HostStatistics::most_first);
         top.truncate(most);
         top
+    }
+
+    /// How fairly hosts with URLs waiting were asked: Jain's index of their requests (Jain, Chiu, Hawe 1984), 1 where all had as many,
+    /// and 1/n where one of n had them all. `None` where fewer than two wait. O(hosts in memory).
+    #[cfg(feature = "crawl")]
+    pub(crate) fn fairness(&self) -> Option<f64> {
+        let waiting = self.state.hosts().iter().filter(|host| host.queue.first().is_some() && !host.is_retired());
+        let requests = waiting.map(|host| f64::from(host.requests));
+        let (hosts, sum, squares) =
+            requests.fold((0.0, 0.0, 0.0), |(hosts, sum, squares), one| (hosts + 1.0, sum + one, squares + one * one));
+        (hosts > 1.0 && sum > 0.0).then(|| sum * sum / (hosts * squares))
+    }
+
+    /// How long a host that may be asked has waited for its turn, the longest of a sample; `None` where none is due.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn longest_due(&self, now: Timestamp) -> Option<Duration> {
+        self.waits.longest_due(now)
+    }
+
+    /// Shows a list so many of the hosts in memory, beginning with the one of this number. Returns the number to go on with; `None` where that
+    /// was the last. So a caller that shares the frontier need not hold it for longer.
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, HostList, Timestamp};
+    ///
+    /// let mut frontier = Frontier::new(&FrontierOptions::default())?;
+    /// frontier.seed("https://example.org/", Timestamp::from_micros(0))?;
+    /// let mut list = HostList::new("example", 10);
+    /// assert_eq!(frontier.list_hosts(&mut list, 0, 1000), None);
+    /// assert_eq!((list.hosts[0].state, list.hosts[0].queued), ("due", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn list_hosts(&self, list: &mut HostList, from: u32, count: u32) -> Option<u32> {
+        let hosts = self.state.hosts();
+        let (end, next) = (hosts.end(), from.saturating_add(count));
+        hosts.range(from.min(end), next.min(end)).for_each(|host| list.take(host, &self.politeness));
+        if next < end {
+            return Some(next);
+        }
+        list.sort();
+        None
     }
 
     /// How many hosts have had how many requests, evicted ones too: the least and the most requests of each bucket that has hosts,

@@ -1,15 +1,16 @@
 //! The budgets, and the second seen set by which they know what is fresh.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::evidence::{Brought, Evidence};
+use super::most_refused::MostRefused;
 use super::shape::{section, shape, without_ids};
 use super::{Content, Session, What, Yielded};
 use crate::address::{Fingerprint, FingerprintKey};
 use crate::gate::{Refusal, TrapLimits, domain};
-use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
+use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
 
 /// What budgets are kept for. The number keeps equal texts of two kinds apart.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +27,18 @@ enum Kind {
     First,
 }
 
+/// Bytes for the URLs of pages that were first with something. Each takes two places: for its body and for its words.
+const FIRSTS: usize = 16 << 20;
+
 /// The budgets of a crawl.
 pub(crate) struct Budgets {
     key: FingerprintKey,
     limits: TrapLimits,
     evidence: OnceLock<Evidence>,
     contents: SeenSet,
+    /// The URLs of pages that were first with a body or with words, in this run.
+    firsts: Mutex<Firsts<u64>>,
+    most_refused: MostRefused,
 }
 
 impl fmt::Debug for Budgets {
@@ -53,7 +60,14 @@ impl Budgets {
     pub(crate) fn new(limits: &TrapLimits, key: FingerprintKey) -> Result<Self, SeenError> {
         let options =
             SeenOptions { capacity: 1 << 16, open_ended: true, shards: 4, audit: 256, key, ..SeenOptions::default() };
-        Ok(Self { key, limits: limits.clone(), evidence: OnceLock::new(), contents: SeenSet::new(&options)? })
+        Ok(Self {
+            key,
+            limits: limits.clone(),
+            evidence: OnceLock::new(),
+            contents: SeenSet::new(&options)?,
+            most_refused: MostRefused::default(),
+            firsts: Mutex::new(Firsts::within(FIRSTS)),
+        })
     }
 
     /// The second seen set.
@@ -88,6 +102,22 @@ impl Budgets {
             return Ok(());
         }
         self.spent(host, path_and_query).map_or(Ok(()), |spent| Err(spent.refusal))
+    }
+
+    /// As [`judge`](Self::judge), of a link: what refuses it is counted.
+    pub(in crate::gate) fn judge_link(&self, host: &str, path_and_query: &str) -> Result<(), Refusal> {
+        if !self.is_any_spent() {
+            return Ok(());
+        }
+        let Some(Spent { refusal, of, .. }) = self.spent(host, path_and_query) else { return Ok(()) };
+        self.most_refused.count(of);
+        Err(refusal)
+    }
+
+    /// What links were refused for most often in this run, and how often.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl's report has it"))]
+    pub(crate) fn most_refused(&self) -> Vec<(String, u64)> {
+        self.most_refused.all()
     }
 
     /// Whether any budget is spent.
@@ -132,12 +162,19 @@ impl Budgets {
             })
     }
 
-    /// What a page yielded by what it says; an error says nothing. All of it is remembered from here on, and the page has to be settled.
+    /// What a page yielded by what it says, and the URL of the page that said the same first, where that was in this run and is not
+    /// forgotten; an error says nothing. All of it is remembered from here on, and the page has to be settled.
     #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
-    pub(crate) fn recognize(&self, (host, path_and_query): (&str, &str), content: Option<Content>) -> Yielded {
+    pub(crate) fn recognize(
+        &self,
+        (host, path_and_query): (&str, &str),
+        url: &str,
+        content: Option<Content>,
+    ) -> (Yielded, Option<Box<str>>) {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
-        Yielded {
-            what: content.map_or(What::Nothing, |content| self.learn(content)),
+        let (what, first) = content.map_or((What::Nothing, None), |content| self.learn(content, url));
+        let yielded = Yielded {
+            what,
             opened_host: is_new(self.print(Kind::Host, host, "")),
             shape: self.print(Kind::Shape, host, &shape(path_and_query)),
             section: self.print(Kind::Section, host, &section(path_and_query)),
@@ -146,23 +183,33 @@ impl Budgets {
                 Session { key, is_known: !is_new(key) }
             }),
             content,
-        }
+        };
+        (yielded, first)
     }
 
     /// Remembers what a page said, and who said it first. Asked again of the same page, the answer is that it is fresh.
-    fn learn(&self, Content { page, body, words }: Content) -> What {
-        let is_first = |said| {
+    fn learn(&self, Content { page, body, words }: Content, url: &str) -> (What, Option<Box<str>>) {
+        let say = |said: Fingerprint| {
             let first = self.first(said, page);
-            let is_new = self.contents.insert(said) == Sighting::New;
-            if is_new {
+            // Held over the verdict: who is told that it is the first is noted as the first.
+            let mut firsts = self.firsts.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.contents.insert(said) == Sighting::New {
+                firsts.note(said.bits(), url);
                 self.contents.insert(first);
+                Ok(())
+            } else if self.contents.contains(first) {
+                Ok(())
+            } else {
+                Err(firsts.of(&said.bits()).map(Box::from))
             }
-            is_new || self.contents.contains(first)
         };
-        if !is_first(body) {
-            return What::Same;
+        if let Err(first) = say(body) {
+            return (What::Same, first);
         }
-        if words.is_none_or(is_first) { What::Fresh } else { What::Near }
+        match words.map_or(Ok(()), say) {
+            Ok(()) => (What::Fresh, None),
+            Err(first) => (What::Near, first),
+        }
     }
 
     /// Remembers what a page said that is done, by its record: a journal is read again.
@@ -241,7 +288,7 @@ mod tests {
     fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> What {
         let page = FingerprintKey::from_u64(1).fingerprint(&format!("{host}{path}"));
         let content = (says > 0).then(|| Content { page, body: print(says), words: None });
-        let yielded = budgets.recognize((host, path), content);
+        let (yielded, _) = budgets.recognize((host, path), path, content);
         budgets.note(host, &yielded);
         yielded.what
     }
@@ -327,10 +374,14 @@ mod tests {
     fn a_page_is_no_duplicate_of_itself() {
         let one = budgets(|_| {});
         let content = |page, body, words| Content { page: print(page), body: print(body), words: Some(print(words)) };
-        let recognize = |of: &Budgets, content| of.recognize((HOST, "/"), Some(content));
-        let first = recognize(&one, content(1, 10, 20));
-        let near = recognize(&one, content(2, 11, 20));
-        let same = recognize(&one, content(3, 10, 20));
+        let url = |page: Fingerprint| Some(page.bits().to_string());
+        let recognize =
+            |of: &Budgets, content: Content| of.recognize((HOST, "/"), &content.page.bits().to_string(), Some(content));
+        let (first, of_first) = recognize(&one, content(1, 10, 20));
+        let (near, of_near) = recognize(&one, content(2, 11, 20));
+        let (same, of_same) = recognize(&one, content(3, 10, 20));
+        assert_eq!([of_first, of_near, of_same].map(|of| of.map(String::from)), [None, url(print(1)), url(print(1))]);
+        let recognize = |of: &Budgets, content: Content| recognize(of, content).0;
         assert_eq!([first, near, same].map(|yielded| yielded.what), [What::Fresh, What::Near, What::Same]);
         // Their records are read again, and each of them is fetched again.
         let again = budgets(|_| {});

@@ -35,6 +35,7 @@
 
 mod budgets;
 mod evidence;
+mod most_refused;
 mod shape;
 mod yielded;
 

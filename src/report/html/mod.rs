@@ -94,7 +94,7 @@ impl Report {
 
     fn cards(&self) -> Vec<Card> {
         let filter = &self.seen.merged;
-        let took = Duration::from_millis(self.elapsed_ms);
+        let took = Duration::from_micros(self.elapsed_us);
         let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
         let (lost, how) = match &filter.audit {
             Some(audit) => {
@@ -104,7 +104,7 @@ impl Report {
             None => (about(filter.expected_lost), "expected".to_owned()),
         };
         let unreachable: u64 = self.urls.unreachable.values().sum();
-        let cpu = self.cost.cpu_ms.map_or_else(|| "-".to_owned(), |ms| duration(Duration::from_millis(ms)));
+        let cpu = self.cost.cpu_us.map_or_else(|| "-".to_owned(), |us| duration(Duration::from_micros(us)));
         let peak =
             self.cost.peak_memory_bytes.map_or_else(String::new, |peak| format!("{} of memory at most", bytes(peak)));
         let card = |name, number, note| Card { name, number, note };
@@ -249,25 +249,18 @@ impl Report {
             let cells = std::iter::once(thousands(count)).chain(times).collect();
             Row { name: name.to_owned(), cells, state: "" }
         };
-        [
-            ("pages: first byte", &self.pages.first_byte),
-            ("pages: whole", &self.pages.whole),
-            ("robots.txt: first byte", &self.robots.first_byte),
-            ("robots.txt: whole", &self.robots.whole),
-        ]
-        .map(row)
-        .into()
+        self.times().map(row).collect()
     }
 }
 
 fn seconds(moment: &Moment) -> f64 {
-    moment.elapsed_ms as f64 / 1e3
+    moment.elapsed_us as f64 / 1e6
 }
 
 fn host(row: &HostRow) -> Row {
-    let HostRow { host, requests, queued, failures, delay_ms, unreachable } = row;
+    let HostRow { host, requests, queued, failures, delay_us, unreachable } = row;
     let counts = [*requests, *queued, u64::from(*failures)].map(thousands);
-    let cells = counts.into_iter().chain([duration(Duration::from_millis(*delay_ms))]).collect();
+    let cells = counts.into_iter().chain([duration(Duration::from_micros(*delay_us))]).collect();
     Row { name: host.clone(), cells, state: if *unreachable { "unreachable" } else { "" } }
 }
 

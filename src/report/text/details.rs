@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
-use crate::crawl::{Example, SitemapCounts};
+use crate::crawl::{Example, SitemapCounts, StatusClasses};
 use crate::report::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
-use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, Percentiles, Report, Simulated};
+use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, Percentiles, Report, Simulated};
 use crate::seen::ShardStatistics;
 
 /// Rows of statuses, of errors and of media types, at most. The rest is summed up.
@@ -30,6 +30,9 @@ impl Report {
         }
         let retries = format!("after {} retries", thousands(self.pages.retries));
         page.fact("URLs tried in vain, without a response", &thousands(self.urls.failed), &retries);
+        if self.urls.unwanted > 0 {
+            page.fact("pages refused by type or size", &thousands(self.urls.unwanted), "");
+        }
         let hosts = format!("on {} hosts", thousands(self.hosts.unreachable));
         let urls = thousands(self.urls.unreachable.values().sum());
         page.fact("URLs of unreachable hosts", &urls, if self.urls.unreachable.is_empty() { "" } else { &hosts });
@@ -59,6 +62,9 @@ impl Report {
         page.fact("false-positive rate now", &chance(filter.false_positive_rate_estimated), &rates);
         let per_url = filter.bytes as f64 * 8.0 / filter.capacity.max(1) as f64;
         page.fact("memory", &bytes(filter.bytes), &format!("{per_url:.1} bits for each URL that it was sized for"));
+        let OtherSets { urls_bytes, md5_bytes, sha1_bytes } = self.other_sets;
+        let [urls, md5, sha1] = [urls_bytes, md5_bytes, sha1_bytes].map(bytes);
+        page.fact("a hash set instead", &urls, &format!("of the URLs; of MD5 digests {md5}, of SHA-1 {sha1}"));
         if let Some(verified) = &filter.verified {
             let read = format!("{} pages of them read", thousands(verified.pages_read));
             page.fact("fingerprints on disk", &bytes(verified.disk_bytes), &read);
@@ -75,11 +81,11 @@ impl Report {
         page.fact("requests", &thousands(pages.requests + robots.requests), &retries);
         let decoded = format!("{} decoded", bytes(pages.decoded_bytes + robots.decoded_bytes));
         page.fact("bytes on the wire", &bytes(pages.wire_bytes + robots.wire_bytes), &decoded);
-        if let Some(cpu_ms) = self.cost.cpu_ms {
-            let each = cpu_ms as f64 / self.urls.fetched.max(1) as f64;
+        if let Some(cpu_us) = self.cost.cpu_us {
+            let each = cpu_us as f64 / 1e3 / self.urls.fetched.max(1) as f64;
             let server = if self.simulated.is_some() { ", the simulated web included" } else { "" };
             let per_page = format!("{each:.2} s per 1,000 pages{server}");
-            page.fact("CPU time", &duration(Duration::from_millis(cpu_ms)), &per_page);
+            page.fact("CPU time", &duration(Duration::from_micros(cpu_us)), &per_page);
         }
         for (name, end) in &self.outputs {
             page.fact(name, &bytes(end.bytes), &format!("in the job, of {} pages", thousands(end.pages)));
@@ -106,6 +112,11 @@ impl Report {
         for (reason, &count) in refused {
             let share = format!("{} of the found", percent(count as f64, self.urls.found as f64));
             page.fact(&format!("refused: {reason}"), &thousands(count), &share);
+        }
+        let mut shapes: Vec<_> = self.urls.refused_shapes.iter().collect();
+        shapes.sort_by_key(|&(_, &count)| Reverse(count));
+        for (shape, &count) in shapes {
+            page.named(shape, &format!("{} links to it refused: its budget is spent", thousands(count)));
         }
         if self.urls.userinfo > 0 {
             page.fact("with a user or password", &thousands(self.urls.userinfo), "links; they are never sent");
@@ -155,6 +166,7 @@ impl Report {
             }
         }
         page.table(&rows);
+        self.breakdown(page);
         let examples = || [pages, robots].into_iter().flat_map(|of| &of.examples);
         if examples().next().is_some() {
             page.heading("What failed, three of each at most");
@@ -166,24 +178,55 @@ impl Report {
         }
     }
 
+    fn breakdown(&self, page: &mut TextPage) {
+        let by_depth = self.breakdown.by_depth.iter().map(|(depth, classes)| (format!("depth {depth}"), classes));
+        let by_type = self.breakdown.by_type.iter().map(|(kind, classes)| (kind.clone(), classes));
+        let mut rows = vec![["pages", "2xx", "3xx", "4xx", "5xx", "failed"].map(str::to_owned)];
+        rows.extend(by_depth.chain(by_type).map(|(name, classes)| {
+            let StatusClasses { ok, redirects, client_errors, server_errors, failed, .. } = *classes;
+            let [ok, redirects, client, server, failed] =
+                [ok, redirects, client_errors, server_errors, failed].map(thousands);
+            [name, ok, redirects, client, server, failed]
+        }));
+        if rows.len() > 1 {
+            page.table(&rows);
+        }
+    }
+
+    /// What took time and was measured.
+    pub(in crate::report) fn times(&self) -> impl Iterator<Item = (&'static str, &Percentiles)> {
+        let Self { pages, robots, connections, waits, .. } = self;
+        let all = [
+            ("pages: first byte", &pages.first_byte),
+            ("pages: whole", &pages.whole),
+            ("robots.txt: first byte", &robots.first_byte),
+            ("robots.txt: whole", &robots.whole),
+            ("name lookup", &connections.lookup),
+            ("TCP connection", &connections.connect),
+            ("TLS handshake", &connections.tls),
+            ("URL in the queue", &waits.queued),
+            ("host rests", &waits.rested),
+            ("host due, not asked", &waits.due),
+        ];
+        all.into_iter().filter(|(_, times)| times.count > 0)
+    }
+
     pub(super) fn latency(&self, page: &mut TextPage) {
         page.heading("Latency");
         let mut rows = vec![["", "count", "p50", "p90", "p99", "max"].map(str::to_owned)];
-        for (name, times) in [
-            ("pages: first byte", &self.pages.first_byte),
-            ("pages: whole", &self.pages.whole),
-            ("robots.txt: first byte", &self.robots.first_byte),
-            ("robots.txt: whole", &self.robots.whole),
-        ] {
+        for (name, times) in self.times() {
             let Percentiles { count, p50_us, p90_us, p99_us, max_us } = *times;
             let [p50, p90, p99, max] = [p50_us, p90_us, p99_us, max_us].map(|us| duration(Duration::from_micros(us)));
             rows.push([name.to_owned(), thousands(count), p50, p90, p99, max]);
         }
         page.table(&rows);
+        if self.waits.rested.count > 0 {
+            page.line("host rests: politeness. Due, not asked: no place is free, or a limit of ours");
+        }
     }
 
     pub(super) fn hosts(&self, page: &mut TextPage) {
-        let HostFigures { known, in_memory, active, resting, failing, unreachable, ref top, ref by_requests } =
+        let HostFigures { known, in_memory, active, resting, failing, unreachable, ref top, ref by_requests, .. } =
             self.hosts;
         let [all, in_memory, active, resting, failing, unreachable] =
             [known, in_memory, active, resting, failing, unreachable].map(thousands);
@@ -191,14 +234,20 @@ impl Report {
             "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {unreachable} unreachable"
         ));
         page.line(&format!("{resting} of those with URLs rest, {failing} fail and are tried again"));
+        if let Some(fairness) = self.hosts.fairness {
+            page.line(&format!("fairness among those with URLs: {fairness:.3} (1: each had as many requests)"));
+        }
+        if let Some(us) = self.hosts.longest_due_us {
+            page.line(&format!("the one due for longest had waited {}", duration(Duration::from_micros(us))));
+        }
         let mut rows = vec![["most requests", "requests", "queued", "failures", "delay", ""].map(str::to_owned)];
-        for HostRow { host, requests, queued, failures, delay_ms, unreachable } in top {
+        for HostRow { host, requests, queued, failures, delay_us, unreachable } in top {
             rows.push([
                 host.clone(),
                 thousands(*requests),
                 thousands(*queued),
                 thousands(u64::from(*failures)),
-                duration(Duration::from_millis(*delay_ms)),
+                duration(Duration::from_micros(*delay_us)),
                 if *unreachable { "unreachable" } else { "" }.to_owned(),
             ]);
         }

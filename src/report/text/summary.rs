@@ -36,6 +36,10 @@ impl Report {
             tried = format!("{tried}: {}", most(&self.pages.errors));
         }
         page.entry("tried in vain", &tried);
+        if self.urls.unwanted > 0 {
+            let said = format!("{}: {}", counted(self.urls.unwanted, "page", "pages"), most(&self.pages.unwanted));
+            page.entry("not wanted", &said);
+        }
         if !self.urls.unreachable.is_empty() {
             let urls = self.urls.unreachable.values().sum();
             let urls =
@@ -102,11 +106,11 @@ impl Report {
         let [wire, decoded] =
             [pages.wire_bytes + robots.wire_bytes, pages.decoded_bytes + robots.decoded_bytes].map(bytes);
         page.entry("traffic", &format!("{wire}, {decoded} decoded"));
-        if let Some(cpu_ms) = self.cost.cpu_ms {
+        if let Some(cpu_us) = self.cost.cpu_us {
             let each =
-                duration(Duration::from_millis(cpu_ms) / u32::try_from(self.urls.fetched.max(1)).unwrap_or(u32::MAX));
+                duration(Duration::from_micros(cpu_us) / u32::try_from(self.urls.fetched.max(1)).unwrap_or(u32::MAX));
             let server = if self.simulated.is_some() { ", with the simulated web" } else { "" };
-            page.entry("CPU time", &format!("{}, {each} a page{server}", duration(Duration::from_millis(cpu_ms))));
+            page.entry("CPU time", &format!("{}, {each} a page{server}", duration(Duration::from_micros(cpu_us))));
         }
         if let Some(peak) = self.cost.peak_memory_bytes {
             page.entry("memory", &format!("{} at most", bytes(peak)));
@@ -128,7 +132,7 @@ impl Report {
         let is_left = hosts.iter().any(|host| host.queued > 0);
         page.heading(if is_left { "Which hosts held it up?" } else { "Which hosts were asked most?" });
         hosts.sort_by_key(|host| Reverse((host.queued, host.requests)));
-        for HostRow { host, requests, queued, failures, delay_ms, unreachable } in hosts.into_iter().take(HOSTS) {
+        for HostRow { host, requests, queued, failures, delay_us, unreachable } in hosts.into_iter().take(HOSTS) {
             let mut said = vec![counted(*requests, "request", "requests")];
             if *queued > 0 {
                 said.push(format!("{} queued", thousands(*queued)));
@@ -136,7 +140,7 @@ impl Report {
             if *failures > 0 {
                 said.push(counted((*failures).into(), "failure in a row", "failures in a row"));
             }
-            said.push(format!("delay {}", duration(Duration::from_millis(*delay_ms))));
+            said.push(format!("delay {}", duration(Duration::from_micros(*delay_us))));
             if *unreachable {
                 said.push("unreachable".to_owned());
             }

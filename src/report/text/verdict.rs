@@ -9,7 +9,7 @@ use crate::report::figures::{about, counted, duration, thousands};
 
 impl Report {
     pub(super) fn conclude(&self, page: &mut TextPage) {
-        let took = Duration::from_millis(self.elapsed_ms);
+        let took = Duration::from_micros(self.elapsed_us);
         let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
         let pages = counted(self.urls.fetched, "page", "pages");
         page.heading(&format!("{} {pages} in {}, {rate:.1} a second.", self.ending(), duration(took)));
@@ -40,6 +40,7 @@ impl Report {
             FinishReason::Drained => "Drained but for unreachable hosts.",
             FinishReason::MaxDuration => "Ended: the time is over.",
             FinishReason::MaxPages => "Ended: the pages allowed are fetched.",
+            FinishReason::ProxyFailed => "Stopped: the proxy has failed.",
             FinishReason::ReaderLeft => "Ended: whoever read the records has left.",
             FinishReason::SeenFull => "Ended: the seen filter is full.",
             FinishReason::SinkFailed => "FAILED: records could not be written.",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ahash::AHashMap;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
+use super::base64::base64;
 use super::extra_header::{extra_header, header_name};
 use super::host_access::HostAccess;
 use super::host_headers::{Credentials, HostHeaders};
@@ -12,7 +13,9 @@ use super::secret::Secret;
 use super::sign_in::SignIn;
 use crate::address::{Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
+use crate::crawl::http::certificates::Identity;
 use crate::crawl::http::request::RequestHeaders;
+use crate::crawl::http::tls::{Connector, Tls};
 
 /// What each host is sent, compiled. The longest name that fits a host says all.
 #[derive(Debug)]
@@ -41,9 +44,9 @@ pub struct AccessError {
 }
 
 impl AccessError {
-    /// A file of cookies cannot be read.
-    pub(in crate::crawl) fn of_cookies(reason: String) -> Self {
-        error("fetch", "", "load_cookies", reason)
+    /// Something that an option of all hosts names cannot be read, or used.
+    pub(in crate::crawl) fn of_option(key: &str, reason: impl Into<String>) -> Self {
+        error("fetch", "", key, reason)
     }
 
     fn path(&self) -> String {
@@ -53,39 +56,40 @@ impl AccessError {
 
 impl Accesses {
     /// # Errors
-    /// Where a name is none, a header cannot be sent, or a secret cannot be read.
-    pub(in crate::crawl::http) fn new(options: &FetchOptions, headers: RequestHeaders) -> Result<Self, AccessError> {
-        Self::compile(options, headers, Secret::read)
-    }
-
-    /// Looks for what is wrong, but does not read secrets.
-    pub(in crate::crawl::http) fn check(options: &FetchOptions) -> Result<(), AccessError> {
-        Self::compile(options, RequestHeaders::default(), |_| Ok("user:password".to_owned())).map(drop)
-    }
-
-    fn compile(
+    /// Where a name is none, a header cannot be sent, or a secret or a certificate cannot be read.
+    pub(in crate::crawl::http) fn new(
         options: &FetchOptions,
         headers: RequestHeaders,
-        read: fn(&Secret) -> Result<String, String>,
+        tls: &Tls,
     ) -> Result<Self, AccessError> {
+        Self::compile(options, headers, Reading { secret: Secret::read, tls: Some(tls) })
+    }
+
+    /// Looks for what is wrong, but reads no file and no secret.
+    pub(in crate::crawl::http) fn check(options: &FetchOptions) -> Result<(), AccessError> {
+        let reading = Reading { secret: |_| Ok("user:password".to_owned()), tls: None };
+        Self::compile(options, RequestHeaders::default(), reading).map(drop)
+    }
+
+    fn compile(options: &FetchOptions, headers: RequestHeaders, reading: Reading<'_>) -> Result<Self, AccessError> {
         let canonicalizer = Canonicalizer::new(&KeyRules::default());
         let mut said = BTreeMap::<Name, Vec<Said>>::new();
         for (name, access) in &options.access.hosts {
-            let compiled = Said::of("hosts", name, access, &canonicalizer, read)?;
+            let compiled = Said::of("hosts", name, access, &canonicalizer, reading)?;
             said.entry(parse(&canonicalizer, "hosts", name, name)?).or_default().insert(0, compiled);
         }
         for (name, group) in &options.access.groups {
             if group.each == HostAccess::default() {
                 continue;
             }
-            let compiled = Said::of("groups", name, &group.each, &canonicalizer, read)?;
+            let compiled = Said::of("groups", name, &group.each, &canonicalizer, reading)?;
             for host in &group.hosts {
                 said.entry(parse(&canonicalizer, "groups", name, host)?)
                     .or_default()
                     .push(Said { is_group: true, ..compiled.clone() });
             }
         }
-        let mut plain = HostHeaders { headers, sign_in: None };
+        let mut plain = HostHeaders { headers, sign_in: None, tls: None, is_identified: false };
         set_all(
             &mut plain.headers,
             &headers_of(&options.headers).map_err(|reason| error("fetch", "", "headers", reason))?,
@@ -93,7 +97,12 @@ impl Accesses {
         let (mut exact, mut below) = (AHashMap::new(), AHashMap::new());
         for name in said.keys() {
             let table = if name.is_below { &mut below } else { &mut exact };
-            table.insert(name.base.as_str().into(), access_of(name, &said, &plain));
+            let insecure = options.insecure;
+            let access = access_of(name, &said, &plain, |own, identity| {
+                let connector = reading.tls.map(|tls| tls.connector_of_rule(own.unwrap_or(insecure), identity));
+                connector.transpose().map_err(|reason| error("hosts", &name.base, "insecure", reason.to_string()))
+            })?;
+            table.insert(name.base.as_str().into(), access);
         }
         Ok(Self { plain, exact, below })
     }
@@ -107,6 +116,14 @@ impl Accesses {
         let exact = self.exact.get(host);
         exact.or_else(|| suffixes(host).find_map(|suffix| self.below.get(suffix))).unwrap_or(&self.plain)
     }
+}
+
+/// How what is named is read.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    secret: fn(&Secret) -> Result<String, String>,
+    /// `None` where no certificate is read.
+    tls: Option<&'a Tls>,
 }
 
 /// A host's name, or that of all from one on.
@@ -129,6 +146,8 @@ enum Owed {
 struct Said {
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
     sign_in: Option<Owed>,
+    insecure: Option<bool>,
+    identity: Option<Identity>,
     is_group: bool,
 }
 
@@ -138,9 +157,9 @@ impl Said {
         name: &str,
         access: &HostAccess,
         canonicalizer: &Canonicalizer,
-        read: fn(&Secret) -> Result<String, String>,
+        reading: Reading<'_>,
     ) -> Result<Self, AccessError> {
-        let HostAccess { headers, sign_in, sign_in_to } = access;
+        let HostAccess { headers, sign_in, sign_in_to, insecure, client_certificate, client_key } = access;
         let headers = headers_of(headers).map_err(|reason| error(table, name, "headers", reason))?;
         if sign_in.is_none() && !sign_in_to.is_empty() {
             return Err(error(table, name, "sign_in_to", "there is no sign_in beside it"));
@@ -152,14 +171,25 @@ impl Said {
             url.map(|url| url.origin().into()).ok_or_else(|| error(table, name, "sign_in_to", reason()))
         };
         let origins = sign_in_to.iter().map(origin).collect::<Result<Vec<Box<str>>, _>>()?;
-        let sign_in = sign_in.as_ref().map(|sign_in| credentials(sign_in, origins, read)).transpose();
+        let sign_in = sign_in.as_ref().map(|sign_in| credentials(sign_in, origins, reading.secret)).transpose();
         let sign_in = sign_in.map_err(|reason| error(table, name, "sign_in", reason))?;
-        Ok(Self { headers, sign_in, is_group: false })
+        if client_certificate.is_none() && client_key.is_some() {
+            return Err(error(table, name, "client_key", "there is no client_certificate beside it"));
+        }
+        let files = client_certificate.as_ref().map(|file| (file, client_key.as_ref().unwrap_or(file)));
+        let identity = files.filter(|_| reading.tls.is_some()).map(|(file, key)| Identity::read(file, key)).transpose();
+        let identity = identity.map_err(|reason| error(table, name, "client_certificate", reason))?;
+        Ok(Self { headers, sign_in, insecure: *insecure, identity, is_group: false })
     }
 }
 
 /// What hosts are sent for which this is the longest name. Every other name that fits them fits this one.
-fn access_of(name: &Name, said: &BTreeMap<Name, Vec<Said>>, plain: &HostHeaders) -> HostHeaders {
+fn access_of(
+    name: &Name,
+    said: &BTreeMap<Name, Vec<Said>>,
+    plain: &HostHeaders,
+    connector: impl Fn(Option<bool>, Option<&Identity>) -> Result<Option<Connector>, AccessError>,
+) -> Result<HostHeaders, AccessError> {
     let below = suffixes(&name.base).map(|base| Name { base: base.to_owned(), is_below: true });
     let own = (!name.is_below).then(|| name.clone());
     let fitting: Vec<&Said> = own.into_iter().chain(below).filter_map(|name| said.get(&name)).flatten().collect();
@@ -176,7 +206,13 @@ fn access_of(name: &Name, said: &BTreeMap<Name, Vec<Said>>, plain: &HostHeaders)
             Owed::Nothing => None,
         };
     }
-    access
+    let insecure = rules.iter().find_map(|rule| rule.insecure);
+    let identity = rules.iter().find_map(|rule| rule.identity.as_ref());
+    if insecure.is_some() || identity.is_some() {
+        access.tls = connector(insecure, identity)?;
+        access.is_identified = identity.is_some();
+    }
+    Ok(access)
 }
 
 fn set_all(headers: &mut RequestHeaders, given: &[(HeaderName, Option<HeaderValue>)]) {
@@ -240,45 +276,22 @@ fn error(table: &str, name: &str, key: &str, reason: impl Into<String>) -> Acces
     AccessError { table: table.to_owned(), name: name.to_owned(), key: key.to_owned(), reason: reason.into() }
 }
 
-/// RFC 4648 section 4.
-pub(super) fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= group.len() { digit.into() } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::crawl::http::access::GroupAccess;
 
-    #[test]
-    fn base64_is_that_of_rfc_4648() {
-        for (bytes, text) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
-        {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64(b"Aladdin:open sesame"), "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "the example of RFC 7617");
-    }
-
     fn access(headers: &[&str], sign_in: Option<&str>, to: &[&str]) -> HostAccess {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
         let sign_in = sign_in.map(|sign_in| sign_in.parse().unwrap());
-        HostAccess { headers: texts(headers), sign_in, sign_in_to: texts(to) }
+        HostAccess { headers: texts(headers), sign_in, sign_in_to: texts(to), ..HostAccess::default() }
     }
 
     /// What a request for this URL says under these names.
     fn sent(options: &FetchOptions, url: &str, names: &[&str]) -> Vec<String> {
-        let read = |secret: &Secret| Ok(format!("{secret}"));
-        let accesses = Accesses::compile(options, RequestHeaders::new(options).unwrap(), read).unwrap();
+        let read = |secret: &Secret| Ok(secret.to_string());
+        let reading = Reading { secret: read, tls: None };
+        let accesses = Accesses::compile(options, RequestHeaders::new(options).unwrap(), reading).unwrap();
         let url = Canonicalizer::new(&KeyRules::default()).canonicalize(url).unwrap();
         let request = accesses.of(url.host()).get(&url, None).unwrap();
         let value = |name: &&str| request.headers().get(*name).map_or("-", |value| value.to_str().unwrap()).to_owned();

@@ -1,6 +1,7 @@
 //! What hosts are sent beside what all are, as a user writes it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::sign_in::SignIn;
 
@@ -8,7 +9,7 @@ use super::sign_in::SignIn;
 ///
 /// Names are as in [`HostRules`](crate::frontier::HostRules), and so is the order: what the host's own name says comes first, then the
 /// longest name with a star, then the host's group, then [`FetchOptions`](crate::crawl::FetchOptions). A header is taken from the
-/// first that has one of its name, a sign-in from the first that says one.
+/// first that has one of its name, a sign-in or a certificate from the first that says one.
 ///
 /// ```
 /// use crawler::crawl::{FetchOptions, Fetcher, HostAccess};
@@ -37,6 +38,12 @@ pub struct HostAccess {
     pub sign_in: Option<SignIn>,
     /// The origins that `sign_in` is sent to, such as `http://127.0.0.1:8080`. Where there are none: the host by https on its own port.
     pub sign_in_to: Vec<String>,
+    /// As [`FetchOptions::insecure`](crate::crawl::FetchOptions::insecure).
+    pub insecure: Option<bool>,
+    /// A file with the certificate that it is shown where it wants one, as PEM, and those behind it by which that was signed.
+    pub client_certificate: Option<PathBuf>,
+    /// The file of that certificate's key, as PEM. Where there is none, it stands in the same file.
+    pub client_key: Option<PathBuf>,
 }
 
 /// What the hosts of a group are sent.

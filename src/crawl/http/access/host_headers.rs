@@ -1,17 +1,22 @@
-//! What a host is sent.
+//! What a host is sent, and how.
 
 use hyper::header::{HeaderName, HeaderValue};
 
 use crate::address::CanonicalUrl;
 use crate::crawl::http::fetch_error::FetchError;
 use crate::crawl::http::request::{Get, RequestHeaders};
+use crate::crawl::http::tls::Connector;
 use crate::frontier::Validators;
 
-/// What a host is sent.
+/// What a host is sent, and how.
 #[derive(Clone, Debug)]
 pub(in crate::crawl::http) struct HostHeaders {
     pub(super) headers: RequestHeaders,
     pub(super) sign_in: Option<Credentials>,
+    /// How TLS is spoken with it, where a rule says so.
+    pub(super) tls: Option<Connector>,
+    /// It is shown a certificate.
+    pub(super) is_identified: bool,
 }
 
 /// A header with a secret in it, and who gets it.
@@ -38,9 +43,15 @@ impl HostHeaders {
         Ok(request)
     }
 
+    /// How TLS is spoken with it; `None` where as with all.
+    pub(in crate::crawl::http) fn tls(&self) -> Option<&Connector> {
+        self.tls.as_ref()
+    }
+
     /// Whether what this origin answers may be meant for one user alone.
     pub(in crate::crawl::http) fn is_private(&self, url: &CanonicalUrl) -> bool {
-        self.sign_in.as_ref().is_some_and(|sign_in| sign_in.is_for(url))
+        let is_identified = self.is_identified && url.origin().starts_with("https:");
+        is_identified || self.sign_in.as_ref().is_some_and(|sign_in| sign_in.is_for(url))
     }
 }
 

@@ -28,7 +28,7 @@ pub enum Secret {
 
 impl Secret {
     /// Reads it, or says why not. The reason does not have it.
-    pub(super) fn read(&self) -> Result<String, String> {
+    pub(crate) fn read(&self) -> Result<String, String> {
         let text = match self {
             Self::Environment(name) => {
                 std::env::var(name).map_err(|error| format!("the environment variable {name}: {error}"))?

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::revisit::REVISIT;
 use super::surt::surt;
 use super::walk::{Walked, walk};
 use crate::crawl::records::page_record::add_line;
@@ -62,16 +63,18 @@ pub fn archives_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The line of a record, if it is a response.
+/// The line of a record, if it is a response or stands for one.
 fn line(record: &Walked, file: &str) -> Option<Vec<u8>> {
-    if record.field("WARC-Type") != Some("response") {
-        return None;
-    }
+    let is_revisit = match record.field("WARC-Type")? {
+        "response" => false,
+        REVISIT => true,
+        _ => return None,
+    };
     let url = record.field("WARC-Target-URI")?;
     let date = record.field("WARC-Date")?;
     let time: String = date.chars().take_while(|c| *c != '.').filter(char::is_ascii_digit).collect();
     let mime = record.response_header("content-type").unwrap_or_default();
-    let mime = mime.split(';').next().unwrap_or_default().trim();
+    let mime = if is_revisit { "warc/revisit" } else { mime.split(';').next().unwrap_or_default().trim() };
     let entry = Entry {
         url,
         mime,

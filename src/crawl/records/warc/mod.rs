@@ -11,12 +11,16 @@
 //! | a body that broke off or was cut | `WARC-Truncated` says why: `length`, `time`, `disconnect`, `unspecified` | WARC 1.1 section 5.13 |
 //! | header names | in lower case, those of one name together | HTTP does not tell them apart, and the client does not keep them |
 //! | a response by HTTP/2 | has the line `HTTP/1.1 200 OK` | no reader knows another |
+//! | a payload that a page of the job had before | a `revisit` record with its head alone, which names that page and its date | WARC 1.1 section 6.7.2 |
 //! | a 304 | a `revisit` record with its head alone, which names the response that it stands for | WARC 1.1 section 6.7.3 |
 //! | digests | SHA-1 in Base32, of block and payload | what indexers and replay tools compare |
 //! | record ids | made of the job, the record's kind, its URL and its date | nothing is random, whoever makes the record again |
 //!
 //! A response without a record of its own in `pages.jsonl` and a redirect, a 404 or a 500 are in it like any page. What has no response
-//! is not: no name, no connection, no head. A page that is served under two URLs is stored twice.
+//! is not: no name, no connection, no head. A body that is served under
+//! two URLs is stored once, if both are pages of this job. Only pages that are in the archive for good are referred to, so no kill can
+//! take what a revisit stands for. The table of payloads has 32 MiB, which are 80,000 at least; what was not met for longest is
+//! forgotten first, and stored again. A resume makes it again of the page records.
 //!
 //! All of a page's members are made before the page passes the gate, since its receipt names their length. That takes the task's own
 //! thread, or another one where the body is large. The files themselves are the [outputs](super::super)' affair: when the next one
@@ -28,10 +32,10 @@ mod archive;
 mod cdxj;
 mod digest;
 mod members;
-mod not_modified;
 mod record;
 mod record_id;
 mod response_head;
+mod revisit;
 mod surt;
 mod walk;
 

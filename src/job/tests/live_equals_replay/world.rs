@@ -351,7 +351,7 @@ impl Puppet {
             .map(|bits| Fingerprint::from_bits((bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         let content = Content { page, body, words: (!url.len().is_multiple_of(5)).then_some(words) };
         let budgets = self.frontier.gate().budgets();
-        budgets.recognize((host_of(lease.origin()), path_and_query(url)), is_page.then_some(content))
+        budgets.recognize((host_of(lease.origin()), path_and_query(url)), url, is_page.then_some(content)).0
     }
 
     /// Begins a checkpoint, or goes on with it by one slice, or ends it.

@@ -7,19 +7,19 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// How long things took, as a histogram: any quantile to three significant digits. Its memory grows with the longest time and not
-/// with their number: 16 KiB for milliseconds, 180 KiB at [`Latencies::LONGEST`].
+/// with their number: 16 KiB for milliseconds, 260 KiB at [`Latencies::LONGEST`].
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
     /// Longer times are counted as this one.
-    pub const LONGEST: Duration = Duration::from_secs(3600);
+    pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
     /// Counts one, to the microsecond.
     pub fn record(&mut self, latency: Duration) {
         let micros = latency.min(Self::LONGEST).as_micros();
-        // An auto-resizing histogram refuses only what `usize` cannot index: 22,528 slots hold an hour.
+        // An auto-resizing histogram refuses only what `usize` cannot index: 32,768 slots hold 30 days.
         let _never_refused = self.0.record(u64::try_from(micros).unwrap_or(u64::MAX));
     }
 

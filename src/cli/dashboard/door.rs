@@ -1,0 +1,256 @@
+//! Who may ask the live page, and the headers of each answer.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+/// Lets requests in, or says why not.
+#[derive(Debug)]
+pub(super) struct Door {
+    /// What requests from beyond this machine have with them, as [`Door::tag`] makes it of it.
+    token: Option<hmac::Tag>,
+    /// What the page alone has with it.
+    page_token: String,
+    page_tag: hmac::Tag,
+    /// Drawn at the start: texts are compared by their tags, which tells nobody where they differ.
+    key: hmac::Key,
+}
+
+/// Why a request is not let in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotLetIn {
+    /// It asks for a name that is not this machine's.
+    Elsewhere,
+    /// Another page has sent it.
+    OtherPage,
+    /// It lacks the token.
+    Stranger,
+}
+
+/// The header by which the page shows that it is the page.
+const PAGE_TOKEN: HeaderName = HeaderName::from_static("x-crawler-token");
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// Its own script, style, picture and answers, and nothing else.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
+/// The report is one file, so its style stands in it. It has no script.
+pub(super) const REPORT_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+impl Door {
+    /// With a token, everybody who has it is let in; without, this machine is. Fails where the system has no random numbers.
+    pub(super) fn new(token: Option<&str>) -> Option<Self> {
+        let random = SystemRandom::new();
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &random).ok()?;
+        let mut drawn = [0; 16];
+        random.fill(&mut drawn).ok()?;
+        let page_token = drawn.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        let tag = |text: &str| hmac::sign(&key, text.as_bytes());
+        Some(Self { token: token.map(tag), page_tag: tag(&page_token), page_token, key })
+    }
+
+    /// What the page shows when it acts.
+    pub(super) fn page_token(&self) -> &str {
+        &self.page_token
+    }
+
+    /// Lets a request in, or says why not.
+    pub(super) fn admit(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), NotLetIn> {
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let host = uri.authority().map(Authority::as_str).or_else(|| text(&HOST)).unwrap_or_default();
+        match &self.token {
+            None if !is_this_machine(host) => return Err(NotLetIn::Elsewhere),
+            None => {}
+            Some(token) => {
+                let given = text(&AUTHORIZATION).and_then(token_in).ok_or(NotLetIn::Stranger)?;
+                if !self.is_same(&given, token) {
+                    return Err(NotLetIn::Stranger);
+                }
+            }
+        }
+        let site = text(&FETCH_SITE);
+        let is_from_elsewhere = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
+        let is_read = method == Method::GET || method == Method::HEAD;
+        if is_from_elsewhere && !(is_read && text(&FETCH_MODE) == Some("navigate")) {
+            return Err(NotLetIn::OtherPage);
+        }
+        if is_read {
+            return Ok(());
+        }
+        let is_own = |origin: &str| {
+            ["http://", "https://"].iter().any(|scheme| origin.strip_prefix(scheme).is_some_and(|rest| rest == host))
+        };
+        let is_by_page = text(&PAGE_TOKEN).is_some_and(|given| self.is_same(given.as_bytes(), &self.page_tag));
+        if is_by_page && text(&ORIGIN).is_none_or(is_own) { Ok(()) } else { Err(NotLetIn::OtherPage) }
+    }
+
+    /// Compares in constant time.
+    fn is_same(&self, given: &[u8], tag: &hmac::Tag) -> bool {
+        hmac::verify(&self.key, given, tag.as_ref()).is_ok()
+    }
+}
+
+impl IntoResponse for NotLetIn {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Elsewhere => {
+                (StatusCode::MISDIRECTED_REQUEST, "ask for localhost or an address of this machine\n").into_response()
+            }
+            Self::OtherPage => (StatusCode::FORBIDDEN, "only the live page itself may do this\n").into_response(),
+            Self::Stranger => {
+                let how = HeaderValue::from_static("Basic realm=\"crawler: any name, and the token as password\"");
+                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, how)], "this needs the token\n").into_response()
+            }
+        }
+    }
+}
+
+/// Puts the headers on an answer that each of them has.
+pub(super) fn dressed(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
+    for (name, value) in [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Whether a name, with or without a port, is this machine's own whoever answers for names.
+fn is_this_machine(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// The token in a header: `Bearer TOKEN`, or `Basic` with any name and the token as password.
+fn token_in(authorization: &str) -> Option<Vec<u8>> {
+    let (kind, rest) = authorization.split_once(' ')?;
+    if kind.eq_ignore_ascii_case("bearer") {
+        return Some(rest.as_bytes().to_vec());
+    }
+    let pair = kind.eq_ignore_ascii_case("basic").then(|| from_base64(rest)).flatten()?;
+    let colon = pair.iter().position(|byte| *byte == b':')?;
+    Some(pair[colon + 1..].to_vec())
+}
+
+/// RFC 4648 section 4; the padding may be left out.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
+    for digit in text.trim_end_matches('=').bytes() {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        (bits, held) = (bits << 6 | u32::from(value), held + 6);
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from(bits >> held & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(door: &Door, method: &Method, headers: &[(&'static str, &str)]) -> Result<(), NotLetIn> {
+        let pairs = headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+        door.admit(method, &Uri::from_static("/pause"), &pairs.collect())
+    }
+
+    #[test]
+    fn without_a_token_only_names_of_this_machine_are_answered() {
+        let door = Door::new(None).unwrap();
+        for (host, is_let_in) in [
+            ("localhost", true),
+            ("LOCALHOST:8080", true),
+            ("127.0.0.1:8080", true),
+            ("127.9.9.9", true),
+            ("[::1]:8080", true),
+            ("192.168.0.1:8080", false),
+            ("evil.example:8080", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("", false),
+        ] {
+            let expected = if is_let_in { Ok(()) } else { Err(NotLetIn::Elsewhere) };
+            assert_eq!(ask(&door, &Method::GET, &[("host", host)]), expected, "{host}");
+        }
+        assert_eq!(ask(&door, &Method::GET, &[]), Err(NotLetIn::Elsewhere));
+    }
+
+    #[test]
+    fn with_a_token_everybody_needs_it() {
+        let door = Door::new(Some("open sesame")).unwrap();
+        for (authorization, is_let_in) in [
+            ("Bearer open sesame", true),
+            // The example of RFC 7617: Aladdin:open sesame.
+            ("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", true),
+            ("basic QWxhZGRpbjpvcGVuIHNlc2FtZQ", true),
+            ("Bearer open sesam", false),
+            ("Bearer open sesame ", false),
+            ("Basic open sesame", false),
+            ("Bearer", false),
+        ] {
+            let headers = [("host", "crawl.example"), ("authorization", authorization)];
+            let expected = if is_let_in { Ok(()) } else { Err(NotLetIn::Stranger) };
+            assert_eq!(ask(&door, &Method::GET, &headers), expected, "{authorization}");
+        }
+        assert_eq!(ask(&door, &Method::GET, &[("host", "localhost")]), Err(NotLetIn::Stranger));
+    }
+
+    #[test]
+    fn only_the_page_acts() {
+        let door = Door::new(None).unwrap();
+        let token = door.page_token().to_owned();
+        assert_eq!(token.len(), 32);
+        let host = ("host", "localhost:80");
+        let by_page = ("x-crawler-token", &*token);
+        let post = |headers: &[(&'static str, &str)]| ask(&door, &Method::POST, headers);
+        assert_eq!(post(&[host, by_page]), Ok(()));
+        assert_eq!(post(&[host, by_page, ("origin", "http://localhost:80")]), Ok(()));
+        for other in [
+            &[host][..],
+            &[host, ("x-crawler-token", "")],
+            &[host, ("x-crawler-token", "00112233445566778899aabbccddeeff")],
+            &[host, by_page, ("origin", "http://localhost:81")],
+            &[host, by_page, ("origin", "null")],
+            &[host, by_page, ("sec-fetch-site", "cross-site")],
+        ] {
+            assert_eq!(post(other), Err(NotLetIn::OtherPage), "{other:?}");
+        }
+        let get = |headers: &[(&'static str, &str)]| ask(&door, &Method::GET, headers);
+        let (elsewhere, navigate) = (("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"));
+        assert_eq!(get(&[host, elsewhere]), Err(NotLetIn::OtherPage));
+        assert_eq!(get(&[host, elsewhere, navigate]), Ok(()), "a link that was followed");
+    }
+}

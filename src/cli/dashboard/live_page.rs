@@ -1,0 +1,146 @@
+//! The live page's connections: few, short, and each for one request.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::IntoResponse;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tower_service::Service;
+
+use super::door::{Door, dressed};
+use super::is_stream::IsStream;
+use super::routes::{PageAnswers, routes};
+use super::running_crawl::RunningCrawl;
+use super::subject::Subject;
+use crate::cli::output;
+use crate::crawl::{Crawl, CrawlOptions, Secret};
+use crate::job::JobJournal;
+
+/// Connections at once. Others wait to be accepted.
+const CONNECTIONS: usize = 64;
+/// Time for the head of a request.
+const HEAD: Duration = Duration::from_secs(5);
+/// Time for a request and its answer, but for a stream of events.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Time for a stream of events. Then the browser asks again.
+const STREAM: Duration = Duration::from_secs(600);
+/// Bytes of a request's head.
+const HEAD_BYTES: usize = 16 << 10;
+
+/// The live page, listening.
+#[derive(Debug)]
+pub(in crate::cli) struct LivePage {
+    listener: TcpListener,
+    address: SocketAddr,
+    door: Door,
+}
+
+/// The live page, served until this is dropped.
+#[derive(Debug)]
+#[must_use = "it is served until this is dropped"]
+pub(in crate::cli) struct Serving(JoinHandle<()>);
+
+impl LivePage {
+    /// Listens at an address. Call inside the runtime.
+    ///
+    /// # Errors
+    /// In words: where the address is not to be had, or the token cannot be read.
+    pub(super) async fn listen(address: SocketAddr, token: Option<&Secret>) -> Result<Self, String> {
+        let token = token.map(Secret::read).transpose()?;
+        let door = Door::new(token.as_deref()).ok_or("the system has no random numbers")?;
+        let cannot = |error| format!("cannot listen at {address}: {error}");
+        let listener = TcpListener::bind(address).await.map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        Ok(Self { listener, address, door })
+    }
+
+    /// The URL of the page.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// Serves a crawl, and says where.
+    pub(in crate::cli) fn show(self, crawl: &Crawl<JobJournal>, options: &CrawlOptions, directory: &Path) -> Serving {
+        output::note(&format!("the crawl is shown at {}", self.url()));
+        self.serve(Arc::new(RunningCrawl::new(crawl, options, directory)))
+    }
+
+    /// Serves it from tasks of the current runtime.
+    pub(super) fn serve(self, subject: Arc<dyn Subject>) -> Serving {
+        let Self { listener, door, .. } = self;
+        let routes = routes(PageAnswers::new(subject, door.page_token()));
+        Serving(tokio::spawn(accept(listener, Arc::new(door), routes)))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The connections end with the listener.
+async fn accept(listener: TcpListener, door: Arc<Door>, routes: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        // It is never closed, so there is no error.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (door, routes) = (Arc::clone(&door), routes.clone());
+                connections.spawn(async move {
+                    connection(stream, door, routes).await;
+                    drop(place);
+                });
+            }
+            // The process is out of file descriptors. Some come back when connections end.
+            Err(_) => sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, door: Arc<Door>, routes: Router) {
+    // Without this, small answers wait for the client's acknowledgement. An error of the connection shows below.
+    _ = stream.set_nodelay(true);
+    let is_stream = IsStream::default();
+    let service = {
+        let is_stream = is_stream.clone();
+        service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(is_stream.clone());
+            let (door, mut routes) = (Arc::clone(&door), routes.clone());
+            async move {
+                let response = match door.admit(request.method(), request.uri(), request.headers()) {
+                    Ok(()) => routes.call(request).await.unwrap_or_else(|never| match never {}),
+                    Err(not_let_in) => not_let_in.into_response(),
+                };
+                Ok::<_, Infallible>(dressed(response))
+            }
+        })
+    };
+    let mut answering = std::pin::pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_buf_size(HEAD_BYTES)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    // A client that closes the connection is not an error.
+    if timeout(ANSWER, &mut answering).await.is_err() && is_stream.get() {
+        _ = timeout(STREAM, answering).await;
+    }
+}

@@ -1,0 +1,89 @@
+//! The live page: a crawl as it runs, or a job's files, in a browser; and the same numbers for programs.
+//!
+//! # Who calls whom
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`LivePage`] | listens, takes connections, and ends those that take too long |
+//! | `door` | lets a request in, or says why not; puts the headers on each answer |
+//! | `routes` | answers by path |
+//! | `latest` | has the newest [`Snapshot`](snapshot::Snapshot), and makes another when that may be |
+//! | [`Subject`] | what the page is about: a [`RunningCrawl`] or [`JobFiles`] |
+//!
+//! # What it may cost
+//!
+//! It must never slow the crawl. So numbers are made only while somebody asks; at most once a second; and after each making it
+//! rests for fifty times as long as that took. All who look share one snapshot, and each of its texts is made once. Hosts and
+//! explanations are looked up one after the other, for everybody together. Connections, streams, heads of requests and lists are bounded, no body of a request
+//! is read, and a connection ends after one answer.
+//!
+//! # Who may ask
+//!
+//! Without a token only this machine is listened to, and a name that is not this machine's own is refused: a page elsewhere
+//! whose name was made to lead here (DNS rebinding) sees nothing. Beyond this machine each request has the token. Whoever acts on
+//! the crawl has a second token beside, which is drawn at the start and stands in the page alone, so that no other page can do it.
+//!
+//! Texts of the web reach the browser as JSON, and its script puts them into the page as text. The page may load its own script and
+//! style and nothing else.
+
+mod door;
+mod is_stream;
+mod job_files;
+mod latest;
+mod live_page;
+mod routes;
+mod running_crawl;
+mod snapshot;
+mod subject;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use self::job_files::JobFiles;
+use self::live_page::LivePage;
+use self::subject::Subject;
+use super::arguments::CommandLine;
+use super::command_error::CommandError;
+use super::exit::Exit;
+use super::layers::Layers;
+use super::output;
+use super::settings::DashboardSettings;
+use crate::crawl::Secret;
+
+/// Listens for those who want to see the crawl that these settings are of, if they want that.
+///
+/// # Errors
+/// Where it cannot be listened, or the token cannot be read.
+pub(super) async fn listen(layers: &Layers) -> Result<Option<LivePage>, CommandError> {
+    let DashboardSettings { listen, token } = &layers.settings.dashboard;
+    let Some(address) = *listen else { return Ok(None) };
+    let refused = |reason: String| CommandError::new(Exit::Usage, layers.refusal("dashboard.listen", &reason));
+    LivePage::listen(address, token.as_ref()).await.map(Some).map_err(refused)
+}
+
+/// `crawler dashboard`: shows a job that has ended, was killed, or is being crawled by another process, until Ctrl-C.
+pub(super) fn dashboard(
+    line: &CommandLine,
+    directory: &Path,
+    address: SocketAddr,
+    token: Option<&Secret>,
+) -> Result<(), CommandError> {
+    if !address.ip().is_loopback() && token.is_none() {
+        return Err(CommandError::new(Exit::Usage, "beyond this machine the page needs a token: --token"));
+    }
+    let files: Arc<dyn Subject> = Arc::new(JobFiles::open(line, directory)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
+    let shown = runtime.block_on(async {
+        let page = LivePage::listen(address, token).await.map_err(|reason| CommandError::new(Exit::Usage, reason))?;
+        output::note(&format!("{} is shown at {}", directory.display(), page.url()));
+        let serving = page.serve(files);
+        // Where it cannot be listened for, nobody can end the page but by a kill.
+        let _ = tokio::signal::ctrl_c().await;
+        drop(serving);
+        Ok(())
+    });
+    runtime.shutdown_background();
+    shown
+}

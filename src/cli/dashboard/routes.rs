@@ -1,0 +1,210 @@
+//! What the live page answers, path by path.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Extension, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::stream;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep_until;
+
+use super::door::REPORT_POLICY;
+use super::is_stream::IsStream;
+use super::latest::Latest;
+use super::snapshot::{Snapshot, micros, state};
+use super::subject::Subject;
+use crate::crawl::{FinishReason, Stop};
+use crate::frontier::{ListedHost, Timestamp};
+
+const PAGE: &str = include_str!("page.html");
+const SCRIPT: &str = include_str!("page.js");
+const STYLE: &str = include_str!("page.css");
+const ICON: &str = include_str!("icon.svg");
+
+/// Streams of events at once.
+const STREAMS: usize = 16;
+/// Bytes of a text that is searched for or explained.
+const LONGEST: usize = 8 << 10;
+
+/// What the answers are made of.
+pub(super) struct PageAnswers {
+    subject: Arc<dyn Subject>,
+    latest: Latest,
+    page: String,
+    streams: Arc<Semaphore>,
+    /// Held by the one question that is being answered.
+    question: Semaphore,
+}
+
+impl PageAnswers {
+    pub(super) fn new(subject: Arc<dyn Subject>, page_token: &str) -> Self {
+        Self {
+            latest: Latest::new(Arc::clone(&subject)),
+            subject,
+            page: PAGE.replace("PAGE_TOKEN", page_token),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            question: Semaphore::new(1),
+        }
+    }
+
+    /// A text of the newest snapshot.
+    async fn text(&self, of: fn(&Snapshot) -> &str) -> Result<String, Response> {
+        let snapshot = self.latest.get().await.snapshot.map_err(unavailable)?;
+        let text = spawn_blocking(move || of(&snapshot).to_owned()).await;
+        text.map_err(|panic| unavailable(panic.to_string()))
+    }
+
+    /// Asks the subject, one question after the other.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&dyn Subject) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, Response> {
+        let _turn = self.question.acquire().await;
+        let subject = Arc::clone(&self.subject);
+        let answer = spawn_blocking(move || question(&*subject)).await;
+        answer.unwrap_or_else(|panic| Err(panic.to_string())).map_err(unavailable)
+    }
+}
+
+/// All paths.
+pub(super) fn routes(answers: PageAnswers) -> Router {
+    Router::new()
+        .route("/", get(async |State(answers): State<Arc<PageAnswers>>| typed(HTML, answers.page.clone())))
+        .route("/page.js", get(async || typed("text/javascript; charset=utf-8", SCRIPT)))
+        .route("/page.css", get(async || typed("text/css; charset=utf-8", STYLE)))
+        .route("/icon.svg", get(async || typed("image/svg+xml", ICON)))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/events", get(events))
+        .route("/report.json", get(report_json))
+        .route("/report.html", get(report_html))
+        .route("/metrics", get(metrics))
+        .route("/hosts", get(hosts))
+        .route("/explain", get(explain))
+        .route("/pause", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Stop::pause)))
+        .route("/resume", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Stop::resume)))
+        .route("/stop", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Stop::drain)))
+        .with_state(Arc::new(answers))
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json";
+
+fn typed(content_type: &'static str, body: impl IntoResponse) -> Response {
+    ([(CONTENT_TYPE, HeaderValue::from_static(content_type))], body).into_response()
+}
+
+fn unavailable(reason: String) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, reason + "\n").into_response()
+}
+
+async fn report_json(answers: State<Arc<PageAnswers>>) -> Result<Response, Response> {
+    Ok(typed(JSON, answers.text(Snapshot::json).await?))
+}
+
+async fn report_html(answers: State<Arc<PageAnswers>>) -> Result<Response, Response> {
+    let page = answers.text(Snapshot::html).await?;
+    Ok(([(CONTENT_SECURITY_POLICY, REPORT_POLICY)], typed(HTML, page)).into_response())
+}
+
+async fn metrics(answers: State<Arc<PageAnswers>>) -> Result<Response, Response> {
+    let metrics = answers.text(Snapshot::metrics).await?;
+    Ok(typed("application/openmetrics-text; version=1.0.0; charset=utf-8", metrics))
+}
+
+/// The numbers, as often as there are new ones.
+async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extension<IsStream>) -> Response {
+    let Ok(place) = Arc::clone(&answers.streams).try_acquire_owned() else {
+        return unavailable(format!("{STREAMS} look already"));
+    };
+    is_stream.set();
+    let State(answers) = answers;
+    let stream = stream::unfold(Told { answers, until: None, event: None, place }, async |mut told| {
+        if let Some(until) = told.until {
+            sleep_until(until.into()).await;
+        }
+        let made = told.answers.latest.get().await;
+        told.until = Some(made.until);
+        let event = match made.snapshot {
+            Ok(snapshot) if told.event.as_ref() != Some(&snapshot.event) => {
+                told.event = Some(snapshot.event.clone());
+                Event::default().data(&snapshot.event)
+            }
+            Ok(_) => Event::default().comment("as before"),
+            Err(_) => Event::default().comment("no numbers"),
+        };
+        Some((Ok::<_, Infallible>(event), told))
+    });
+    Sse::new(stream).into_response()
+}
+
+/// How far a stream has come.
+struct Told {
+    answers: Arc<PageAnswers>,
+    /// When the last snapshot is not the newest any more.
+    until: Option<std::time::Instant>,
+    /// What was told last.
+    event: Option<String>,
+    #[expect(dead_code, reason = "held until the stream ends")]
+    place: OwnedSemaphorePermit,
+}
+
+#[derive(Debug, Deserialize)]
+struct Find {
+    #[serde(default)]
+    find: String,
+}
+
+async fn hosts(answers: State<Arc<PageAnswers>>, Query(Find { find }): Query<Find>) -> Result<Response, Response> {
+    bounded(&find)?;
+    let (list, now) = answers.ask(move |subject| subject.hosts(find.trim())).await?;
+    let hosts: Vec<_> = list.hosts.iter().map(|host| row(host, now)).collect();
+    Ok(typed(JSON, json!({ "found": list.found, "hosts": hosts }).to_string()))
+}
+
+fn row(host: &ListedHost, now: Timestamp) -> Value {
+    json!({
+        "host": host.host.as_str(),
+        "state": host.state,
+        "why": host.why,
+        "due_in_us": micros(host.due.since(now)),
+        "delay_us": micros(host.delay),
+        "queued": host.queued,
+        "requests": host.requests,
+        "failures": host.failures,
+        "error": host.trouble.as_ref().map(|trouble| trouble.failure.name()),
+        "message": host.trouble.as_ref().map(|trouble| &trouble.words),
+    })
+}
+
+#[derive(Debug, Deserialize)]
+struct OfUrl {
+    url: String,
+}
+
+async fn explain(answers: State<Arc<PageAnswers>>, Query(OfUrl { url }): Query<OfUrl>) -> Result<Response, Response> {
+    bounded(&url)?;
+    Ok(answers.ask(move |subject| subject.explain(url.trim())).await?.into_response())
+}
+
+#[expect(clippy::result_large_err, reason = "it is the answer")]
+fn bounded(text: &str) -> Result<(), Response> {
+    if text.len() > LONGEST { Err((StatusCode::URI_TOO_LONG, "too long\n").into_response()) } else { Ok(()) }
+}
+
+/// Acts on the crawl, and says how it stands then.
+fn act(answers: &PageAnswers, how: fn(&Stop)) -> Response {
+    let Some(stop) = answers.subject.stop() else {
+        return (StatusCode::CONFLICT, "no crawl of this process: only its files are shown\n").into_response();
+    };
+    how(stop);
+    typed(JSON, json!({ "state": state(Some(stop), FinishReason::Unfinished) }).to_string())
+}

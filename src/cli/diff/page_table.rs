@@ -1,0 +1,140 @@
+//! The pages of a job, each in a few bytes.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use ahash::RandomState;
+
+use crate::crawl::PageRecord;
+
+/// The pages of a job by their keys: 48 bytes each, whatever the records have. Of a page with several records the last one counts.
+#[derive(Debug)]
+pub(super) struct PageTable(Vec<Row>);
+
+/// What is known of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    /// Stands for its key. Two of a billion keys have the same one with a chance of 10⁻²¹.
+    key: u128,
+    page: Compared,
+}
+
+/// What is compared of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Compared {
+    /// Where its record begins.
+    at: u64,
+    /// 0 where there is none.
+    status: u16,
+    /// The texts of [`TEXTS`], by their hashes; a change escapes with a chance of 2⁻³².
+    texts: [u32; TEXTS.len()],
+    bytes: u32,
+    /// The body's digest where one is known, else 0.
+    digest: u32,
+}
+
+/// What is compared of a page by its text.
+const TEXTS: [&str; 4] = ["redirect", "content type", "title", "canonical"];
+
+impl PageTable {
+    /// Those in a file of page records.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or a line of it is no record: the number of that line.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        let mut rows = Vec::new();
+        each_page(path, |at, record| {
+            rows.push(Row { key: hash_of_key(&record.key), page: Compared::of(at, record) });
+            Ok(())
+        })?;
+        // The sort is stable, and what is kept of equals is the first.
+        rows.reverse();
+        rows.sort_by_key(|row| row.key);
+        rows.dedup_by_key(|row| row.key);
+        Ok(Self(rows))
+    }
+
+    /// The page with this key.
+    pub(super) fn get(&self, key: &str) -> Option<&Compared> {
+        let key = hash_of_key(key);
+        self.0.binary_search_by_key(&key, |row| row.key).ok().map(|place| &self.0[place].page)
+    }
+
+    /// The page with this key, where its last record begins here.
+    pub(super) fn last_at(&self, key: &str, at: u64) -> Option<&Compared> {
+        self.get(key).filter(|page| page.at == at)
+    }
+}
+
+impl Compared {
+    fn of(at: u64, record: &PageRecord) -> Self {
+        let texts = [&record.redirect, &record.content_type, &record.title, &record.canonical];
+        let hash = |text: &Option<String>| text.as_ref().map_or(0, |text| low_half(hash(text)));
+        Self {
+            at,
+            status: record.status.filter(|_| record.error.is_none()).unwrap_or_default(),
+            texts: texts.map(hash),
+            bytes: low_half(record.bytes),
+            digest: [&record.body_digest, &record.payload_digest].into_iter().find(|one| one.is_some()).map_or(0, hash),
+        }
+    }
+
+    /// Whether its server says that it is not there.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.status, 404 | 410)
+    }
+
+    /// What is different now, in words; nothing where it is the same. Bodies are compared by their digests where both are known, and else
+    /// by their lengths.
+    pub(super) fn compare(&self, now: &Self) -> String {
+        let mut what = Vec::new();
+        if self.status != now.status {
+            what.push(format!("status {} -> {}", status(self.status), status(now.status)));
+        }
+        let texts = self.texts.iter().zip(now.texts).zip(TEXTS);
+        what.extend(texts.filter(|((was, is), _)| **was != *is).map(|(_, name)| name.to_owned()));
+        if self.digest != 0 && now.digest != 0 {
+            what.extend((self.digest != now.digest).then(|| "body".to_owned()));
+        } else if self.bytes != now.bytes {
+            what.push(format!("bytes {} -> {}", self.bytes, now.bytes));
+        }
+        what.join(", ")
+    }
+}
+
+fn status(status: u16) -> String {
+    if status == 0 { "none".to_owned() } else { status.to_string() }
+}
+
+/// Calls `take` for each record of a page, with where it begins. A line that is not whole yet is passed over.
+pub(super) fn each_page(path: &Path, mut take: impl FnMut(u64, &PageRecord) -> io::Result<()>) -> io::Result<()> {
+    let mut lines = BufReader::new(File::open(path)?);
+    let (mut line, mut at) = (Vec::new(), 0);
+    for number in 1_u64.. {
+        line.clear();
+        let length = lines.read_until(b'\n', &mut line)?;
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        let record: PageRecord =
+            serde_json::from_slice(&line).map_err(|error| io::Error::other(format!("line {number}: {error}")))?;
+        take(at, &record)?;
+        at += length as u64;
+    }
+    Ok(())
+}
+
+/// For this process alone: nothing of it is written.
+fn hash(text: &String) -> u64 {
+    RandomState::with_seeds(1, 2, 3, 4).hash_one(text)
+}
+
+fn hash_of_key(key: &str) -> u128 {
+    let half = |seed| u128::from(RandomState::with_seeds(seed, 2, 3, 4).hash_one(key));
+    half(5) << 64 | half(6)
+}
+
+fn low_half(number: u64) -> u32 {
+    u32::try_from(number & u64::from(u32::MAX)).unwrap_or_default()
+}

@@ -1,0 +1,35 @@
+//! What stands below the options in the long help: examples, where settings come from, exit codes.
+
+use clap::Command;
+
+use super::exit::Exit;
+
+/// The text below the options of `--help`.
+pub(super) fn after_long_help(command: &Command) -> String {
+    let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
+    let rare = command.get_subcommands().filter(|command| command.is_hide_set());
+    let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let rare: Vec<_> = rare.map(|command| format!("  {:<12}  {}\n", command.get_name(), about(command))).collect();
+    let rare = rare.concat();
+    let codes = Exit::MEANINGS.map(|(exit, meaning)| format!("  {:>3}  {meaning}\n", exit as u8)).concat();
+    format!(
+        "Further commands:\n{rare}\nExamples:\n{examples}\n\
+         Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment\n\
+         (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` tells which.\n\n\
+         Exit codes:\n{codes}"
+    )
+}
+
+const EXAMPLES: [(&str, &str); 11] = [
+    ("crawler https://example.org/", "one site, up to its borders"),
+    ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
+    ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
+    ("crawler https://example.org/ --warc", "the same, kept as a web archive; its index: crawler cdxj crawl/"),
+    ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
+    ("crawler retry crawl/", "the pages that failed, once more"),
+    ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),
+    ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
+    ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
+    ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
+    ("crawler report crawl/ --open", "the report as a page, with charts"),
+];

@@ -1,0 +1,161 @@
+//! Where a proxy is, and how it is spoken to.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::address::{Canonicalizer, KeyRules};
+
+/// Where a proxy is, and how it is spoken to: `http://`, `https://`, `socks5://` or `socks5h://`, a host, and a port where it is not
+/// 80, 443 or 1080. It has no user and no password: those are [`FetchOptions::proxy_sign_in`](crate::crawl::FetchOptions::proxy_sign_in).
+///
+/// ```
+/// use crawler::crawl::ProxyAddress;
+///
+/// let proxy: ProxyAddress = "socks5h://127.0.0.1:9050".parse().unwrap();
+/// assert!(proxy.resolves_names());
+/// assert_eq!(proxy.to_string(), "socks5h://127.0.0.1:9050");
+/// assert!("http://ann:hunter2@proxy.example:3128".parse::<ProxyAddress>().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyAddress {
+    kind: ProxyKind,
+    /// An IPv6 address is in brackets.
+    host: String,
+    port: u16,
+}
+
+/// How a proxy is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProxyKind {
+    Http,
+    /// HTTP, over TLS.
+    Https,
+    /// Names are resolved here.
+    Socks5,
+    /// Names are resolved by the proxy.
+    Socks5h,
+}
+
+impl ProxyKind {
+    const ALL: [(Self, &str, u16); 4] = [
+        (Self::Http, "http", 80),
+        (Self::Https, "https", 443),
+        (Self::Socks5, "socks5", 1080),
+        (Self::Socks5h, "socks5h", 1080),
+    ];
+}
+
+impl ProxyAddress {
+    pub(super) fn kind(&self) -> ProxyKind {
+        self.kind
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Host and port.
+    pub(super) fn authority(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// Whether hosts' names are resolved by the proxy, so that nobody here knows their addresses.
+    pub fn resolves_names(&self) -> bool {
+        self.kind != ProxyKind::Socks5
+    }
+}
+
+impl FromStr for ProxyAddress {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (scheme, rest) = text.split_once("://").ok_or(())?;
+        let (kind, _, default) =
+            ProxyKind::ALL.into_iter().find(|(_, name, _)| name.eq_ignore_ascii_case(scheme)).ok_or(())?;
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        if authority.is_empty() || authority.contains(['/', '?', '#', '@', '\\', ' ']) {
+            return Err(());
+        }
+        let has_port = authority.rsplit_once(':').is_some_and(|(host, _)| !host.contains('[') || host.ends_with(']'));
+        let (host, port) = match authority.rsplit_once(':').filter(|_| has_port) {
+            Some((host, port)) => (host, port.parse().ok().filter(|port| *port > 0).ok_or(())?),
+            None => (authority, default),
+        };
+        let url = Canonicalizer::new(&KeyRules::default()).canonicalize(&format!("http://{host}/")).map_err(|_| ())?;
+        Ok(Self { kind, host: url.host().to_owned(), port })
+    }
+}
+
+impl fmt::Display for ProxyAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = ProxyKind::ALL.iter().find(|(kind, ..)| *kind == self.kind).map_or("", |(_, name, _)| name);
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+/// Which proxy is asked in the place of hosts.
+///
+/// ```
+/// use crawler::crawl::ProxyChoice;
+///
+/// assert_eq!("env".parse(), Ok(ProxyChoice::Environment));
+/// assert_eq!("HTTP://proxy.example".parse::<ProxyChoice>().unwrap().to_string(), "http://proxy.example:80");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProxyChoice {
+    /// This one.
+    At(ProxyAddress),
+    /// Those that the environment names, as curl takes them: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, or the same in
+    /// capitals. `HTTP_PROXY` does not count where there is a `REQUEST_METHOD`: to a CGI program, whoever asks can set it.
+    Environment,
+}
+
+impl FromStr for ProxyChoice {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if text == "env" { Ok(Self::Environment) } else { text.parse().map(Self::At) }
+    }
+}
+
+impl fmt::Display for ProxyChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(address) => address.fmt(f),
+            Self::Environment => f.write_str("env"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_and_written() {
+        for (text, written) in [
+            ("http://p", "http://p:80"),
+            ("https://p.test/", "https://p.test:443"),
+            ("SOCKS5://127.0.0.1", "socks5://127.0.0.1:1080"),
+            ("socks5h://[::1]:9050", "socks5h://[::1]:9050"),
+            ("socks5h://[::1]", "socks5h://[::1]:1080"),
+            ("http://P.Test:3128", "http://p.test:3128"),
+        ] {
+            assert_eq!(text.parse::<ProxyAddress>().unwrap().to_string(), written);
+        }
+        for text in [
+            "",
+            "p:3128",
+            "ftp://p",
+            "http://",
+            "http://p:0",
+            "http://p:x",
+            "http://p/a",
+            "http://u:s@p",
+            "http://p:70000",
+        ] {
+            assert!(text.parse::<ProxyAddress>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! One proxy: what is sent to it, and the connections through it.
+
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use hyper::header::{CONNECTION, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::{StatusCode, Uri};
+use tokio::time::timeout_at;
+
+use super::address::{ProxyAddress, ProxyKind};
+use super::error::{ProxyError, ProxyFault};
+use super::sign_in::ProxySignIn;
+use super::socks5::{self, SocksAnswer};
+use super::standing::ProxyStanding;
+use super::tunnel;
+use crate::address::CanonicalUrl;
+use crate::crawl::FetchOptions;
+use crate::crawl::http::causes::causes;
+use crate::crawl::http::dialer::Dialer;
+use crate::crawl::http::names::Names;
+use crate::crawl::http::request::Get;
+use crate::crawl::http::shortage::is_shortage;
+use crate::crawl::http::tls::{Connector, Tls};
+use crate::crawl::http::transport::Transport;
+
+/// Addresses of a name that a SOCKS proxy is asked for in turn, at most.
+const MOST_ADDRESSES: usize = 3;
+
+/// One proxy.
+#[derive(Debug)]
+pub(in crate::crawl::http) struct Proxy {
+    address: ProxyAddress,
+    uri: Uri,
+    sign_in: Option<ProxySignIn>,
+    /// The same, as the value of a header.
+    header: Option<HeaderValue>,
+    user_agent: String,
+    dialer: Dialer,
+    /// Where it is spoken to over TLS.
+    tls: Option<Connector>,
+    standing: ProxyStanding,
+}
+
+impl Proxy {
+    pub(super) fn new(
+        address: ProxyAddress,
+        sign_in: Option<ProxySignIn>,
+        options: &FetchOptions,
+        tls: &Tls,
+        lookups: usize,
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let dialer = Dialer::new(Names::of_anybody(lookups), options.connect_timeout);
+        let tls = (address.kind() == ProxyKind::Https).then(|| tls.connector_of_rule(false, None)).transpose()?;
+        let header = match &sign_in {
+            Some(sign_in) => Some(sign_in.header().ok_or("the sign-in cannot stand in a header")?),
+            None => None,
+        };
+        let uri = format!("http://{}", address.authority()).parse()?;
+        let standing = ProxyStanding::new(options.proxy_patience);
+        Ok(Self { uri, sign_in, header, user_agent: options.user_agent.clone(), dialer, tls, standing, address })
+    }
+
+    /// Whether a URL's request is sent to it as it is, and not through a tunnel to the host: one for http, over HTTP.
+    pub(in crate::crawl::http) fn forwards(&self, url: &CanonicalUrl) -> bool {
+        matches!(self.address.kind(), ProxyKind::Http | ProxyKind::Https) && url.origin().starts_with("http:")
+    }
+
+    /// Whether it resolves hosts' names.
+    pub(in crate::crawl::http) fn resolves_names(&self) -> bool {
+        self.address.resolves_names()
+    }
+
+    /// Makes a request one to this proxy, which forwards it (RFC 9112 section 3.2.2), and the only one of its connection.
+    pub(in crate::crawl::http) fn address(&self, request: &mut Get, url: &CanonicalUrl) {
+        if let Ok(uri) = format!("{}{}", url.origin(), url.path_and_query()).parse() {
+            *request.uri_mut() = uri;
+        }
+        request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        if let Some(header) = &self.header {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, header.clone());
+        }
+    }
+
+    /// Takes note of the status of a response that it forwarded, or made.
+    ///
+    /// # Errors
+    /// It does not take our sign-in.
+    pub(in crate::crawl::http) fn judge(&self, status: StatusCode) -> Result<(), ProxyError> {
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            return Err(self.wants_sign_in());
+        }
+        self.standing.answered();
+        Ok(())
+    }
+
+    /// Takes note that a request which was forwarded has no answer. The error says so where that is the proxy's own fault.
+    pub(in crate::crawl::http) fn said_nothing(&self) -> Option<ProxyError> {
+        let is_own = self.standing.said_nothing(Instant::now());
+        is_own.then(|| ProxyError::new(ProxyFault::Own, format!("the proxy {} does not answer", self.address)))
+    }
+
+    pub(super) fn standing(&self) -> &ProxyStanding {
+        &self.standing
+    }
+
+    /// A connection to the proxy, which forwards requests.
+    pub(in crate::crawl::http) async fn dial(&self, until: Instant) -> Result<Transport, ProxyError> {
+        let reached = timeout_at(until.into(), self.reach()).await;
+        let reached = reached.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
+        reached.map_err(|source| {
+            let is_ours = is_shortage(&*source);
+            if !is_ours {
+                self.standing.failed(Instant::now());
+            }
+            let words = causes(&*source).last().map_or_else(String::new, ToString::to_string);
+            let message = format!("the proxy {} cannot be reached: {words}", self.address);
+            ProxyError::new(ProxyFault::Own, message).caused(source)
+        })
+    }
+
+    /// A connection to the host, through the proxy. A proxy that does not resolve names is told one of `addresses`.
+    pub(in crate::crawl::http) async fn tunnel(
+        &self,
+        url: &CanonicalUrl,
+        addresses: &[SocketAddr],
+        until: Instant,
+    ) -> Result<Transport, ProxyError> {
+        if self.resolves_names() {
+            return self.tunnel_to(url.host(), url.host_key().port(), until).await;
+        }
+        let mut failed = None;
+        for address in addresses.iter().take(MOST_ADDRESSES) {
+            match self.tunnel_to(&address.ip().to_string(), address.port(), until).await {
+                Err(error) if error.fault == ProxyFault::Host => failed = Some(error),
+                made => return made,
+            }
+        }
+        Err(failed.unwrap_or_else(|| ProxyError::new(ProxyFault::Host, "no address".to_owned())))
+    }
+
+    async fn tunnel_to(&self, host: &str, port: u16, until: Instant) -> Result<Transport, ProxyError> {
+        let mut transport = self.dial(until).await?;
+        let asked = timeout_at(until.into(), self.ask(&mut transport, host, port)).await;
+        match asked {
+            Ok(Ok(None)) => {
+                self.standing.answered();
+                Ok(transport)
+            }
+            Ok(Ok(Some(error))) => Err(error),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(self.is_silent("does not answer as a proxy does"))
+            }
+            Ok(Err(error)) => Err(self.is_silent("closes the connection").caused(error.into())),
+            Err(_) => Err(self.is_silent("does not answer in time")),
+        }
+    }
+
+    /// Asks for a way to a host. An error of the connection is one; what the proxy answers stands inside.
+    async fn ask(&self, transport: &mut Transport, host: &str, port: u16) -> io::Result<Option<ProxyError>> {
+        if matches!(self.address.kind(), ProxyKind::Http | ProxyKind::Https) {
+            let headers = self.headers();
+            let status = tunnel::ask(transport, &format!("{host}:{port}"), &headers).await?;
+            return Ok(match status {
+                200..300 => None,
+                407 => Some(self.wants_sign_in()),
+                // It answers for the host, or says that it does not get there.
+                status => Some(self.refuses(status < 500, &status.to_string())),
+            });
+        }
+        let mut answer = socks5::greet(transport, self.sign_in.as_ref()).await?;
+        if answer == SocksAnswer::Granted {
+            answer = socks5::ask(transport, host, port).await?;
+        }
+        Ok(match answer {
+            SocksAnswer::Granted => None,
+            SocksAnswer::SignIn => Some(self.wants_sign_in()),
+            SocksAnswer::Refused(reply) => Some(self.refuses(socks5::is_refusal(reply), socks5::reason(reply))),
+        })
+    }
+
+    /// The headers of a request for a tunnel, as bytes.
+    fn headers(&self) -> Vec<u8> {
+        let mut headers = format!("User-Agent: {}\r\n", self.user_agent).into_bytes();
+        if let Some(header) = &self.header {
+            headers.extend_from_slice(b"Proxy-Authorization: ");
+            headers.extend_from_slice(header.as_bytes());
+            headers.extend_from_slice(b"\r\n");
+        }
+        headers
+    }
+
+    async fn reach(&self) -> Result<Transport, Box<dyn Error + Send + Sync>> {
+        let transport = Transport::Proxied(self.dialer.dial(self.uri.clone()).await?);
+        match &self.tls {
+            Some(tls) => tls.connect(transport, self.address.host(), false).await,
+            None => Ok(transport),
+        }
+    }
+
+    fn wants_sign_in(&self) -> ProxyError {
+        self.standing.refused_us();
+        let message = match &self.sign_in {
+            Some(_) => format!("the proxy {} does not take the sign-in", self.address),
+            None => format!("the proxy {} wants a sign-in: see fetch.proxy_sign_in", self.address),
+        };
+        ProxyError::new(ProxyFault::Own, message)
+    }
+
+    fn refuses(&self, is_refusal: bool, words: &str) -> ProxyError {
+        self.standing.answered();
+        let fault = if is_refusal { ProxyFault::Refusal } else { ProxyFault::Host };
+        ProxyError::new(fault, format!("the proxy {} answers: {words}", self.address))
+    }
+
+    fn is_silent(&self, words: &str) -> ProxyError {
+        let is_own = self.standing.said_nothing(Instant::now());
+        let fault = if is_own { ProxyFault::Own } else { ProxyFault::Host };
+        ProxyError::new(fault, format!("the proxy {} {words}", self.address))
+    }
+}

@@ -1,0 +1,60 @@
+//! How a proxy knows who asks.
+
+use std::fmt;
+
+use hyper::header::HeaderValue;
+
+use crate::crawl::http::access::{Secret, base64};
+
+/// A user and a password. They are sent to the proxy alone, and shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct ProxySignIn {
+    user: String,
+    password: String,
+}
+
+impl ProxySignIn {
+    /// Reads `user:password`.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is not of that form. The reason does not have it.
+    pub(super) fn read(secret: &Secret) -> Result<Self, String> {
+        let text = secret.read()?;
+        let (user, password) =
+            text.split_once(':').ok_or_else(|| format!("{secret} is not of the form user:password"))?;
+        Self::new(user.to_owned(), password.to_owned()).ok_or_else(|| format!("{secret}: {}", Self::UNFIT))
+    }
+
+    /// What is wrong where there is none.
+    pub(super) const UNFIT: &str = "user and password have at most 255 bytes each, and no control character";
+
+    pub(super) fn new(user: String, password: String) -> Option<Self> {
+        let is_fit = |text: &str| text.len() <= 255 && !text.contains(char::is_control);
+        (!user.is_empty() && is_fit(&user) && is_fit(&password)).then_some(Self { user, password })
+    }
+
+    /// The value of `Proxy-Authorization`, marked as sensitive (RFC 7617).
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        let encoded = base64(format!("{}:{}", self.user, self.password).as_bytes());
+        let mut value = HeaderValue::from_str(&format!("Basic {encoded}")).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// The message of RFC 1929.
+    pub(super) fn socks5_message(&self) -> Vec<u8> {
+        let mut message = vec![1];
+        for text in [&self.user, &self.password] {
+            // Neither is longer than one byte tells.
+            message.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
+            message.extend(text.as_bytes());
+        }
+        message
+    }
+}
+
+impl fmt::Debug for ProxySignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProxySignIn")
+    }
+}

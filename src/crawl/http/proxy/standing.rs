@@ -1,0 +1,118 @@
+//! How a proxy has fared.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::crawl::lock::lock;
+
+/// So many requests in a row to which a proxy says nothing, or no sense, are its own fault. A few of them may be the fault of hosts
+/// that it waits for.
+const MOST_SILENT: u32 = 8;
+
+/// How a proxy has fared: what an answer that does not come says of it, and whether there is hope.
+#[derive(Debug)]
+pub(super) struct ProxyStanding {
+    /// It has answered, and nothing has gone wrong since.
+    is_well: AtomicBool,
+    troubles: Mutex<Troubles>,
+    /// How long it may fail.
+    patience: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Troubles {
+    has_answered: bool,
+    silent: u32,
+    failing_since: Option<Instant>,
+    /// It does not take our sign-in. Time does not mend that.
+    refuses_us: bool,
+}
+
+impl ProxyStanding {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { is_well: AtomicBool::new(false), troubles: Mutex::default(), patience }
+    }
+
+    /// It has answered as a proxy does, whatever it said.
+    pub(super) fn answered(&self) {
+        if self.is_well.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut troubles = lock(&self.troubles);
+        *troubles = Troubles { has_answered: true, refuses_us: troubles.refuses_us, ..Troubles::default() };
+        self.is_well.store(!troubles.refuses_us, Ordering::Relaxed);
+    }
+
+    /// It cannot be reached.
+    pub(super) fn failed(&self, now: Instant) {
+        self.is_well.store(false, Ordering::Relaxed);
+        let mut troubles = lock(&self.troubles);
+        troubles.has_answered = false;
+        troubles.failing_since.get_or_insert(now);
+    }
+
+    /// It has said nothing, or nothing that makes sense. Whether that is its own fault: it is where it has answered nobody, or has not
+    /// answered many in a row. Otherwise it is that of the host that was to be asked.
+    pub(super) fn said_nothing(&self, now: Instant) -> bool {
+        self.is_well.store(false, Ordering::Relaxed);
+        let mut troubles = lock(&self.troubles);
+        troubles.silent += 1;
+        let is_own = !troubles.has_answered || troubles.silent >= MOST_SILENT;
+        if is_own {
+            troubles.failing_since.get_or_insert(now);
+        }
+        is_own
+    }
+
+    /// It does not take our sign-in.
+    pub(super) fn refused_us(&self) {
+        self.is_well.store(false, Ordering::Relaxed);
+        lock(&self.troubles).refuses_us = true;
+    }
+
+    /// Whether nothing is to be hoped for.
+    pub(super) fn is_lost(&self, now: Instant) -> bool {
+        if self.is_well.load(Ordering::Relaxed) {
+            return false;
+        }
+        let troubles = lock(&self.troubles);
+        troubles.refuses_us || troubles.failing_since.is_some_and(|since| now - since >= self.patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_proxy_that_fails_is_lost_after_a_while_and_an_answer_mends_it() {
+        let (standing, start) = (ProxyStanding::new(PATIENCE), Instant::now());
+        assert!(!standing.is_lost(start));
+        standing.failed(start);
+        standing.failed(start + PATIENCE / 2);
+        assert!(!standing.is_lost(start + PATIENCE / 2) && standing.is_lost(start + PATIENCE));
+        standing.answered();
+        assert!(!standing.is_lost(start + PATIENCE));
+        standing.refused_us();
+        assert!(standing.is_lost(start));
+        standing.answered();
+        assert!(standing.is_lost(start), "another answer is no sign-in");
+    }
+
+    #[test]
+    fn silence_is_a_hosts_fault_once_others_are_answered() {
+        let (standing, start) = (ProxyStanding::new(PATIENCE), Instant::now());
+        assert!(standing.said_nothing(start), "nobody was answered");
+        standing.answered();
+        for _ in 1..MOST_SILENT {
+            assert!(!standing.said_nothing(start));
+        }
+        assert!(!standing.is_lost(start + PATIENCE) && standing.said_nothing(start));
+        assert!(standing.is_lost(start + PATIENCE));
+        standing.answered();
+        assert!(!standing.said_nothing(start) && !standing.is_lost(start + PATIENCE));
+    }
+}

@@ -1,0 +1,36 @@
+//! How long URLs and hosts waited.
+
+use serde::{Deserialize, Serialize};
+
+use crate::crawl::latencies::Latencies;
+use crate::frontier::lease::Waited;
+
+/// How long URLs and hosts waited before they were asked: a sample of them, where they are many. What waits over a restart is not in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct WaitTimes {
+    /// URLs in the queue, from their admission on.
+    pub queued: Latencies,
+    /// Hosts with URLs, for the end of their rest.
+    pub rested: Latencies,
+    /// Hosts whose rest was over, for their turn.
+    pub due: Latencies,
+}
+
+impl WaitTimes {
+    pub(in crate::crawl) fn record(&mut self, waited: Waited) {
+        let Waited { queued, rested, due } = waited;
+        for (times, time) in [(&mut self.queued, queued), (&mut self.rested, rested), (&mut self.due, due)] {
+            if let Some(time) = time {
+                times.record(time);
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.queued.merge(&other.queued);
+        self.rested.merge(&other.rested);
+        self.due.merge(&other.due);
+    }
+}

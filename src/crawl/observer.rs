@@ -1,0 +1,83 @@
+//! A look into a crawl while it runs.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use super::finish::FinishReason;
+use super::finished::Finished;
+use super::lock::lock;
+use super::shared::Shared;
+use crate::address::AddressError;
+use crate::frontier::{Arena, Explanation, FrontierError, HostList, Journal, Timestamp};
+
+/// Looks into a crawl while it runs, from any thread. [`Crawl::observer`](super::Crawl::observer) makes one. Cheap to clone.
+pub struct Observer<J: Journal = Arena> {
+    pub(super) shared: Arc<Shared<J>>,
+    /// Pages that the job had which is crawled again.
+    pub(super) known: Option<u64>,
+}
+
+/// Hosts that are looked at under one lock.
+const HOSTS_AT_ONCE: u32 = 4096;
+
+impl<J: Journal> Observer<J> {
+    /// The numbers of the crawl up to now, as they would stand in its report; the reason is [`FinishReason::Unfinished`]. What its checkpoints
+    /// cost is known at its end alone.
+    ///
+    /// No page is counted by half: pages that want to pass the gate wait meanwhile. That takes the longer the more hosts are in memory,
+    /// and so a caller that asks again and again should rest in between.
+    pub fn so_far(&self) -> Finished {
+        let shared = &self.shared;
+        let ended = shared.frontier.clock().now();
+        let quiet = shared.quiesce.write().unwrap_or_else(PoisonError::into_inner);
+        let carried = shared.carried();
+        let finished = shared.frontier.with(|frontier| Finished::of(frontier, carried.tally.clone(), ended));
+        drop(quiet);
+        Finished {
+            reason: FinishReason::Unfinished,
+            worst_violation: lock(&shared.politeness).worst().cloned(),
+            known: self.known,
+            ..finished.with(&carried)
+        }
+    }
+
+    /// The crawl's time.
+    pub fn now(&self) -> Timestamp {
+        self.shared.frontier.clock().now()
+    }
+
+    /// Finds hosts in memory whose names have a text in them, those with the most URLs queued first. The frontier's lock is taken for a few
+    /// thousand hosts at a time.
+    pub fn hosts(&self, find: &str, most: usize) -> HostList {
+        let frontier = &self.shared.frontier;
+        let mut list = HostList::new(find, most);
+        let mut from = 0;
+        while let Some(next) = frontier.with(|frontier| frontier.list_hosts(&mut list, from, HOSTS_AT_ONCE)) {
+            from = next;
+        }
+        list
+    }
+
+    /// As [`Frontier::explain`](crate::frontier::Frontier::explain): what is known of a URL but its history.
+    ///
+    /// # Errors
+    /// Where the text is no URL; in the inner result, where the journal's storage fails.
+    pub fn explain(&self, url: &str) -> Result<Result<Explanation, FrontierError>, AddressError> {
+        let frontier = &self.shared.frontier;
+        let url = frontier.gate().canonicalizer().canonicalize(url)?;
+        let now = frontier.clock().now();
+        Ok(frontier.with(|frontier| frontier.explain(&url, now)))
+    }
+}
+
+impl<J: Journal> Clone for Observer<J> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), known: self.known }
+    }
+}
+
+impl<J: Journal> fmt::Debug for Observer<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").field("progress", &self.shared.progress()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,166 @@
+//! How long URLs and hosts wait before they are lent out, by a sample of them.
+//!
+//! Nothing of this is state: a restart begins with an empty sample, and what waits by then is not in it.
+
+#[cfg(any(feature = "crawl", test))]
+use std::time::Duration;
+
+use ahash::AHashMap;
+
+use crate::frontier::Timestamp;
+use crate::frontier::hosts::HostId;
+use crate::frontier::lease::Waited;
+use crate::gate::Position;
+
+/// When URLs and hosts that wait began to.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    urls: Sample<Timestamp>,
+    hosts: Sample<Rest>,
+}
+
+/// A host with URLs has waited since, and may be asked from then on.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    since: Timestamp,
+    due: Timestamp,
+}
+
+/// What is known of some of many: of all while they are few, and of every second, fourth, eighth as they become more.
+#[derive(Debug)]
+struct Sample<V> {
+    /// By their numbers.
+    known: AHashMap<u64, V>,
+    most: usize,
+    /// One in so many is known, a power of two.
+    one_in: u64,
+}
+
+/// URLs that are known, at most.
+const URLS: usize = 4096;
+/// Hosts that are known, at most.
+const HOSTS: usize = 1024;
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { urls: Sample::of(URLS), hosts: Sample::of(HOSTS) }
+    }
+}
+
+impl Waits {
+    /// A URL is queued.
+    #[inline]
+    pub(crate) fn queued(&mut self, url: Position, now: Timestamp) {
+        self.urls.note(url.to_u64(), now);
+    }
+
+    /// A URL is not queued any more, and was not lent out.
+    #[inline]
+    pub(crate) fn dropped(&mut self, url: Position) {
+        self.urls.take(url.to_u64());
+    }
+
+    /// A host with URLs may be asked from `due` on.
+    #[inline]
+    pub(crate) fn placed(&mut self, host: HostId, due: Timestamp, now: Timestamp) {
+        self.hosts.note(host.number().into(), Rest { since: now, due });
+    }
+
+    /// A host has no URLs any more.
+    #[inline]
+    pub(crate) fn idle(&mut self, host: HostId) {
+        self.hosts.take(host.number().into());
+    }
+
+    /// A host is lent out, with one of its URLs or with its robots.txt.
+    #[inline]
+    pub(crate) fn lent(&mut self, host: HostId, url: Option<Position>, now: Timestamp) -> Waited {
+        let queued = url.and_then(|url| self.urls.take(url.to_u64())).map(|since| now.since(since));
+        let rest = self.hosts.take(host.number().into());
+        Waited {
+            queued,
+            rested: rest.map(|rest| rest.due.since(rest.since)),
+            due: rest.map(|rest| now.since(rest.due.max(rest.since))),
+        }
+    }
+
+    /// How long the host of the sample that has been due for longest has been so; `None` where none is due.
+    #[cfg(any(feature = "crawl", test))]
+    pub(crate) fn longest_due(&self, now: Timestamp) -> Option<Duration> {
+        let due = self.hosts.known.values().map(|rest| rest.due.max(rest.since)).filter(|due| *due <= now);
+        due.min().map(|due| now.since(due))
+    }
+}
+
+impl<V> Sample<V> {
+    fn of(most: usize) -> Self {
+        Self { known: AHashMap::new(), most, one_in: 1 }
+    }
+
+    /// Notes what has this number where it is of the sample, and not noted yet.
+    #[inline]
+    fn note(&mut self, number: u64, value: V) {
+        if !is_one_in(self.one_in, number) {
+            return;
+        }
+        self.known.entry(number).or_insert(value);
+        while self.known.len() > self.most {
+            self.one_in *= 2;
+            let one_in = self.one_in;
+            self.known.retain(|&number, _| is_one_in(one_in, number));
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, number: u64) -> Option<V> {
+        if is_one_in(self.one_in, number) { self.known.remove(&number) } else { None }
+    }
+}
+
+/// Whether a number is one of `one_in`, a power of two, by bits that look random.
+#[inline]
+fn is_one_in(one_in: u64, number: u64) -> bool {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).reverse_bits() & (one_in - 1) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(micros: u64) -> Timestamp {
+        Timestamp::from_micros(micros)
+    }
+
+    #[test]
+    fn a_host_rests_is_due_and_goes_out() {
+        let (mut waits, host, url) = (Waits::default(), HostId::new(3), Position::from_u64(77));
+        waits.queued(url, at(5));
+        waits.placed(host, at(30), at(10));
+        // It moves up, which changes nothing.
+        waits.placed(host, at(40), at(20));
+        assert_eq!(waits.longest_due(at(29)), None);
+        assert_eq!(waits.longest_due(at(33)), Some(Duration::from_micros(3)));
+        let micros = |micros| Some(Duration::from_micros(micros));
+        let waited = waits.lent(host, Some(url), at(42));
+        assert_eq!(waited, Waited { queued: micros(37), rested: micros(20), due: micros(12) });
+        assert_eq!(waits.lent(host, Some(url), at(50)), Waited::default());
+        // One whose rest was over when its first URL came.
+        waits.placed(host, at(30), at(60));
+        assert_eq!(waits.lent(host, None, at(61)), Waited { queued: None, rested: micros(0), due: micros(1) });
+        waits.placed(host, at(30), at(60));
+        waits.idle(host);
+        assert_eq!(waits.longest_due(at(99)), None);
+    }
+
+    #[test]
+    fn of_many_a_share_is_known_and_it_is_the_same_one_at_both_ends() {
+        let mut waits = Waits::default();
+        let positions = || (0..100_000).map(|number| Position::from_u64(number * 93));
+        positions().for_each(|url| waits.queued(url, at(0)));
+        let known = waits.urls.known.len();
+        assert!((URLS / 4..=URLS).contains(&known), "{known}");
+        let came = positions().filter(|url| waits.lent(HostId::new(0), Some(*url), at(9)).queued.is_some()).count();
+        assert_eq!(came, known);
+        assert_eq!(waits.urls.known.len(), 0);
+    }
+}

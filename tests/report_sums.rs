@@ -1,0 +1,57 @@
+//! The sums of a report agree, whatever the web, the limits and the number of runs.
+#![cfg(feature = "cli")]
+
+mod outputs;
+mod sums;
+
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A crawl that stops as often as there are steps, each so many pages further, and then goes on to its end.
+    #[test]
+    fn sums_agree_after_each_run(
+        (pages, hosts, seed) in (20..150_u32, 2..9_u32, any::<u32>()),
+        steps in prop::collection::vec(1..40_u64, 0..3),
+        (sitemaps, trap, robots) in (0..2_u32, any::<bool>(), any::<bool>()),
+    ) {
+        let directory = TempDir::new().unwrap();
+        let job = directory.path().join("job");
+        let run = |flags: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+            command.args(flags).current_dir(&directory).stdin(Stdio::null());
+            command.env("CRAWLER_POLITENESS_HOST_DELAY", "1ms").env("CRAWLER_POLITENESS_BACKOFF", "1ms");
+            for (name, value) in [
+                ("PAGES", pages.to_string()),
+                ("HOSTS", hosts.to_string()),
+                ("SEED", seed.to_string()),
+                ("TRAP", trap.to_string()),
+                ("SITEMAP_PERCENT", (sitemaps * 50).to_string()),
+                ("RETRY_AFTER", "0".to_owned()),
+                ("CRAWL_DELAY", "1ms".to_owned()),
+                ("LATENCY", "1ms".to_owned()),
+            ] {
+                command.env(format!("CRAWLER_SIMULATE_{name}"), value);
+            }
+            command.env("CRAWLER_TRAPS_SHAPE_BUDGET", "10").env("CRAWLER_TRAPS_HOST_BUDGET", "50");
+            command.env("CRAWLER_POLITENESS_ROBOTS", robots.to_string());
+            let ran = command.output().unwrap();
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            let report = outputs::report(&job);
+            sums::check(&report, false);
+            let ended = ["fetched", "failed"].map(|name| report["urls"][name].as_u64().unwrap());
+            assert_eq!(ended.iter().sum::<u64>(), outputs::pages(&job).len() as u64, "each has a record, and no other has");
+        };
+        let (first, mut recorded) = ("http://www.simulated.test/", 0);
+        let mut limits: Vec<_> = steps.iter().map(|step| { recorded += step; recorded.to_string() }).collect();
+        limits.push("100000".to_owned());
+        run(&["--simulate", first, "--job", "job", "--max-pages", &limits[0]]);
+        for limit in &limits[1..] {
+            run(&["resume", "job", "--max-pages", limit]);
+        }
+    }
+}
