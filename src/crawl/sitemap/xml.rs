@@ -46,9 +46,9 @@ pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>
                 // That the text is cut is why a tag is.
                 let cut = reader.get_mut().problem.take();
                 sitemap.note(walk.at, &cut.map_or_else(|| error.to_string(), str::to_owned));
-                // The text before a tag is whole, even where that tag is not.
-                if bytes.starts_with(b"</") {
-                    walk.end_field(sitemap);
+                // The text of an element is whole where its end tag has begun.
+                if let Some(name) = bytes.strip_prefix(b"</") {
+                    walk.end_cut(&name.to_ascii_lowercase(), sitemap);
                 }
                 break;
             }
@@ -101,6 +101,8 @@ struct Entry {
 /// An element whose text is wanted.
 struct Field {
     name: Name,
+    /// As it stands in the tag, in lower case.
+    tag: String,
     text: String,
     at: u64,
     is_too_long: bool,
@@ -163,7 +165,8 @@ impl Walk {
         }
         if let Some(name) = field_of(format, name) {
             self.end_field(sitemap);
-            self.field = Some(Field { name, text: String::new(), at: self.at, is_too_long: false, nested: 0 });
+            let (tag, text) = (full, String::new());
+            self.field = Some(Field { name, tag, text, at: self.at, is_too_long: false, nested: 0 });
         }
     }
 
@@ -249,6 +252,14 @@ impl Walk {
         let at = self.at;
         if let Some(entry) = self.entry.as_mut().filter(|entry| entry.urls.len() < MOST) {
             entry.urls.push((kind, href.trim().to_owned(), at));
+        }
+    }
+
+    /// The file breaks off in an end tag, of which this is the beginning of the name.
+    fn end_cut(&mut self, name: &[u8], sitemap: &mut Sitemap<'_>) {
+        let is_own = |field: &Field| !name.is_empty() && field.tag.as_bytes().starts_with(name);
+        if self.field.as_ref().is_some_and(is_own) {
+            self.end_field(sitemap);
         }
     }
 
