@@ -6,6 +6,8 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::own::{self, Inode, Named};
 use super::{JobError, LOCK};
@@ -65,11 +67,20 @@ pub(super) fn share(directory: &Path) -> Result<Option<File>, JobError> {
     }
 }
 
+/// A lock that was just let go may still be held for so long, try by try: a program that this process starts has all of its files between
+/// `fork` and `exec`.
+const TRIES: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(10);
+
 /// Locks a file. The inner error is that of a file system that cannot lock.
 fn hold(file: &File, path: &Path) -> Result<std::io::Result<()>, JobError> {
-    match file.try_lock() {
-        Ok(()) => Ok(Ok(())),
-        Err(TryLockError::WouldBlock) => Err(JobError::Locked { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Ok(Err(error)),
+    for further in (0..TRIES).rev() {
+        match file.try_lock() {
+            Ok(()) => return Ok(Ok(())),
+            Err(TryLockError::WouldBlock) if further > 0 => thread::sleep(BETWEEN),
+            Err(TryLockError::WouldBlock) => break,
+            Err(TryLockError::Error(error)) => return Ok(Err(error)),
+        }
     }
+    Err(JobError::Locked { path: path.to_owned() })
 }
