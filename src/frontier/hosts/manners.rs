@@ -14,6 +14,10 @@ use crate::gate::{OptionError, RuleError};
 ///
 /// The names that fit a host are nested: each shorter one fits whatever a longer one fits. So the longest name says all,
 /// and what a host is treated by is worked out once for each name, and looked up once for each host that comes to memory.
+///
+/// Each thing is said by the nearest rule that says it: the host's own name, then each shorter one with a star, then its group, then the
+/// politeness of all. So a rule that has only a delay leaves the rest as it was. A host has one group, that of the nearest name that a
+/// group lists. Rules are options: a job that is resumed with others treats its hosts by these.
 #[derive(Clone, Debug)]
 pub(crate) struct Manners {
     politeness: Politeness,
@@ -33,7 +37,7 @@ pub(crate) struct Manners {
 /// How a host is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Treatment {
-    /// Its rest, where its robots.txt asks for no longer one.
+    /// Its rest between an answer and the next request, where its robots.txt asks for no longer one.
     pub(crate) host_delay: Duration,
     /// Its requests that may be out at once.
     pub(crate) connections: u8,
@@ -48,6 +52,7 @@ pub(crate) struct Treatment {
 /// Whether a host shares a clock with the other hosts on its IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CountsByAddress {
+    /// It has only its own clock.
     No,
     /// Unless that is this machine's own.
     ButOnLoopback,
@@ -64,6 +69,7 @@ pub(crate) struct AddressSharing {
 }
 
 impl AddressSharing {
+    /// What the options say, or the default rest where they say nothing.
     pub(crate) fn of(politeness: &Politeness) -> Self {
         let delay = politeness.address_delay.unwrap_or(Politeness::ADDRESS_DELAY);
         Self { delay, connections: politeness.connections_per_address }
@@ -162,7 +168,8 @@ impl Manners {
         exact.or_else(|| suffixes(name).find_map(|suffix| self.below.get(suffix))).copied().unwrap_or(0)
     }
 
-    /// A treatment by its number.
+    /// A treatment by its number, which [`number_for`](Self::number_for) gave in this process. Numbers are not kept: with other rules they
+    /// mean something else.
     #[inline]
     pub(crate) fn treatment(&self, number: u16) -> &Treatment {
         &self.treatments[usize::from(number)]
@@ -183,7 +190,8 @@ impl Manners {
         self.treatments.iter().any(|treatment| treatment.connections > 1)
     }
 
-    /// The rest between a response and the next request, of a host that is treated so and whose robots.txt asks for this one.
+    /// The rest between a response and the next request, of a host that is treated so and whose robots.txt asks for this one: the longer of the
+    /// two. A Crawl-delay counts up to `politeness.max_crawl_delay`.
     pub(crate) fn delay(&self, treatment: u16, crawl_delay: Duration) -> Duration {
         self.treatment(treatment).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
     }
@@ -197,7 +205,7 @@ impl Manners {
         Some(rest.min(self.politeness.max_adaptive_delay))
     }
 
-    /// The longest rest that a host can be told to take.
+    /// The longest rest that a host can be told to take. A resume cuts clocks to it, should the machine's have been set back meanwhile.
     pub(crate) fn longest_rest(&self) -> Duration {
         let Politeness { max_adaptive_delay, max_backoff, max_retry_after, max_crawl_delay, .. } = self.politeness;
         let longest = max_backoff.max(max_retry_after).max(max_crawl_delay).max(self.longest_delay);
@@ -228,7 +236,7 @@ struct Said {
     group: Option<(u16, HostRule)>,
 }
 
-/// All names of all rules.
+/// All names of all rules, while they are compiled.
 struct Names {
     canonicalizer: Canonicalizer,
     said: BTreeMap<Name, Said>,
@@ -278,6 +286,7 @@ fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest))
 }
 
+/// Refuses a number of connections that is not from 1 to [`Politeness::MOST_CONNECTIONS`].
 fn in_range(table: &str, name: &str, key: &str, connections: Option<u8>) -> Result<(), OptionError> {
     match connections {
         Some(connections) if !(1..=Politeness::MOST_CONNECTIONS).contains(&connections) => {
@@ -287,6 +296,7 @@ fn in_range(table: &str, name: &str, key: &str, connections: Option<u8>) -> Resu
     }
 }
 
+/// The error that names a rule: its table, its name, and the key and value in it.
 fn refused(table: &str, name: &str, key: &str, value: &str, reason: &str) -> OptionError {
     let (table, name, key) = (table.to_owned(), name.to_owned(), key.to_owned());
     let (value, reason) = (value.to_owned(), reason.to_owned());

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-/// How long a lease waited before it went out, as far as the sample knows.
+/// How long a lease waited before it went out, as far as the sample knows. `None` where the sample has not the URL or the host.
+///
+/// `queued` says how deep the queue is, `rested` what politeness costs, and `due` what the other bounds cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waited {
     /// Its URL, since it was queued.

@@ -46,6 +46,9 @@ enum Answer {
 impl<J: Journal> Frontier<J> {
     /// Takes a robots.txt back; `None` where it is asked for again. The host has answered or failed by the same rules as with a page;
     /// what that says of the file is decided here.
+    ///
+    /// # Errors
+    /// If the journal cannot take the record. Then nothing is known that was not known before.
     pub(crate) fn complete_robots(
         &mut self,
         lease: &Lease,

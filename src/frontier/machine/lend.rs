@@ -28,6 +28,11 @@ use crate::gate::{Gate, Position, Refusal, Via};
 impl<J: Journal> Frontier<J> {
     /// A lease of a host that was taken from the front queue of this priority. `None` where its URLs were dropped up to one of another
     /// priority, or up to the bound: it must queue again.
+    ///
+    /// `drops` is how many URLs may still be dropped in this call of [`next`](Frontier::next), over all hosts that it looks at.
+    ///
+    /// # Errors
+    /// If the journal cannot be read, or cannot take the record of what was dropped. Nothing is lent then.
     pub(crate) fn lend(
         &mut self,
         id: HostId,
@@ -113,7 +118,8 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(lease))
     }
 
-    /// Whether the budget of the page that goes next of a host is spent.
+    /// Whether the budget of the page that goes next of a host is spent. Asked only once some budget is: it reads the page's entry, which is
+    /// read once more when the page is lent.
     fn is_first_barren(&mut self, id: HostId, priority: u8) -> io::Result<bool> {
         let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority) else {
             return Ok(false);
@@ -124,7 +130,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Drops the URLs of a host, from the one that goes next on, that are refused for the same reason as that: up to one of another priority,
     /// one that is out, or the bound. One record says how many: a replay drops as many, without a look at the rules, which may be others
-    /// by then.
+    /// by then. What was dropped is told to the sample of waits, and to whoever asked to hear of drops, after the record is written.
     fn drop_refused(&mut self, id: HostId, priority: u8, minds_robots: bool, drops: &mut u32) -> io::Result<()> {
         let Some(first) = self.first_free(self.state.host(id), id) else { return Ok(()) };
         let Self { state, journal, lent, .. } = self;
@@ -253,7 +259,8 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Why a page whose turn has come is not asked for.
+/// Why a page whose turn has come is not asked for: its budget first, then robots.txt. A URL has one reason, and this is the one that is
+/// counted in place of its admission.
 fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
     if let Some(refusal) = barren(gate, host, entry) {
         return Some(refusal);

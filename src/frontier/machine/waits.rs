@@ -1,6 +1,10 @@
 //! How long URLs and hosts wait before they are lent out, by a sample of them.
 //!
 //! Nothing of this is state: a restart begins with an empty sample, and what waits by then is not in it.
+//!
+//! A sample is by bits of the number, so a URL is in it when it is queued and when it is lent out, or neither time, and nothing is kept for
+//! those that are not. When it is full, the half of it is dropped that the next bit leaves out. At most 4,096 URLs and 1,024 hosts are known,
+//! some 200 KB, however many wait; a call for one that is not known costs a multiplication or two.
 
 #[cfg(any(feature = "crawl", test))]
 use std::time::Duration;
@@ -19,10 +23,12 @@ pub(crate) struct Waits {
     hosts: Sample<Rest>,
 }
 
-/// A host with URLs has waited since, and may be asked from then on.
+/// How a host with URLs waits.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
+    /// When it began: it got its first URL, or its last lease came back.
     since: Timestamp,
+    /// When its rest is over.
     due: Timestamp,
 }
 
@@ -60,7 +66,8 @@ impl Waits {
         self.urls.take(url.to_u64());
     }
 
-    /// A host with URLs may be asked from `due` on.
+    /// A host with URLs may be asked from `due` on. Where it waits already, its first `due` counts: a host that moves between queues waits
+    /// as long as it would have without.
     #[inline]
     pub(crate) fn placed(&mut self, host: HostId, due: Timestamp, now: Timestamp) {
         self.hosts.note(host.number().into(), Rest { since: now, due });
@@ -72,7 +79,8 @@ impl Waits {
         self.hosts.take(host.number().into());
     }
 
-    /// A host is lent out, with one of its URLs or with its robots.txt.
+    /// A host is lent out, with one of its URLs or with its robots.txt. What it waited, as far as the sample has it; it is asked for by the
+    /// lease, and forgotten here.
     #[inline]
     pub(crate) fn lent(&mut self, host: HostId, url: Option<Position>, now: Timestamp) -> Waited {
         let queued = url.and_then(|url| self.urls.take(url.to_u64())).map(|since| now.since(since));
@@ -84,7 +92,8 @@ impl Waits {
         }
     }
 
-    /// How long the host of the sample that has been due for longest has been so; `None` where none is due.
+    /// How long the host of the sample that has been due for longest has been so; `None` where none is due. O(1,024): for progress, now and
+    /// then.
     #[cfg(any(feature = "crawl", test))]
     pub(crate) fn longest_due(&self, now: Timestamp) -> Option<Duration> {
         let due = self.hosts.known.values().map(|rest| rest.due.max(rest.since)).filter(|due| *due <= now);
@@ -111,6 +120,7 @@ impl<V> Sample<V> {
         }
     }
 
+    /// What is known of this number, which is forgotten.
     #[inline]
     fn take(&mut self, number: u64) -> Option<V> {
         if is_one_in(self.one_in, number) { self.known.remove(&number) } else { None }

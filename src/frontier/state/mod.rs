@@ -11,6 +11,12 @@
 //! records are equal to the bit, whether the records came from the machine, from a checkpoint and the journal behind it, or from the
 //! whole journal; `job`'s tests hold that.
 //!
+//! # What always holds
+//!
+//! - A URL that was admitted and is not done is in one place: the queue of its host, or the schedule.
+//! - An evicted host has nothing queued, so all queues are in memory.
+//! - What a checkpoint saves of a state follows from the records before its position.
+//!
 //! # What is no state
 //!
 //! - Seats: in which queue of hosts a host is. They follow from its URLs and its clock, and a resume places all hosts anew.

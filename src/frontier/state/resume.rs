@@ -72,7 +72,8 @@ impl Resume {
         })
     }
 
-    /// Takes the next slice, saved where the journal ended at `position`.
+    /// Takes the next slice, saved where the journal ended at `position`. In the order in which they were saved: hosts have their numbers by
+    /// it, and records behind `position` are new to the hosts of this slice alone.
     ///
     /// # Errors
     /// If it is none.
@@ -100,7 +101,7 @@ impl Resume {
         self.contents = Some(contents);
     }
 
-    /// Takes the counts of a checkpoint.
+    /// Takes the counts of a checkpoint, of the frontier and of its gate, with what seeds had opened and what the budgets know.
     pub(crate) fn load_counts(&mut self, counts: &Counts) {
         self.pieces.counts = counts.position;
         let count = self.state.count_mut();
@@ -171,12 +172,12 @@ impl Resume {
         Ok(())
     }
 
-    /// Records taken.
+    /// Records taken, those too that changed nothing because the checkpoint has them.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
-    /// Bytes of the first output that are confirmed.
+    /// Bytes of the first output that the records so far confirm. What the file has beyond them is of pages that are asked for again.
     pub(crate) fn output(&self) -> u64 {
         self.state.count().output
     }

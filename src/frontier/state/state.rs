@@ -50,7 +50,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The state of a frontier that knows nothing but what its gate does.
+    /// The state of a frontier that knows nothing but what its gate does. The manners are options, and are not saved with it.
     pub(crate) fn new(gate: Gate, manners: Arc<Manners>) -> Self {
         Self {
             gate: Arc::new(gate),
@@ -223,7 +223,7 @@ impl State {
         self.rules.replace(&mut self.hosts, host, file)
     }
 
-    /// Queues behind all of the same priority.
+    /// Queues behind all of the same priority. The machine seats the host afterwards.
     fn queue(&mut self, host: HostId, queued: Queued) {
         self.back.push(&mut self.hosts[host].queue, queued);
         self.count.queued += 1;
@@ -248,7 +248,7 @@ impl State {
 
 /// Parts that are no knowledge of their own, and change without a record.
 impl State {
-    /// Shared with whoever admits URLs.
+    /// The gate, shared with whoever admits URLs: that needs no frontier, and no lock of it.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
