@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::probes::shard;
 use crate::address::Fingerprint;
 
-/// Fingerprints of a batch by shard, and inside a shard in the order in which they came.
+/// Fingerprints of a batch by shard, and inside a shard in the order in which they came. That order decides which of two equal ones is new.
 pub(super) struct Groups {
     fingerprints: [Fingerprint; Groups::MAX],
     /// Where in the batch each stood.
@@ -47,7 +47,10 @@ impl Groups {
         });
     }
 
-    /// Sorts by counting the first shard bits, and by comparing the rest.
+    /// Sorts by counting the first shard bits, and by comparing the rest. O(batch) up to 256 shards; beyond that the few of one bucket are
+    /// sorted, stably.
+    ///
+    /// At most [`MAX`](Self::MAX) at a time: the set cuts a longer batch into runs.
     fn sort(&mut self, run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16]) -> bool) {
         // The remainders here and below change no value, and spare the checks of bounds.
         let bucket_bits = shard_bits.min(BUCKET_BITS);

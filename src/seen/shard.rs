@@ -22,6 +22,12 @@ use crate::address::Fingerprint;
 /// Layers of filters, what verifies their answers, the audit, and the counters.
 ///
 /// The lock is outside, in [`SeenSet`](super::SeenSet): whoever has a `&mut Shard` holds it.
+///
+/// # What always holds
+///
+/// - There is a layer, and only the newest takes new fingerprints. Older ones change by a removal alone.
+/// - `inserted` of the counts is how often `New` was said, by whatever layer.
+/// - Where there is an audit, it was shown each question of its sample, with the answer that was given.
 #[derive(Debug)]
 pub(super) struct Shard {
     /// The plans of its layers, which all shards share.
@@ -71,6 +77,9 @@ impl Shard {
     }
 
     /// As [`insert`](Self::insert) for each, in order. `new` gets the places of those that are new.
+    ///
+    /// Window by window: while one is tested, the lines of the next are on their way from memory. Equal fingerprints in one batch are told
+    /// apart as if they came one by one: the first is new, the others are seen.
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
@@ -118,7 +127,8 @@ impl Shard {
         hold(&self.layers, probes) && self.verified.as_mut().is_none_or(|verified| verified.holds(probes))
     }
 
-    /// Forgets a fingerprint. Called only of layouts that can.
+    /// Forgets a fingerprint. Called only of layouts that can. Where more than one layer claims it, nobody knows which has it, and it is
+    /// [kept](Removal::Kept): to take it out of the wrong one would make others new.
     pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
         let probes = self.probes(fingerprint);
         let mut claiming = self.layers.iter_mut().filter(|layer| layer.filter.contains(probes));
@@ -139,6 +149,7 @@ impl Shard {
         removal
     }
 
+    /// Whether the last layer that there is has reached its capacity.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
@@ -262,7 +273,9 @@ impl Shard {
     }
 
     /// Adds the next layer. Where there is none, the shard is full, and the newest layer has room
-    /// without end from then on.
+    /// without end from then on: it goes on answering, with more false positives than it was made for.
+    ///
+    /// Whether its memory can be had is asked first; a layer that cannot be had is as good as none.
     fn grow(&mut self) {
         let options = self.growth.options();
         // A table grows by itself.
@@ -277,7 +290,7 @@ impl Shard {
     }
 }
 
-/// The rate of a first layer that is full.
+/// The rate of a first layer that is full: what a table is held to, since it has no other layers.
 fn first_rate(growth: &Growth) -> f64 {
     growth.layer(0).map_or(0.0, |plan| plan.sizing.rate(plan.room as f64))
 }

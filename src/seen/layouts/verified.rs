@@ -110,7 +110,7 @@ impl Verified {
         false
     }
 
-    /// Distinct fingerprints.
+    /// Distinct fingerprints, on disk and in memory. Exact: nothing is kept twice.
     pub(in crate::seen) fn len(&self) -> u64 {
         self.stored() + self.fresh.len() as u64
     }
@@ -120,7 +120,10 @@ impl Verified {
         self.failure.as_ref()
     }
 
-    /// All fingerprints, ascending.
+    /// All fingerprints, ascending, as a merge of all runs and of what is in memory: one pass over the disk, in a few buffers.
+    ///
+    /// # Errors
+    /// If a run cannot be read.
     pub(in crate::seen) fn ascending(&self) -> io::Result<Merge<'_>> {
         self.merge_from(0)
     }
@@ -144,7 +147,7 @@ impl Verified {
         self.settle(0, run);
     }
 
-    /// Memory allocated.
+    /// Bytes of memory allocated: what is fresh, what was found lately, and a fingerprint for each page of the runs.
     pub(in crate::seen) fn bytes(&self) -> usize {
         let runs = self.runs.iter().map(Run::bytes).sum::<usize>() + self.runs.capacity() * size_of::<Run>();
         self.fresh.bytes() + self.recent.capacity() * size_of::<u64>() + runs

@@ -1,4 +1,17 @@
 //! Fingerprints in lines, in a snapshot: one table, or two while the lines are being split.
+//!
+//! ```text
+//! is it split   1 byte: 0 no, 1 yes
+//! from          8 bytes: homes of the first table from this one on are in the second; without one, the number of its homes
+//! a table, or two:
+//!   homes       8 bytes
+//!   words       8 bytes: how many follow. Fewer than the homes need, where the old table's end was given back
+//!   overflow    8 bytes: how many slots follow the words
+//!   ...         the words, 8 bytes each; then 16 bytes for each slot of the overflow: home, slot
+//! ```
+//!
+//! Numbers are little-endian, and each part is a frame with a checksum. The slots are as they are in memory, so nothing is
+//! inserted anew.
 
 use std::io::{self, Read, Write};
 
@@ -7,7 +20,10 @@ use crate::seen::allocation::can_be_had;
 use crate::seen::error::{SeenError, SnapshotError};
 use crate::seen::layouts::lines::{Geometry, LineTable, Lines, Splitting};
 
-/// Writes the tables as they are.
+/// Writes the tables as they are. The shard's lock is held meanwhile.
+///
+/// # Errors
+/// Those of the writer.
 pub(super) fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -> io::Result<()> {
     let from = lines.next.as_ref().map_or(lines.table.homes, |next| next.from);
     frames.put([u8::from(lines.next.is_some())]).put((from as u64).to_le_bytes()).end()?;
@@ -25,7 +41,10 @@ pub(super) fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -
     Ok(())
 }
 
-/// Reads them.
+/// Reads them, and counts all slots, so that what was damaged or made up is refused here and not met by a search.
+///
+/// # Errors
+/// If the file ends, a checksum is wrong, a number is beyond what the size allows, or there is no memory for the tables.
 pub(super) fn load_lines<R: Read>(
     frames: &mut FrameReader<R>,
     geometry: Geometry,

@@ -31,7 +31,8 @@ impl SeenSet {
     /// The same set in another number of shards, made without the URLs. It answers as before; in
     /// the blocked layout it makes the same errors, too.
     ///
-    /// What was counted in a shard that is split stands in the first of its parts.
+    /// What was counted in a shard that is split stands in the first of its parts. Up to the memory of both sets is
+    /// held meanwhile; of the verified layout, the disk of both.
     ///
     /// ```
     /// # use crawler::seen::{SeenOptions, SeenSet, Sighting};
@@ -165,7 +166,7 @@ fn deal_out(new: &mut [Shard], range: Range) {
     }
 }
 
-/// Inserts what is known to be new: the answer does not matter.
+/// Inserts what the old set has once: the answer does not matter.
 fn show(set: &SeenSet, bits: u64) {
     set.insert(Fingerprint::from_bits(bits));
 }
@@ -182,7 +183,8 @@ fn are_planned_alike(shards: &[Shard]) -> bool {
     })
 }
 
-/// Makes one shard of neighbors.
+/// Makes one shard of neighbors: layer by layer, their lines one after the other. They are planned alike, so all parts of a layer are of
+/// one size, and a fingerprint finds its line where the formula above says.
 fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
     let mut whole = Shard::empty(growth);
     let times = parts.len() as u64;
@@ -213,7 +215,8 @@ fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
     whole
 }
 
-/// Makes neighbors of one shard.
+/// Makes neighbors of one shard, each of which gets its share of the lines. How many URLs of a layer each has is estimated from its bits:
+/// nobody counted that.
 fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
     let mut parts: Vec<_> = (0..times).map(|_| Shard::empty(growth)).collect();
     for layer in &whole.layers {

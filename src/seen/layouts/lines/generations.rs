@@ -3,7 +3,8 @@
 use super::geometry::Geometry;
 use crate::seen::statistics::GenerationStatistics;
 
-/// Slots by their age: how many of their identity bits are spent.
+/// Slots by their age: how many of their identity bits are spent, one for each doubling since they were inserted, or more for a slot that
+/// came from another table. Kept beside the slots with each change, since a count over all lines would read the whole table.
 #[derive(Clone, Debug)]
 pub(in crate::seen) struct Generations {
     by_age: [u64; Self::MAX],

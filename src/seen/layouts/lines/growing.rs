@@ -16,6 +16,13 @@ use crate::seen::sighting::{Removal, Sighting};
 use crate::seen::statistics::GenerationStatistics;
 
 /// The fingerprints of a shard: one table, or while it is being split two.
+///
+/// Every fingerprint stands in one of the two, and its home says in which: homes from [`Splitting::from`] on are in the larger table. So a
+/// search never looks into both. The shard's lock is held over each call.
+///
+/// A test costs one cache line, mostly. An insertion that is new costs the same line, and while the table is split, the lines of
+/// [`STEPS`] homes and of those that they are split into. The only call that takes longer is the one that begins a split: it asks the
+/// operating system for the larger table, which is zeroed as it is filled.
 #[derive(Debug)]
 pub(in crate::seen) struct Lines {
     geometry: Geometry,
@@ -23,15 +30,15 @@ pub(in crate::seen) struct Lines {
     pub(in crate::seen) table: LineTable,
     /// The table of twice as many lines, while there is one.
     pub(in crate::seen) next: Option<Splitting>,
-    /// New URLs until the table is split.
+    /// Slots that may be taken before the table is split.
     room: u64,
-    /// How many there are.
+    /// Slots that are taken. A slot without identity bits stands in both halves, and counts twice.
     len: u64,
     /// How many shards there are, as a power of two.
     split_bits: u32,
 }
 
-/// The larger table, and how far it has come.
+/// The larger table, and how far it has come. It has exactly twice as many homes as the old one: home `h` is split into `2h` and `2h + 1`.
 #[derive(Debug)]
 pub(in crate::seen) struct Splitting {
     pub(in crate::seen) table: LineTable,
@@ -41,14 +48,16 @@ pub(in crate::seen) struct Splitting {
 
 /// Lines that are split for each new URL. The old table's load goes from 86 to 88 % meanwhile.
 const STEPS: usize = 4;
-/// In how many pieces the old table's memory is given back, and the smallest of them, in lines.
+/// In how many pieces the old table's memory is given back, and the smallest of them, in lines: 64 KiB.
 const PIECES: usize = 64;
 const LEAST_PIECE: usize = 1024;
 
 /// What to look for, and in which line of which table.
 #[derive(Clone, Copy)]
 struct Search {
+    /// It is in the larger table.
     is_split: bool,
+    /// A line of that table.
     home: usize,
     /// A slot with all identity bits.
     slot: u64,
@@ -61,14 +70,14 @@ impl Lines {
         Self::of(LineTable::new(geometry, homes), None, split_bits)
     }
 
-    /// Of these tables, which hold something already.
+    /// Of these tables, which hold something already: a snapshot's, or those of a union. `next` has twice the homes of `table`.
     pub(in crate::seen) fn of(table: LineTable, next: Option<Splitting>, split_bits: u32) -> Self {
         let geometry = table.geometry;
         let len = table.generations.total() + next.as_ref().map_or(0, |next| next.table.generations.total());
         Self { geometry, room: geometry.room(table.homes as u64), table, next, len, split_bits }
     }
 
-    /// How many fingerprints there are.
+    /// How many fingerprints there are; a little more where slots have lost all their bits.
     pub(in crate::seen) fn len(&self) -> u64 {
         self.len
     }
@@ -86,7 +95,7 @@ impl Lines {
         self.split_bits
     }
 
-    /// Every generation, the oldest first.
+    /// Every generation, the oldest first. While the table is split, the slots of both are counted by the bits that they will have.
     pub(in crate::seen) fn generations(&self) -> Vec<GenerationStatistics> {
         let all = match &self.next {
             None => self.table.generations.clone(),
@@ -95,7 +104,7 @@ impl Lines {
         all.statistics(self.geometry, self.lines(), self.split_bits)
     }
 
-    /// Memory that is held. Of the larger table, the operating system has given what is filled.
+    /// Bytes of memory that are held. Of the larger table, the operating system has given what is filled: two lines for each that is split.
     pub(in crate::seen) fn bytes(&self) -> usize {
         let of_next = |next: &Splitting| next.table.bytes().saturating_sub(2 * next.from * size_of::<CacheLine>());
         size_of::<Self>() + self.table.bytes() + self.next.as_ref().map_or(0, of_next)
@@ -108,16 +117,20 @@ impl Lines {
         self.side(search).prefetch(search.home);
     }
 
+    /// Whether a fingerprint, or another with the same home and identity, was inserted.
     pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         dispatch!(Level::baseline(), simd => self.find(simd, self.search(probes)).is_some())
     }
 
+    /// Inserts one fingerprint. A single one is searched with the processor's baseline: choosing wider instructions pays for a window.
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         let is_new = dispatch!(Level::baseline(), simd => self.insert_one(simd, probes));
         if is_new { Sighting::New } else { Sighting::Seen }
     }
 
     /// Takes a fingerprint out. After a union there may be more than one slot for it.
+    ///
+    /// Who else has the same home and identity is forgotten with it, and found new again: one in 25 billion, in a full table.
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         let mut removal = Removal::Absent;
         let search = self.search(probes);
@@ -129,10 +142,12 @@ impl Lines {
         removal
     }
 
+    /// Which of a window were inserted. The next window's lines are asked for meanwhile, one for each that is looked for here.
     pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
         dispatch!(Level::new(), simd => self.find_each(simd, window))
     }
 
+    /// Inserts those of a window that are not `seen` already, by an older layer. Which of them are new.
     pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
         dispatch!(Level::new(), simd => self.insert_each(simd, window, seen))
     }
@@ -193,7 +208,8 @@ impl Lines {
         self.at(home, rest)
     }
 
-    /// The same, by its home in the old table and what follows in its bits.
+    /// The same, by its home in the old table and what follows in its bits. In a line that is split the first of these says which half is
+    /// home, and is no identity there.
     #[inline(always)]
     fn at(&self, home: usize, rest: u64) -> Search {
         let slot = |rest: u64| rest >> (u64::BITS - 1 - self.geometry.identity_bits) | 1;
@@ -223,7 +239,9 @@ impl Lines {
     }
 
     /// Inserts a slot of which the last identity bits are not known, unless it is there: the first
-    /// `known` bits of `rest` are.
+    /// `known` bits of `rest` are. For slots of another table, which bring as many bits as they have: a union, or other shards.
+    ///
+    /// A slot that stands for less than this one stays beside it, and is counted beside it.
     pub(super) fn insert_part(&mut self, home: usize, rest: u64, known: u32) {
         let search = self.at(home, rest);
         if search.is_split && known == 0 {
@@ -256,7 +274,8 @@ impl Lines {
         }
     }
 
-    /// Splits some lines.
+    /// Splits some lines, the last ones first, and gives the old table's end back piece by piece. When none is left, the larger table takes
+    /// its place.
     #[cold]
     #[inline(never)]
     fn split(&mut self) {

@@ -1,4 +1,12 @@
 //! One line: its slots, compared at once, and its header.
+//!
+//! ```text
+//! bits from 0 on:   16 of slot 0 | 16 of slot 1 | ... | the rest of slot 0 | the rest of slot 1 | ... | free
+//! word 7, from its top bit down:  gone, 5 | count, 5 | distances, high bits | distances, low bits
+//! ```
+//!
+//! A function here takes a line as it is and believes it: places are below `count`, and `count` is at most `geometry.slots`. The table
+//! sees to that. None of them allocates, or reads another line.
 
 #![expect(
     clippy::inline_always,
@@ -43,10 +51,12 @@ pub(super) fn gone(line: &CacheLine) -> u64 {
     line[HEADER] >> GONE_SHIFT
 }
 
+/// Sets [`gone`]; at most [`MANY`].
 pub(super) fn set_gone(line: &mut CacheLine, gone: u64) {
     line[HEADER] = line[HEADER] & !(COUNT_MASK << GONE_SHIFT) | gone << GONE_SHIFT;
 }
 
+/// Sets [`count`]. Slots from there on keep their bits, which nobody reads.
 fn set_count(line: &mut CacheLine, count: u32) {
     line[HEADER] = line[HEADER] & !(COUNT_MASK << COUNT_SHIFT) | u64::from(count) << COUNT_SHIFT;
 }
@@ -62,13 +72,13 @@ pub(super) fn at_distance(line: &CacheLine, geometry: Geometry, distance: usize)
     right & ((1 << count(line)) - 1)
 }
 
-/// The lowest bit, everywhere.
+/// The lowest bit, everywhere: to compare one plane of distances for all slots at once.
 #[inline(always)]
 fn spread(number: usize) -> u64 {
     (number as u64 & 1).wrapping_neg()
 }
 
-/// Which slots may hold what is wanted, by their tags.
+/// Which slots may hold what is wanted, by their tags. Places beyond the slots may be among them: the caller masks them out.
 #[inline(always)]
 fn candidates<S: Simd>(simd: S, line: &CacheLine, geometry: Geometry, wanted: u64) -> Slots {
     let first = candidates_of_half(simd, &line[..4], wanted);
@@ -123,7 +133,7 @@ pub(super) fn push(line: &mut CacheLine, geometry: Geometry, slot: u64, distance
     line[HEADER] += 1 << COUNT_SHIFT;
 }
 
-/// Takes a slot out; the last one moves to its place.
+/// Takes a slot out; the last one moves to its place, with its own distance.
 pub(super) fn remove(line: &mut CacheLine, geometry: Geometry, place: u32) {
     let last = count(line) - 1;
     if place != last {
@@ -142,7 +152,7 @@ pub(super) fn distance(line: &CacheLine, geometry: Geometry, place: u32) -> usiz
     distance
 }
 
-/// Overwrites a slot.
+/// Overwrites a slot and its distance, whatever was there.
 #[inline(always)]
 fn write(line: &mut CacheLine, geometry: Geometry, place: u32, slot: u64, distance: usize) {
     put(line, place * TAG_BITS, TAG_BITS, slot & 0xffff);

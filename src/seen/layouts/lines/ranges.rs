@@ -1,21 +1,25 @@
 //! Slots as ranges of fingerprints: how they go into a table of another size, or into other shards.
+//!
+//! A slot with home `h` and `b` known bits stands for all fingerprints of its shard between two numbers. That range means the same
+//! in every table. It is put into the new one as the slot with the most bits that stands for all of it; so nothing that was seen is new
+//! afterwards, and what is taken for seen by error grows by the bits that are lost.
 
 use super::growing::Lines;
 use super::table::LineTable;
 
-/// All fingerprints that a slot stands for, in order; the last one included.
+/// All fingerprints that a slot stands for, in order; the last one included. It is never empty, and lies in one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::seen) struct Range {
     pub(in crate::seen) first: u64,
     pub(in crate::seen) last: u64,
 }
 
-/// How many identity bits a slot may lose where its range lies across a border of the new table.
+/// How many identity bits a slot may lose where its range lies across a border inside a line of the new table.
 /// Beyond that it becomes two slots, one on each side.
 const MOST_LOST: u32 = 8;
 
 impl Lines {
-    /// What is kept, for the shard of this number.
+    /// What is kept, for the shard of this number, as ranges of whole fingerprints: the shard's bits stand in front.
     pub(in crate::seen) fn ranges(&self, shard: usize) -> impl Iterator<Item = Range> {
         let tables = [Some(&self.table), self.next.as_ref().map(|next| &next.table)];
         let in_shard = tables.into_iter().flatten().flat_map(LineTable::ranges);
@@ -29,7 +33,8 @@ impl Lines {
         })
     }
 
-    /// Keeps a range, which lies in this shard.
+    /// Keeps a range, which lies in this shard. Where it lies across a border of lines, it is kept as two ranges, and these in turn: a few
+    /// slots at most, since it is hardly longer than a line's.
     pub(in crate::seen) fn insert_range(&mut self, range: Range) {
         let Range { first, last } = range;
         let homes = self.table.homes as u128;

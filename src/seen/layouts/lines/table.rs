@@ -16,15 +16,22 @@ use crate::seen::layouts::cache_lines::{CacheLine, CacheLines};
 use crate::seen::layouts::window::prefetch;
 
 /// The lines of one table, and the slots that found no place in them.
+///
+/// Held at each moment, and checked when a snapshot is [read](LineTable::recount):
+///
+/// - A slot of home `h` stands in line `h + d` for a `d` of [`LINES_ON`], with its number as the slot's distance, or in the overflow.
+/// - `gone` of line `h` is how many slots of home `h` stand elsewhere; from [`MANY`] on it is not counted any more, and never goes down.
+/// - The slots of a line that are taken are its first `count`.
 #[derive(Debug)]
 pub(in crate::seen) struct LineTable {
     pub(super) geometry: Geometry,
     /// Some more than there are homes, for what is sent on from the last ones.
     lines: CacheLines,
-    /// Lines that a fingerprint may have as its home.
+    /// How many lines a fingerprint may have as its home: the first ones.
     pub(in crate::seen) homes: usize,
     /// Slots behind four full lines, with their homes.
     overflow: BTreeSet<(usize, u64)>,
+    /// All slots, those in the overflow too, by their age.
     pub(super) generations: Generations,
 }
 
@@ -42,6 +49,7 @@ pub(super) enum Spot {
 }
 
 impl LineTable {
+    /// An empty table, of zeros: the operating system gives the memory when a line is first written to.
     pub(in crate::seen) fn new(geometry: Geometry, homes: usize) -> Self {
         let lines = CacheLines::zeroed(homes + SPARE);
         Self { geometry, lines, homes, overflow: BTreeSet::new(), generations: Generations::none() }
@@ -81,6 +89,7 @@ impl LineTable {
         self.find_in_overflow(home, wanted)
     }
 
+    /// Asked only where four lines are full. O(log of the overflow).
     #[cold]
     fn find_in_overflow(&self, home: usize, wanted: u64) -> Option<Spot> {
         let mut slots = self.overflow.range((home, 0)..(home + 1, 0));
@@ -88,7 +97,7 @@ impl LineTable {
         found.map(|&(_, slot)| Spot::InOverflow { slot })
     }
 
-    /// The slot at a place, from its home.
+    /// The slot at a place that [`find`](Self::find) gave for this home.
     pub(super) fn slot(&self, home: usize, place: Spot) -> u64 {
         match place {
             Spot::InLine { distance, place } => {
@@ -110,6 +119,7 @@ impl LineTable {
         }
     }
 
+    /// Puts a slot into the first line behind its full home that has room, or into the overflow, and counts it as gone from home.
     #[inline(never)]
     fn send_on(&mut self, home: usize, slot: u64) {
         let lines = self.lines.as_mut_slice();
@@ -124,7 +134,7 @@ impl LineTable {
         self.overflow.insert((home, slot));
     }
 
-    /// Takes a slot out that was found.
+    /// Takes a slot out that was found. The line's last slot moves to its place, so a place that was found before is not valid any more.
     pub(super) fn take(&mut self, home: usize, place: Spot) {
         let slot = self.slot(home, place);
         let lines = self.lines.as_mut_slice();
@@ -143,7 +153,8 @@ impl LineTable {
         }
     }
 
-    /// Takes all slots of a home out and shows them to `each`.
+    /// Takes all slots of a home out and shows them to `each`. For splitting: the home is empty from then on, and its line may still have
+    /// slots of homes before it.
     pub(super) fn take_all(&mut self, home: usize, mut each: impl FnMut(u64)) {
         let gone = line::gone(&self.lines.as_slice()[home]);
         let lines_on = if gone == 0 { &LINES_ON[..1] } else { &LINES_ON };
@@ -170,7 +181,7 @@ impl LineTable {
         }
     }
 
-    /// All slots, with their homes.
+    /// All slots, with their homes: those in lines first, then the overflow. Those of one home do not come together.
     pub(super) fn slots(&self) -> impl Iterator<Item = (usize, u64)> {
         let geometry = self.geometry;
         let of_line = move |(at, line): (usize, &CacheLine)| {
@@ -182,7 +193,7 @@ impl LineTable {
         self.lines.as_slice().iter().enumerate().flat_map(of_line).chain(self.overflow.iter().copied())
     }
 
-    /// Gives back the lines that no home below this one needs.
+    /// Gives the memory of lines back that no home below this one needs. `homes` stays what it was: homes are split by it.
     pub(super) fn truncate(&mut self, homes: usize) {
         self.lines.truncate(homes + SPARE);
     }
@@ -192,16 +203,22 @@ impl LineTable {
         self.lines.as_slice().as_flattened()
     }
 
+    /// Slots that stand in no line, with their homes, in order.
     pub(in crate::seen) fn overflow(&self) -> &BTreeSet<(usize, u64)> {
         &self.overflow
     }
 
+    /// The same, to be filled from a snapshot; [`recount`](Self::recount) must follow.
     pub(in crate::seen) fn words_mut(&mut self) -> &mut [u64] {
         self.lines.as_mut_slice().as_flattened_mut()
     }
 
     /// Counts what was put into the words from elsewhere, and into the overflow. The slots of homes
     /// below `most` only may be there.
+    ///
+    /// # Errors
+    /// If a line has more slots than there is room for, or a slot no home, no mark or too many bits. A checksum
+    /// only says that a file is as it was written.
     pub(in crate::seen) fn recount(
         &mut self,
         overflow: impl IntoIterator<Item = (usize, u64)>,
@@ -241,7 +258,7 @@ impl LineTable {
         Ok(())
     }
 
-    /// Memory allocated for the lines and the overflow.
+    /// Bytes of memory allocated for the lines and, about, for the overflow.
     pub(super) fn bytes(&self) -> usize {
         // A set of pairs has some two thirds of its slots taken.
         self.lines.bytes() + self.overflow.len() * size_of::<(usize, u64)>() * 3 / 2
