@@ -39,7 +39,8 @@ pub(super) struct Answers {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkKey(u64);
 
-/// What of a page's base decides where its links lead, hashed once: most of a link's key is the same for many.
+/// What of a page's base decides where its links lead, hashed once: most of a link's key is the same for many. One for each page's
+/// [`Links`](super::Links); nothing of it is shared between threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HashedBase {
     text: String,
@@ -79,7 +80,8 @@ impl Answers {
         Some(LinkKey(hash.finish()))
     }
 
-    /// Why the link is refused again, and the bytes of its URL; `None` where nobody knows.
+    /// Why the link is refused again, and the bytes of its URL; `None` where nobody knows. One load, no lock. `is_too_deep` says that the
+    /// page's links are deeper than the scope goes: that reason comes before those of traps and the seen set, as in the gate.
     pub(super) fn answer(&self, key: LinkKey, is_too_deep: bool) -> Option<(Refusal, usize)> {
         let word = key.slot(self.slots.get()?).load(Ordering::Relaxed);
         let (note, reason) = (word & NOTE, word & REASON);

@@ -8,7 +8,10 @@ use crate::address::CanonicalUrl;
 pub(crate) struct Extensions(Vec<String>);
 
 impl Extensions {
-    /// Those of an option, several in a text with commas between them.
+    /// Those of an option, several in a text with commas between them: `zip, .tar.gz`. A dot in front may be left out.
+    ///
+    /// # Errors
+    /// If a word has a slash, a `?` or a `#`, which no ending of a path has.
     pub(crate) fn new(option: &'static str, named: &[String]) -> Result<Self, OptionError> {
         let words = named.iter().flat_map(|words| words.split(',')).map(|word| word.trim().trim_start_matches('.'));
         let endings = words.filter(|word| !word.is_empty()).map(|word| {
@@ -21,7 +24,8 @@ impl Extensions {
         Ok(Self(endings.collect::<Result<_, _>>()?))
     }
 
-    /// The one that the path of a URL ends with. A name that is nothing else, such as `.zip`, has none.
+    /// The one that the path of a URL ends with, without its dot. A name that is nothing else, such as `.zip`, has none. What a query ends
+    /// with does not count: `/get?file=a.zip` may be a page.
     pub(crate) fn find(&self, url: &CanonicalUrl) -> Option<&str> {
         if self.0.is_empty() {
             return None;

@@ -40,6 +40,9 @@ impl fmt::Debug for Gate {
 impl Gate {
     /// Checks the options. A seen set from a checkpoint brings its own fingerprint key: the key of the options would make every URL
     /// new.
+    ///
+    /// # Errors
+    /// If a pattern does not compile, a blocklist cannot be read, or the seen set cannot be made. The option is named.
     pub(crate) fn new(options: GateOptions<'_>, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         let seen = match seen {
@@ -62,12 +65,12 @@ impl Gate {
         })
     }
 
-    /// The rules by which texts become URLs here.
+    /// The rules by which texts become URLs here. They take no text that is longer than `traps.url_bytes`.
     pub fn canonicalizer(&self) -> &Canonicalizer {
         &self.canonicalizer
     }
 
-    /// The key of the fingerprints.
+    /// The key of the fingerprints. Whoever knows it can write URLs that fall into one shard, so it is random where none is given.
     pub fn fingerprint_key(&self) -> FingerprintKey {
         self.key
     }
@@ -82,6 +85,8 @@ impl Gate {
     }
 
     /// The verdict on one URL, which is remembered where it is new. A seed, and where a seed redirects to, widens the scope first.
+    ///
+    /// One shard is locked for it. Of many URLs, [`admit_batch`](Self::admit_batch) is several times faster.
     pub fn admit(&self, found: Found) -> Admission {
         self.widen(std::slice::from_ref(&found));
         let verdict = self.judge(&self.scope.roots(), &found);
@@ -126,7 +131,7 @@ impl Gate {
         found.into_iter().zip(verdicts).map(conclude).collect()
     }
 
-    /// How far from the seeds the scope goes.
+    /// How far from the seeds the scope goes, as the options say.
     pub fn scope_kind(&self) -> ScopeKind {
         self.scope.kind()
     }
@@ -207,7 +212,7 @@ impl Gate {
         self.blocklist().map_or(Ok(()), Blocklist::check)
     }
 
-    /// URLs refused so far, by reason.
+    /// URLs refused so far, by reason. The counts are read one by one: while others are at the gate, they are not of one moment.
     pub fn refusals(&self) -> RefusalCounts {
         RefusalCounts::new(|refusal| self.refused[refusal as usize].load(Ordering::Relaxed))
     }
@@ -251,10 +256,12 @@ impl Gate {
         &mut self.budgets
     }
 
+    /// Opens what these may open. Links of pages open nothing, and cost a look at how they were found.
     fn widen(&self, found: &[Found]) {
         self.forget_narrower(self.scope.widen(found));
     }
 
+    /// A link that was out of scope may be inside by now, so its answer is asked for anew.
     fn forget_narrower(&self, is_wider: bool) {
         if is_wider {
             self.answers.forget_out_of_scope();

@@ -5,6 +5,8 @@ use std::fmt;
 use super::Refusal;
 
 /// A verdict and the rule behind it, for an [`Explanation`](crate::frontier::Explanation): nothing was counted or remembered for it.
+///
+/// Written as `passes (scope.kind = host: a seed opened it)`, or `refused, too_deep (scope.max_depth = 3)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ruled {

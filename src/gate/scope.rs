@@ -18,9 +18,12 @@ pub(crate) struct Scope {
     roots: RwLock<Roots>,
     /// Where it is empty, everything is included.
     include: RegexSet,
+    /// Asked of the key, as `include` is.
     exclude: RegexSet,
     blocklist: Option<Blocklist>,
+    /// Endings of paths that are never asked for.
     rejected: Extensions,
+    /// In links from a seed; `None` for no bound.
     max_depth: Option<u32>,
 }
 
@@ -29,6 +32,9 @@ pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
     /// Compiles the patterns once. The blocklist is that of the options, read.
+    ///
+    /// # Errors
+    /// If a pattern does not compile, or an extension is none. The option is named.
     pub(crate) fn new(options: &ScopeOptions, blocklist: Option<Blocklist>) -> Result<Self, OptionError> {
         Ok(Self {
             kind: options.kind,
@@ -52,7 +58,8 @@ impl Scope {
     ///
     /// The write lock is taken only where something new is opened. Links on pages never do that, so workers meet at this lock only
     /// to read.
-    /// Whether it is wider now.
+    ///
+    /// Returns whether the scope is wider now: then whoever keeps answers must forget what was out of scope.
     pub(crate) fn widen(&self, found: &[Found]) -> bool {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
@@ -73,7 +80,8 @@ impl Scope {
     }
 
     /// Opens the surroundings of a seed that was admitted before: a journal is read again. What is excluded now was not then.
-    /// Whether it is wider now.
+    ///
+    /// Returns whether the scope is wider now.
     pub(crate) fn widen_by(&self, seed: &CanonicalUrl) -> bool {
         if let Some(root) = self.opens(seed).filter(|root| !self.roots().contains(*root)) {
             self.roots.write().unwrap_or_else(PoisonError::into_inner).insert(root.into());
@@ -121,7 +129,7 @@ impl Scope {
         }
     }
 
-    /// The lists of what is never asked for.
+    /// The lists of what is never asked for; `None` where the options name none.
     pub(crate) fn blocklist(&self) -> Option<&Blocklist> {
         self.blocklist.as_ref()
     }
@@ -159,7 +167,8 @@ impl Scope {
         self.kind
     }
 
-    /// Whether pages of this URL's host may belong to the crawl, as far as the host tells.
+    /// Whether pages of this URL's host may belong to the crawl, as far as the host tells: yes for a `Prefix`, where the path decides. By it
+    /// sitemaps of hosts that are out of scope are not asked for.
     pub(crate) fn may_have(&self, roots: &Roots, url: &CanonicalUrl) -> bool {
         self.kind == ScopeKind::Prefix || self.is_inside(roots, url)
     }

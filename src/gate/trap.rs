@@ -3,7 +3,7 @@
 use super::budget::count_parameters;
 use super::{Found, Refusal, Via};
 
-/// Segments that are listed without an allocation.
+/// Segments that are listed without an allocation: some more than the default of `path_segments`.
 const FEW: usize = 24;
 
 /// Bounds that only a site without end reaches: a calendar, a session in the path, a link that is relative by mistake.
@@ -59,7 +59,7 @@ impl Default for TrapLimits {
 }
 
 impl TrapLimits {
-    /// Why this URL looks like one of endlessly many. The path of a seed is not judged: it is the user's own choice.
+    /// Why this URL looks like one of endlessly many. The path of a seed is not judged: it is the user's own choice. O(bytes), no lock.
     pub(crate) fn judge(&self, found: &Found) -> Result<(), Refusal> {
         if found.url.wire().len() > self.url_bytes {
             return Err(Refusal::TooLong);

@@ -25,9 +25,11 @@ const RATE: f64 = 1e-3;
 /// Each holds some four files open.
 const SHARDS: usize = 4;
 
-/// The entries of some lists.
+/// The entries of some lists. Read once, when the gate is made: a list that changes counts from the next start on.
 pub struct Blocklist {
+    /// Hosts by their names, and URLs by their keys: no key is a host's name, since it begins with a scheme.
     set: SeenSet,
+    /// Drawn for this process: nothing of the set is kept.
     key: FingerprintKey,
     files: Vec<PathBuf>,
     canonicalizer: Canonicalizer,
@@ -47,6 +49,10 @@ impl Blocklist {
     /// files without names in this directory, or where it is not there, in that for temporary files.
     ///
     /// Costs a few microseconds an entry.
+    ///
+    /// # Errors
+    /// If a list or the disk cannot be read or written, or there is no memory. A line that names nothing is no error; [`unread`](Self::unread)
+    /// counts it.
     pub(super) fn read(
         files: &[PathBuf],
         canonicalizer: &Canonicalizer,
@@ -75,6 +81,7 @@ impl Blocklist {
         Ok(Some(list))
     }
 
+    /// The second reading: each entry into the set. The disk is asked at the end whether it has served all along.
     fn fill(&mut self) -> Result<(), OptionError> {
         let Self { set, key, files, canonicalizer, entries, unread, first_unread } = self;
         walk(files, canonicalizer, |line| {
@@ -89,13 +96,15 @@ impl Blocklist {
         self.check().map_err(|error| refused(&self.files[0], &error))
     }
 
-    /// Whether a list names this URL, its host, or one above its host.
+    /// Whether a list names this URL, its host, or one above its host. A look for each label of the host and one for the URL; one look in a
+    /// thousand reads a page of disk.
     pub(super) fn blocks(&self, url: &CanonicalUrl) -> bool {
         let holds = |text: &str| self.set.contains(self.key.fingerprint(text));
         above(url.host()).any(holds) || holds(url.key())
     }
 
-    /// Which line blocks this URL: `list.txt:17`. The lists are read for it; `None` where they have changed since.
+    /// Which line blocks this URL: `list.txt:17`. For `explain` alone: all lists are read for it, a few seconds for a million entries.
+    /// `None` where they have changed since.
     pub(super) fn line(&self, url: &CanonicalUrl) -> Option<String> {
         let mut found = None;
         let is_it = |entry: &BlockEntry| match entry {
@@ -114,7 +123,7 @@ impl Blocklist {
         found
     }
 
-    /// Distinct entries.
+    /// Distinct entries, hosts and URLs together, over all lists.
     pub fn entries(&self) -> u64 {
         self.entries
     }
@@ -124,7 +133,7 @@ impl Blocklist {
         self.first_unread.as_deref().map(|first| (self.unread, first))
     }
 
-    /// Memory that the filter takes.
+    /// Memory that the filter takes, in bytes; the entries themselves are on disk.
     pub fn bytes(&self) -> u64 {
         self.set.bytes()
     }
@@ -141,7 +150,7 @@ fn above(host: &str) -> impl Iterator<Item = &str> {
     std::iter::once(host).chain(further).filter(|host| !host.is_empty())
 }
 
-/// A line of a list.
+/// A line of a list, cut at the longest URL that the crawl takes.
 struct Line<'a> {
     file: &'a Path,
     number: u64,

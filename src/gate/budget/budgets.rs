@@ -12,7 +12,8 @@ use crate::address::{Fingerprint, FingerprintKey};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
 
-/// What budgets are kept for. The number keeps equal texts of two kinds apart.
+/// What budgets are kept for. The number keeps equal texts of two kinds apart: it goes into the top byte of the key, so that the
+/// host `a.example` and the domain `a.example` have slots of their own. Evidence is saved by these keys, so a number stays what it is.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Shape = 1,
@@ -30,11 +31,21 @@ enum Kind {
 /// Bytes for the URLs of pages that were first with something. Each takes two places: for its body and for its words.
 const FIRSTS: usize = 16 << 20;
 
-/// The budgets of a crawl.
+/// The budgets of a crawl. `Sync`, and shared by all workers with their gate.
+///
+/// Asking takes no lock of the evidence; what a page says is learned under the lock of `firsts`, which is held for one insert. Memory: half
+/// a MiB of evidence from the first page on, at most 16 MiB of URLs, and about 3 bytes for each entry of the contents, of which a fresh page
+/// makes up to four.
+///
+/// A text that the contents take for known by error makes one fresh page barren, at their rate of false positives. Each budget stands
+/// far above that, so no part of a site is given up by it.
 pub(crate) struct Budgets {
+    /// The crawl's own, so that nobody can write URLs whose keys fall into one slot.
     key: FingerprintKey,
     limits: TrapLimits,
+    /// Made with the first page that is done.
     evidence: OnceLock<Evidence>,
+    /// The second seen set: bodies, words, hosts that were opened, and URLs without their ids.
     contents: SeenSet,
     /// The URLs of pages that were first with a body or with words, in this run.
     firsts: Mutex<Firsts<u64>>,
@@ -50,13 +61,18 @@ impl fmt::Debug for Budgets {
 /// What a refusal was decided by.
 struct Spent {
     refusal: Refusal,
+    /// What is spent, as people read it: `a.example/month/#`.
     of: String,
     brought: Brought,
+    /// The option in `traps`, and its value.
     budget: (&'static str, u32),
 }
 
 impl Budgets {
-    /// Nothing is known yet.
+    /// Nothing is known yet. The contents begin small, and grow with what is met.
+    ///
+    /// # Errors
+    /// If there is no memory for the contents.
     pub(crate) fn new(limits: &TrapLimits, key: FingerprintKey) -> Result<Self, SeenError> {
         let options =
             SeenOptions { capacity: 1 << 16, open_ended: true, shards: 4, audit: 256, key, ..SeenOptions::default() };
@@ -75,7 +91,8 @@ impl Budgets {
         &self.contents
     }
 
-    /// Goes on with what a checkpoint has: the slots of the evidence, and the contents where there were any.
+    /// Goes on with what a checkpoint has: the slots of the evidence, and the contents where there were any. Before the journal behind
+    /// the checkpoint is read, whose records are [noted](Self::note) on top.
     pub(crate) fn restore(&mut self, slots: &[(u32, u64)], contents: Option<SeenSet>) {
         if let Some(contents) = contents {
             self.contents = contents;
@@ -96,7 +113,11 @@ impl Budgets {
         self.evidence.get().map(Evidence::slots).unwrap_or_default()
     }
 
-    /// Whether a URL may be asked for, as far as budgets go. Next to nothing, until the first of them is spent.
+    /// Whether a URL may be asked for, as far as budgets go. One load, until the first of them is spent; then five hashes and as many
+    /// looks at half a cache line. The frontier asks when a URL's turn comes.
+    ///
+    /// # Errors
+    /// The reason of the first budget that is spent, in the order of [`spent`](Self::spent).
     pub(crate) fn judge(&self, host: &str, path_and_query: &str) -> Result<(), Refusal> {
         if !self.is_any_spent() {
             return Ok(());
@@ -104,7 +125,8 @@ impl Budgets {
         self.spent(host, path_and_query).map_or(Ok(()), |spent| Err(spent.refusal))
     }
 
-    /// As [`judge`](Self::judge), of a link: what refuses it is counted.
+    /// As [`judge`](Self::judge), of a link: what refuses it is counted, for the report's list of what is refused most. That
+    /// takes a lock for each link that is refused, and none for one that passes.
     pub(in crate::gate) fn judge_link(&self, host: &str, path_and_query: &str) -> Result<(), Refusal> {
         if !self.is_any_spent() {
             return Ok(());
@@ -120,12 +142,13 @@ impl Budgets {
         self.most_refused.all()
     }
 
-    /// Whether any budget is spent.
+    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It stays so: the fresh pages that come later may lift a budget
+    /// again, and only the question is asked in vain then.
     pub(crate) fn is_any_spent(&self) -> bool {
         self.evidence.get().is_some_and(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))
     }
 
-    /// Why a URL is refused, in the words of the options.
+    /// Why a URL is refused, in the words of the options. For `explain`: nothing is counted.
     pub(crate) fn rule(&self, host: &str, path_and_query: &str) -> Option<(Refusal, String)> {
         let Spent { refusal, of, brought, budget: (option, budget) } = self.spent(host, path_and_query)?;
         let Brought { barren, fresh } = brought;
@@ -135,6 +158,9 @@ impl Budgets {
         ))
     }
 
+    /// The first budget that is spent of those that a URL belongs to, the widest first: host, section, shape. Then two that ask more than
+    /// the evidence: sessions, where this URL's page must be known under another id, and the domain, where its host must be one that
+    /// no page was fetched of yet.
     fn spent(&self, host: &str, path_and_query: &str) -> Option<Spent> {
         let evidence = self.evidence.get()?;
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
@@ -212,7 +238,8 @@ impl Budgets {
         }
     }
 
-    /// Remembers what a page said that is done, by its record: a journal is read again.
+    /// Remembers what a page said that is done, by its record: a journal is read again. What [`learn`](Self::learn) put into the contents
+    /// then is put there now, and nothing else.
     pub(crate) fn remember(&self, host: &str, yielded: &Yielded) {
         self.contents.insert(self.print(Kind::Host, host, ""));
         if let Some(session) = yielded.session {
@@ -226,7 +253,8 @@ impl Budgets {
         }
     }
 
-    /// Notes what a page yielded that is done, by its record.
+    /// Notes what a page yielded that is done, by its record, live and on resume. Called in the journal's order by one thread, so that
+    /// the evidence is the same in both.
     pub(crate) fn note(&self, host: &str, yielded: &Yielded) {
         let evidence = self.evidence.get_or_init(Evidence::default);
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
@@ -255,144 +283,18 @@ impl Budgets {
         self.salted(kind).fingerprint(&whole)
     }
 
-    /// Stands for a text and the page that said it first.
+    /// Stands for a text and the page that said it first. With it in the contents, a page that is fetched again is told from another
+    /// page that says the same, and no URL is kept for it.
     fn first(&self, said: Fingerprint, page: Fingerprint) -> Fingerprint {
         let pair = [said, page].map(|print| print.bits().to_le_bytes());
         self.salted(Kind::First).fingerprint_bytes(pair.as_flattened())
     }
 
+    /// The key of a kind.
     fn salted(&self, kind: Kind) -> FingerprintKey {
         FingerprintKey::from_u64(self.key.to_u64() ^ (kind as u64) << 56)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HOST: &str = "a.example";
-
-    fn budgets(change: impl FnOnce(&mut TrapLimits)) -> Budgets {
-        let mut limits = TrapLimits::default();
-        (limits.shape_budget, limits.section_budget, limits.host_budget) = (10, 40, 100);
-        (limits.domain_budget, limits.session_budget, limits.budget_growth) = (5, 5, 2);
-        change(&mut limits);
-        Budgets::new(&limits, FingerprintKey::from_u64(7)).unwrap()
-    }
-
-    fn print(number: u64) -> Fingerprint {
-        FingerprintKey::from_u64(9).fingerprint_bytes(&number.to_le_bytes())
-    }
-
-    /// A page is done that says this; 0 is an error.
-    fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> What {
-        let page = FingerprintKey::from_u64(1).fingerprint(&format!("{host}{path}"));
-        let content = (says > 0).then(|| Content { page, body: print(says), words: None });
-        let (yielded, _) = budgets.recognize((host, path), path, content);
-        budgets.note(host, &yielded);
-        yielded.what
-    }
-
-    #[test]
-    fn a_calendar_spends_its_budget_and_nothing_else_does() {
-        let budgets = budgets(|_| {});
-        (0..10)
-            .for_each(|page| assert_eq!(done(&budgets, HOST, &format!("/docs/page-{page}"), 100 + page), What::Fresh));
-        assert_eq!(done(&budgets, HOST, "/month/1", 1), What::Fresh);
-        // One fresh page lets the budget grow by two.
-        for month in 2..14 {
-            assert_eq!(done(&budgets, HOST, &format!("/month/{month}"), 1), What::Same);
-            assert_eq!(budgets.judge(HOST, "/month/99"), Ok(()));
-        }
-        done(&budgets, HOST, "/month/14", 1);
-        assert_eq!(budgets.judge(HOST, "/month/99"), Err(Refusal::BarrenShape));
-        let (_, rule) = budgets.rule(HOST, "/month/99").unwrap();
-        assert_eq!(rule, "traps.shape_budget = 10: a.example/month/# brought nothing new 13 times, something 1 times");
-        for path in ["/docs/page-99", "/month/may", "/month", "/"] {
-            assert_eq!(budgets.judge(HOST, path), Ok(()), "{path}");
-        }
-        assert_eq!(budgets.judge("b.example", "/month/99"), Ok(()));
-    }
-
-    #[test]
-    fn a_million_products_are_no_trap() {
-        let budgets = budgets(|_| {});
-        // Every second one is gone.
-        (0..20_000)
-            .for_each(|number| _ = done(&budgets, HOST, &format!("/item?id={number}"), number / 2 * (number % 2)));
-        assert_eq!(budgets.judge(HOST, "/item?id=1000000"), Ok(()));
-    }
-
-    #[test]
-    fn sections_and_hosts_have_budgets_of_their_own() {
-        let budgets = budgets(|_| {});
-        let words =
-            |number: u64| [number / 26, number % 26].map(|digit| char::from(b'a' + u8::try_from(digit).unwrap()));
-        (0..40).map(words).for_each(|[a, b]| _ = done(&budgets, HOST, &format!("/maze/{a}{b}/"), 0));
-        assert_eq!(budgets.judge(HOST, "/maze/room"), Ok(()));
-        done(&budgets, HOST, "/maze/last", 0);
-        assert_eq!(budgets.judge(HOST, "/maze/room"), Err(Refusal::BarrenSection));
-        assert_eq!(budgets.judge(HOST, "/other/room"), Ok(()));
-        (0..60).map(words).for_each(|[a, b]| _ = done(&budgets, HOST, &format!("/{a}/{b}"), 0));
-        assert_eq!(budgets.judge(HOST, "/other/room"), Err(Refusal::BarrenHost));
-        let without = super::tests::budgets(|limits| limits.host_budget = 0);
-        (0..200).map(words).for_each(|[a, b]| _ = done(&without, HOST, &format!("/{a}/{b}"), 0));
-        assert_eq!(without.judge(HOST, "/other/room"), Ok(()));
-    }
-
-    #[test]
-    fn a_domain_whose_hosts_say_the_same_gets_no_further_ones() {
-        let budgets = budgets(|_| {});
-        for number in 0..20 {
-            done(&budgets, &format!("h{number}.wild.example"), "/", 1);
-            // A public suffix is no domain, and a private one is public for this: its blogs are not each other's.
-            done(&budgets, &format!("h{number}.blogspot.com"), "/", 1);
-            done(&budgets, &format!("h{number}.co.uk"), "/", 1);
-        }
-        assert_eq!(budgets.judge("new.wild.example", "/"), Err(Refusal::BarrenDomain));
-        assert_eq!(budgets.judge("h3.wild.example", "/further"), Ok(()), "it is known");
-        for host in ["new.blogspot.com", "new.co.uk", "new.example"] {
-            assert_eq!(budgets.judge(host, "/"), Ok(()), "{host}");
-        }
-    }
-
-    #[test]
-    fn ids_are_sessions_where_pages_are_the_same_without_them() {
-        let budgets = budgets(|_| {});
-        let in_session = |id: u64, page: u64| format!("/s/7a{:010x}/page-{page}", id * 0x9e37_79b9);
-        (0..9).for_each(|page| _ = done(&budgets, HOST, &in_session(page, page), 10 + page));
-        assert_eq!(budgets.judge(HOST, &in_session(99, 3)), Ok(()));
-        (0..6).for_each(|page| assert_eq!(done(&budgets, HOST, &in_session(50 + page, page), 10 + page), What::Same));
-        assert_eq!(budgets.judge(HOST, &in_session(99, 3)), Err(Refusal::KnownSession));
-        assert_eq!(budgets.judge(HOST, &in_session(99, 77)), Ok(()), "a page that is not known");
-        // Where ids tell pages apart, each brings something of its own.
-        (0..50).for_each(|id| _ = done(&budgets, "b.example", &in_session(id, 1), 1000 + id));
-        assert_eq!(budgets.judge("b.example", &in_session(99, 1)), Ok(()));
-    }
-
-    #[test]
-    fn a_page_is_no_duplicate_of_itself() {
-        let one = budgets(|_| {});
-        let content = |page, body, words| Content { page: print(page), body: print(body), words: Some(print(words)) };
-        let url = |page: Fingerprint| Some(page.bits().to_string());
-        let recognize =
-            |of: &Budgets, content: Content| of.recognize((HOST, "/"), &content.page.bits().to_string(), Some(content));
-        let (first, of_first) = recognize(&one, content(1, 10, 20));
-        let (near, of_near) = recognize(&one, content(2, 11, 20));
-        let (same, of_same) = recognize(&one, content(3, 10, 20));
-        assert_eq!([of_first, of_near, of_same].map(|of| of.map(String::from)), [None, url(print(1)), url(print(1))]);
-        let recognize = |of: &Budgets, content: Content| recognize(of, content).0;
-        assert_eq!([first, near, same].map(|yielded| yielded.what), [What::Fresh, What::Near, What::Same]);
-        // Their records are read again, and each of them is fetched again.
-        let again = budgets(|_| {});
-        for yielded in [first, near, same] {
-            again.remember(HOST, &yielded);
-        }
-        for budgets in [&one, &again] {
-            assert_eq!(recognize(budgets, content(1, 10, 20)).what, What::Fresh);
-            assert_eq!(recognize(budgets, content(2, 11, 20)).what, What::Near);
-            assert_eq!(recognize(budgets, content(3, 10, 20)).what, What::Same);
-            assert_eq!(recognize(budgets, content(1, 12, 20)).what, What::Fresh, "it has changed");
-        }
-    }
-}
+mod tests;

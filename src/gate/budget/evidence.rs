@@ -16,8 +16,11 @@ const MOST: u64 = (1 << COUNT) - 1;
 /// domain.
 ///
 /// What is rare is forgotten first: of the four slots that a key may stand in, the one with the fewest pages is given to a newcomer. So
-/// a crawl of a million hosts takes half a MiB too, and what repeats is kept. A slot is one number, and nobody who asks waits: tag,
-/// barren, fresh. It changes by the journal's records alone, in their order, so a resume makes the same table again.
+/// a crawl of a million hosts takes half a MiB too, and what repeats is kept. It changes by the journal's records alone, in their order, so a
+/// resume makes the same table again.
+///
+/// A slot is one number, and nobody who asks waits: 24 bits of the key as a tag, 20 of barren pages, 20 of fresh ones. Two keys that
+/// share tag and slots are counted as one, with a chance of 1 in 16 million for each pair.
 #[derive(Debug)]
 pub(super) struct Evidence {
     slots: Box<[AtomicU64]>,

@@ -13,7 +13,7 @@ pub(super) struct MostRefused(Mutex<AHashMap<String, u64>>);
 const MOST: usize = 64;
 
 impl MostRefused {
-    /// A link is refused by the budget of this.
+    /// Counts a link that was refused by the budget of this text. O(1); O(64) where all places are taken and the text has none.
     pub(super) fn count(&self, of: String) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let rarest = if counts.len() < MOST || counts.contains_key(&of) {
@@ -28,7 +28,7 @@ impl MostRefused {
         *counts.entry(of).or_insert(least) += 1;
     }
 
-    /// Each, in no order.
+    /// Each text and its count, in no order. A count is never too low.
     pub(super) fn all(&self) -> Vec<(String, u64)> {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.iter().map(|(of, &count)| (of.clone(), count)).collect()

@@ -1,4 +1,14 @@
 //! The shape of a URL: its path with numbers, dates and ids taken out, and the names of its parameters.
+//!
+//! | text | is | why |
+//! |---|---|---|
+//! | `12`, `page7` | a number `#` | a run of digits, also within a word |
+//! | `3f9a17c2` | an `{id}` | 8 or more hexadecimal digits, two of them decimal |
+//! | `7dQpX92kLmVw03Rt` | an `{id}` | 16 or more letters and digits, one of them a digit |
+//! | `deadbeef`, `internationalization` | a word | no digit in it, and shorter than 32 |
+//!
+//! Nothing is decoded: an escape such as `%C3` has a digit like any other text. All is O(bytes of the URL), in one allocation for the
+//! path and one for each parameter.
 
 /// Letters and digits in a row from which on a text with a digit in it is an id, where all are hexadecimal.
 const HEXADECIMAL: usize = 8;
@@ -57,6 +67,7 @@ pub(crate) fn count_parameters(path_and_query: &str) -> usize {
     path_and_query.split_once('?').map_or(0, |(_, query)| parameters(query).count())
 }
 
+/// The parameters of a query, without empty ones: `a&&b` has two.
 fn parameters(query: &str) -> impl Iterator<Item = &str> {
     query.split('&').filter(|parameter| !parameter.is_empty())
 }
@@ -96,7 +107,8 @@ fn replace_numbers(run: &str, to: &mut String) {
     }
 }
 
-/// Whether letters and digits in a row look drawn at random. A number alone is none, nor is a word.
+/// Whether letters and digits in a row look drawn at random. A number alone is none below 32 digits, nor is a word: a shop's numbers
+/// and an encyclopedia's titles must not look like sessions.
 fn is_id(run: &str) -> bool {
     if run.len() < HEXADECIMAL {
         return false;

@@ -1,0 +1,126 @@
+//! Budgets against pages that bring something new, and pages that do not.
+
+use super::*;
+
+const HOST: &str = "a.example";
+
+fn budgets(change: impl FnOnce(&mut TrapLimits)) -> Budgets {
+    let mut limits = TrapLimits::default();
+    (limits.shape_budget, limits.section_budget, limits.host_budget) = (10, 40, 100);
+    (limits.domain_budget, limits.session_budget, limits.budget_growth) = (5, 5, 2);
+    change(&mut limits);
+    Budgets::new(&limits, FingerprintKey::from_u64(7)).unwrap()
+}
+
+fn print(number: u64) -> Fingerprint {
+    FingerprintKey::from_u64(9).fingerprint_bytes(&number.to_le_bytes())
+}
+
+/// A page is done that says this; 0 is an error.
+fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> What {
+    let page = FingerprintKey::from_u64(1).fingerprint(&format!("{host}{path}"));
+    let content = (says > 0).then(|| Content { page, body: print(says), words: None });
+    let (yielded, _) = budgets.recognize((host, path), path, content);
+    budgets.note(host, &yielded);
+    yielded.what
+}
+
+#[test]
+fn a_calendar_spends_its_budget_and_nothing_else_does() {
+    let budgets = budgets(|_| {});
+    (0..10).for_each(|page| assert_eq!(done(&budgets, HOST, &format!("/docs/page-{page}"), 100 + page), What::Fresh));
+    assert_eq!(done(&budgets, HOST, "/month/1", 1), What::Fresh);
+    // One fresh page lets the budget grow by two.
+    for month in 2..14 {
+        assert_eq!(done(&budgets, HOST, &format!("/month/{month}"), 1), What::Same);
+        assert_eq!(budgets.judge(HOST, "/month/99"), Ok(()));
+    }
+    done(&budgets, HOST, "/month/14", 1);
+    assert_eq!(budgets.judge(HOST, "/month/99"), Err(Refusal::BarrenShape));
+    let (_, rule) = budgets.rule(HOST, "/month/99").unwrap();
+    assert_eq!(rule, "traps.shape_budget = 10: a.example/month/# brought nothing new 13 times, something 1 times");
+    for path in ["/docs/page-99", "/month/may", "/month", "/"] {
+        assert_eq!(budgets.judge(HOST, path), Ok(()), "{path}");
+    }
+    assert_eq!(budgets.judge("b.example", "/month/99"), Ok(()));
+}
+
+#[test]
+fn a_million_products_are_no_trap() {
+    let budgets = budgets(|_| {});
+    // Every second one is gone.
+    (0..20_000).for_each(|number| _ = done(&budgets, HOST, &format!("/item?id={number}"), number / 2 * (number % 2)));
+    assert_eq!(budgets.judge(HOST, "/item?id=1000000"), Ok(()));
+}
+
+#[test]
+fn sections_and_hosts_have_budgets_of_their_own() {
+    let budgets = budgets(|_| {});
+    let words = |number: u64| [number / 26, number % 26].map(|digit| char::from(b'a' + u8::try_from(digit).unwrap()));
+    (0..40).map(words).for_each(|[a, b]| _ = done(&budgets, HOST, &format!("/maze/{a}{b}/"), 0));
+    assert_eq!(budgets.judge(HOST, "/maze/room"), Ok(()));
+    done(&budgets, HOST, "/maze/last", 0);
+    assert_eq!(budgets.judge(HOST, "/maze/room"), Err(Refusal::BarrenSection));
+    assert_eq!(budgets.judge(HOST, "/other/room"), Ok(()));
+    (0..60).map(words).for_each(|[a, b]| _ = done(&budgets, HOST, &format!("/{a}/{b}"), 0));
+    assert_eq!(budgets.judge(HOST, "/other/room"), Err(Refusal::BarrenHost));
+    let without = super::tests::budgets(|limits| limits.host_budget = 0);
+    (0..200).map(words).for_each(|[a, b]| _ = done(&without, HOST, &format!("/{a}/{b}"), 0));
+    assert_eq!(without.judge(HOST, "/other/room"), Ok(()));
+}
+
+#[test]
+fn a_domain_whose_hosts_say_the_same_gets_no_further_ones() {
+    let budgets = budgets(|_| {});
+    for number in 0..20 {
+        done(&budgets, &format!("h{number}.wild.example"), "/", 1);
+        // A public suffix is no domain, and a private one is public for this: its blogs are not each other's.
+        done(&budgets, &format!("h{number}.blogspot.com"), "/", 1);
+        done(&budgets, &format!("h{number}.co.uk"), "/", 1);
+    }
+    assert_eq!(budgets.judge("new.wild.example", "/"), Err(Refusal::BarrenDomain));
+    assert_eq!(budgets.judge("h3.wild.example", "/further"), Ok(()), "it is known");
+    for host in ["new.blogspot.com", "new.co.uk", "new.example"] {
+        assert_eq!(budgets.judge(host, "/"), Ok(()), "{host}");
+    }
+}
+
+#[test]
+fn ids_are_sessions_where_pages_are_the_same_without_them() {
+    let budgets = budgets(|_| {});
+    let in_session = |id: u64, page: u64| format!("/s/7a{:010x}/page-{page}", id * 0x9e37_79b9);
+    (0..9).for_each(|page| _ = done(&budgets, HOST, &in_session(page, page), 10 + page));
+    assert_eq!(budgets.judge(HOST, &in_session(99, 3)), Ok(()));
+    (0..6).for_each(|page| assert_eq!(done(&budgets, HOST, &in_session(50 + page, page), 10 + page), What::Same));
+    assert_eq!(budgets.judge(HOST, &in_session(99, 3)), Err(Refusal::KnownSession));
+    assert_eq!(budgets.judge(HOST, &in_session(99, 77)), Ok(()), "a page that is not known");
+    // Where ids tell pages apart, each brings something of its own.
+    (0..50).for_each(|id| _ = done(&budgets, "b.example", &in_session(id, 1), 1000 + id));
+    assert_eq!(budgets.judge("b.example", &in_session(99, 1)), Ok(()));
+}
+
+#[test]
+fn a_page_is_no_duplicate_of_itself() {
+    let one = budgets(|_| {});
+    let content = |page, body, words| Content { page: print(page), body: print(body), words: Some(print(words)) };
+    let url = |page: Fingerprint| Some(page.bits().to_string());
+    let recognize =
+        |of: &Budgets, content: Content| of.recognize((HOST, "/"), &content.page.bits().to_string(), Some(content));
+    let (first, of_first) = recognize(&one, content(1, 10, 20));
+    let (near, of_near) = recognize(&one, content(2, 11, 20));
+    let (same, of_same) = recognize(&one, content(3, 10, 20));
+    assert_eq!([of_first, of_near, of_same].map(|of| of.map(String::from)), [None, url(print(1)), url(print(1))]);
+    let recognize = |of: &Budgets, content: Content| recognize(of, content).0;
+    assert_eq!([first, near, same].map(|yielded| yielded.what), [What::Fresh, What::Near, What::Same]);
+    // Their records are read again, and each of them is fetched again.
+    let again = budgets(|_| {});
+    for yielded in [first, near, same] {
+        again.remember(HOST, &yielded);
+    }
+    for budgets in [&one, &again] {
+        assert_eq!(recognize(budgets, content(1, 10, 20)).what, What::Fresh);
+        assert_eq!(recognize(budgets, content(2, 11, 20)).what, What::Near);
+        assert_eq!(recognize(budgets, content(3, 10, 20)).what, What::Same);
+        assert_eq!(recognize(budgets, content(1, 12, 20)).what, What::Fresh, "it has changed");
+    }
+}
