@@ -308,3 +308,51 @@ impl Lines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Fingerprint;
+
+    fn probes(count: u64) -> Probes {
+        let bits = count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Probes::new(Fingerprint::from_bits(bits ^ bits >> 27), 0)
+    }
+
+    /// What an insert has to do is bounded, in lines, and so is the memory: what the system gave never takes more than the larger
+    /// table will, and what was asked for 1.6 times as much.
+    #[test]
+    fn a_doubling_is_done_in_steps_and_within_its_memory() {
+        const LINE: usize = size_of::<CacheLine>();
+        let mut lines = Lines::new(Geometry::of(38), 1000, 0);
+        let mut doublings = 0;
+        for count in 0..1_000_000 {
+            let (left, homes) = (lines.next.as_ref().map(|next| next.from), lines.table.homes);
+            lines.insert(probes(count));
+            let split = match (left, &lines.next) {
+                (Some(left), Some(next)) => left - next.from,
+                // The last ones: the larger table is the only one now.
+                (Some(left), None) => left,
+                (None, Some(next)) => {
+                    doublings += 1;
+                    homes - next.from
+                }
+                (None, None) => 0,
+            };
+            assert!(split <= STEPS, "{split} lines at {count}");
+            // Tables have some lines behind the last home, and memory is given back in pieces.
+            let slack = 64 * LINE + LEAST_PIECE * LINE + size_of::<Lines>();
+            let beside = [Some(&lines.table), lines.next.as_ref().map(|next| &next.table)];
+            let overflows: usize = beside.iter().flatten().map(|table| table.overflow().len()).sum();
+            let whole = lines.lines() * LINE + slack + overflows * 24;
+            let whole = whole + lines.lines() / 2 / PIECES * LINE;
+            assert!(lines.bytes() <= whole, "{} of {whole} bytes at {count}", lines.bytes());
+            let asked: usize = beside.iter().flatten().map(|table| table.bytes()).sum();
+            assert!(asked as f64 <= 1.6 * whole as f64, "{asked} asked for of {whole} bytes at {count}");
+            // Splitting ends long before the larger table is full itself.
+            assert!(lines.next.is_none() || lines.len() as f64 <= 0.9 * (homes * 12) as f64, "{count}");
+        }
+        assert_eq!(doublings, 7);
+    }
+}
