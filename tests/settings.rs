@@ -127,6 +127,7 @@ fn each_flag_in_the_readme_is_one_of_the_command() {
         "seen query",
         "seen compare",
         "seen reshard",
+        "seen uniq",
     ];
     let help_of = |command: &str| print(&command.split_whitespace().chain(["--help"]).collect::<Vec<_>>());
     let help: String = commands.map(help_of).concat();

@@ -15,7 +15,7 @@ pub(crate) struct TextLines<R> {
 }
 
 /// Bytes that a line may have beyond its URL: a byte-order mark, a line end, some blanks.
-const MARGIN: usize = 64;
+pub(crate) const MARGIN: usize = 64;
 
 impl<R: BufRead> TextLines<R> {
     /// The lines of a reader. `max_bytes` is the most that an address may have.
@@ -44,9 +44,7 @@ impl<R: BufRead> TextLines<R> {
         if length == most && !self.kept.ends_with(b"\n") {
             length += self.reader.skip_until(b'\n')?;
         }
-        let start = if self.number == 1 && self.kept.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-        let kept = self.kept[start..].trim_ascii();
-        Ok(Some(TextLine { number: self.number, kept, length, max_bytes: self.max_bytes }))
+        Ok(Some(TextLine::new(self.number, &self.kept, length, self.max_bytes)))
     }
 }
 
@@ -63,6 +61,12 @@ pub(crate) struct TextLine<'a> {
 }
 
 impl<'a> TextLine<'a> {
+    /// A line of `length` bytes, of which all was kept or at least more than an address may have.
+    pub(crate) fn new(number: u64, kept: &'a [u8], length: usize, max_bytes: usize) -> Self {
+        let start = if number == 1 && kept.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+        Self { number, kept: kept[start..].trim_ascii(), length, max_bytes }
+    }
+
     /// The line as text.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::lines::TextLines;
+use super::lines::{TextLine, TextLines};
 use super::{AddressError, BaseUrl, Canonicalizer};
 
 /// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order. With a base the
@@ -32,15 +32,25 @@ pub fn canonicalize_lines<R: BufRead, W: Write>(
 ) -> io::Result<()> {
     let mut lines = TextLines::new(reader, canonicalizer.max_bytes());
     while let Some(line) = lines.next()? {
-        let url = line.text().and_then(|text| match base {
-            _ if text.is_empty() => Err(AddressError::Malformed("empty line".to_owned())),
-            Some(base) => canonicalizer.join(base, text),
-            None => canonicalizer.canonicalize(text),
-        });
-        match url {
-            Ok(url) => writeln!(writer, "{}\t{}", url.key(), url.wire())?,
-            Err(error) => writeln!(writer, "error\t{error}")?,
-        }
+        canonicalize_line(line, &mut writer, canonicalizer, base)?;
     }
     writer.flush()
+}
+
+/// As [`canonicalize_lines`], for one line.
+pub(crate) fn canonicalize_line(
+    line: TextLine<'_>,
+    writer: &mut impl Write,
+    canonicalizer: &Canonicalizer,
+    base: Option<&BaseUrl>,
+) -> io::Result<()> {
+    let url = line.text().and_then(|text| match base {
+        _ if text.is_empty() => Err(AddressError::Malformed("empty line".to_owned())),
+        Some(base) => canonicalizer.join(base, text),
+        None => canonicalizer.canonicalize(text),
+    });
+    match url {
+        Ok(url) => writeln!(writer, "{}\t{}", url.key(), url.wire()),
+        Err(error) => writeln!(writer, "error\t{error}"),
+    }
 }

@@ -84,6 +84,10 @@ pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
 pub use host::HostKey;
 pub(crate) use host::{host as host_of, path_and_query};
 pub(crate) use lines::TextLines;
+#[cfg(feature = "cli")]
+pub(crate) use lines::{MARGIN, TextLine};
+#[cfg(feature = "cli")]
+pub(crate) use listing::canonicalize_line;
 pub use listing::canonicalize_lines;
 pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 pub use query_encoder::QueryEncoder;

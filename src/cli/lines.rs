@@ -5,11 +5,13 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use super::command_error::CommandError;
+use super::crew::Crew;
 use super::exit::Exit;
+use super::line_block::LineBlock;
 use super::output::{Safe, print};
 use super::robots::rule_line;
 use super::settings::AllSettings;
-use crate::address::{Canonicalizer, KeyRules, canonicalize_lines};
+use crate::address::{Canonicalizer, KeyRules, canonicalize_line};
 use crate::frontier::Robots;
 
 /// `crawler canonicalize`: key, tab, wire URL; or `error`, tab, reason.
@@ -18,7 +20,20 @@ pub(super) fn canonicalize(settings: &AllSettings, base: Option<&str>) -> Result
     let canonicalizer = Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
     let base = base.map(|base| canonicalizer.base(base)).transpose();
     let base = base.map_err(CommandError::of(Exit::Usage, "--base"))?;
-    print(|out| canonicalize_lines(io::stdin().lock(), out, &canonicalizer, base.as_ref()))
+    let answer = move |block: &LineBlock, answers: &mut Vec<u8>| {
+        answers.clear();
+        for line in block.lines() {
+            let line = line.text(canonicalizer.max_bytes());
+            canonicalize_line(line, answers, &canonicalizer, base.as_ref()).expect("a vector takes what it is given");
+        }
+    };
+    print(|out| {
+        let written = Crew::new().run(io::stdin(), answer, |_, answers| {
+            out.write_all(answers)?;
+            out.flush()
+        });
+        written.map(drop)
+    })
 }
 
 /// `crawler robots`: `allowed` or `disallowed`, tab, the rule that decided; or `error`, tab, reason.

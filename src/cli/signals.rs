@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM: at the first signal, fetches in flight get a few seconds to end; at the second they are given up.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use tokio::task::JoinHandle;
@@ -22,6 +23,25 @@ pub(super) fn outlive_file_limits() {
 /// Only Unix ends a process by such a signal.
 #[cfg(not(unix))]
 pub(super) fn outlive_file_limits() {}
+
+/// Calls `tell` at the first Ctrl-C or SIGTERM, which then does not end the process; a second one does. It is listened for from here on.
+///
+/// # Errors
+/// Where the system has no room for that.
+pub(super) fn at_first(tell: impl FnOnce(Exit) + Send + 'static) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut incoming = {
+        let _guard = runtime.enter();
+        Incoming::new()
+    };
+    std::thread::spawn(move || {
+        let exit = runtime.block_on(incoming.next());
+        tell(exit);
+        runtime.block_on(incoming.next());
+        std::process::exit(exit as i32);
+    });
+    Ok(())
+}
 
 /// Listens for signals until it is dropped.
 #[derive(Debug)]

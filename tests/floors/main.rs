@@ -122,6 +122,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/html/json_ld.rs",
             "src/crawl/html/stream/",
             "src/crawl/html/words.rs",
+            "src/cli/line_block.rs",
         ],
     ),
     ("opener", &["src/cli/report.rs"]),

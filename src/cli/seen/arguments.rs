@@ -8,10 +8,10 @@ use super::super::argument::{option, path, switch};
 use super::super::quantity::COUNT;
 use super::SeenRequest;
 use super::compare::CompareRequest;
+use super::uniq::UniqRequest;
 
 /// `crawler seen` and its subcommands; `settings` are the flags of the filter's own settings.
 pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
-    let file = |help| path("file", "FILE", help);
     let raw = || switch("raw", "Lines are any text, not URLs");
     let json = || switch("json", "As JSON");
     let overwrite = || switch("overwrite", "Replace the file if it is there");
@@ -72,7 +72,26 @@ pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Comman
                 )
                 .arg(overwrite()),
         )
+        .subcommand(uniq().arg(raw()))
 }
+
+/// `crawler seen uniq`.
+fn uniq() -> Command {
+    Command::new("uniq")
+        .about("Print each line of standard input that is new, in order and at once")
+        .after_help(UNIQ)
+        .arg(file("A filter that remembers the lines; made where it is missing").required(false))
+        .arg(switch("dry-run", "Print what is new, and leave the filter as it is").requires("file"))
+        .arg(switch("count", "Print how many are new, seen and refused instead"))
+        .arg(option("expect-new", "N", "Make a new filter for so many lines; without it grows").value_parser(count))
+}
+
+const UNIQ: &str = "Two spellings of one URL are one line; --raw takes lines as they are. A line is printed as it came. Of a billion new \
+lines fewer than one is lost.\n\n\
+The filter is written at the end of the input, at Ctrl-C or SIGTERM, in one step. What is killed otherwise, or cannot print, remembers \
+nothing: its lines come again.\n\n\
+A line that is no URL, or has more than a megabyte, is neither printed nor remembered. It is told on standard error, and the exit code \
+is 1 in the end.";
 
 /// `crawler seen compare`.
 fn compare() -> Command {
@@ -126,9 +145,20 @@ pub(in crate::cli) fn request(matches: &ArgMatches) -> SeenRequest {
             shards: own.get_one("shards").copied().unwrap_or_default(),
             overwrite: flag("overwrite"),
         },
+        "uniq" => SeenRequest::Uniq(UniqRequest {
+            file: own.get_one("file").cloned(),
+            raw: flag("raw"),
+            count: flag("count"),
+            dry_run: flag("dry-run"),
+            expect_new: own.get_one("expect-new").copied(),
+        }),
         // clap lets no other name through.
         _ => SeenRequest::Info { file: file(), json: flag("json") },
     }
+}
+
+fn file(help: &'static str) -> Arg {
+    path("file", "FILE", help)
 }
 
 /// A count with its unit, or as `1e9`.

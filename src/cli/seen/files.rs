@@ -5,48 +5,15 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::super::command_error::CommandError;
+use super::super::crew::Crew;
 use super::super::exit::Exit;
-use super::super::lines::next_line;
-use super::super::output::{Safe, print, warn};
+use super::super::output::{Safe, print};
 use super::super::unfit::refused;
-use crate::address::{AddressError, Canonicalizer, Fingerprint, FingerprintKey};
+use super::line_reading::{LineReading, Refusals};
 use crate::job::{Job, newest_seen, own};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
 use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
-
-/// Lines that are given to a filter as one batch.
-const BATCH: usize = 4096;
-
-/// How a line is read: as a URL or, raw, as its bytes.
-pub(super) struct LineReading {
-    /// `None` reads lines raw.
-    pub(super) canonicalizer: Option<Canonicalizer>,
-}
-
-impl LineReading {
-    fn fingerprint(&self, key: FingerprintKey, line: &[u8]) -> Result<Fingerprint, AddressError> {
-        let Some(canonicalizer) = &self.canonicalizer else { return Ok(key.fingerprint_bytes(line)) };
-        let text = std::str::from_utf8(line).map_err(|_| AddressError::Malformed("not UTF-8".to_owned()))?;
-        Ok(canonicalizer.canonicalize(text)?.fingerprint(key))
-    }
-
-    /// Calls `each` for every line of standard input, with its fingerprint or the reason why it has none.
-    fn each(
-        &self,
-        key: FingerprintKey,
-        mut each: impl FnMut(u64, Result<Fingerprint, AddressError>) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut input = io::stdin().lock();
-        let mut line = Vec::new();
-        let mut number = 0;
-        while next_line(&mut input, &mut line)? {
-            number += 1;
-            each(number, self.fingerprint(key, &line))?;
-        }
-        Ok(())
-    }
-}
 
 /// `crawler seen build`: a new filter of the lines of standard input.
 pub(super) fn build(
@@ -58,38 +25,21 @@ pub(super) fn build(
     refuse_to_overwrite(file, overwrite)?;
     let options = &SeenOptions { directory: Some(beside(file)), ..options.clone() };
     let seen = SeenSet::new(options).map_err(CommandError::of(Exit::Usage, "settings"))?;
-    let (mut new, mut bad) = (0, 0);
-    let mut batch = Vec::with_capacity(BATCH);
+    let (mut lines, mut new, mut refusals) = (0, 0, Refusals::default());
     let mut sightings = Vec::new();
-    let mut show = |batch: &mut Vec<Fingerprint>| {
-        seen.insert_batch(batch, &mut sightings);
+    let read = reading.each_block(Crew::new(), options.key, |block, read| {
+        seen.insert_batch(&read.fingerprints, &mut sightings);
         new += sightings.iter().filter(|sighting| **sighting == Sighting::New).count();
-        batch.clear();
-    };
-    let mut lines = 0;
-    let read = reading.each(options.key, |number, line| {
-        lines = number;
-        match line {
-            Ok(fingerprint) => {
-                batch.push(fingerprint);
-                if batch.len() == BATCH {
-                    show(&mut batch);
-                }
-            }
-            Err(reason) => {
-                bad += 1;
-                warn(&format!("line {number}: {reason}"));
-            }
-        }
+        lines += read.ends.len() as u64;
+        refusals.tell(block, read);
         Ok(())
     });
     read.map_err(CommandError::of(Exit::Failed, "cannot read standard input"))?;
-    show(&mut batch);
     seen.check().map_err(CommandError::of(Exit::Failed, "cannot build"))?;
     save(&seen, file)?;
     // This is not data. A program can use `info --json`.
-    let _ =
-        writeln!(io::stderr(), "{} lines, {} new, {} refused", thousands(lines), thousands(new as u64), thousands(bad));
+    let [lines, new, refused] = [lines, new as u64, refusals.count].map(thousands);
+    let _ = writeln!(io::stderr(), "{lines} lines, {new} new, {refused} refused");
     Ok(())
 }
 
@@ -98,14 +48,19 @@ pub(super) fn query(file: &Path, reading: &LineReading, count: bool) -> Result<(
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
     print(|out| {
-        reading.each(seen.options().key, |_, line| {
-            let (index, answer) = match line {
-                Ok(fingerprint) if seen.contains(fingerprint) => (1, "seen".to_owned()),
-                Ok(_) => (0, "new".to_owned()),
-                Err(reason) => (2, format!("error\t{}", Safe(&reason.to_string()))),
-            };
-            counts[index] += 1;
-            if count { Ok(()) } else { writeln!(out, "{answer}") }
+        reading.each_block(Crew::new(), seen.options().key, |_, read| {
+            for line in read.all() {
+                let (index, answer) = match line {
+                    Ok(fingerprint) if seen.contains(fingerprint) => (1, "seen".to_owned()),
+                    Ok(_) => (0, "new".to_owned()),
+                    Err(reason) => (2, format!("error\t{}", Safe(&reason.to_string()))),
+                };
+                counts[index] += 1;
+                if !count {
+                    writeln!(out, "{answer}")?;
+                }
+            }
+            out.flush()
         })?;
         let [new, seen, errors] = counts;
         if count { writeln!(out, "new\t{new}\nseen\t{seen}\nerror\t{errors}") } else { Ok(()) }
@@ -114,24 +69,23 @@ pub(super) fn query(file: &Path, reading: &LineReading, count: bool) -> Result<(
 
 /// `crawler seen remove`: removes the lines of standard input from a filter.
 pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandError> {
-    if file.is_dir() {
-        let message = format!("{} is a directory: a job's filter is only read", file.display());
-        return Err(CommandError::new(Exit::Usage, message));
-    }
+    refuse_to_change_a_job(file)?;
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
     let mut refused = None;
-    let read = reading.each(seen.options().key, |_, line| {
-        let index = match line.map(|fingerprint| seen.remove(fingerprint)) {
-            Ok(Ok(Removal::Removed)) => 0,
-            Ok(Ok(_)) => 1,
-            Ok(Err(error)) => {
-                refused = Some(error);
-                return Err(io::Error::other("refused"));
-            }
-            Err(_) => 2,
-        };
-        counts[index] += 1;
+    let read = reading.each_block(Crew::new(), seen.options().key, |_, read| {
+        for line in read.all() {
+            let index = match line.map(|fingerprint| seen.remove(fingerprint)) {
+                Ok(Ok(Removal::Removed)) => 0,
+                Ok(Ok(_)) => 1,
+                Ok(Err(error)) => {
+                    refused = Some(error);
+                    return Err(io::Error::other("refused"));
+                }
+                Err(_) => 2,
+            };
+            counts[index] += 1;
+        }
         Ok(())
     });
     if let Some(error) = refused {
@@ -247,6 +201,15 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), CommandError> {
     print(|out| rows.iter().try_for_each(|(what, figure)| writeln!(out, "{what:<28}{figure}")))
 }
 
+/// A job's filter is the job's own.
+pub(super) fn refuse_to_change_a_job(file: &Path) -> Result<(), CommandError> {
+    if file.is_dir() {
+        let message = format!("{} is a directory: a job's filter is only read", file.display());
+        return Err(CommandError::new(Exit::Usage, message));
+    }
+    Ok(())
+}
+
 fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), CommandError> {
     if !overwrite && file.exists() {
         return Err(CommandError::new(
@@ -278,7 +241,7 @@ fn open(file: &Path) -> Result<File, CommandError> {
 }
 
 /// Loads a filter from a file, or from the newest checkpoint of a job's directory.
-fn load(path: &Path) -> Result<SeenSet, CommandError> {
+pub(super) fn load(path: &Path) -> Result<SeenSet, CommandError> {
     let of_job = if path.is_dir() { Some(of_job(path)?) } else { None };
     let file = of_job.as_deref().unwrap_or(path);
     SeenSet::load_in(BufReader::new(open(file)?), None, Some(&beside(file)))
@@ -286,7 +249,7 @@ fn load(path: &Path) -> Result<SeenSet, CommandError> {
 }
 
 /// Saves beside the file and then renames: a command that is killed leaves the old file whole.
-fn save(seen: &SeenSet, file: &Path) -> Result<(), CommandError> {
+pub(super) fn save(seen: &SeenSet, file: &Path) -> Result<(), CommandError> {
     crate::job::replace_with(file, |to| {
         let mut to = BufWriter::new(to);
         seen.save(&mut to)?;

@@ -3,13 +3,16 @@
 mod arguments;
 mod compare;
 mod files;
+mod line_reading;
 mod plan;
+mod uniq;
 
 use std::path::{Path, PathBuf};
 
 pub(super) use arguments::{command, request};
 use compare::CompareRequest;
-use files::LineReading;
+use line_reading::LineReading;
+use uniq::UniqRequest;
 
 use super::command_error::CommandError;
 use super::settings::AllSettings;
@@ -34,13 +37,15 @@ pub(super) enum SeenRequest {
     Remove { file: PathBuf, raw: bool },
     /// Write a filter again, in another number of shards.
     Reshard { to: PathBuf, from: PathBuf, shards: usize, overwrite: bool },
+    /// Print the lines of standard input that are new.
+    Uniq(UniqRequest),
 }
 
 impl SeenRequest {
     /// The job whose filter is queried: URLs get their keys by its settings.
     pub(super) fn job(&self) -> Option<&Path> {
         match self {
-            Self::Query { file, .. } if file.is_dir() => Some(file),
+            Self::Query { file, .. } | Self::Uniq(UniqRequest { file: Some(file), .. }) if file.is_dir() => Some(file),
             _ => None,
         }
     }
@@ -61,5 +66,6 @@ pub(super) fn run(request: &SeenRequest, settings: &AllSettings) -> Result<(), C
         SeenRequest::Query { file, raw, count } => files::query(file, &reading(*raw), *count),
         SeenRequest::Reshard { to, from, shards, overwrite } => files::reshard(to, from, *shards, *overwrite),
         SeenRequest::Remove { file, raw } => files::remove(file, &reading(*raw)),
+        SeenRequest::Uniq(request) => uniq::uniq(request, &frontier.seen, &reading(request.raw)),
     }
 }

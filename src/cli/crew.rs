@@ -1,0 +1,252 @@
+//! Threads that work on the lines of an input at the same time, and hand them back in their order.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::exit::Exit;
+use super::line_block::{LineBlock, LineBlocks};
+
+/// Threads for one input: one reads it, one for each core makes something of its blocks, and the caller's takes what they made.
+///
+/// As many blocks are under way as there are pieces, and each is used again and again. So memory is bounded, and who reads waits for
+/// who writes. The threads are not waited for: one that waits for input does not keep the process from ending.
+#[derive(Debug)]
+pub(super) struct Crew<M> {
+    to: Sender<Event<M>>,
+    events: Receiver<Event<M>>,
+    workers: usize,
+}
+
+/// Some lines, and what was made of them.
+#[derive(Debug, Default)]
+struct Piece<M> {
+    lines: LineBlock,
+    made: M,
+}
+
+/// What the caller's thread hears of the others.
+#[derive(Debug)]
+enum Event<M> {
+    /// The piece of this number is ready.
+    Made(u64, Piece<M>),
+    /// The input has so many pieces, or failed behind so many.
+    Ended(u64, io::Result<()>),
+    /// Nothing more is wanted.
+    Stop(Exit),
+    /// A thread panicked.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// Ends the work from another thread.
+#[derive(Debug)]
+pub(super) struct Stopper<M>(Sender<Event<M>>);
+
+impl<M> Stopper<M> {
+    /// What was taken by now is all that is taken.
+    pub(super) fn stop(&self, exit: Exit) {
+        // Where nobody listens, the work is done.
+        let _ = self.0.send(Event::Stop(exit));
+    }
+}
+
+/// The most threads. What one thread takes would hold up more of them.
+const MOST_WORKERS: usize = 16;
+
+impl<M: Default + Send + 'static> Crew<M> {
+    /// A thread for each core.
+    pub(super) fn new() -> Self {
+        Self::of(thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS))
+    }
+
+    fn of(workers: usize) -> Self {
+        let (to, events) = mpsc::channel();
+        Self { to, events, workers }
+    }
+
+    pub(super) fn stopper(&self) -> Stopper<M> {
+        Stopper(self.to.clone())
+    }
+
+    /// Lets the threads `make` something of each block of lines, and shows it to `take` in the order of the input. Says how to exit
+    /// where the work was stopped.
+    ///
+    /// What was made is given to `make` again for a later block.
+    ///
+    /// # Errors
+    /// Where the input fails, once all before that was taken, or `take` does.
+    pub(super) fn run(
+        self,
+        input: impl Read + Send + 'static,
+        make: impl Fn(&LineBlock, &mut M) + Send + Sync + 'static,
+        mut take: impl FnMut(&mut LineBlock, &mut M) -> io::Result<()>,
+    ) -> io::Result<Option<Exit>> {
+        let (free, frees) = mpsc::channel();
+        let (to_do, jobs) = mpsc::channel();
+        let (jobs, make) = (Arc::new(Mutex::new(jobs)), Arc::new(make));
+        for _ in 0..self.workers {
+            let (jobs, make) = (Arc::clone(&jobs), Arc::clone(&make));
+            let (done, next) = (self.to.clone(), move || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv());
+            guarded(&self.to, move || {
+                while let Ok((number, Piece { lines, made: mut answer })) = next() {
+                    make(&lines, &mut answer);
+                    if done.send(Event::Made(number, Piece { lines, made: answer })).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        for _ in 0..2 * self.workers + 2 {
+            let _ = free.send(Piece::default());
+        }
+        let ended = self.to.clone();
+        guarded(&self.to, move || {
+            let (mut blocks, mut pieces) = (LineBlocks::new(input), 0);
+            while let Ok(mut piece) = frees.recv() {
+                match blocks.fill(&mut piece.lines) {
+                    Ok(true) if to_do.send((pieces, piece)).is_ok() => pieces += 1,
+                    // Nobody listens where the work was stopped.
+                    Ok(_) => return drop(ended.send(Event::Ended(pieces, Ok(())))),
+                    Err(error) => return drop(ended.send(Event::Ended(pieces, Err(error)))),
+                }
+            }
+        });
+        let (mut ready, mut taken, mut end) = (BTreeMap::new(), 0, None);
+        loop {
+            match self.events.recv().expect("a sender is held here") {
+                Event::Made(number, piece) => drop(ready.insert(number, piece)),
+                Event::Ended(pieces, result) => end = Some((pieces, result)),
+                Event::Stop(exit) => return Ok(Some(exit)),
+                Event::Panicked(panic) => resume_unwind(panic),
+            }
+            while let Some(mut piece) = ready.remove(&taken) {
+                take(&mut piece.lines, &mut piece.made)?;
+                taken += 1;
+                // At the end of the input nobody wants it.
+                let _ = free.send(piece);
+            }
+            if let Some((_, result)) = end.take_if(|(pieces, _)| *pieces == taken) {
+                return result.map(|()| None);
+            }
+        }
+    }
+}
+
+/// Starts a thread whose panic is heard of.
+fn guarded<M: Send + 'static>(events: &Sender<Event<M>>, work: impl FnOnce() + Send + 'static) {
+    let events = events.clone();
+    thread::spawn(move || {
+        // Whoever catches it panics in turn, and looks at nothing that was left half done.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            let _ = events.send(Event::Panicked(panic));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Error};
+    use std::sync::Condvar;
+
+    use super::*;
+
+    /// One line a read, so one line a block.
+    struct Single<R>(R);
+
+    impl<R: io::BufRead> Read for Single<R> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let mut line = Vec::new();
+            let read = self.0.read_until(b'\n', &mut line)?;
+            into[..read].copy_from_slice(&line);
+            Ok(read)
+        }
+    }
+
+    fn numbers(count: u64) -> Single<Cursor<String>> {
+        Single(Cursor::new((1..=count).flat_map(|number| [number.to_string(), "\n".to_owned()]).collect()))
+    }
+
+    /// Each odd block is not ready before the one behind it is.
+    #[test]
+    fn what_is_ready_first_waits_for_its_turn() {
+        let done = Arc::new((Mutex::new(0_u64), Condvar::new()));
+        let (mut taken, waits) = (Vec::new(), Arc::clone(&done));
+        let make = move |block: &LineBlock, made: &mut u64| {
+            *made = block.first();
+            let (ready, changed) = &*waits;
+            let mut ready = ready.lock().unwrap();
+            if made.is_multiple_of(2) {
+                *ready = (*ready).max(*made);
+                changed.notify_all();
+            } else {
+                drop(changed.wait_while(ready, |ready| *ready < *made + 1).unwrap());
+            }
+        };
+        let stopped = Crew::of(4).run(numbers(1000), make, |_, made| {
+            taken.push(*made);
+            Ok(())
+        });
+        assert_eq!(stopped.unwrap(), None);
+        assert_eq!(taken, (1..=1000).collect::<Vec<_>>());
+        assert_eq!(*done.0.lock().unwrap(), 1000);
+    }
+
+    #[test]
+    fn all_before_a_failure_is_taken() {
+        struct Fails;
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(Error::other("the disk"))
+            }
+        }
+        let lines = "a line\n".repeat(100_000);
+        let mut taken = 0;
+        let crew = Crew::<usize>::of(3);
+        let result = crew.run(
+            Cursor::new(lines).chain(Fails),
+            |block, made| *made = block.lines().count(),
+            |_, made| {
+                taken += *made;
+                Ok(())
+            },
+        );
+        assert_eq!((result.unwrap_err().to_string().as_str(), taken), ("the disk", 100_000));
+    }
+
+    /// While its input says nothing, and never will.
+    #[test]
+    fn who_is_stopped_or_fails_does_not_wait_for_the_input() {
+        struct Silent(bool);
+        impl Read for Silent {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                if std::mem::replace(&mut self.0, true) {
+                    loop {
+                        thread::park();
+                    }
+                }
+                into[..2].copy_from_slice(b"a\n");
+                Ok(2)
+            }
+        }
+        let crew = Crew::<()>::of(2);
+        let stopper = crew.stopper();
+        let taken = |_: &mut LineBlock, (): &mut ()| {
+            stopper.stop(Exit::Interrupted);
+            Ok(())
+        };
+        assert_eq!(crew.run(Silent(false), |_, ()| {}, taken).unwrap(), Some(Exit::Interrupted));
+        let failed = Crew::<()>::of(2).run(Silent(false), |_, ()| {}, |_, ()| Err(Error::other("closed")));
+        assert_eq!(failed.unwrap_err().to_string(), "closed");
+    }
+
+    #[test]
+    #[should_panic(expected = "of the third")]
+    fn a_panic_on_a_thread_is_one_of_the_caller() {
+        let make = |block: &LineBlock, (): &mut ()| assert!(block.first() != 3, "of the third");
+        let _ = Crew::of(2).run(numbers(10), make, |_, ()| Ok(()));
+    }
+}
