@@ -283,3 +283,21 @@ fn no_insert_waits_for_a_doubling() {
     );
     assert!(most <= MOST, "{slow:?}");
 }
+
+/// Where a union has made slots that stand for much, a border between the most shards lies inside some of them.
+#[test]
+fn what_lies_across_a_border_of_shards_is_dealt_to_both_sides() {
+    let [one, other] = [(1000, 0..3000), (700, 3000..6000)].map(|(capacity, keys)| {
+        let seen = SeenSet::new(&lines(capacity, 1, 16)).unwrap();
+        keys.for_each(|count| {
+            seen.insert(key(count));
+        });
+        seen
+    });
+    let union = one.union(&other).unwrap();
+    let slots = |seen: &SeenSet| seen.statistics().merged.generations.iter().map(|of| of.urls).sum::<u64>();
+    let before = slots(&union);
+    let seen = union.reshard(1 << 16).unwrap();
+    assert!((0..6000).all(|count| seen.contains(key(count))));
+    assert!(slots(&seen) > before, "none lies across a border");
+}
