@@ -74,6 +74,21 @@ fn ten_million_acts_agree_with_a_model() {
     agrees_with_a_model(10_000_000);
 }
 
+/// With 38 bits of identity, in a table that is as full as it gets and one that has doubled three times.
+#[test]
+#[ignore = "takes a minute; measures, so in release"]
+fn none_of_a_billion_is_lost() {
+    for (capacity, asked) in [(80_000, 800_000_000_u64), (10_000, 200_000_000)] {
+        let seen = SeenSet::new(&lines(capacity, 4, 38)).unwrap();
+        let keys: Vec<_> = (0..80_000).map(key).collect();
+        seen.insert_batch(&keys, &mut Vec::new());
+        let stated = seen.statistics().merged.false_positive_rate_estimated * asked as f64;
+        let lost = (1..=asked).filter(|count| seen.contains(key(count << 20))).count();
+        println!("{lost} of {asked} lost; {stated:.4} are stated");
+        assert_eq!(lost, 0, "{stated} are stated");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -246,7 +261,8 @@ fn what_has_no_bits_left_is_still_seen() {
     assert!(keys.iter().all(|&key| seen.contains(key)));
 }
 
-/// No insert waits for a doubling. What else goes on in the machine holds inserts up too, but not the same ones in each of several runs.
+/// No insert waits for a doubling; the first ones do wait, for the huge pages of a table that was made at once. What else goes on in the
+/// machine holds inserts up too, but not the same ones in each of several runs.
 #[test]
 #[ignore = "takes a minute and 1.3 GB; measures, so in release"]
 fn no_insert_waits_for_a_doubling() {
@@ -263,7 +279,7 @@ fn no_insert_waits_for_a_doubling() {
             let start = std::time::Instant::now();
             seen.insert(fingerprint);
             let took = start.elapsed().as_nanos();
-            if took > MOST / 10 {
+            if took > MOST / 10 && count > urls / 10 {
                 these.insert(count, took);
             }
         }

@@ -225,7 +225,7 @@ pub struct SeenStatistics {
 impl SeenStatistics {
     /// Merges the rows. A new URL falls into each shard with the same chance, so rates are plain
     /// means.
-    pub(super) fn new(shards: Vec<ShardStatistics>, recent_hits: u64) -> Self {
+    pub(crate) fn new(shards: Vec<ShardStatistics>, recent_hits: u64) -> Self {
         let mut merged = ShardStatistics::default();
         for shard in &shards {
             merged.capacity += shard.capacity;

@@ -126,6 +126,7 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("opener", &["src/cli/report.rs"]),
+    ("memmap2", &["src/seen/layouts/cache_lines.rs"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     // Domains; whom a cookie may be for.
     ("psl", &["src/crawl/http/cookies/cookie.rs", "src/gate/scope.rs"]),
@@ -207,6 +208,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // Fingerprints are one matter, checksums another.
     ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),
     // What the crawl decompresses; the links of a page that is known; records that are packed.
+    ("zerocopy", &["src/seen/layouts/cache_lines.rs"]),
     ("zstd", &["src/crawl/http/decoder/", "src/crawl/recrawl/known_page.rs", "src/cli/record_file.rs"]),
 ];
 

@@ -1,5 +1,8 @@
 //! Memory in cache lines: the blocked layout's, and that of the fingerprints in lines.
 
+use memmap2::MmapMut;
+use zerocopy::FromBytes;
+
 use crate::seen::probes::LANES;
 
 /// A cache line, as words.
@@ -7,43 +10,79 @@ pub(in crate::seen) type CacheLine = [u64; LANES];
 
 /// Lines that begin where cache lines begin, zeroed by the operating system when they are first
 /// touched.
-///
-/// A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory
-/// before there is anything in it. So this is a vector of words, of which the first aligned one
-/// begins the first line.
 #[derive(Debug)]
-pub(in crate::seen) struct CacheLines {
-    words: Vec<u64>,
-    /// Words before the first line.
-    skip: usize,
+pub(in crate::seen) enum CacheLines {
+    /// Many, in pages of 2 MiB where the system has them: the processor finds the place of a line in memory from a few hundred entries then,
+    /// and not from tens of thousands, for which it has no room.
+    Huge(MmapMut),
+    /// Lines whose end can be given back, or which are few.
+    Words {
+        words: Vec<u64>,
+        /// Words before the first line. A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory
+        /// before there is anything in it.
+        skip: usize,
+    },
 }
+
+/// Bytes from which on memory is asked for in huge pages: one of them.
+const HUGE: usize = 2 << 20;
+const WHOLE: &str = "whole lines on a page's border";
 
 impl CacheLines {
     /// So many lines, all clear.
+    ///
+    /// # Panics
+    /// Where the system does not give the memory; it is asked before.
     pub(in crate::seen) fn zeroed(lines: usize) -> Self {
+        let bytes = lines * size_of::<CacheLine>();
+        if bytes < HUGE {
+            return Self::to_give_back(lines);
+        }
+        let memory = MmapMut::map_anon(bytes).expect("the system was asked for the memory before");
+        // A wish. Without it all is as before, and slower.
+        #[cfg(target_os = "linux")]
+        drop(memory.advise(memmap2::Advice::HugePage));
+        Self::Huge(memory)
+    }
+
+    /// The same, in small pages, which cost little each when they are first touched, and can be given back from the [end](Self::truncate) on.
+    pub(in crate::seen) fn to_give_back(lines: usize) -> Self {
         let words = vec![0_u64; lines * LANES + LANES - 1];
         let skip = words.as_ptr().align_offset(size_of::<CacheLine>()).min(LANES - 1);
-        Self { words, skip }
+        Self::Words { words, skip }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "asked for each line")]
     pub(in crate::seen) fn as_slice(&self) -> &[CacheLine] {
-        self.words[self.skip..].as_chunks().0
+        match self {
+            Self::Huge(memory) => FromBytes::ref_from_bytes(memory).expect(WHOLE),
+            Self::Words { words, skip } => words[*skip..].as_chunks().0,
+        }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `as_slice`")]
     pub(in crate::seen) fn as_mut_slice(&mut self) -> &mut [CacheLine] {
-        self.words[self.skip..].as_chunks_mut().0
+        match self {
+            Self::Huge(memory) => FromBytes::mut_from_bytes(memory).expect(WHOLE),
+            Self::Words { words, skip } => words[*skip..].as_chunks_mut().0,
+        }
     }
 
-    /// Gives the memory of the lines from this one on back to the operating system.
+    /// Gives the memory of the lines from this one on back to the operating system. Huge pages are given back together, in the end.
     pub(in crate::seen) fn truncate(&mut self, lines: usize) {
-        self.words.truncate(lines * LANES + LANES - 1);
-        self.words.shrink_to_fit();
+        if let Self::Words { words, .. } = self {
+            words.truncate(lines * LANES + LANES - 1);
+            words.shrink_to_fit();
+        }
     }
 
     pub(in crate::seen) fn bytes(&self) -> usize {
-        self.words.capacity() * size_of::<u64>()
+        match self {
+            Self::Huge(memory) => memory.len(),
+            Self::Words { words, .. } => words.capacity() * size_of::<u64>(),
+        }
     }
 }
 
@@ -53,10 +92,15 @@ mod tests {
 
     #[test]
     fn lines_are_whole_and_aligned() {
-        for count in [1, 2, 3, 1000] {
-            let lines = CacheLines::zeroed(count);
-            assert_eq!(lines.as_slice().len(), count);
-            assert_eq!(lines.as_slice().as_ptr().addr() % 64, 0);
+        for count in [1, 2, 3, 1000, HUGE / 64 - 1, HUGE / 64, HUGE / 64 + 5] {
+            for mut lines in [CacheLines::zeroed(count), CacheLines::to_give_back(count)] {
+                assert_eq!(lines.as_slice().len(), count);
+                assert_eq!(lines.as_slice().as_ptr().addr() % 64, 0);
+                assert!((count * 64..=count * 64 + 56).contains(&lines.bytes()));
+                lines.as_mut_slice()[count - 1][7] = 1;
+                assert!(lines.as_slice()[..count - 1].iter().all(|line| *line == [0; 8]));
+                assert_eq!(lines.as_slice()[count - 1], [0, 0, 0, 0, 0, 0, 0, 1]);
+            }
         }
     }
 }

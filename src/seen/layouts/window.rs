@@ -51,6 +51,16 @@ impl<'a> ProbeWindow<'a> {
         self.ahead.iter().map(move |&fingerprint| Probes::new(fingerprint, self.shard_bits))
     }
 
+    /// One to be tested, by its place.
+    pub(in crate::seen) fn probes(self, place: usize) -> Probes {
+        Probes::new(self.fingerprints[place], self.shard_bits)
+    }
+
+    /// The places that are not in a subset.
+    pub(in crate::seen) fn all_but(self, subset: Subset) -> Subset {
+        Subset(!subset.0 & ((1 << self.len()) - 1))
+    }
+
     /// The places for which `is_one` says yes. It is asked for each in order, and gets the place as well.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "what is asked may use instructions that only the caller may use")]
@@ -89,6 +99,12 @@ pub(in crate::seen) struct Subset(
     /// One bit for each place, the first in the lowest.
     pub(in crate::seen) u64,
 );
+
+impl FromIterator<usize> for Subset {
+    fn from_iter<T: IntoIterator<Item = usize>>(places: T) -> Self {
+        Self(places.into_iter().fold(0, |all, place| all | 1 << place))
+    }
+}
 
 impl Subset {
     /// The places that are in either.

@@ -25,8 +25,12 @@ impl Geometry {
     /// The share of slots that may be taken before the table is split, in percent.
     const LOAD: u64 = 86;
 
-    pub(in crate::seen) fn of(identity_bits: u32) -> Self {
-        let line = u32::try_from(LINE_BITS).expect("512");
+    /// That of most tables: 38 bits.
+    pub(in crate::seen) const USUAL: Self = Self::of(38);
+
+    pub(in crate::seen) const fn of(identity_bits: u32) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "512")]
+        let line = LINE_BITS as u32;
         Self { identity_bits, slots: (line - 2 * COUNT_BITS) / (identity_bits + 1 + DISTANCE_BITS) }
     }
 

@@ -118,6 +118,17 @@ pub(super) fn find<S: Simd>(
     None
 }
 
+/// Whether the first slot of this home whose tag is that of what is wanted is the same as it. Without a branch on any of it; where another slot has
+/// the same tag, which is one time in thousands, the answer may be no for one that is there.
+#[inline(always)]
+#[expect(clippy::needless_bitwise_bool, reason = "a branch would be guessed wrong")]
+pub(super) fn is_first<S: Simd>(simd: S, line: &CacheLine, geometry: Geometry, wanted: u64) -> bool {
+    let candidates = candidates(simd, line, geometry, wanted) & at_distance(line, geometry, 0);
+    // The last place of all where there is none: what is read there is not looked at.
+    let place = candidates.trailing_zeros() % Slots::BITS;
+    same(slot(line, geometry, place), wanted) & (candidates != 0)
+}
+
 /// A slot, both parts of it.
 #[inline(always)]
 pub(super) fn slot(line: &CacheLine, geometry: Geometry, place: u32) -> u64 {
@@ -243,6 +254,14 @@ mod tests {
                     let plain = dispatch!(Level::baseline(), simd => find(simd, &line, geometry, wanted, from));
                     let fast = dispatch!(Level::new(), simd => find(simd, &line, geometry, wanted, from));
                     assert_eq!((plain, fast), (expected.map(|(place, _)| place), plain));
+                    let [plain, fast] = [Level::baseline(), Level::new()]
+                        .map(|level| dispatch!(level, simd => is_first(simd, &line, geometry, wanted)));
+                    assert_eq!(plain, fast);
+                    let at_home = expected.filter(|_| from == 0);
+                    assert!(at_home.is_some() || !plain, "what is not there is not found");
+                    let may_be = |slot: u64| ((slot ^ wanted) & !(slot ^ (slot - 1))).trailing_zeros() >= 16;
+                    let is_alone = held.iter().all(|&(slot, _)| slot == wanted || !may_be(slot));
+                    assert!(plain || !is_alone || at_home.is_none_or(|(_, (slot, _))| *slot != wanted));
                 }
             }
         }

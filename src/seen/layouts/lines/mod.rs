@@ -30,7 +30,9 @@
 //! lines: a slot's next bit of identity says into which half it goes, and is no identity from then
 //! on. Lines are split from the last to the first, so a home number tells which of the two tables
 //! has it, and a test still reads one line. The old table's memory is given back on the way:
-//! together the two never hold more than the new one will. See [`growing`].
+//! together the two never hold more than the new one will. A table of 2 MiB and more that was made at
+//! once is in huge pages, which are given back in the end: with it the two hold 1.5 times as much,
+//! once. See [`growing`].
 //!
 //! # What it loses
 //!
@@ -61,6 +63,7 @@ mod geometry;
 mod growing;
 mod line;
 mod ranges;
+mod rounds;
 mod table;
 
 pub(in crate::seen) use geometry::Geometry;

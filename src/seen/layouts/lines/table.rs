@@ -51,14 +51,37 @@ pub(super) enum Spot {
 impl LineTable {
     /// An empty table, of zeros: the operating system gives the memory when a line is first written to.
     pub(in crate::seen) fn new(geometry: Geometry, homes: usize) -> Self {
-        let lines = CacheLines::zeroed(homes + SPARE);
+        Self::with(geometry, homes, CacheLines::zeroed(homes + SPARE))
+    }
+
+    /// The same, for lines to be split into: in small pages, since no insert shall wait for a huge one to be zeroed.
+    pub(super) fn to_split_into(geometry: Geometry, homes: usize) -> Self {
+        Self::with(geometry, homes, CacheLines::to_give_back(homes + SPARE))
+    }
+
+    fn with(geometry: Geometry, homes: usize, lines: CacheLines) -> Self {
         Self { geometry, lines, homes, overflow: BTreeSet::new(), generations: Generations::none() }
+    }
+
+    /// All lines, those behind the last home too.
+    #[inline(always)]
+    pub(super) fn lines(&self) -> &[CacheLine] {
+        self.lines.as_slice()
     }
 
     /// Asks for the line in which a search begins.
     #[inline(always)]
     pub(super) fn prefetch(&self, home: usize) {
         prefetch(self.lines.as_slice(), home);
+    }
+
+    /// Asks for the line behind a home whose line is at hand, where a search goes on to it.
+    #[inline(always)]
+    pub(super) fn prefetch_beyond(&self, home: usize) {
+        let lines = self.lines.as_slice();
+        let line = &lines[home];
+        let goes_on = line::gone(line) > 0 || line::count(line) == self.geometry.slots;
+        prefetch(lines, home + usize::from(goes_on) * LINES_ON[1]);
     }
 
     /// Where there is a slot with this home that is the same as `wanted`.

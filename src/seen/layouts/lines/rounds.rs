@@ -1,0 +1,96 @@
+//! A window, inserted in two rounds.
+//!
+//! Whether a fingerprint is new cannot be guessed, and a processor that guesses wrong throws away what it has begun for those
+//! behind it. So the first round finds most of those that were shown, without a branch on any of them, and the second takes the
+//! others one by one.
+
+#![expect(
+    clippy::inline_always,
+    reason = "code is made of the instructions that its caller may use only where it becomes part of it"
+)]
+
+use fearless_simd::{Level, Simd, dispatch};
+
+use super::geometry::Geometry;
+use super::growing::{Lines, Search, slot};
+use super::line;
+use super::table::LineTable;
+use crate::seen::layouts::cache_lines::CacheLine;
+use crate::seen::layouts::window::{ProbeWindow, Subset, prefetch};
+use crate::seen::probes::Probes;
+
+impl Lines {
+    /// Inserts those of a window that are not `seen` already, by an older layer. Which of them are new. The next window's lines are
+    /// asked for meanwhile, one for each that is looked for here.
+    pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
+        dispatch!(Level::new(), simd => self.insert_each(simd, window, seen))
+    }
+
+    #[inline(always)]
+    fn insert_each<S: Simd>(&mut self, simd: S, window: ProbeWindow<'_>, seen: Subset) -> Subset {
+        // Where the shape of a line is known when this is compiled, its shifts are numbers.
+        let at_home = match self.geometry() {
+            Geometry::USUAL => self.find_at_home(simd, Geometry::USUAL, window),
+            other => self.find_at_home(simd, other, window),
+        };
+        let left = window.all_but(seen.or(at_home));
+        for place in left.places() {
+            let search = self.search(window.probes(place));
+            self.side(search).prefetch_beyond(search.home);
+        }
+        left.places().filter(|&place| self.insert_one(simd, window.probes(place))).collect()
+    }
+
+    /// Those that stand in their home lines, but for a few that are [not found at first sight](line::is_first).
+    #[inline(always)]
+    fn find_at_home<S: Simd>(&self, simd: S, geometry: Geometry, window: ProbeWindow<'_>) -> Subset {
+        let tables = [Some(&self.table), self.next.as_ref().map(|next| &next.table)];
+        if let [Some(table), None] = tables {
+            let (lines, homes) = (table.lines(), table.homes);
+            return find_first(
+                simd,
+                geometry,
+                window,
+                #[inline(always)]
+                |probes| {
+                    let (home, rest) = probes.slot_and_rest(homes);
+                    (lines, home, slot(geometry, rest))
+                },
+            );
+        }
+        let lines = tables.map(|table| table.map_or(&[][..], LineTable::lines));
+        find_first(
+            simd,
+            geometry,
+            window,
+            #[inline(always)]
+            |probes| {
+                let Search { is_split, home, slot } = self.search(probes);
+                (lines[usize::from(is_split)], home, slot)
+            },
+        )
+    }
+}
+
+/// Which of a window are at first sight in their home lines, while those of the next window are asked for. `place` says in which
+/// lines each is, in which of them, and as what slot.
+#[inline(always)]
+fn find_first<'a, S: Simd>(
+    simd: S,
+    geometry: Geometry,
+    window: ProbeWindow<'_>,
+    place: impl Fn(Probes) -> (&'a [CacheLine], usize, u64),
+) -> Subset {
+    let mut ahead = window.ahead();
+    window.choose(
+        #[inline(always)]
+        |probes, _| {
+            if let Some(ahead) = ahead.next() {
+                let (lines, home, _) = place(ahead);
+                prefetch(lines, home);
+            }
+            let (lines, home, slot) = place(probes);
+            line::is_first(simd, &lines[home], geometry, slot)
+        },
+    )
+}
