@@ -32,13 +32,19 @@
 //! # Three ways to use it
 //!
 //! - **Run it**: `crawler --seeds seeds.txt`.
-//! - **Embed it** with `default-features = false`: [`Frontier`](frontier::Frontier) has an example, and
-//!   [`Frontier::open`](frontier::Frontier::open) makes one that survives its process, and
-//!   [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again. No async runtime, HTTP client or
-//!   HTML parser is in the build then. Feature `lending` adds
-//!   [`SharedFrontier`](lending::SharedFrontier), which many tasks lease from, `crawl` [`Crawl`](crawl::Crawl) and its fetchers, `simulate` a
-//!   [simulated web](simulate), `cli` (the default) the command.
+//! - **Embed it** with `default-features = false`. No async runtime, HTTP client or HTML parser is in the build then.
+//!   [`Frontier`](frontier::Frontier) has an example, [`Frontier::open`](frontier::Frontier::open) makes one that survives its process,
+//!   and [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again.
 //! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `lending` | [`SharedFrontier`](lending::SharedFrontier), which many tasks lease from; tokio's locks and timer |
+//! | `crawl` | [`Crawl`](crawl::Crawl): fetching, parsing, page records, [reports](report) |
+//! | `simulate` | a [simulated web](simulate), served on loopback |
+//! | `cli`, the default | the command |
+//! | `cluster` | the command's crawls on many machines |
+//! | `serde` | the seen set's numbers can be serialized |
 //!
 //! # Floors
 //!
@@ -68,6 +74,9 @@ pub mod report;
 
 #[cfg(feature = "simulate")]
 pub mod simulate;
+
+#[cfg(feature = "cluster")]
+pub mod cluster;
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -38,7 +38,7 @@ fn lease(frontier: &mut Frontier, at: Timestamp) -> Lease {
 /// How long the host rests after an answer that took so long.
 fn rest(frontier: &mut Frontier, now: &mut Timestamp, took: Duration, outcome: Outcome) -> Duration {
     let mut lease = lease(frontier, *now);
-    lease.took(took);
+    lease.answered(*now, took, 0);
     frontier.complete(lease, outcome, *now).unwrap();
     let Next::Wait(until) = frontier.next(*now).unwrap() else { panic!("it rests") };
     let rest = until.since(*now);
@@ -75,7 +75,7 @@ fn an_error_lengthens_the_rest_and_never_shortens_it() {
     let incomplete = Outcome::Failed(Failure::Incomplete.into());
     assert_eq!(rest(&mut frontier, &mut now, SECOND / 100, incomplete), 18 * SECOND);
     let mut lease = lease(&mut frontier, now);
-    lease.took(50 * SECOND);
+    lease.answered(now, 50 * SECOND, 0);
     frontier.complete(lease, Outcome::Released, now).unwrap();
     assert_eq!(rest(&mut frontier, &mut now, SECOND / 100, status(404)), 18 * SECOND, "nothing was sent");
 }
@@ -95,7 +95,7 @@ fn with_several_connections_the_rest_is_between_starts() {
     let mut a = lease(&mut frontier, START + SECOND / 2);
     assert_eq!(next(&mut frontier, START + SECOND / 2), SECOND, "half a second behind the start");
     // It took two seconds: four behind the start, though it was half a second when it started.
-    a.took(2 * SECOND);
+    a.answered(START + SECOND, 2 * SECOND, 0);
     frontier.complete(a, status(200), START + SECOND).unwrap();
     assert_eq!(next(&mut frontier, START + SECOND), 9 * SECOND / 2);
 }
@@ -106,7 +106,7 @@ fn robots_txt_and_leases_that_tell_nothing_leave_the_rest_alone() {
     options.politeness.robots = true;
     let mut frontier = site(&options);
     let mut robots = lease(&mut frontier, START);
-    robots.took(3 * SECOND);
+    robots.answered(START, 3 * SECOND, 0);
     let outcome = Outcome::response(&robots, 404, b"");
     frontier.complete(robots, outcome, START).unwrap();
     let Next::Wait(now) = frontier.next(START).unwrap() else { panic!("it rests") };

@@ -5,6 +5,7 @@
 #![cfg(feature = "cli")]
 
 mod live;
+mod until;
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,9 +14,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use live::{Live, until};
+use live::Live;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use until::until;
 
 /// A text that would run if anything took it for markup.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&amp;";

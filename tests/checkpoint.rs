@@ -14,8 +14,7 @@ use std::{fs, io};
 
 use crawler::address::{Canonicalizer, Fingerprint, FingerprintKey};
 use crawler::frontier::{
-    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf,
-    Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
 use crawler::gate::ScopeKind;
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
@@ -99,11 +98,10 @@ struct Output {
 }
 
 impl Output {
-    fn has(&self, receipts: Receipts<'_>) -> bool {
-        let receipt = receipts.iter().next().unwrap().1;
+    fn has(&self, receipt: Receipt) -> bool {
         let end = usize::try_from(receipt.end).unwrap();
-        let record = self.bytes.get(end - receipt.length as usize..end);
-        record.is_some_and(|record| Receipt::checksum(record) == receipt.checksum)
+        let before = end - receipt.length as usize;
+        self.bytes.get(before..end).is_some_and(|record| Receipt::of(record, before as u64) == receipt)
     }
 
     fn after_power_cut(&self, random: &mut Random) -> Self {
@@ -256,11 +254,9 @@ impl Crawl {
         let record = record.as_ref().map(String::as_bytes);
         let asked = (lease.origin().to_string(), lease.kind());
         let is_given_up = lease.trouble().is_some();
-        let mut receipts = ReceiptsBuf::default();
-        if let Some(record) = record {
-            receipts.add("output", record, output.bytes.len() as u64);
-        }
-        let completion = self.frontier.complete_with(lease, outcome, (&receipts).into(), self.now)?;
+        let receipt = |record| ("output", Receipt::of(record, output.bytes.len() as u64));
+        let receipts: Vec<_> = record.into_iter().map(receipt).collect();
+        let completion = self.frontier.complete_with(lease, outcome, &receipts, self.now)?;
         if let (Completion::Done, Some(record)) = (completion, record) {
             output.bytes.extend_from_slice(record);
         }
@@ -325,7 +321,7 @@ impl Sitting {
         self.storage.0.borrow_mut().syncing = None;
         let storage = [self.storage.clone(), self.storage.clone()];
         let open = open_options(self.sync, self.keep_journal, self.hosts_in_memory);
-        Frontier::open_on(storage, JOB, options, &open, |receipts| self.output.has(receipts), self.now)
+        Frontier::open_on(storage, JOB, options, &open, |_, receipt| self.output.has(receipt), self.now)
     }
 
     fn crawl_of(&self, frontier: Frontier<JobJournal<Faulty>>) -> Crawl {
@@ -830,7 +826,7 @@ fn version_1_is_read_and_written_as_ever() {
     let now = Timestamp::from_micros(1 << 40);
     let open = || {
         let open = open_options(SyncPolicy::Never, true, u64::MAX);
-        Frontier::open_on([disk(), disk()], JOB, &options(), &open, |_| true, now).unwrap()
+        Frontier::open_on([disk(), disk()], JOB, &options(), &open, |_, _| true, now).unwrap()
     };
     let mut frontier = open();
     for seed in ["https://a.example/1", "https://a.example/2", "https://b.example/", "https://c.example/"] {

@@ -285,6 +285,8 @@ fn numbers_schemas_and_metrics_have_one_name_for_one_number() {
     let ran = desk.run(&["numbers", "Expected_Lost"]);
     assert!(ran.out.contains("seen.merged.expected_lost\n    URLs that the filter took for seen"), "{}", ran.out);
     assert!(!ran.out.contains("audit") && !ran.out.contains("shards"), "{}", ran.out);
+    let ran = desk.run(&["numbers", "nosuch"]);
+    assert!(ran.code == Some(2) && ran.err.contains("no number has `nosuch`"), "{}", ran.err);
     for of in ["report", "pages", "links", "skipped"] {
         let ran = desk.run(&["schema", of]);
         let schema: serde_json::Value = serde_json::from_str(&ran.out).unwrap();

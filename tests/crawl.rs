@@ -1,49 +1,47 @@
 //! Whole crawls through real sockets, of small sites that each test invents.
 #![cfg(feature = "crawl")]
 
+mod crawled;
+mod loopback;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Timings, Traffic, Writer};
 use crawler::gate::Refusal;
 use crawler::seen::OnFull;
 
+use crate::loopback::{Loopback, response};
+
 /// A site on loopback: what it answers to a path, and what it was asked.
-struct Site {
-    address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
-}
+struct Site(Loopback);
 
 impl Site {
     /// Pages by path: a page of links, or, where the text starts with a digit, `status location`.
     fn of<const N: usize>(pages: [(&'static str, &'static str); N]) -> Self {
         let pages = BTreeMap::from(pages);
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                // A client that gives a request up is part of some tests.
-                let _ = answer(&stream.unwrap(), &pages, &log);
+        Self(Loopback::serve(move |url| {
+            let Some(page) = pages.get(path(url)) else { return response("404 Not Found", b"") };
+            match page.split_once(' ') {
+                Some((status, location)) if status.starts_with(|c: char| c.is_ascii_digit()) => {
+                    response(&format!("{status} Moved\r\nLocation: {location}"), b"")
+                }
+                _ => response("200 OK\r\nContent-Type: text/html", links(page).as_bytes()),
             }
-        });
-        Self { address, asked }
+        }))
     }
 
+    /// The paths that it was asked for, but robots.txt and sitemap: it has neither, and is asked for both.
     fn asked(&self) -> Vec<String> {
-        let mut asked = self.asked.lock().unwrap().clone();
-        // The site has neither, and is asked for both.
-        asked.retain(|path| path != "/robots.txt" && path != "/sitemap.xml");
-        asked
+        let asked = self.0.asked().into_iter().map(|url| path(&url).to_owned());
+        asked.filter(|path| path != "/robots.txt" && path != "/sitemap.xml").collect()
     }
 
     fn options(&self) -> CrawlOptions {
         let mut options = CrawlOptions::default();
-        options.fetch.resolve_all_to = Some(self.address);
+        options.fetch.resolve_all_to = Some(self.0.address);
         options.frontier.politeness.host_delay = Duration::ZERO;
         options.frontier.politeness.backoff = Duration::from_millis(1);
         options.workers = Some(8);
@@ -51,23 +49,9 @@ impl Site {
     }
 }
 
-fn answer(mut stream: &TcpStream, pages: &BTreeMap<&str, &str>, log: &Mutex<Vec<String>>) -> io::Result<()> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    while reader.read_line(&mut line)? > 2 {}
-    log.lock().unwrap().push(path.clone());
-    let (head, body) = match pages.get(&*path).copied() {
-        None => ("404 Not Found".to_owned(), String::new()),
-        Some(page) => match page.split_once(' ') {
-            Some((status, location)) if status.starts_with(|c: char| c.is_ascii_digit()) => {
-                (format!("{status} Moved\r\nLocation: {location}"), String::new())
-            }
-            _ => ("200 OK\r\nContent-Type: text/html".to_owned(), links(page)),
-        },
-    };
-    write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+/// The path of a URL without its scheme.
+fn path(url: &str) -> &str {
+    &url[url.find('/').unwrap_or(url.len())..]
 }
 
 fn links(page: &str) -> String {
@@ -75,36 +59,11 @@ fn links(page: &str) -> String {
     format!("<!doctype html><title>{page}</title>{}", links.collect::<String>())
 }
 
-/// Memory that a sink writes to, and a test reads.
-#[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Crawls from the seeds on `site.test`; records by path.
 async fn crawl(options: &CrawlOptions, seeds: &[&str]) -> (Finished, Vec<PageRecord>) {
-    let output = Output::default();
     let crawl = Crawl::new(options).unwrap();
-    for seed in seeds {
-        let url = crawl.gate().canonicalizer().canonicalize(&format!("http://site.test{seed}")).unwrap();
-        assert_eq!(crawl.seed(url).unwrap(), None);
-    }
-    let (sink, thread) = Writer::start(output.clone()).unwrap();
-    let finished = crawl.run(sink).await;
-    let written = thread.join().unwrap();
-    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    let mut records: Vec<PageRecord> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(records.len() as u64, written);
-    records.sort_by(|a, b| a.url.cmp(&b.url));
-    (finished, records)
+    crawled::seed(&crawl, seeds.iter().map(|seed| format!("http://site.test{seed}")));
+    crawled::run(crawl).await
 }
 
 fn paths(records: &[PageRecord]) -> Vec<&str> {
@@ -213,7 +172,7 @@ async fn a_crawl_ends_whose_last_pages_end_together() {
             let url = crawl.gate().canonicalizer().canonicalize(&format!("http://{host}.test/")).unwrap();
             assert_eq!(crawl.seed(url).unwrap(), None);
         }
-        let (sink, thread) = Writer::start(Output::default()).unwrap();
+        let (sink, thread) = Writer::start(io::sink()).unwrap();
         let finished = tokio::time::timeout(Duration::from_secs(60), crawl.run(sink)).await.expect("an end");
         assert_eq!((finished.reason, thread.join().unwrap()), (FinishReason::MaxPages, 2));
         server.join().unwrap();
@@ -231,7 +190,7 @@ async fn a_crawl_that_is_told_to_stop_asks_for_nothing_new() {
     let finished = crawl.run(sink).await;
     assert_eq!(finished.reason, FinishReason::Stopped);
     assert_eq!((thread.join().unwrap(), finished.frontier.queued), (0, 1));
-    assert_eq!(site.asked.lock().unwrap().len(), 0);
+    assert_eq!(site.0.asked().len(), 0);
 }
 
 #[tokio::test]
@@ -312,7 +271,7 @@ async fn a_title_commands_no_terminal() {
 #[tokio::test]
 async fn a_private_address_is_not_asked_unless_allowed() {
     let site = Site::of([("/", "a")]);
-    let seed = format!("http://{}/", site.address);
+    let seed = format!("http://{}/", site.0.address);
     for (allow, asked) in [(false, 0), (true, 2)] {
         let mut options = site.options();
         options.fetch.resolve_all_to = None;

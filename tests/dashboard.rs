@@ -2,6 +2,7 @@
 #![cfg(feature = "cli")]
 
 mod live;
+mod until;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use live::{Answered, Live, until};
+use live::{Answered, Live};
 use tempfile::TempDir;
+use until::until;
 
 impl Live {
     fn job(&self) -> PathBuf {
@@ -200,7 +202,8 @@ fn beyond_this_machine_a_token_is_needed_and_asked_for() {
         assert_eq!(live.ask("GET", "/healthz", &[authorization]).status, status, "{authorization}");
     }
     let kept = std::fs::read_to_string(live.job().join("crawler.toml")).unwrap();
-    assert!(kept.contains("token = \"file:token\"") && !kept.contains("sesame"));
+    let token = live.job().with_file_name("token");
+    assert!(kept.contains(&format!("token = \"file:{}\"", token.display())) && !kept.contains("sesame"), "{kept}");
 }
 
 #[test]

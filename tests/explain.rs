@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crawler::address::{CanonicalUrl, FingerprintKey};
 use crawler::frontier::{
-    Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, ReceiptsBuf, Timestamp, Verdict,
+    Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Timestamp, Verdict,
 };
 use crawler::gate::{Admission, Found, ScopeKind};
 use crawler::job::{Job, JobJournal, OpenOptions, explain};
@@ -39,7 +39,7 @@ impl World {
         let (path, now) = (directory.path().join("job"), Timestamp::from_micros(1_000_000));
         let mut open = OpenOptions::default();
         (open.journal.segment_bytes, open.keep_journal) = (256, keep_journal);
-        let frontier = Frontier::open_with(&path, &options, &open, |_| true, now).unwrap();
+        let frontier = Frontier::open_with(&path, &options, &open, |_, _| true, now).unwrap();
         let job = Job::open_for_reading(&path).unwrap();
         Self { directory, job, options, frontier, now }
     }
@@ -148,7 +148,7 @@ fn who_is_found_too_deep_may_never_be_remembered() {
     world.seed("https://example.org/");
     world.says(
         "https://example.org/a",
-        "never found, or only where links are not followed, or deeper than scope.max_depth = 1",
+        "never found, or only where links are not followed, or deeper than max_depth = 1",
     );
 }
 
@@ -375,15 +375,14 @@ fn what_a_crash_took_of_the_output_is_told() {
     world.now = world.now + Duration::from_secs(9);
     let Next::Fetch(lease) = world.frontier.next(world.now).unwrap() else { panic!("it is due") };
     let outcome = Outcome::response(&lease, 200, &[]);
-    let mut receipts = ReceiptsBuf::default();
-    receipts.add("pages.jsonl", b"{}\n", 0);
-    world.frontier.complete_with(lease, outcome, (&receipts).into(), world.now).unwrap();
+    let receipts = [("pages.jsonl", Receipt::of(b"{}\n", 0))];
+    world.frontier.complete_with(lease, outcome, &receipts, world.now).unwrap();
     let verdict = world.verdict("https://example.org/");
     assert!(verdict.contains("its record is missing"), "{verdict}");
     let World { directory, job, options, frontier, now } = world;
     drop(frontier);
     let open = OpenOptions::default();
-    let frontier = Frontier::open_with(&directory.path().join("job"), &options, &open, |_| false, now).unwrap();
+    let frontier = Frontier::open_with(&directory.path().join("job"), &options, &open, |_, _| false, now).unwrap();
     let mut world = World { directory, job, options, frontier, now };
     let verdict = world.verdict("https://example.org/");
     assert!(verdict.starts_with("waiting: its host may be asked "), "{verdict}");
@@ -430,7 +429,7 @@ mod command {
     use std::process::{Command, Output};
     use std::thread;
 
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::files;
 
@@ -557,11 +556,14 @@ mod command {
             let json = run(desk.path(), &["explain", &url, "--job", "job", "--json"]).stdout;
             let json: Value = serde_json::from_slice(&json).unwrap();
             let verdict = json["verdict"].as_str().unwrap().to_owned();
+            let rate = limit.contains(&"--rate");
+            assert_eq!(text.contains("rate         of the whole crawl: 50 requests a second"), rate, "{text}");
+            assert_eq!(json["rate"], json!({ "requests": rate.then_some(50.0), "bytes": null }));
             (verdict, json["limit"].as_str().map(ToOwned::to_owned), text.contains("ended at its limit"))
         };
         assert_eq!(told(&["--max-pages", "1"]), ("waiting".to_owned(), Some("1 page".to_owned()), true));
         // What is under way when the time is over may still come.
-        let (_, limit, is_told) = told(&["--max-duration", "1ms"]);
+        let (_, limit, is_told) = told(&["--max-duration", "1ms", "--rate", "50"]);
         assert_eq!((limit.as_deref(), is_told), (Some("1ms"), true));
         // The next one has no limit, and fetches it.
         assert_eq!(told(&[]), ("fetched".to_owned(), None, false));

@@ -81,6 +81,12 @@ impl Visit {
         self.0.write_all(words.as_ref()).is_ok()
     }
 
+    /// Says the same until the client goes, with a rest between two times.
+    fn repeat(&mut self, words: &str, rest: Duration) {
+        self.0.set_read_timeout(Some(rest)).unwrap();
+        while self.say(words) && self.0.read(&mut [0]).is_err() {}
+    }
+
     /// Closes without a reset: what was said arrives.
     fn finish(mut self) {
         let _ = self.0.shutdown(std::net::Shutdown::Write);
@@ -337,9 +343,7 @@ async fn each_clock_runs_out() {
         Site::new(move |mut visit, _| {
             visit.request();
             visit.say("HTTP/1.1 ");
-            while visit.say(words) {
-                thread::sleep(MS);
-            }
+            visit.repeat(words, MS);
         })
     };
     let first_byte = with(|options| options.first_byte_timeout = 50 * MS);
@@ -363,9 +367,7 @@ async fn each_clock_runs_out() {
     let drip = Site::new(|mut visit, _| {
         visit.request();
         visit.say("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
-        while visit.say("x") {
-            thread::sleep(10 * MS);
-        }
+        visit.repeat("x", 10 * MS);
     });
     let clocks = [
         ("idle", &one_byte, with(|options| options.idle_timeout = 50 * MS)),

@@ -673,7 +673,7 @@ fn a_rest_counts_from_when_the_host_was_done() {
         frontier.seed("https://a.example/2", secs(0)).unwrap();
         let Next::Fetch(mut lease) = frontier.next(secs(0)).unwrap() else { panic!("the first") };
         if let Some(at) = answered_at {
-            lease.answered_at(secs(at));
+            lease.answered(secs(at), Duration::ZERO, 0);
         }
         let outcome = Outcome::response(&lease, 200, b"");
         frontier.complete(lease, outcome, secs(completed_at)).unwrap();

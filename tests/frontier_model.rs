@@ -1030,6 +1030,7 @@ fn rule() -> impl Strategy<Value = HostRule> {
     let connections = prop::sample::select(vec![1, 2, 3]);
     (prop::option::of(0..4u64), prop::option::of(connections), prop::option::of(any::<bool>())).prop_map(
         |(delay, connections_per_host, robots)| HostRule {
+            max_depth: None,
             host_delay: delay.map(Duration::from_secs),
             connections_per_host,
             robots,
@@ -1148,7 +1149,7 @@ impl Both {
     fn complete(&mut self, lease: usize, end: End, took: Option<u64>) {
         let mut lease = self.leases.swap_remove(lease);
         if let Some(took) = took {
-            lease.took(Duration::from_millis(took));
+            lease.answered(self.now, Duration::from_millis(took), 0);
         }
         let host: usize = lease.origin()["http://h".len()..][..1].parse().unwrap();
         let outcome = match end {

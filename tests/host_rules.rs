@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crawler::address::FingerprintKey;
-use crawler::frontier::{Frontier, FrontierOptions, HostGroup, HostRule, Href, LeaseKind, Next, Outcome, Timestamp};
-use crawler::gate::ScopeKind;
+use crawler::frontier::{
+    Frontier, FrontierOptions, HostGroup, HostRule, HostRules, Href, LeaseKind, Next, Outcome, Timestamp,
+};
+use crawler::gate::{Links, Refusal, ScopeKind};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -34,7 +36,12 @@ fn a_host_is_treated_by_the_rule_that_names_it() {
     options.rules.hosts.insert("quick.slow.test".to_owned(), HostRule { robots: Some(false), ..rule(2) });
     options.rules.hosts.insert(
         "wide.test".to_owned(),
-        HostRule { connections_per_host: Some(3), robots: Some(false), host_delay: Some(Duration::ZERO) },
+        HostRule {
+            connections_per_host: Some(3),
+            robots: Some(false),
+            host_delay: Some(Duration::ZERO),
+            ..HostRule::default()
+        },
     );
     let mut frontier = frontier(&options, &["plain.test", "a.slow.test", "quick.slow.test", "wide.test:8080"], 6);
     let (mut now, mut starts) = (Timestamp::default(), BTreeMap::<String, Vec<u64>>::new());
@@ -69,6 +76,57 @@ fn a_host_is_treated_by_the_rule_that_names_it() {
     assert_eq!(starts["http://quick.slow.test"], [0, 2, 4, 6, 8, 10]);
     assert_eq!(starts["http://wide.test:8080"], [0; 6]);
     assert_eq!(beside, 3);
+}
+
+/// Each link is judged by the depth of its own host, in whatever order the depths come: answers that are known must not be taken for
+/// those at another depth.
+#[test]
+fn a_host_has_a_depth_of_its_own() {
+    let deep = |most: u32| HostRule { max_depth: Some(most), ..HostRule::default() };
+    let mut options = options();
+    options.scope.max_depth = Some(3);
+    options.rules.hosts.insert("*.shallow.test".to_owned(), deep(1));
+    options
+        .rules
+        .hosts
+        .insert("quiet.shallow.test".to_owned(), HostRule { robots: Some(false), ..HostRule::default() });
+    options.rules.hosts.insert("deep.test".to_owned(), deep(u32::MAX));
+    let hosts = vec!["*.two.test".to_owned(), "x.shallow.test".to_owned()];
+    options.rules.groups.insert("two".to_owned(), HostGroup { hosts, each: deep(2), ..HostGroup::default() });
+    let hosts = [
+        ("plain.test", 3),
+        ("shallow.test", 1),
+        ("a.shallow.test.", 1),
+        ("quiet.shallow.test", 1),
+        ("x.shallow.test", 1),
+        ("a.two.test:8080", 2),
+        ("deep.test", u32::MAX),
+    ];
+    for order in [[1, 2, 3, 4, 9], [9, 4, 3, 2, 1], [4, 1, 9, 2, 3]] {
+        let frontier = Frontier::new(&options).unwrap();
+        let gate = frontier.gate();
+        let (_, base) = gate.canonicalizer().page("http://plain.test/").unwrap();
+        for depth in order.iter().chain(&order) {
+            let mut links = Links::new(*depth, None);
+            for (host, most) in hosts {
+                let judged = links.add(gate, &base, &format!("//{host}/page"), false);
+                assert_eq!(judged == Err(Refusal::TooDeep), *depth > most, "{host} at {depth}: {judged:?}");
+            }
+            gate.admit_links(links);
+        }
+        assert_eq!(gate.admitted(), hosts.len() as u64);
+    }
+    let mut frontier = Frontier::new(&options).unwrap();
+    for (url, rule) in [("http://a.shallow.test/", "max_depth = 1"), ("http://plain.test/", "max_depth = 3")] {
+        let url = frontier.gate().canonicalizer().canonicalize(url).unwrap();
+        let verdict = frontier.explain(&url, Timestamp::default()).unwrap().verdict().to_string();
+        assert!(verdict.ends_with(&format!("or deeper than {rule}")), "{verdict}");
+    }
+    // Seeds alone, but of one host.
+    options.scope.max_depth = Some(0);
+    assert!(Frontier::new(&options).unwrap().gate().takes_sitemaps());
+    options.rules = HostRules::default();
+    assert!(!Frontier::new(&options).unwrap().gate().takes_sitemaps());
 }
 
 /// So many hosts, `h0.cdn.test` and so on, in one group.

@@ -57,7 +57,7 @@ impl Kept {
         options.politeness.robots_ttl = Duration::from_secs(24 * 3600);
         let mut open = OpenOptions::default();
         open.hosts_in_memory = hosts;
-        let frontier = Frontier::open_on([disk(), disk()], 1, &options, &open, |_| true, now).unwrap();
+        let frontier = Frontier::open_on([disk(), disk()], 1, &options, &open, |_, _| true, now).unwrap();
         Self { directory, frontier, now, random, web, admitted }
     }
 

@@ -138,6 +138,26 @@ mod crawled {
     ];
 
     #[test]
+    fn what_no_index_is_to_have_says_so() {
+        const SITE: &[(&str, &str, &str)] = &[
+            ("/", "", "<a href=/header><a href=/page><a href=/none><a href=/others><a href=/file><a href=/moved>"),
+            ("/header", "\r\nX-Robots-Tag: otherbot: none\r\nX-Robots-Tag: crawler: NoIndex", "<a href=/followed>"),
+            ("/page", "", "<meta name=robots content='noindex'>"),
+            ("/none", "", "<meta name=crawler content=none><a href=/not>"),
+            ("/others", "\r\nX-Robots-Tag: otherbot: noindex", "<meta name=otherbot content=noindex>"),
+            ("/file", "; x\r\nX-Robots-Tag: noindex", ""),
+        ];
+        let directory = tempfile::tempdir().unwrap();
+        let pages = crawl(directory.path(), serve(SITE), &[]);
+        let is_marked = |page: &&PageRecord| page.noindex;
+        let mut marked: Vec<_> = pages.iter().filter(is_marked).map(|page| &page.url[13..]).collect();
+        marked.sort_unstable();
+        assert_eq!(marked, ["/file", "/header", "/none", "/page"]);
+        assert!(pages.iter().any(|page| page.url.ends_with("/followed")), "noindex is no nofollow");
+        assert!(!pages.iter().any(|page| page.url.ends_with("/not")));
+    }
+
+    #[test]
     fn each_link_is_written_with_what_it_says() {
         let directory = tempfile::tempdir().unwrap();
         let pages = crawl(directory.path(), serve(SITE), &["--links"]);

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use crawler::address::{Canonicalizer, FingerprintKey};
 use crawler::frontier::{
-    Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf,
-    Timestamp,
+    Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
 use crawler::gate::Refusal;
 use crawler::job::checkpoint::CheckpointError;
@@ -90,7 +89,8 @@ fn what_no_checkpoint_needs_of_the_journal_goes_unless_it_is_kept() {
         let root = tempfile::tempdir().unwrap();
         let mut options = OpenOptions::default();
         (options.journal.segment_bytes, options.keep_journal) = (800, keep_journal);
-        let open = || Frontier::open_with(root.path(), &FrontierOptions::default(), &options, |_| true, NOW).unwrap();
+        let open =
+            || Frontier::open_with(root.path(), &FrontierOptions::default(), &options, |_, _| true, NOW).unwrap();
         let mut fetched = Vec::new();
         let mut frontier = open();
         // A host that is slow to answer: its page waits in the first segment, and holds no other one back.
@@ -119,7 +119,7 @@ fn a_host_that_is_idle_waits_on_disk_and_is_the_same_when_it_is_asked_for() {
     options.politeness.host_failures = 1;
     let mut open_options = OpenOptions::default();
     open_options.hosts_in_memory = 0;
-    let open = |now| Frontier::open_with(root.path(), &options, &open_options, |_| true, now).unwrap();
+    let open = |now| Frontier::open_with(root.path(), &options, &open_options, |_, _| true, now).unwrap();
     let mut frontier = open(NOW);
     for seed in ["https://a.example/", "https://gone.example/"] {
         frontier.seed(seed, NOW).unwrap();
@@ -201,11 +201,10 @@ fn an_output_has_each_page_once() {
     let mut output = Vec::new();
     let mut written = Vec::new();
     for cut in [3, 50, 0] {
-        let has = |receipts: Receipts<'_>| {
-            let receipt = receipts.iter().next().unwrap().1;
+        let has = |_: &str, receipt: Receipt| {
             let end = usize::try_from(receipt.end).unwrap();
-            let record = output.get(end - receipt.length as usize..end);
-            record.is_some_and(|record: &[u8]| Receipt::checksum(record) == receipt.checksum)
+            let before = end - receipt.length as usize;
+            output.get(before..end).is_some_and(|record| Receipt::of(record, before as u64) == receipt)
         };
         let options = FrontierOptions::default();
         let mut frontier = Frontier::open_with(root.path(), &options, &OpenOptions::default(), has, NOW).unwrap();
@@ -219,11 +218,9 @@ fn an_output_has_each_page_once() {
                     frontier.links(&lease, links.iter().map(String::as_str), now).unwrap();
                     let record = (lease.kind() == LeaseKind::Page).then(|| format!("{}\n", lease.url()));
                     let outcome = Outcome::response(&lease, 200, b"");
-                    let mut receipts = ReceiptsBuf::default();
-                    if let Some(record) = &record {
-                        receipts.add("output", record.as_bytes(), output.len() as u64);
-                    }
-                    frontier.complete_with(lease, outcome, (&receipts).into(), now).unwrap();
+                    let receipt = |record: &String| ("output", Receipt::of(record.as_bytes(), output.len() as u64));
+                    let receipts: Vec<_> = record.iter().map(receipt).collect();
+                    frontier.complete_with(lease, outcome, &receipts, now).unwrap();
                     output.extend(record.unwrap_or_default().into_bytes());
                 }
                 Next::Wait(until) => now = until,

@@ -13,8 +13,8 @@ fn options(requests: Option<f64>, bytes: Option<u64>) -> FrontierOptions {
     let mut options = FrontierOptions::default();
     options.scope.kind = ScopeKind::Any;
     options.politeness.host_delay = Duration::ZERO;
-    options.rate.requests = requests;
-    options.rate.bytes = bytes;
+    options.request_rate = requests;
+    options.byte_rate = bytes;
     options
 }
 
@@ -61,7 +61,7 @@ fn crawl(frontier: &mut Frontier, bytes: impl Fn(usize) -> u64) -> Vec<Duration>
         match out.front() {
             Some((end, ..)) if until.is_none_or(|until| *end <= until) => {
                 let (end, bytes, mut lease) = out.pop_front().unwrap();
-                lease.received(bytes);
+                lease.answered(end, Duration::ZERO, bytes);
                 let outcome = Outcome::response(&lease, 404, b"");
                 frontier.complete(lease, outcome, end).unwrap();
                 now = end;
@@ -110,7 +110,7 @@ fn a_large_page_holds_up_those_behind_it() {
     let mut frontier = frontier(&options, 3);
     let mut first = lease(&mut frontier, START);
     assert_eq!(waits(&mut frontier, START).as_micros(), 32 << 10, "what a page is taken for");
-    first.received(5_000_000);
+    first.answered(START, Duration::ZERO, 5_000_000);
     let outcome = Outcome::response(&first, 200, b"");
     frontier.complete(first, outcome, START).unwrap();
     assert_eq!(waits(&mut frontier, START), 5 * SECOND);
@@ -241,7 +241,7 @@ fn a_response_of_any_size_is_taken() {
     for bytes in [u64::MAX, 1 << 63, 1 << 50] {
         let mut frontier = frontier(&options, 3);
         let mut first = lease(&mut frontier, START);
-        first.received(bytes);
+        first.answered(START, Duration::ZERO, bytes);
         let outcome = Outcome::response(&first, 404, b"");
         frontier.complete(first, outcome, START).unwrap();
         // Nobody is asked again within the lifetime of this crawl.

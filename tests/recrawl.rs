@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crawler::address::AddressError;
 use crawler::frontier::{
-    Failure, Frontier, FrontierError, FrontierOptions, Journal, LeaseKind, Next, Outcome, ReceiptsBuf, Timestamp,
+    Failure, Frontier, FrontierError, FrontierOptions, Journal, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
 use crawler::gate::{Refusal, ScopeKind};
 use crawler::job::{JobJournal, OpenOptions};
@@ -197,7 +197,7 @@ fn a_page_that_was_not_kept_was_not_scheduled_again() {
         let directory = tempfile::tempdir().unwrap();
         let open = |has: bool| {
             let open_options = OpenOptions::default();
-            Frontier::open_with(directory.path(), &options(), &open_options, |_| has, NOW).unwrap()
+            Frontier::open_with(directory.path(), &options(), &open_options, |_, _| has, NOW).unwrap()
         };
         let mut frontier = open(true);
         for (before, page) in [(0, "http://a.example/"), (6, "http://b.example/")] {
@@ -205,9 +205,7 @@ fn a_page_that_was_not_kept_was_not_scheduled_again() {
             let Next::Fetch(lease) = frontier.next(NOW).unwrap() else { panic!("it is due") };
             assert_eq!(frontier.schedule_again(&lease, NOW + DAY).unwrap(), None);
             let outcome = Outcome::response(&lease, 200, b"");
-            let mut receipts = ReceiptsBuf::default();
-            receipts.add("output", b"record", before);
-            frontier.complete_with(lease, outcome, (&receipts).into(), NOW).unwrap();
+            frontier.complete_with(lease, outcome, &[("output", Receipt::of(b"record", before))], NOW).unwrap();
         }
         frontier.flush(NOW).unwrap();
         for has in [is_kept, true, true] {
@@ -357,7 +355,7 @@ fn what_is_forgotten_is_forgotten_once_however_often_it_is_opened() {
 fn open(directory: &Path, keep_journal: bool) -> Frontier<JobJournal> {
     let mut open = OpenOptions::default();
     (open.journal.segment_bytes, open.keep_journal) = (1000, keep_journal);
-    Frontier::open_with(directory, &options(), &open, |_| true, NOW).unwrap_or_else(|error| panic!("{error}"))
+    Frontier::open_with(directory, &options(), &open, |_, _| true, NOW).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn segments(directory: &Path) -> usize {

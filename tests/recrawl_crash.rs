@@ -61,7 +61,7 @@ impl Life {
         if random.below(2) == 0 {
             open.journal.sync = SyncPolicy::Always;
         }
-        let frontier = Frontier::open_with(&directory.join("job"), &options, &open, |_| true, now).unwrap();
+        let frontier = Frontier::open_with(&directory.join("job"), &options, &open, |_, _| true, now).unwrap();
         let mut life = Self { frontier, told, now, random, out: Vec::new() };
         let statistics = life.frontier.statistics();
         let gate = life.frontier.gate();

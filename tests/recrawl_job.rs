@@ -207,6 +207,39 @@ fn a_page_is_asked_whether_it_has_changed_and_its_links_stay() {
     }
 }
 
+/// Paths are read from the working directory; a job keeps them so that they lead to the same files from elsewhere.
+#[test]
+fn a_job_goes_on_from_another_working_directory() {
+    let (place, site) = (TempDir::new().unwrap(), site());
+    let [here, elsewhere] = ["here", "elsewhere"].map(|name| place.path().join(name));
+    for path in [&here, &elsewhere] {
+        fs::create_dir(path).unwrap();
+    }
+    let seed = format!("http://{}/", site.address);
+    fs::write(here.join("blocked.txt"), format!("{seed}hub\n")).unwrap();
+    fs::write(
+        here.join("mine.toml"),
+        "[scope]\nblocklists = [\"blocked.txt\"]\n[hosts.\"x.test\"]\nsign_in = \"basic file:password\"\n",
+    )
+    .unwrap();
+    fs::write(here.join("password"), "ann:secret").unwrap();
+    run(&here, &[&seed, "--job", "old", "--visits"]);
+    let first = ["--job", "new", "--recrawl", "old", "--config", "mine.toml", "--max-pages", "2", "-o", "found.csv"];
+    run(&here, &[&[&*seed], &first[..]].concat());
+    let resumed = run(&elsewhere, &["resume", "../here/new", "--max-pages", "100"]);
+    assert!(resumed.err.contains("goes on: 2 pages"), "{}", resumed.err);
+    let records = records(&here.join("new"));
+    assert!(records.len() > 5 && !records.contains_key("/hub"), "{:?}", records.keys());
+    assert!(
+        records.values().all(|record| record.recrawl.as_ref().is_some_and(|of| of.change == PageChange::Unchanged))
+    );
+    assert_eq!(fs::read_to_string(here.join("found.csv")).unwrap().lines().count(), records.len() + 1);
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "nothing is written where it was not asked for");
+    // What is shown is what was given.
+    let shown = run(&here, &["config", "--config", "mine.toml", "--job", "new"]).out;
+    assert!(shown.contains("blocklists = [\"blocked.txt\"]") && shown.contains("basic file:password"), "{shown}");
+}
+
 #[test]
 fn a_304_that_is_wrong_loses_no_page() {
     let site = Site::serve([

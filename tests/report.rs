@@ -93,6 +93,7 @@ fn calm(report: &mut Report) {
     report.seen.merged.full = 0;
     report.settings.robots = true;
     report.settings.private_addresses = false;
+    report.settings.insecure = false;
     report.politeness = PolitenessFigures::default();
     report.simulated = None;
 }
@@ -223,6 +224,11 @@ fn what_should_frighten_stands_in_the_last_lines() {
 
     calm(&mut report);
     assert!(!report.to_string().contains("!!"));
+    report.settings.insecure_hosts = ["*.a.test", "b.test", "group cdn", "d.test"].map(str::to_owned).to_vec();
+    let said = "!! certificates were NOT checked: *.a.test, b.test and 2 more";
+    assert_eq!(alarms(&report), [said]);
+    report.settings.insecure = true;
+    assert_eq!(alarms(&report), ["!! certificates were NOT checked"]);
 }
 
 #[test]
@@ -238,7 +244,7 @@ fn a_damaged_report_is_refused_with_its_place() {
     for (damaged, place) in [
         (
             whole.replace("\"found\": 49847", "\"found\": \"many\""),
-            "invalid type: string \"many\", expected u64 at line 29 column 19",
+            "invalid type: string \"many\", expected u64 at line 30 column 19",
         ),
         (whole.replace("  \"finish\": \"max_duration\",\n", ""), "missing field `finish` at line"),
         (whole.replace("max_duration\",", "sleepy\","), "unknown variant `sleepy`"),

@@ -30,6 +30,7 @@ fn it_answers_without_a_request() {
         assert!(page.contains(words), "{words}");
     }
     assert!(page.len() < 200_000, "{} bytes", page.len());
+    assert!(page.contains("crawler 0.1.0, 2026-11-10T10:00:00.007Z to 2026"), "words stand apart");
     let tags = tags(&page);
     for tag in ["script", "link", "img", "iframe", "object", "form", "base", "image", "use", "a"] {
         assert!(!tags.contains(&tag), "<{tag}>");
@@ -38,6 +39,17 @@ fn it_answers_without_a_request() {
         assert!(!page.contains(reference), "{reference}");
     }
     assert_eq!(page.matches("<polyline").count(), 8, "each line of each chart");
+}
+
+#[test]
+fn its_first_line_is_whole_however_long() {
+    let mut report = invented();
+    (report.urls.fetched, report.elapsed_us) = (98_765_432_101, 77_000_000_000_000);
+    report.finish = crawler::crawl::FinishReason::ReaderLeft;
+    let whole = "Ended: whoever read the records has left. 98,765,432,101 pages in 891 d 4 h, 1282.7 a second.";
+    assert!(report.html().contains(&format!("<h1>{whole}</h1>")));
+    let verdict = report.verdict().replace('\n', " ");
+    assert!(verdict.starts_with(whole), "{verdict}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn options() -> FrontierOptions {
 fn open(directory: &Path, now: Timestamp) -> Frontier<JobJournal> {
     let mut open = OpenOptions::default();
     open.journal.sync = SyncPolicy::Never;
-    Frontier::open_with(directory, &options(), &open, |_| true, now).unwrap()
+    Frontier::open_with(directory, &options(), &open, |_, _| true, now).unwrap()
 }
 
 /// Each host keeps another folder to itself, and asks for another rest.

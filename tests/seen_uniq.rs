@@ -145,8 +145,33 @@ fn lines_that_have_no_key_are_told_and_left_out() {
         ran.err.ends_with("crawler: error: 100,000 of 100,000 lines were left out: no URLs; --raw takes any text\n")
     );
     let ran = run(&dir, "seen build built", &format!("{}http://a.org/\n", "no url\n".repeat(1000)));
-    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.code, Some(1), "not all lines are in it");
+    assert_eq!(ok(&dir, "seen query built", "http://a.org/\n"), "seen\n");
     assert!(ran.err.ends_with("1,001 lines, 1 new, 1,000 refused\n") && ran.err.lines().count() == 22, "{}", ran.err);
+}
+
+/// Both would write what they have seen, and one of them would be lost.
+#[test]
+fn a_file_is_changed_by_one_command_at_a_time() {
+    let dir = directory();
+    let mut first = start(&dir, "seen uniq known --raw");
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(b"a\n").unwrap();
+    let mut printed = BufReader::new(first.stdout.take().unwrap());
+    let mut line = String::new();
+    // It has the file by now.
+    printed.read_line(&mut line).unwrap();
+    assert_eq!(line, "a\n");
+    for other in ["seen uniq known --raw", "seen build known --raw --overwrite", "seen remove known --raw"] {
+        let ran = run(&dir, other, "a\nb\n");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{other}: {}", ran.err);
+        assert!(ran.err.contains("known is being changed by another command: run one after the other"), "{}", ran.err);
+    }
+    assert_eq!(ok(&dir, "seen uniq known --raw --dry-run", ""), "", "who only reads need not wait");
+    drop(input);
+    assert!(first.wait().unwrap().success());
+    assert_eq!(ok(&dir, "seen uniq known --raw", "a\nb\n"), "b\n");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
 /// Two long lines may differ at their ends: neither is taken for the other.

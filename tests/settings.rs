@@ -113,7 +113,7 @@ fn each_key_is_an_environment_variable() {
 }
 
 #[test]
-fn each_flag_in_the_readme_is_one_of_the_command() {
+fn each_flag_in_the_readme_and_the_reference_is_one_of_the_command() {
     let commands = [
         "",
         "config",
@@ -121,6 +121,8 @@ fn each_flag_in_the_readme_is_one_of_the_command() {
         "diff",
         "export",
         "extract",
+        "merge",
+        "simulate",
         "stats",
         "seen plan",
         "seen build",
@@ -133,7 +135,8 @@ fn each_flag_in_the_readme_is_one_of_the_command() {
     let help: String = commands.map(help_of).concat();
     let known: BTreeSet<_> = help.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).collect();
     let mut flags = 0;
-    for line in include_str!("../README.md").lines() {
+    let pages = [include_str!("../README.md"), include_str!("../src/cli/REFERENCE.md")];
+    for line in pages.into_iter().flat_map(str::lines) {
         // What stands before the command's name, or before a bare `--`, is cargo's.
         let Some((_, arguments)) = line.split_once("crawler ").or_else(|| line.split_once(" -- ")) else { continue };
         for flag in arguments.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).filter(|word| word.len() > 3) {
@@ -143,12 +146,13 @@ fn each_flag_in_the_readme_is_one_of_the_command() {
             }
         }
     }
-    assert!(flags > 4, "{flags}");
+    assert!(flags > 40, "{flags}");
 }
 
 const RULES: &str = r#"
 [hosts."x.example"]
 robots = false
+max_depth = "unlimited"
 
 [hosts."*.y.example"]
 host_delay = "1m 30s"
@@ -158,6 +162,7 @@ connections_per_host = 4
 hosts = ["a.example", "*.b.example"]
 delay = "2s"
 connections = 3
+max_depth = 2
 host_delay = "5s"
 
 [extract."price"]
@@ -178,13 +183,15 @@ fn rules_of_hosts_and_groups_are_printed_with_their_places_and_read_back() {
     for keys in [keys(&printed), keys(&again)] {
         assert_eq!(keys[r#"hosts."x.example".robots"#], "false");
         assert_eq!(keys[r#"hosts."*.y.example".host_delay"#], r#""1m 30s""#);
+        assert_eq!(keys[r#"hosts."x.example".max_depth"#], "\"unlimited\"");
+        assert_eq!(keys[r#"groups."cdn".max_depth"#], "2");
         assert_eq!(keys[r#"groups."cdn".hosts"#], r#"["a.example", "*.b.example"]"#);
         assert_eq!(keys[r#"groups."cdn".connections"#], "3");
         assert_eq!(keys[r#"groups."cdn".host_delay"#], r#""5s""#);
         let field = ["select", "attr", "many", "regex"].map(|key| keys[&format!("extract.\"price\".{key}")].as_str());
         assert_eq!(field, [r#""p > .price""#, r#""content""#, "true", r"'\d+'"]);
     }
-    assert!(printed.contains("rules.toml:7\n"), "{printed}");
+    assert!(printed.contains("rules.toml:8\n"), "{printed}");
 }
 
 #[test]
@@ -208,6 +215,10 @@ fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
         (
             "[hosts.\"x.example\"]\nconnections_per_host = 65",
             r#"r.toml:2:24: hosts."x.example".connections_per_host = 65: is from 1 to 64"#,
+        ),
+        (
+            "[hosts.\"x.example\"]\nmax_depth = 2020-01-01",
+            r#"r.toml:2:13: hosts."x.example".max_depth = 2020-01-01: expected a count such as 8, 10_000 or 1M, below 2^32, or "unlimited""#,
         ),
         ("[extract.a]\nselect = \"a[\"", r#"r.toml:2:10: extract."a".select = "a[": character 2: it ends too early"#),
         ("[extract.a]\nmany = true", r#"r.toml:1:10: extract."a".select = "": character 1: empty selector"#),

@@ -44,12 +44,20 @@ fn serve() -> (SocketAddr, Heads) {
                 }
                 let path = head.split(' ').nth(1).unwrap().to_owned();
                 let host = header(&head, "host").unwrap();
-                told.lock().unwrap().insert(format!("{host}{path}"), head.clone());
+                let times = {
+                    let mut told = told.lock().unwrap();
+                    told.insert(format!("{host}{path}"), head.clone());
+                    let times = told.entry(format!("times {host}{path}")).or_default();
+                    times.push('x');
+                    times.len()
+                };
                 let is_known = match host.as_str() {
                     "basic.test" => header(&head, "authorization").as_deref() == Some(BASIC_SENT),
                     "bearer.test" => header(&head, "authorization") == Some(format!("Bearer {TOKEN}")),
                     // A wall: whoever has no cookie gets one, and is sent to where it was.
-                    "cookie.test" => header(&head, "cookie").as_deref() == Some(&format!("session={SESSION}")),
+                    "cookie.test" | "held.test" => {
+                        header(&head, "cookie").as_deref() == Some(&format!("session={SESSION}"))
+                    }
                     "loaded.test" => {
                         header(&head, "cookie").is_some_and(|sent| sent.starts_with(&format!("token={TOKEN}")))
                     }
@@ -58,11 +66,15 @@ fn serve() -> (SocketAddr, Heads) {
                 };
                 let cookie = format!("Set-Cookie: session={SESSION}; HttpOnly\r\n");
                 let (status, more, body) = match path.as_str() {
-                    "/" if host == "cookie.test" && !is_known => ("302 Found", format!("{cookie}Location: /\r\n"), ""),
+                    "/" if ["cookie.test", "held.test"].contains(&&*host) && !is_known => {
+                        ("302 Found", format!("{cookie}Location: /\r\n"), "")
+                    }
                     _ if !is_known => ("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n".to_owned(), ""),
                     "/" => {
                         ("200 OK", cookie, "<a href=/next>n</a><a href=/away>a</a><a href=http://other.test/page>o</a>")
                     }
+                    // The first of them never ends.
+                    "/next" if host == "held.test" && times == 1 => return park(),
                     "/away" => ("302 Found", "Location: http://other.test/away\r\n".to_owned(), ""),
                     "/robots.txt" => ("404 Not Found", String::new(), ""),
                     _ => ("200 OK", String::new(), "<p>well</p>"),
@@ -76,6 +88,13 @@ fn serve() -> (SocketAddr, Heads) {
         }
     });
     (address, heads)
+}
+
+/// Waits for ever, with the connection open.
+fn park() {
+    loop {
+        std::thread::park();
+    }
 }
 
 /// The value of a header.
@@ -193,7 +212,8 @@ fn sites_that_want_to_know_who_asks_are_read_and_no_secret_is_found_elsewhere() 
         assert!(has(&archive.1, kept), "{kept}");
     }
     let kept = command(place.path()).args(["config", "--config", "job/crawler.toml"]).output().unwrap().stdout;
-    assert!(has(&kept, "sign_in = \"basic file:password.txt\""));
+    let password = place.path().canonicalize().unwrap().join("password.txt");
+    assert!(has(&kept, &format!("sign_in = \"basic file:{}\"", password.display())), "wherever it goes on");
     found.push(("config".to_owned(), kept));
     assert!(found.len() > 8 && found[1].1.len() > 1000, "{} files, a log of {} bytes", found.len(), found[1].1.len());
     for (name, bytes) in &found {
@@ -249,6 +269,36 @@ fn cookies_are_sent_back_kept_in_the_job_and_found_nowhere_else() {
     assert_eq!(without.code, Some(3), "nothing was crawled: {}", without.err);
     let wall = &outputs::pages(&place.path().join("other"))["http://cookie.test/"];
     assert_eq!(wall["error"], "redirect_loop", "{wall}");
+}
+
+/// A page that is done is not asked for again, so what it has set must not be lost with the process.
+#[test]
+fn cookies_outlive_a_kill() {
+    let (address, _) = serve();
+    let place = TempDir::new().unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = command(place.path());
+        command.args(arguments).args(["--cookies", "--no-sitemaps", "--host-delay", "0s", "--no-progress"]);
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", address.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let job = place.path().join("crawl");
+    // No checkpoint comes before the kill but that of the beginning.
+    let mut killed = command(&["http://held.test/"]).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while !fs::read_to_string(job.join("cookies.txt")).is_ok_and(|kept| kept.contains(SESSION)) {
+        assert!(begun.elapsed().as_secs() < 30, "the cookie is not kept while the crawl runs");
+        assert!(killed.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(command(&["resume", "crawl"]).status().unwrap().code(), Some(0));
+    let pages = outputs::pages(&job);
+    for path in ["", "next", "away"] {
+        let status = if path == "away" { 302 } else { 200 };
+        assert_eq!(pages[&format!("http://held.test/{path}")]["status"], status, "{path}");
+    }
 }
 
 #[test]

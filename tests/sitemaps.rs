@@ -1,43 +1,32 @@
 //! Whole crawls through real sockets of sites that have sitemaps and feeds.
 #![cfg(feature = "crawl")]
 
+mod crawled;
+mod loopback;
+
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::io::Write;
 use std::time::Duration;
 
-use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, RecordKind, Writer};
+use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, RecordKind};
 use crawler::gate::{Refusal, ScopeKind};
 
-/// A web on loopback: what it answers to a URL, and what it was asked.
-struct Web {
-    address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
-}
+use crate::loopback::{Loopback, response};
 
-type Answers = BTreeMap<String, (String, Vec<u8>)>;
+/// A web on loopback: what it answers to a URL, and what it was asked.
+struct Web(Loopback);
 
 impl Web {
     /// By `host/path`: a body, or a line that begins with a status. HTML where it begins so, else of no type.
     fn of<const N: usize>(answers: [(&str, Vec<u8>); N]) -> Self {
-        let answers: Answers = answers.into_iter().map(|(url, body)| (url.to_owned(), answer_of(body))).collect();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                // A client that gives a request up is no matter here.
-                let _ = answer(&stream.unwrap(), &answers, &log);
-            }
-        });
-        Self { address, asked }
+        let answers: BTreeMap<String, Vec<u8>> =
+            answers.into_iter().map(|(url, body)| (url.to_owned(), answer_of(&body))).collect();
+        Self(Loopback::serve(move |url| answers.get(url).cloned().unwrap_or_else(|| response("404 Not Found", b""))))
     }
 
     fn options(&self) -> CrawlOptions {
         let mut options = CrawlOptions::default();
-        options.fetch.resolve_all_to = Some(self.address);
+        options.fetch.resolve_all_to = Some(self.0.address);
         options.frontier.politeness.host_delay = Duration::ZERO;
         options.frontier.politeness.backoff = Duration::from_millis(1);
         options.workers = Some(4);
@@ -45,35 +34,22 @@ impl Web {
     }
 
     fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.0.asked()
     }
 }
 
-fn answer_of(body: Vec<u8>) -> (String, Vec<u8>) {
-    let text = String::from_utf8_lossy(&body).into_owned();
+fn answer_of(body: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(body).into_owned();
     if let Some(head) = text.strip_prefix("head ") {
-        return (format!("200 OK\r\n{head}"), b"<!doctype html><base href=/base/>".to_vec());
+        return response(&format!("200 OK\r\n{head}"), b"<!doctype html><base href=/base/>");
     }
     match text.split_once(' ') {
         Some((status, location)) if status.len() == 3 && status.parse::<u16>().is_ok() => {
-            (format!("{status} Moved\r\nLocation: {location}"), Vec::new())
+            response(&format!("{status} Moved\r\nLocation: {location}"), b"")
         }
-        _ if text.starts_with("<!doctype html>") => ("200 OK\r\nContent-Type: text/html".to_owned(), body),
-        _ => ("200 OK".to_owned(), body),
+        _ if text.starts_with("<!doctype html>") => response("200 OK\r\nContent-Type: text/html", body),
+        _ => response("200 OK", body),
     }
-}
-
-fn answer(mut stream: &TcpStream, answers: &Answers, log: &Mutex<Vec<String>>) -> io::Result<()> {
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while reader.read_line(&mut head)? > 2 {}
-    let path = head.split(' ').nth(1).unwrap_or_default();
-    let host = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("host: ").map(str::to_owned));
-    let url = format!("{}{path}", host.unwrap_or_default());
-    let (head, body) = answers.get(&url).cloned().unwrap_or_else(|| ("404 Not Found".to_owned(), Vec::new()));
-    log.lock().unwrap().push(url);
-    write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
-    stream.write_all(&body)
 }
 
 fn page(links: &str) -> Vec<u8> {
@@ -98,33 +74,15 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Memory that records are written to.
-#[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Crawls from a seed; the records by URL, without `http://`.
 async fn crawl(options: &CrawlOptions, seed: &str) -> (Finished, BTreeMap<String, PageRecord>) {
-    let output = Output::default();
     let crawl = Crawl::new(options).unwrap();
-    let url = crawl.gate().canonicalizer().canonicalize(&format!("http://{seed}")).unwrap();
-    assert_eq!(crawl.seed(url).unwrap(), None);
+    crawled::seed(&crawl, [format!("http://{seed}")]);
     crawl.count_seeds(1, 0);
-    let (sink, thread) = Writer::start(output.clone()).unwrap();
-    let finished = crawl.run(sink).await;
-    let written = thread.join().unwrap();
-    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    let records = text.lines().map(|line| serde_json::from_str::<PageRecord>(line).unwrap());
-    let records: BTreeMap<_, _> = records.map(|record| (record.url.replacen("http://", "", 1), record)).collect();
+    let (finished, records) = crawled::run(crawl).await;
+    let written = records.len() as u64;
+    let records = records.into_iter().map(|record| (record.url.replacen("http://", "", 1), record));
+    let records: BTreeMap<_, _> = records.collect();
     assert_eq!(records.len() as u64, written, "each once");
     assert_eq!(finished.tally.fetched + finished.tally.failed, written);
     assert_eq!(finished.politeness.violations, 0);
@@ -237,6 +195,45 @@ async fn a_host_that_names_none_is_asked_for_one() {
     let before = web.asked().len();
     crawl(&options, "c.test/").await;
     assert_eq!(web.asked().len() - before, 2, "a crawl of all hosts asks none for what it does not name");
+}
+
+#[tokio::test]
+async fn a_host_whose_robots_txt_is_not_asked_for_may_have_one() {
+    let web = Web::of([
+        ("a.test/robots.txt", b"Sitemap: /elsewhere.xml\nUser-agent: *\nDisallow: /".to_vec()),
+        ("a.test/sitemap.xml", urlset("http://a.test/listed")),
+        ("a.test/", page("/linked http://b.test/")),
+        ("a.test/linked", page("")),
+        ("a.test/listed", page("")),
+        ("b.test/sitemap.xml", urlset("http://b.test/listed")),
+        ("d.test/", b"301 /moved".to_vec()),
+        ("d.test/sitemap.xml", urlset("http://d.test/listed")),
+    ]);
+    let mut options = web.options();
+    options.frontier.politeness.robots = false;
+    let (finished, records) = crawl(&options, "a.test/").await;
+    assert_eq!(urls(&records), ["a.test/", "a.test/linked", "a.test/listed", "a.test/sitemap.xml"]);
+    assert_eq!(finished.tally.sources.sitemaps, 2);
+    let looked_for = |asked: &[String]| asked.iter().filter(|url| url.ends_with("/sitemap.xml")).count();
+    assert_eq!(looked_for(&web.asked()), 1, "with the first page alone");
+    let root = &records["a.test/"];
+    assert_eq!((root.links.found, root.links.admitted), (2, 1), "what is looked for is no link of the page");
+    // Its first answer is a redirect; one that answers nothing but errors has been asked, too.
+    let (_, records) = crawl(&options, "d.test/").await;
+    assert_eq!(urls(&records), ["d.test/", "d.test/listed", "d.test/moved", "d.test/sitemap.xml"]);
+    let (_, records) = crawl(&options, "b.test/gone").await;
+    assert_eq!(urls(&records), ["b.test/gone", "b.test/listed", "b.test/sitemap.xml"]);
+    let changes: [fn(&mut CrawlOptions); 3] = [
+        |options| options.sitemaps.enabled = false,
+        |options| options.frontier.scope.max_depth = Some(0),
+        |options| options.frontier.scope.kind = ScopeKind::Any,
+    ];
+    for change in changes {
+        let (before, mut options) = (web.asked().len(), options.clone());
+        change(&mut options);
+        crawl(&options, "a.test/").await;
+        assert_eq!(looked_for(&web.asked()[before..]), 0);
+    }
 }
 
 /// sitemaps.org, "Sitemaps & Cross Submits".

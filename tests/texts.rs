@@ -1,32 +1,26 @@
 //! Texts that the web sends: what they are in, what is asked for, and what of them reaches a record.
 #![cfg(feature = "crawl")]
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+mod crawled;
+mod loopback;
+
 use std::time::Duration;
 
-use crawler::crawl::{Crawl, CrawlOptions, PageRecord, Writer};
+use crawler::crawl::{Crawl, CrawlOptions, PageRecord};
+
+use crate::loopback::{Loopback, response};
 
 /// A site on loopback whose front page is answered in these very bytes; all else is 404.
-struct Site {
-    address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
-}
+struct Site(Loopback);
 
 impl Site {
     fn of(front: &[u8]) -> Self {
         let front = front.to_vec();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let _ = answer(&stream.unwrap(), &front, &log);
-            }
-        });
-        Self { address, asked }
+        Self(Loopback::serve(
+            move |url| {
+                if url == "site.test/" { front.clone() } else { response("404 Not Found", b"") }
+            },
+        ))
     }
 
     /// A page with this head and body.
@@ -39,49 +33,17 @@ impl Site {
     /// Crawls it; its records by URL, and what it was asked beside its front page.
     async fn crawl(&self) -> (Vec<PageRecord>, Vec<String>) {
         let mut options = CrawlOptions::default();
-        options.fetch.resolve_all_to = Some(self.address);
+        options.fetch.resolve_all_to = Some(self.0.address);
         options.sitemaps.enabled = false;
         options.frontier.politeness.host_delay = Duration::ZERO;
         options.workers = Some(4);
         let crawl = Crawl::new(&options).unwrap();
-        let seed = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
-        assert_eq!(crawl.seed(seed).unwrap(), None);
-        let output = Output::default();
-        let (sink, thread) = Writer::start(output.clone()).unwrap();
-        crawl.run(sink).await;
-        thread.join().unwrap();
-        let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-        let mut records: Vec<PageRecord> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        records.sort_by(|a, b| a.url.cmp(&b.url));
-        let mut asked = self.asked.lock().unwrap().clone();
-        asked.retain(|path| path != "/robots.txt" && path != "/");
+        crawled::seed(&crawl, ["http://site.test/"]);
+        let (_, records) = crawled::run(crawl).await;
+        let asked = self.0.asked().into_iter().map(|url| url.replacen("site.test", "", 1));
+        let mut asked: Vec<String> = asked.filter(|path| path != "/robots.txt" && path != "/").collect();
         asked.sort();
         (records, asked)
-    }
-}
-
-fn answer(mut stream: &TcpStream, front: &[u8], log: &Mutex<Vec<String>>) -> io::Result<()> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    while reader.read_line(&mut line)? > 2 {}
-    log.lock().unwrap().push(path.clone());
-    let missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    stream.write_all(if path == "/" { front } else { missing })
-}
-
-/// Memory that a sink writes to, and a test reads.
-#[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -1,28 +1,14 @@
 //! Sites without end, and pages that say what others said: a crawl of a simulated web that has both.
 #![cfg(feature = "cli")]
 
+mod crawled;
+
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crawler::crawl::{Crawl, CrawlOptions, Finished, PageRecord, Writer};
+use crawler::crawl::{Crawl, CrawlOptions, Finished, PageRecord};
 use crawler::gate::{Refusal, ScopeKind, TrapLimits};
 use crawler::simulate::{Asked, Judgment, Server, SimulateOptions, Trap, TruthOptions, World};
-
-/// Memory that a sink writes to, and a test reads.
-#[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// A web of so many pages.
 fn web(pages: u32, trap: bool) -> SimulateOptions {
@@ -49,17 +35,9 @@ async fn crawl(web: &SimulateOptions, traps: TrapLimits, max_pages: Option<u64>)
     options.frontier.traps = traps;
     options.workers = Some(8);
     options.max_pages = max_pages;
-    let output = Output::default();
     let crawl = Crawl::new(&options).unwrap();
-    for seed in server.world().seeds() {
-        let url = crawl.gate().canonicalizer().canonicalize(&seed).unwrap();
-        assert_eq!(crawl.seed(url).unwrap(), None);
-    }
-    let (sink, thread) = Writer::start(output.clone()).unwrap();
-    let finished = crawl.run(sink).await;
-    thread.join().unwrap();
-    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    let records = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    crawled::seed(&crawl, server.world().seeds());
+    let (finished, records) = crawled::run(crawl).await;
     let truth = server.world().truth(&TruthOptions::default());
     let judgment = server.judge().judgment(server.world(), &truth, Duration::ZERO, 1);
     Crawled { finished, records, judgment, world: World::new(web).unwrap() }

@@ -4,6 +4,7 @@ import re
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_MALFORMED = re.compile(r"%(?![0-9a-fA-F]{2})")
 _KEPT = "/:@!$&'()*+,;=~-._"
 
 
@@ -27,6 +28,11 @@ def join(base: str, href: str) -> str | None:
     place = host if port in (None, default) else f"{host}:{port}"
     question = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme}://{place}{without_dots(parts.path)}{question}"
+
+
+def is_malformed(path: str) -> bool:
+    """Whether the server answers with status 400: an escape in the path is none."""
+    return _MALFORMED.search(path) is not None
 
 
 def without_dots(path: str) -> str:

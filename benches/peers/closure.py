@@ -4,7 +4,6 @@
 """
 
 import os
-import re
 import sys
 from collections import deque
 from pathlib import Path
@@ -17,8 +16,6 @@ import address
 PAGE_ENDINGS = (".html", ".htm", ".shtml")
 """Names that are nothing but an ending have none for the server."""
 _CHOICE = "a[href], area[href], frame[src], iframe[src], base[href], meta[http-equiv]"
-_MALFORMED = re.compile(r"%(?![0-9a-fA-F]{2})")
-"""What the server answers with status 400."""
 
 
 class Site:
@@ -31,7 +28,7 @@ class Site:
     def file(self, url: str) -> str | None:
         """The page that the server sends for it; `None` where it sends none. A folder without its slash is redirected."""
         parts = urlsplit(url)
-        if _MALFORMED.search(parts.path):
+        if address.is_malformed(parts.path):
             return None
         path = f"{self.root}/{parts.hostname}{unquote(parts.path, errors='surrogateescape')}"
         if path.endswith("/"):

@@ -165,6 +165,7 @@ def unpack(cache: Path, package: Package) -> Path:
     if not root.exists():
         archive = download(cache, package.name)
         shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["dpkg-deb", "-x", archive, folder], check=True)
     if not root.exists():
         raise Unavailable(f"package {package.name} has no {package.root}")

@@ -314,7 +314,7 @@ impl Owner for Crawl {
 
 fn frontier(directory: &Path, options: &FrontierOptions, open: &OpenOptions, now: Timestamp) -> Frontier<JobJournal> {
     let disk = || Disk::at(directory).expect("a directory");
-    Frontier::open_on([disk(), disk()], 1, options, open, |_| true, now).expect("what was written is there")
+    Frontier::open_on([disk(), disk()], 1, options, open, |_, _| true, now).expect("what was written is there")
 }
 
 fn fits(number: u64) -> usize {

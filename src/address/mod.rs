@@ -64,6 +64,8 @@ mod canonicalizer;
 mod escapes;
 mod fingerprint;
 mod host;
+mod host_pattern;
+mod host_table;
 mod key;
 mod lines;
 mod listing;
@@ -83,6 +85,10 @@ pub use canonicalizer::{Canonicalizer, DEFAULT_MAX_BYTES};
 pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
 pub use host::HostKey;
 pub(crate) use host::{host as host_of, path_and_query};
+pub(crate) use host_pattern::HostPattern;
+#[cfg(feature = "crawl")]
+pub(crate) use host_pattern::suffixes;
+pub(crate) use host_table::HostTable;
 pub(crate) use lines::TextLines;
 #[cfg(feature = "cli")]
 pub(crate) use lines::{MARGIN, TextLine};

@@ -1,5 +1,7 @@
 //! What single hosts are sent: the keys of a rule that say it, as they are read and written.
 
+use std::path::Path;
+
 use super::given::{Given, GivenKind};
 use super::rule_key::{Refused, value};
 use super::value::Value;
@@ -23,6 +25,17 @@ pub(super) fn set(access: &mut HostAccess, key: &str, given: &Given) -> Result<(
         _ => access.sign_in_to = list(given, "a list of origins, such as [\"https://x.example\"]")?,
     }
     Ok(())
+}
+
+/// Reads its paths that are not absolute from this directory on.
+pub(super) fn place(access: &mut HostAccess, directory: &Path) {
+    let HostAccess { sign_in, client_certificate, client_key, .. } = access;
+    if let Some(sign_in) = sign_in {
+        sign_in.place(directory);
+    }
+    for path in client_certificate.iter_mut().chain(client_key) {
+        path.place(directory);
+    }
 }
 
 fn list(given: &Given, expected: &str) -> Result<Vec<String>, Refused> {

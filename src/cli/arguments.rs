@@ -10,21 +10,28 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 
 use super::argument::{operand, option, path, switch};
+use super::cluster_request::ClusterRequest;
 use super::command_error::CommandError;
 use super::diff_form::DiffForm;
 use super::exit::Exit;
 use super::given::Given;
 use super::help::after_long_help;
 use super::layers::untyped;
+use super::merge::MergeRequest;
 use super::output;
+use super::own_settings::{
+    SIMULATED, is_of_cluster, is_of_filter, is_of_page, is_of_servers, is_of_simulated_web, is_of_sitemaps,
+    is_resumable, is_seen,
+};
 use super::record_file::RecordFormat;
 use super::seen::{self, SeenRequest};
 use super::setting::{Flag, Setting, Takes};
 use super::settings::AllSettings;
+use super::simulate::SimulateRequest;
 use super::stats_form::StatsForm;
 use super::subcommands;
 use super::suggest::nearest;
-use super::table::TABLE;
+use super::table::{TABLE, row_of};
 use crate::crawl::{FieldRule, Secret};
 use crate::report::SchemaOf;
 
@@ -35,6 +42,8 @@ pub(super) enum Request {
     Canonicalize { base: Option<String> },
     /// Print the index of these WARC files, or of those in these directories.
     Cdxj { of: Vec<PathBuf> },
+    /// Ask the desk of a cluster.
+    Cluster(ClusterRequest),
     /// Print this shell script.
     Completions { script: Vec<u8> },
     /// Print the settings in force, or the defaults.
@@ -53,6 +62,8 @@ pub(super) enum Request {
     Extract { from: String, rule: Option<FieldRule> },
     /// Print the manual page of this command, or write all into a directory.
     Man { of: Option<String>, to: Option<PathBuf> },
+    /// Make one set of page records of those of all nodes of a crawl.
+    Merge(MergeRequest),
     /// Say what the numbers of a report mean whose names have this in them.
     Numbers { like: String },
     /// Say what is damaged in this job, and mend what can be.
@@ -71,8 +82,12 @@ pub(super) enum Request {
     Sitemap { from: String, base: Option<String>, json: bool },
     /// Work on a filter outside a crawl.
     Seen(SeenRequest),
-    /// Print a job's report again.
-    Stats { job: PathBuf, form: StatsForm },
+    /// Serve a simulated web, and judge who crawls it.
+    Simulate(SimulateRequest),
+    /// Print a job's report again, or one of several jobs, or that of a crawl on many machines by its name.
+    Stats { jobs: Vec<PathBuf>, of_cluster: bool, form: StatsForm },
+    /// Show a job in the terminal, and keep up with it.
+    Top { job: PathBuf },
     /// Print the pages of a job that a later one did not meet.
     Unmet { old: PathBuf, new: PathBuf },
 }
@@ -107,10 +122,13 @@ impl CommandLine {
         })?;
         let (name, own) = matches.subcommand().unwrap_or(("", &matches));
         let path = |id| own.get_one::<PathBuf>(id).cloned().unwrap_or_default();
+        let paths = |id| own.get_many(id).into_iter().flatten().cloned().collect();
+        let text = |id| own.get_one::<String>(id).cloned().unwrap_or_default();
         let is_on = |id| own.get_flag(id);
         let request = match name {
             "canonicalize" => Request::Canonicalize { base: own.get_one("base").cloned() },
-            "cdxj" => Request::Cdxj { of: own.get_many("of").into_iter().flatten().cloned().collect() },
+            "cdxj" => Request::Cdxj { of: paths("of") },
+            "cluster" => Request::Cluster(subcommands::cluster_request(own)),
             "completions" => Request::Completions { script: completions(own) },
             "config" => Request::Config { defaults: is_on("defaults") },
             "dashboard" => Request::Dashboard {
@@ -126,43 +144,41 @@ impl CommandLine {
             },
             "export" => Request::Export {
                 job: path("job"),
-                of: own.get_one("of").cloned().unwrap_or_default(),
+                of: text("of"),
                 to: own.get_one("to").cloned(),
-                format: match own.get_one::<String>("as").map(String::as_str) {
-                    Some("csv") => RecordFormat::Csv,
-                    Some("jsonl") => RecordFormat::Jsonl,
-                    _ => RecordFormat::Auto,
-                },
+                format: subcommands::format(own),
             },
-            "extract" => Request::Extract {
-                from: own.get_one("from").cloned().unwrap_or_default(),
-                rule: subcommands::field_rule(own),
-            },
-            "robots" => {
-                Request::Robots { file: path("file"), agent: own.get_one("agent").cloned().unwrap_or_default() }
-            }
+            "extract" => Request::Extract { from: text("from"), rule: subcommands::field_rule(own) },
+            "robots" => Request::Robots { file: path("file"), agent: text("agent") },
             "repair" => Request::Repair { job: path("job"), yes: is_on("yes") },
             "man" => Request::Man { of: own.get_one("of").cloned(), to: own.get_one("to").cloned() },
-            "numbers" => Request::Numbers { like: own.get_one("like").cloned().unwrap_or_default() },
+            "merge" => Request::Merge(subcommands::merged(own)),
+            "numbers" => Request::Numbers { like: text("like") },
             "report" => Request::Report { job: path("job"), to: own.get_one("output").cloned(), opens: is_on("open") },
             "resume" => Request::Resume { job: path("job") },
             "retry" => Request::Retry { job: path("job") },
             "schema" => Request::Schema { of: subcommands::written(own) },
             "seen" => Request::Seen(seen::request(own)),
-            "sitemap" => Request::Sitemap {
-                from: own.get_one("from").cloned().unwrap_or_default(),
-                base: own.get_one("base").cloned(),
-                json: is_on("json"),
-            },
-            "stats" => Request::Stats { job: path("job"), form: StatsForm::given(is_on) },
+            "sitemap" => {
+                Request::Sitemap { from: text("from"), base: own.get_one("base").cloned(), json: is_on("json") }
+            }
+            "simulate" => Request::Simulate(subcommands::simulated(own)),
+            "stats" => {
+                let of_cluster = own.contains_id("cluster");
+                Request::Stats { jobs: paths("job"), of_cluster, form: StatsForm::given(is_on) }
+            }
+            "top" => Request::Top { job: path("job") },
             "unmet" => Request::Unmet { old: path("old"), new: path("new") },
             _ => Request::Crawl,
         };
         let flags = match request {
             Request::Resume { .. } | Request::Retry { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
-            Request::Export { .. } => given(own, is_of_filter),
+            Request::Cluster(_) => own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_of_cluster)),
+            Request::Stats { .. } => given(own, is_of_servers),
+            Request::Export { .. } | Request::Merge(_) => given(own, is_of_filter),
             Request::Extract { .. } => given(own, is_of_page),
+            Request::Simulate(_) => given(own, is_of_simulated_web).into_iter().chain(simulate()).collect(),
             Request::Sitemap { .. } => given(own, is_of_sitemaps),
             Request::Seen(SeenRequest::Build { .. }) => {
                 own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_seen))
@@ -171,31 +187,6 @@ impl CommandLine {
         };
         Ok(Self { request, config: own.try_get_one("config").ok().flatten().cloned(), flags })
     }
-}
-
-/// Whether a filter outside a crawl has this setting, too.
-fn is_seen(setting: &Setting) -> bool {
-    setting.section() == "seen"
-}
-
-/// Whether a sitemap that is read by itself has this setting, too.
-fn is_of_sitemaps(setting: &Setting) -> bool {
-    ["fetch", "sitemaps"].contains(&setting.section()) && setting.key != "sitemaps.enabled"
-}
-
-/// Whether a page that is read by itself has this setting, too.
-fn is_of_page(setting: &Setting) -> bool {
-    setting.section() == "fetch"
-}
-
-/// Whether a setting says which records are written.
-fn is_of_filter(setting: &Setting) -> bool {
-    ["output.formulas", "output.status", "output.types", "output.urls"].contains(&setting.key)
-}
-
-/// Whether a crawl that goes on may be given this setting. Its seeds and its directory are fixed.
-fn is_resumable(setting: &Setting) -> bool {
-    !["crawl.seeds", "crawl.urls", "job.add", "job.dir", "job.overwrite"].contains(&setting.key)
 }
 
 /// The values of the flags of some settings.
@@ -227,6 +218,12 @@ fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'s
     given
 }
 
+/// `--simulate`, as if it had been given.
+fn simulate() -> Option<(usize, &'static Flag, Given)> {
+    let row = row_of(SIMULATED)?;
+    Some((row, TABLE[row].flags.first()?, untyped(vec!["true".into()])))
+}
+
 fn completions(matches: &ArgMatches) -> Vec<u8> {
     let mut script = Vec::new();
     if let Some(shell) = matches.get_one::<Shell>("shell") {
@@ -237,7 +234,7 @@ fn completions(matches: &ArgMatches) -> Vec<u8> {
 
 const NAME: &str = "crawler";
 /// Commands that the short help leaves out.
-const RARE: [&str; 4] = ["canonicalize", "completions", "man", "schema"];
+const RARE: [&str; 7] = ["canonicalize", "completions", "man", "merge", "schema", "simulate", "unmet"];
 
 /// The whole command.
 pub(super) fn command() -> Command {
@@ -272,6 +269,7 @@ pub(super) fn command() -> Command {
                     .help("Job directories, or files that end in .warc.gz"),
             ),
         )
+        .subcommand(subcommands::cluster(|command| command.arg(config()).args(some(is_of_cluster))))
         .subcommand(
             Command::new("completions")
                 .about("Print a completion script for a shell")
@@ -290,6 +288,7 @@ pub(super) fn command() -> Command {
         .subcommand(subcommands::export().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::extract().arg(config()).args(some(is_of_page)))
         .subcommand(subcommands::man())
+        .subcommand(subcommands::merge().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::numbers())
         .subcommand(subcommands::repair())
         .subcommand(subcommands::report())
@@ -319,8 +318,10 @@ pub(super) fn command() -> Command {
         )
         .subcommand(subcommands::schema())
         .subcommand(seen::command(some(is_seen)).arg(config()))
+        .subcommand(subcommands::simulate().arg(config()).args(some(is_of_simulated_web)))
         .subcommand(subcommands::sitemap().arg(config()).args(some(is_of_sitemaps)))
-        .subcommand(subcommands::stats())
+        .subcommand(subcommands::stats().args(some(is_of_servers)))
+        .subcommand(subcommands::top())
         .subcommand(subcommands::unmet())
         .mut_subcommands(|command| {
             let is_rare = RARE.contains(&command.get_name());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::output::{self, print};
-use crate::crawl::{archives_in, write_cdxj};
+use crate::crawl::{CdxjIndex, archives_in};
 
 /// Prints the index of WARC files, or of those in directories.
 pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
@@ -21,11 +21,10 @@ pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
             files.push(path.clone());
         }
     }
-    let mut index = Vec::new();
-    let cut = write_cdxj(&files, &mut index).map_err(CommandError::of(Exit::Failed, "cannot make the index"))?;
-    for (path, bytes) in cut {
+    let index = CdxjIndex::of(&files).map_err(CommandError::of(Exit::Failed, "cannot make the index"))?;
+    for (path, bytes) in index.cut() {
         let path = path.display();
         output::note(&format!("{path}: {bytes} bytes at the end are no whole record yet, and passed over"));
     }
-    print(|out| out.write_all(&index))
+    print(|out| index.write(out))
 }

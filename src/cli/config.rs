@@ -1,6 +1,7 @@
 //! `crawler config`: the settings as TOML, each with its origin; the default file, each with its reason.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::layers::{Layers, Origin};
 use super::rules;
@@ -10,14 +11,28 @@ use super::table::TABLE;
 
 /// The settings in force, each with where it came from.
 pub(super) fn effective(layers: &Layers) -> String {
+    rendered(layers, layers.settings.clone())
+}
+
+/// The same, for the job: its paths lead to the same files from wherever it goes on.
+pub(super) fn kept(layers: &Layers, working_directory: &Path) -> String {
     let mut settings = layers.settings.clone();
+    for setting in TABLE.iter() {
+        setting.field.place(&mut settings, working_directory);
+    }
+    rules::place(&mut settings.crawl, working_directory);
+    rendered(layers, settings)
+}
+
+fn rendered(layers: &Layers, mut settings: AllSettings) -> String {
+    let crawl = settings.crawl.clone();
     render(|row, setting| {
         let from = match &layers.sources[row] {
             Origin::File(position) => format!("{}:{}", position.file, position.line),
             source => source.to_string(),
         };
         format!("{} = {} # {from}", setting.name(), setting.field.literal(&mut settings))
-    }) + &rules::render(&layers.settings.crawl, |section, name, key| {
+    }) + &rules::render(&crawl, |section, name, key| {
         let place = layers.rules.get(section, name, key);
         place.map(|place| format!(" # {}:{}", place.file, place.line)).unwrap_or_default()
     })
@@ -37,6 +52,7 @@ const HEAD: &str = "\
 # Every setting at its default. The file in the working directory is read, or the one that --config names.
 # Over it count, in this order: --simulate, environment variables (CRAWLER_POLITENESS_HOST_DELAY), flags (--host-delay).
 # `crawler config` prints what is in force and from where.
+# Paths are read from the working directory; a job keeps them absolute.
 
 ";
 

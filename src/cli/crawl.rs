@@ -13,9 +13,10 @@ use super::progress::{Reporter, Screen};
 use super::seeds::{self, SeedLists};
 use super::settings::AllSettings;
 use super::signals::Signals;
-use super::simulated::SimulatedWeb;
+use super::simulated::{SimulatedWeb, world};
 use super::unfit::{refused, unfit};
-use super::{config, dashboard, ending, export, surroundings};
+use super::watched::Watched;
+use super::{cluster, config, dashboard, ending, export, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{
     Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, Places, Resumed, Sink, Visits,
@@ -47,6 +48,13 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
     }
     export::check(layers)?;
     let seeds = SeedLists::open(&settings.seeds)?;
+    #[cfg(unix)]
+    if let Some(nodes) = settings.cluster.dev {
+        return super::dev_cluster::crawl(layers, nodes);
+    }
+    if !settings.cluster.servers.is_empty() {
+        return cluster::crawl(layers, seeds, &screen);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -80,7 +88,9 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let settings = &layers.settings;
     let mut options = settings.crawl.clone();
     let page = dashboard::listen(layers).await?;
-    let web = if settings.simulate.enabled { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
+    // One that another process serves is judged there.
+    let is_served = settings.simulate.enabled && options.fetch.resolve_all_to.is_none();
+    let web = if is_served { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let (job, seeds) = job(layers, seeds, &mut options)?;
     let is_kept = settings.output.is_kept();
@@ -134,15 +144,16 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         export::at_end(layers, &job)?;
         return Ok(Exit::Done);
     }
-    let text = config::effective(layers);
+    let here = std::env::current_dir().map_err(CommandError::of(Exit::NotKept, "no working directory"))?;
+    let text = config::kept(layers, &here);
     replace(&job.settings_path(), text.as_bytes())
         .map_err(CommandError::of(Exit::NotKept, "cannot keep the settings"))?;
     job.remove_report().map_err(|error| refused(&error))?;
     job.begin().map_err(CommandError::of(Exit::NotKept, "cannot begin the job"))?;
 
-    let page = page.map(|page| page.show(&crawl, &options, job.directory()));
+    let watched = Watched::begin(page, settings.dashboard.socket, &crawl, &options, &job);
     let signals = Signals::listen(crawl.stop());
-    let reporter = settings.output.progress.then(|| Reporter::start(screen, options.max_pages, crawl.watch()));
+    let reporter = settings.output.progress.then(|| Reporter::start(screen, &options, crawl.watch()));
     let mut finished = crawl.run(sink).await;
     drop(reporter);
     let written = writer.join();
@@ -158,7 +169,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let report = Report::of(&finished, &options, Cost::of_this_process(), simulated);
     let saved = report.save(&job.report_path());
     let drawn = replace(&job.report_page_path(), report.html().as_bytes());
-    drop(page);
+    drop(watched);
     if is_unread {
         ending::waiting(&job, &finished);
         return Err(CommandError::quiet());
@@ -249,6 +260,10 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
         None | Some(Err(JobError::NoJob { .. } | JobError::Draft { .. })) => {}
         Some(Err(error)) => return Err(refused(&error)),
     }
+    let seeds = match seeds {
+        none if none.is_empty() && layers.settings.simulate.enabled => SeedLists::of_urls(&world(layers)?.seeds()),
+        seeds => seeds,
+    };
     if seeds.is_empty() {
         return Err(CommandError::new(Exit::Usage, "nothing to crawl: give URLs or --seeds FILE (see --help)"));
     }

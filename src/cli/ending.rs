@@ -24,7 +24,7 @@ pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result
         return Ok(());
     }
     let parts: &[ReportPart] = if log::is_verbose(&settings.output.log) { &ReportPart::ALL } else { &[] };
-    let text = parts::text(report, job.directory(), parts);
+    let text = parts::text(report, Some(job.directory()), parts);
     if settings.output.is_kept() {
         print(|out| out.write_all(output::alarming(&text).as_bytes()))
     } else {

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::layers::Layers;
-use super::output::{self, Safe, print};
+use super::output::{self, Safe, print, safe_json};
 use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 use crate::crawl::{CrawlError, FinishReason, look_up};
-use crate::frontier::{Explanation, History, Place, RobotsAnswer, Timestamp, Verdict};
+use crate::frontier::{Explanation, FrontierOptions, History, Place, RobotsAnswer, Timestamp, Verdict};
 use crate::gate::{Refusal, Ruled};
 use crate::job::{Explained, Job, explain as explain_from};
 use crate::lending::Clock;
@@ -48,6 +48,7 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
         &job.pages_path(),
     ))?;
     let limit = if is_resumed { None } else { limit(&job) };
+    let rate = rate(&options);
     print(|out| {
         let mut explanations = explanations.iter();
         for (text, url) in urls.iter().zip(&canonical) {
@@ -55,12 +56,13 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
                 (Ok(_), false) => {
                     let text = explanations.next().map(ToString::to_string).unwrap_or_default();
                     text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line)))?;
+                    rate.iter().try_for_each(|rate| writeln!(out, "  rate         of the whole crawl: {rate}"))?;
                     limit.iter().try_for_each(|limit| writeln!(out, "  last run     ended at its limit, {limit}"))?;
                 }
                 (Ok(_), true) => {
-                    explanations
-                        .next()
-                        .map_or(Ok(()), |explanation| writeln!(out, "{}", to_json(explanation, limit.as_deref())))?;
+                    explanations.next().map_or(Ok(()), |explanation| {
+                        writeln!(out, "{}", safe_json(&to_json(explanation, &options, limit.as_deref())))
+                    })?;
                 }
                 (Err(error), false) => {
                     writeln!(out, "{}\n  url          {}", not_a_url(error), Safe(text))?;
@@ -68,11 +70,8 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
                 (Err(error), true) => {
                     let refusal = Refusal::from(error).name();
                     let verdict = not_a_url(error).to_string();
-                    writeln!(
-                        out,
-                        "{}",
-                        json!({ "verdict": "refused", "refusal": refusal, "text": verdict, "url": text })
-                    )?;
+                    let told = json!({ "verdict": "refused", "refusal": refusal, "text": verdict, "url": text });
+                    writeln!(out, "{}", safe_json(&told))?;
                 }
             }
         }
@@ -83,6 +82,14 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
 /// The verdict on a text that is not a URL.
 fn not_a_url(error: &AddressError) -> Verdict {
     Verdict::Refused { refusal: error.into(), rule: error.to_string() }
+}
+
+/// What the whole crawl is held to; `None` where it is held to nothing.
+fn rate(FrontierOptions { request_rate, byte_rate, .. }: &FrontierOptions) -> Option<String> {
+    let requests = request_rate.map(|requests| format!("{requests} requests a second"));
+    let bytes = byte_rate.map(|bytes| format!("{bytes} bytes a second"));
+    let limits: Vec<_> = requests.into_iter().chain(bytes).collect();
+    (!limits.is_empty()).then(|| limits.join(", "))
 }
 
 /// The limit that ended the last run; `None` where it ended otherwise, or another run followed.
@@ -98,7 +105,7 @@ fn limit(job: &Job) -> Option<String> {
 }
 
 /// One line. Each line has every key; `null` is "not known", or "none".
-fn to_json(explanation: &Explanation, limit: Option<&str>) -> Value {
+fn to_json(explanation: &Explanation, options: &FrontierOptions, limit: Option<&str>) -> Value {
     let Explanation { scope, trap, host, history, page, .. } = explanation;
     let verdict = explanation.verdict();
     let refusal = match &verdict {
@@ -140,6 +147,7 @@ fn to_json(explanation: &Explanation, limit: Option<&str>) -> Value {
             "fetched_at": page.at,
             "recrawl": page.recrawled,
         })),
+        "rate": { "requests": options.request_rate, "bytes": options.byte_rate },
         "limit": limit,
     })
 }

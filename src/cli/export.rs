@@ -19,7 +19,7 @@ use crate::job::{Job, PAGES, replace_with};
 const BUFFER: usize = 1 << 18;
 
 /// The columns of a table of pages: paths of keys in page records. Those of the fields that were extracted follow.
-const PAGE_COLUMNS: [&str; 37] = [
+pub(super) const PAGE_COLUMNS: [&str; 38] = [
     "url",
     "key",
     "status",
@@ -42,6 +42,7 @@ const PAGE_COLUMNS: [&str; 37] = [
     "revisit_of.url",
     "revisit_of.fetched_at",
     "canonical",
+    "noindex",
     "links.found",
     "links.admitted",
     "links.seen",
@@ -170,14 +171,15 @@ pub(super) fn at_end(layers: &Layers, job: &Job) -> Result<(), CommandError> {
     write(settings, job, "pages", to, settings.output.format, &filter(layers)?)
 }
 
-fn filter(layers: &Layers) -> Result<RecordFilter, CommandError> {
+/// Which records are written.
+pub(super) fn filter(layers: &Layers) -> Result<RecordFilter, CommandError> {
     let output = &layers.settings.output;
     let filter = RecordFilter::new(&output.status, &output.types, &output.urls);
     filter.map_err(|error| unfit(layers, &CrawlError::Frontier(error)))
 }
 
 /// Refuses what is no file, a directory that is not there, and the job's own directory, whose files must not be replaced.
-fn check_place(to: &Path, job: &Path) -> Result<(), CommandError> {
+pub(super) fn check_place(to: &Path, job: &Path) -> Result<(), CommandError> {
     let refused =
         |reason: &str| Err(CommandError::new(Exit::Usage, format!("cannot write {}: {reason}", to.display())));
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

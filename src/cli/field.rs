@@ -1,6 +1,7 @@
 //! Where a setting's value lives, and how it is read from text and written.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use super::given::{Given, GivenKind};
 use super::quantity::SIZE;
@@ -16,6 +17,9 @@ pub(super) trait SettingField: Sync {
 
     /// The value as it stands in a TOML file. It takes `&mut` because one function finds the place for reading and for writing.
     fn literal(&self, settings: &mut AllSettings) -> String;
+
+    /// Reads paths that are not absolute from this directory on.
+    fn place(&self, _: &mut AllSettings, _directory: &Path) {}
 
     /// Whether it may be given several times.
     fn is_list(&self) -> bool {
@@ -70,6 +74,10 @@ impl<T: Value> SettingField for One<T> {
     fn literal(&self, settings: &mut AllSettings) -> String {
         (self.0)(settings).literal()
     }
+
+    fn place(&self, settings: &mut AllSettings, directory: &Path) {
+        (self.0)(settings).place(directory);
+    }
 }
 
 impl<T: Value> SettingField for Maybe<T> {
@@ -85,6 +93,12 @@ impl<T: Value> SettingField for Maybe<T> {
 
     fn literal(&self, settings: &mut AllSettings) -> String {
         (self.0)(settings).as_ref().map_or_else(|| quote(self.1), T::literal)
+    }
+
+    fn place(&self, settings: &mut AllSettings, directory: &Path) {
+        if let Some(value) = (self.0)(settings) {
+            value.place(directory);
+        }
     }
 
     fn may_be_secret(&self) -> bool {
@@ -105,6 +119,12 @@ impl<T: Value> SettingField for Many<T> {
     fn literal(&self, settings: &mut AllSettings) -> String {
         let texts: Vec<_> = (self.0)(settings).iter().map(T::literal).collect();
         format!("[{}]", texts.join(", "))
+    }
+
+    fn place(&self, settings: &mut AllSettings, directory: &Path) {
+        for value in (self.0)(settings) {
+            value.place(directory);
+        }
     }
 
     fn is_list(&self) -> bool {

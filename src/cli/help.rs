@@ -20,7 +20,7 @@ pub(super) fn after_long_help(command: &Command) -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
@@ -31,5 +31,6 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
+    ("crawler top crawl/", "a crawl that runs, in the terminal: why it waits, its hosts; pause it, stop it"),
     ("crawler report crawl/ --open", "the report as a page, with charts"),
 ];

@@ -4,11 +4,15 @@ mod access;
 mod argument;
 mod arguments;
 mod cdxj;
+mod cluster;
+mod cluster_request;
 mod command_error;
 mod config;
 mod crawl;
 mod crew;
 mod dashboard;
+#[cfg(unix)]
+mod dev_cluster;
 mod diff;
 mod diff_form;
 mod document;
@@ -25,9 +29,12 @@ mod help;
 mod layers;
 mod line_block;
 mod lines;
+mod live;
 mod log;
 mod man;
+mod merge;
 mod output;
+mod own_settings;
 mod parts;
 mod progress;
 mod quantity;
@@ -44,6 +51,7 @@ mod seen;
 mod setting;
 mod settings;
 mod signals;
+mod simulate;
 mod simulated;
 mod sitemap;
 mod stats;
@@ -53,9 +61,11 @@ mod suggest;
 mod surroundings;
 mod table;
 mod toml_file;
+mod top;
 mod unfit;
 mod unmet;
 mod value;
+mod watched;
 
 use std::process::ExitCode;
 
@@ -85,6 +95,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
     match &line.request {
         Request::Canonicalize { base } => lines::canonicalize(&settings(line)?.settings, base.as_deref())?,
         Request::Cdxj { of } => cdxj::cdxj(of)?,
+        Request::Cluster(request) => cluster::ask(&settings(line)?, request)?,
         Request::Completions { script } => print(|out| out.write_all(script))?,
         Request::Config { defaults: true } => print(|out| out.write_all(config::defaults().as_bytes()))?,
         Request::Config { defaults: false } => {
@@ -100,6 +111,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         }
         Request::Extract { from, rule } => extract::extract(&settings(line)?.settings, from, rule.as_ref())?,
         Request::Man { of, to } => man::man(of.as_deref(), to.as_deref())?,
+        Request::Merge(request) => merge::merge(&settings(line)?, request)?,
         Request::Numbers { like } => schema::explain_numbers(like)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
         Request::Report { job, to, opens } => report::report(line, job, to.as_deref(), *opens)?,
@@ -114,7 +126,13 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             let layers = request.job().map_or_else(|| settings(line), |job| of_job_kept(line, job, true))?;
             seen::run(request, &layers.settings)?;
         }
-        Request::Stats { job, form } => stats::stats(line, job, form)?,
+        Request::Simulate(request) => return simulate::simulate(&settings(line)?.checked()?, request),
+        Request::Stats { jobs: crawls, of_cluster: true, form } => {
+            let layers = settings(line)?;
+            crawls.iter().try_for_each(|crawl| cluster::stats(&layers, &crawl.display().to_string(), form))?;
+        }
+        Request::Stats { jobs, of_cluster: false, form } => stats::stats(line, jobs, form)?,
+        Request::Top { job } => return top::top(line, job),
         Request::Unmet { old, new } => unmet::unmet(old, new)?,
     }
     Ok(Exit::Done)

@@ -100,6 +100,19 @@ impl fmt::Display for Safe<'_> {
     }
 }
 
+/// JSON with the same texts escaped, as `\u…`: outside its strings it has none of these characters.
+pub(super) fn safe_json(json: &impl fmt::Display) -> String {
+    let mut safe = String::new();
+    for c in json.to_string().chars() {
+        if is_hidden(c) {
+            let _ = c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(safe, "\\u{unit:04x}"));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
 /// Whether a character is escaped. On a terminal, invisible marks are too.
 fn is_hidden(c: char) -> bool {
     let is_invisible = matches!(c, '\u{200b}'..='\u{200d}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
@@ -131,6 +144,12 @@ mod tests {
             let found = is_colored(|name| (name == variable).then(|| text.into()));
             assert_eq!(found, colored, "{variable}={text}");
         }
+    }
+
+    #[test]
+    fn json_stays_what_it_says() {
+        let json = safe_json(&"\"\u{9b}31m\u{202e}\u{e0041}é\"");
+        assert_eq!(json, "\"\\u009b31m\\u202e\\udb40\\udc41é\"");
     }
 
     proptest! {

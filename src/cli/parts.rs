@@ -24,10 +24,14 @@ pub(super) fn given(is_given: impl Fn(&'static str) -> bool) -> Vec<ReportPart> 
     ReportPart::ALL.into_iter().filter(|part| asked.contains(part)).collect()
 }
 
-/// A report as text: the page for a terminal, or these parts in full; all of them have the verdict below.
-pub(super) fn text(report: &Report, directory: &Path, parts: &[ReportPart]) -> String {
+/// A report as text: the page for a terminal, or these parts in full; all of them have the verdict below. The page says where the rest is, if it is of
+/// one job.
+pub(super) fn text(report: &Report, directory: Option<&Path>, parts: &[ReportPart]) -> String {
     match parts.len() {
-        0 => format!("{report}Everything: {}\n", directory.join("report.html").display()),
+        0 => match directory.map(|directory| directory.join("report.html")) {
+            Some(page) => format!("{report}Everything: {}\n", page.display()),
+            None => report.to_string(),
+        },
         all if all == ReportPart::ALL.len() => format!("{}\n{}", report.in_full(parts), report.verdict()),
         _ => report.in_full(parts),
     }

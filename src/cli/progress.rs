@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::crawl::Progress;
-use crate::report::figures::{bytes, counted, duration, thousands, whole};
+use crate::crawl::{CrawlOptions, Progress};
+use crate::report::figures::{bytes, counted, duration, percent, thousands, whole};
 
 /// Standard error, with a place at its bottom where a bar may stand. Lines are written above the bar.
 #[derive(Clone, Debug)]
@@ -40,16 +40,19 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    /// Starts to show what `look` returns. `limit` is the number of pages after which the crawl ends.
-    pub(super) fn start(screen: &Screen, limit: Option<u64>, look: impl Fn() -> Progress + Send + 'static) -> Self {
+    /// Starts to show what `look` returns of a crawl with these options, which begins now.
+    pub(super) fn start(screen: &Screen, options: &CrawlOptions, look: impl Fn() -> Progress + Send + 'static) -> Self {
         let (stop, stopped) = mpsc::channel();
-        let bar = (io::stdout().is_terminal() && io::stderr().is_terminal()).then(|| screen.0.add(bar(limit)));
+        let options = options.clone();
+        let is_seen = io::stdout().is_terminal() && io::stderr().is_terminal();
+        let bar = is_seen.then(|| screen.0.add(bar(options.max_pages)));
         let interval = if bar.is_some() { BAR_INTERVAL } else { LINE_INTERVAL };
         let thread = thread::spawn(move || {
             let mut rate = PageRate::default();
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let progress = look();
-                let line = Line { progress, rate: rate.after(&progress), limit };
+                let limits = Limits::of(&options, progress.elapsed);
+                let line = Line { progress, rate: rate.after(&progress), limits };
                 if let Some(bar) = &bar {
                     bar.set_position(progress.pages);
                     bar.set_message(line.to_string());
@@ -80,6 +83,8 @@ const BAR_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Seconds beyond which nobody says how long it will take.
 const MOST_LEFT: u64 = 10_000 * 86_400;
+/// Share of the seen filter's capacity from which on that is said.
+const NEARLY_FULL: f64 = 0.9;
 
 fn bar(limit: Option<u64>) -> ProgressBar {
     let (bar, template) = match limit {
@@ -117,29 +122,53 @@ struct Line {
     progress: Progress,
     /// Pages and bytes a second.
     rate: [f64; 2],
-    /// The number of pages after which the crawl ends.
-    limit: Option<u64>,
+    limits: Limits,
+}
+
+/// When a crawl ends, if not before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Once it has so many pages.
+    pages: Option<u64>,
+    /// When so much time has passed.
+    time: Option<Duration>,
+}
+
+impl Limits {
+    /// The limits of a run that has taken so long.
+    pub(super) fn of(options: &CrawlOptions, elapsed: Duration) -> Self {
+        Self { pages: options.max_pages, time: options.max_duration.map(|longest| longest.saturating_sub(elapsed)) }
+    }
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Progress { pages, errors, duplicates, elapsed, frontier, .. } = self.progress;
-        let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);
+        let (hours, minutes, seconds) = (elapsed.as_secs() / 3600, elapsed.as_secs() / 60 % 60, elapsed.as_secs() % 60);
         let [pages_rate, bytes_rate] = self.rate;
         let queued = thousands(frontier.queued + frontier.scheduled);
-        let (leased, fetched, bytes_rate) = (thousands(frontier.leased), thousands(pages), bytes(whole(bytes_rate)));
-        write!(f, "{minutes}:{seconds:02} {fetched} pages, {pages_rate:.1}/s, {queued} queued")?;
+        let (leased, bytes_rate) = (thousands(frontier.leased), bytes(whole(bytes_rate)));
+        let fetched = counted(pages, "page", "pages");
+        match hours {
+            0 => write!(f, "{minutes}:{seconds:02}")?,
+            _ => write!(f, "{hours}:{minutes:02}:{seconds:02}")?,
+        }
+        write!(f, " {fetched}, {pages_rate:.1}/s, {queued} queued")?;
         if frontier.leased > 0 {
             write!(f, ", {leased} in flight")?;
         }
         for reason in waits(&self.progress) {
             write!(f, "; {reason}")?;
         }
-        if let Some(left) = left(self.rate[0], self.limit, self.progress.pages) {
+        if let Some(left) = left(self.rate[0], self.limits, self.progress.pages) {
             write!(f, "; {} left", duration(left))?;
         }
-        let (hosts, errors) = (thousands(frontier.active_hosts), counted(errors, "error", "errors"));
-        write!(f, "; {bytes_rate}/s, {hosts} hosts, {errors}, {} seen before", thousands(duplicates))?;
+        write!(f, "; {bytes_rate}/s")?;
+        // A host whose request is out is none of those that wait.
+        if frontier.active_hosts > 0 {
+            write!(f, ", {}", counted(frontier.active_hosts, "host", "hosts"))?;
+        }
+        write!(f, ", {}, {} seen before", counted(errors, "error", "errors"), thousands(duplicates))?;
         match frontier.unreachable {
             0 => Ok(()),
             urls => write!(f, ", {} unreachable", counted(urls, "URL", "URLs")),
@@ -149,7 +178,8 @@ impl fmt::Display for Line {
 
 /// Why nothing happens, where nothing or little does.
 pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<> {
-    let Progress { frontier, now, is_filter_full, is_paused, .. } = *progress;
+    let Progress { frontier, now, filter_used, is_filter_full, is_paused, is_cut_off, .. } = *progress;
+    let cut_off = is_cut_off.then(|| "the cluster's servers do not answer".to_owned());
     let paused = is_paused.then(|| "paused".to_owned());
     let failing = counted(frontier.failing_hosts, "host fails", "hosts fail");
     let failing = (frontier.failing_hosts > 0).then(|| format!("{failing} and will be tried again"));
@@ -161,14 +191,23 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     let in_line = (frontier.hosts_in_line > 0).then(|| format!("{in_line} for a group or IP address"));
     let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
     let by_rate = (frontier.held_by_rate > 0).then(|| format!("{by_rate} for the rate"));
-    let full = is_filter_full.then(|| "the seen filter is full".to_owned());
-    [paused, resting, in_line, by_rate, failing, full].into_iter().flatten()
+    // Of a host nothing else is asked meanwhile.
+    let robots = frontier.leased_robots;
+    let robots = (robots > 0 && robots == frontier.leased).then(|| counted(robots, "robots.txt", "robots.txt files"));
+    let robots = robots.map(|robots| format!("{robots} under way"));
+    let full = if is_filter_full {
+        Some("the seen filter is full".to_owned())
+    } else {
+        (filter_used >= NEARLY_FULL).then(|| format!("the seen filter is {} full", percent(filter_used, 1.0)))
+    };
+    [cut_off, paused, resting, in_line, by_rate, robots, failing, full].into_iter().flatten()
 }
 
-/// How long it will take to a limit of pages, if it goes on at so many a second.
-pub(super) fn left(rate: f64, limit: Option<u64>, pages: u64) -> Option<Duration> {
-    let pages = limit?.checked_sub(pages)?;
-    (rate > 0.0 && pages > 0).then(|| Duration::from_secs(whole(pages as f64 / rate).min(MOST_LEFT)))
+/// How long it will take to the first limit, if it goes on at so many pages a second.
+pub(super) fn left(rate: f64, limits: Limits, pages: u64) -> Option<Duration> {
+    let pages = limits.pages.and_then(|limit| limit.checked_sub(pages)).filter(|&pages| rate > 0.0 && pages > 0);
+    let by_pages = pages.map(|pages| Duration::from_secs(whole(pages as f64 / rate).min(MOST_LEFT)));
+    by_pages.into_iter().chain(limits.time).min()
 }
 
 #[cfg(test)]
@@ -193,11 +232,10 @@ mod tests {
     #[test]
     fn a_line_says_why_it_waits_within_80_columns() {
         let mut progress = at(605, 48_213);
-        let line = |progress, limit| Line { progress, rate: [4.2, 86_000.0], limit }.to_string();
-        assert_eq!(
-            line(progress, None),
-            "10:05 48,213 pages, 4.2/s, 0 queued; 84.0 KiB/s, 0 hosts, 0 errors, 0 seen before"
-        );
+        let line = |progress, pages| {
+            Line { progress, rate: [4.2, 86_000.0], limits: Limits { pages, time: None } }.to_string()
+        };
+        assert_eq!(line(progress, None), "10:05 48,213 pages, 4.2/s, 0 queued; 84.0 KiB/s, 0 errors, 0 seen before");
         progress.now = Timestamp::from_micros(7);
         let mut frontier = FrontierStatistics::default();
         (frontier.queued, frontier.active_hosts, frontier.resting_hosts) = (3_012, 412, 411);
@@ -214,5 +252,26 @@ mod tests {
         let busy = line(progress, Some(48_213));
         assert!(busy.contains("; paused; 2 hosts wait for a group or IP address; 3 hosts wait for the rate; 1 host fails and will be tried again; the seen filter is full; "), "{busy}");
         assert!(!busy.contains("rest") && !busy.contains("left"), "{busy}");
+
+        let mut alone = at(93_784, 1);
+        (alone.frontier.leased, alone.frontier.leased_robots) = (2, 2);
+        alone.filter_used = 0.914;
+        let limits = Limits { pages: Some(1000), time: Some(Duration::from_secs(61)) };
+        let alone = Line { progress: alone, rate: [1.0, 0.0], limits }.to_string();
+        let expected = "26:03:04 1 page, 1.0/s, 0 queued, 2 in flight; 2 robots.txt files under way; the seen filter is 91.4 % full; 1 min 1 s left; ";
+        assert!(alone.starts_with(expected), "{alone}");
+    }
+
+    #[test]
+    fn it_ends_at_the_first_of_its_limits() {
+        let limits = |pages, seconds: Option<u64>| Limits { pages, time: seconds.map(Duration::from_secs) };
+        let left = |limits| left(2.0, limits, 100).map(|left| left.as_secs());
+        assert_eq!(left(limits(None, None)), None);
+        assert_eq!(left(limits(Some(300), None)), Some(100));
+        assert_eq!(left(limits(Some(300), Some(7))), Some(7));
+        assert_eq!(left(limits(Some(300), Some(700))), Some(100));
+        assert_eq!(left(limits(Some(100), Some(700))), Some(700));
+        let options = CrawlOptions { max_duration: Some(Duration::from_secs(60)), ..CrawlOptions::default() };
+        assert_eq!(Limits::of(&options, Duration::from_secs(70)).time, Some(Duration::ZERO));
     }
 }

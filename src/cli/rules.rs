@@ -1,21 +1,26 @@
 //! `[hosts."x.example"]`, `[groups."cdn"]` and `[extract."price"]` in `crawler.toml`: how their keys are read and written.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::access;
 use super::extract_rules;
+use super::field::one;
 use super::given::{Given, GivenKind};
 use super::rule_key::{Refused, value};
 use super::suggest::nearest;
 use super::toml_file::{EXTRACT, GROUPS, HOSTS, quote};
 use super::value::Value;
-use crate::crawl::CrawlOptions;
+use crate::crawl::{AccessRules, CrawlOptions};
 use crate::frontier::{HostGroup, HostRule};
 
 /// The keys of a host's rule; a group may have them too.
-const OF_HOST: [&str; 3] = ["host_delay", "connections_per_host", "robots"];
+const OF_HOST: [&str; 4] = ["host_delay", "connections_per_host", "robots", "max_depth"];
 /// The keys that a group alone has.
 const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
+
+/// The word for no bound.
+const UNLIMITED: &str = "unlimited";
 
 /// Takes a key of the rule with this name.
 pub(super) fn set(
@@ -57,6 +62,13 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         "host_delay" => rule.host_delay = Some(value(given)?),
         "connections_per_host" => rule.connections_per_host = Some(value(given)?),
         "robots" => rule.robots = Some(value(given)?),
+        "max_depth" if one(given, &[GivenKind::String]).is_some_and(|text| text == UNLIMITED) => {
+            rule.max_depth = Some(u32::MAX);
+        }
+        "max_depth" => {
+            let depth = value(given).map_err(|_| Refused::Value(format!("{}, or {UNLIMITED:?}", u32::EXPECTED)));
+            rule.max_depth = Some(depth?);
+        }
         key => {
             let meant = nearest(key, keys.iter().copied());
             return Err(Refused::Key(meant.and_then(|meant| keys.iter().copied().find(|known| *known == meant))));
@@ -69,6 +81,14 @@ fn list(given: &Given) -> Result<Vec<String>, Refused> {
     let texts: Option<Vec<_>> = given.texts.iter().map(|text| text.to_str().map(str::to_owned)).collect();
     let texts = texts.filter(|_| given.kind == GivenKind::Array);
     texts.ok_or_else(|| Refused::Value("a list of hosts, such as [\"a.example\", \"*.b.example\"]".to_owned()))
+}
+
+/// Reads paths of rules that are not absolute from this directory on.
+pub(super) fn place(options: &mut CrawlOptions, directory: &Path) {
+    let AccessRules { hosts, groups, .. } = &mut options.fetch.access;
+    for access in hosts.values_mut().chain(groups.values_mut().map(|group| &mut group.each)) {
+        access::place(access, directory);
+    }
 }
 
 /// The rules as sections of a file; `origin` says for section, name and key what stands behind the value.
@@ -106,11 +126,13 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
 }
 
 fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
-    let HostRule { host_delay, connections_per_host, robots } = rule;
+    let HostRule { host_delay, connections_per_host, robots, max_depth } = rule;
+    let depth = |most: &u32| if *most == u32::MAX { quote(UNLIMITED) } else { most.literal() };
     vec![
         ("host_delay", host_delay.as_ref().map(Value::literal)),
         ("connections_per_host", connections_per_host.as_ref().map(Value::literal)),
         ("robots", robots.as_ref().map(Value::literal)),
+        ("max_depth", max_depth.as_ref().map(depth)),
     ]
 }
 
@@ -129,6 +151,7 @@ pub(super) const EXAMPLE: &str = r#"
 # host_delay = "5s"
 # connections_per_host = 1
 # robots = true
+# max_depth = 3
 # headers = ["X-Team: search"]
 # sign_in = "basic file:password.txt"
 # insecure = false

@@ -1,6 +1,7 @@
 //! `crawler schema` and `crawler numbers`: what the files for programs hold, in JSON Schema and in words.
 
 use super::command_error::CommandError;
+use super::exit::Exit;
 use super::output::print;
 use crate::report::{Number, SchemaOf, numbers, write_json};
 
@@ -16,8 +17,13 @@ pub(super) fn explain_numbers(like: &str) -> Result<(), CommandError> {
     let is_asked = |Number { name, .. }: &Number| {
         name.contains(&like) && (like.contains("shards") || !name.starts_with("seen.shards"))
     };
+    let asked: Vec<_> = numbers().into_iter().filter(is_asked).collect();
+    if asked.is_empty() {
+        let message = format!("no number has `{like}` in its name; all of them: crawler numbers");
+        return Err(CommandError::new(Exit::Usage, message));
+    }
     print(|out| {
-        for Number { name, says } in numbers().into_iter().filter(is_asked) {
+        for Number { name, says } in asked {
             writeln!(out, "{name}\n    {says}")?;
         }
         Ok(())

@@ -49,15 +49,37 @@ impl SeedLists {
             lists.push((name, list));
         }
         if !settings.urls.is_empty() {
-            let urls = settings.urls.join("\n");
-            lists.push(("URL".to_owned(), Box::new(io::Cursor::new(urls))));
+            lists.extend(Self::of_urls(&settings.urls).lists);
         }
         Ok(Self { lists })
+    }
+
+    /// One list of these URLs.
+    pub(super) fn of_urls(urls: &[String]) -> Self {
+        Self { lists: vec![("URL".to_owned(), Box::new(io::Cursor::new(urls.join("\n"))))] }
     }
 
     /// Whether no seeds were given.
     pub(super) fn is_empty(&self) -> bool {
         self.lists.is_empty()
+    }
+
+    /// All seeds, as the crawl's own rules read them. A bad line gets a warning and is passed over.
+    #[cfg(feature = "cluster")]
+    pub(super) fn urls(self, canonicalizer: &Canonicalizer) -> Result<Vec<CanonicalUrl>, CommandError> {
+        let mut urls = Vec::new();
+        for (name, list) in self.lists {
+            for seed in SeedList::new(list, name, canonicalizer) {
+                match seed {
+                    Ok(Seed { url, .. }) => urls.push(url),
+                    Err(error @ SeedError::Read { .. }) => {
+                        return Err(CommandError::caused(Exit::Failed, "seeds", &error));
+                    }
+                    Err(error) => output::warn(&error.to_string()),
+                }
+            }
+        }
+        Ok(urls)
     }
 
     /// The seeds to give to a job that exists: none, where it has all of them. Without `add`, a seed that the job was never given is

@@ -19,6 +19,7 @@ const NONE: Duration = Duration::ZERO;
 pub(super) struct AllSettings {
     /// The product token for robots.txt, `X-Robots-Tag` and `<meta>`; `None` takes it from the User-Agent header.
     pub(super) agent: Option<String>,
+    pub(super) cluster: ClusterSettings,
     pub(super) crawl: CrawlOptions,
     pub(super) dashboard: DashboardSettings,
     pub(super) job: JobSettings,
@@ -38,13 +39,86 @@ pub(super) struct SeedSettings {
     pub(super) urls: Vec<String>,
 }
 
-/// The live page.
-#[derive(Clone, Debug, Default)]
+/// The live page, and who looks in from this machine.
+#[derive(Clone, Debug)]
 pub(super) struct DashboardSettings {
     /// Where it is served, if it is.
     pub(super) listen: Option<SocketAddr>,
+    /// Others of the same user may look in by a socket in the job's directory.
+    pub(super) socket: bool,
     /// What whoever asks has to have.
     pub(super) token: Option<Secret>,
+}
+
+impl Default for DashboardSettings {
+    fn default() -> Self {
+        Self { listen: None, socket: true, token: None }
+    }
+}
+
+/// A crawl on many machines.
+#[derive(Clone, Debug)]
+pub(super) struct ClusterSettings {
+    /// So many nodes on this machine, with servers of their own.
+    pub(super) dev: Option<u32>,
+    /// The servers that carry it; none where it is on this machine alone.
+    pub(super) servers: Vec<String>,
+    pub(super) name: String,
+    pub(super) partitions: u32,
+    /// The registrable domain of a URL says which partition it is in.
+    pub(super) by_domain: bool,
+    pub(super) lease: Duration,
+    pub(super) sign_in: Option<Secret>,
+    pub(super) ca_file: Option<PathBuf>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+}
+
+impl Default for ClusterSettings {
+    fn default() -> Self {
+        Self {
+            dev: None,
+            servers: Vec::new(),
+            name: "crawl".to_owned(),
+            partitions: 64,
+            by_domain: false,
+            lease: Duration::from_secs(20),
+            sign_in: None,
+            ca_file: None,
+            certificate: None,
+            key: None,
+        }
+    }
+}
+
+/// Nodes of a cluster on this machine, at most.
+const MOST_NODES: u32 = 16;
+
+impl ClusterSettings {
+    /// What is out of its range.
+    fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        for (key, is_wrong, reason) in [
+            (
+                "cluster.name",
+                self.name.is_empty() || self.name.len() > 64 || !is_name(&self.name),
+                "is 1 to 64 letters, digits, - and _",
+            ),
+            (
+                "cluster.dev",
+                self.dev.is_some_and(|nodes| !(1..=MOST_NODES).contains(&nodes)),
+                "is 1 to 16: they share this machine",
+            ),
+            ("cluster.dev", self.dev.is_some() && !cfg!(unix), "is for Unix systems"),
+            ("cluster.partitions", !(1..=1024).contains(&self.partitions), "is 1 to 1,024"),
+            ("cluster.lease", self.lease < Duration::from_secs(1), "is at least 1s: to renew it takes time"),
+        ] {
+            if is_wrong {
+                return Err((key, reason));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Where the crawl is kept.
@@ -200,6 +274,7 @@ impl AllSettings {
     /// # Errors
     /// The key to change, and why.
     pub(super) fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        self.cluster.check()?;
         let crawl = &self.crawl;
         let scope = &crawl.frontier.scope;
         let limited = scope.max_depth.is_some() || crawl.max_pages.is_some() || crawl.max_duration.is_some();

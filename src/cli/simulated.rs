@@ -16,11 +16,8 @@ pub(super) struct SimulatedWeb {
 impl SimulatedWeb {
     /// Serves a web on loopback, and makes every name resolve there.
     pub(super) async fn serve(layers: &Layers, options: &mut CrawlOptions) -> Result<Self, CommandError> {
-        let world = World::new(&layers.settings.simulate.web).map_err(|error| {
-            CommandError::new(Exit::Usage, layers.refusal(&format!("simulate.{}", error.option), error.reason))
-        })?;
-        let server =
-            Server::start(world).await.map_err(CommandError::of(Exit::Failed, "cannot serve the simulated web"))?;
+        let server = Server::start(world(layers)?).await;
+        let server = server.map_err(CommandError::of(Exit::Failed, "cannot serve the simulated web"))?;
         options.fetch.resolve_all_to = Some(server.address());
         Ok(Self { server })
     }
@@ -28,16 +25,8 @@ impl SimulatedWeb {
     /// Judges the crawl. The truth is a walk from the portal, the usual seed.
     pub(super) fn judge(&self, options: &CrawlOptions, finished: &Finished) -> report::Simulated {
         let (world, judge) = (self.server.world(), self.server.judge());
-        let frontier = &options.frontier;
-        let truth = world.truth(&TruthOptions {
-            robots: frontier.politeness.robots,
-            sitemaps: options.sitemaps.enabled,
-            nofollow: options.parse.nofollow,
-            seed_hosts_only: frontier.scope.kind != ScopeKind::Any,
-            max_depth: frontier.scope.max_depth,
-            ..TruthOptions::default()
-        });
-        let politeness = &frontier.politeness;
+        let truth = world.truth(&ideal(options));
+        let politeness = &options.frontier.politeness;
         let mut judgment = judge.judgment(world, &truth, politeness.host_delay, politeness.connections_per_host);
         let gate = &finished.gate;
         // Only for a drained crawl: else the filter also holds URLs that are still queued, which is not its error.
@@ -54,6 +43,26 @@ impl SimulatedWeb {
             });
         }
         section(&judgment)
+    }
+}
+
+/// The web that the settings describe.
+pub(super) fn world(layers: &Layers) -> Result<World, CommandError> {
+    World::new(&layers.settings.simulate.web).map_err(|error| {
+        CommandError::new(Exit::Usage, layers.refusal(&format!("simulate.{}", error.option), error.reason))
+    })
+}
+
+/// The ideal crawl that one with these options is compared with.
+pub(super) fn ideal(options: &CrawlOptions) -> TruthOptions {
+    let frontier = &options.frontier;
+    TruthOptions {
+        robots: frontier.politeness.robots,
+        sitemaps: options.sitemaps.enabled,
+        nofollow: options.parse.nofollow,
+        seed_hosts_only: frontier.scope.kind != ScopeKind::Any,
+        max_depth: frontier.scope.max_depth,
+        ..TruthOptions::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `crawler stats`: the report of a job that has ended, or the numbers so far of one that has not.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::arguments::CommandLine;
 use super::command_error::CommandError;
@@ -14,14 +14,24 @@ use crate::crawl::{Underway, look};
 use crate::job::Job;
 use crate::report::{self, Cost, Report, ReportError, metrics};
 
-/// Prints the report of a job again. For a job that is being crawled or was killed, prints the numbers that its files hold so far.
-pub(super) fn stats(line: &CommandLine, directory: &Path, form: &StatsForm) -> Result<(), CommandError> {
-    let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
-    let report = report_of(line, &job)?;
+/// Prints the report of a job again; of several jobs, one report of all. For a job that is being crawled or was killed, these are the numbers that its files
+/// hold so far.
+pub(super) fn stats(line: &CommandLine, directories: &[PathBuf], form: &StatsForm) -> Result<(), CommandError> {
+    let mut merged: Option<Report> = None;
+    for directory in directories {
+        let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
+        let report = report_of(line, &job)?;
+        match &mut merged {
+            Some(merged) => merged.merge(report),
+            None => merged = Some(report),
+        }
+    }
+    let Some(report) = merged else { return Ok(()) };
+    let alone = directories.first().filter(|_| directories.len() == 1).map(PathBuf::as_path);
     print(|out| match form {
         StatsForm::Json => report.write_json(out),
         StatsForm::Metrics => out.write_all(metrics(&report).as_bytes()),
-        StatsForm::Text(shown) => out.write_all(output::alarming(&parts::text(&report, directory, shown)).as_bytes()),
+        StatsForm::Text(shown) => out.write_all(output::alarming(&parts::text(&report, alone, shown)).as_bytes()),
     })
 }
 

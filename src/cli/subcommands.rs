@@ -4,17 +4,41 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
-use clap::{ArgMatches, Command, ValueHint, value_parser};
+use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 
 use super::argument::{operand, option, path, switch};
+use super::cluster_request::ClusterRequest;
 use super::diff_form::DiffForm;
+use super::merge::MergeRequest;
 use super::parts;
+use super::record_file::RecordFormat;
+use super::simulate::SimulateRequest;
 use crate::crawl::{FieldPart, FieldRule, Secret};
 use crate::report::SchemaOf;
 
 /// A command that continues a job.
 pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about).arg(path("job", "JOB", "The job directory").value_hint(ValueHint::DirPath))
+}
+
+/// `crawler cluster`; its settings are added to each of its commands.
+pub(super) fn cluster(settings: impl Fn(Command) -> Command) -> Command {
+    let node = operand("node", "NODE").help("Its name, as crawler cluster status has it");
+    let drain = Command::new("drain").about("Have a node give back what it has, and end").arg(node);
+    Command::new("cluster")
+        .about("Look after a crawl on many machines")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(settings(drain))
+        .subcommand(settings(Command::new("status").about("Print its nodes, and how its partitions stand")))
+}
+
+/// What the desk of a cluster is asked.
+pub(super) fn cluster_request(given: &ArgMatches) -> ClusterRequest {
+    match given.subcommand() {
+        Some(("drain", own)) => ClusterRequest::Drain { node: own.get_one("node").cloned().unwrap_or_default() },
+        _ => ClusterRequest::Status,
+    }
 }
 
 /// `crawler dashboard`.
@@ -84,9 +108,30 @@ pub(super) fn explain() -> Command {
         .arg(switch("json", "As JSON, a line for each URL"))
 }
 
+/// Where records are written to, and how.
+fn record_file() -> [Arg; 2] {
+    [
+        option("to", "FILE", "The file, which is replaced; standard output without it")
+            .short('o')
+            .value_parser(value_parser!(PathBuf))
+            .value_hint(ValueHint::FilePath),
+        option("as", "FORMAT", "auto (by the ending), jsonl or csv")
+            .default_value("auto")
+            .value_parser(PossibleValuesParser::new(["auto", "jsonl", "csv"])),
+    ]
+}
+
+/// How records are written.
+pub(super) fn format(given: &ArgMatches) -> RecordFormat {
+    match given.get_one::<String>("as").map(String::as_str) {
+        Some("csv") => RecordFormat::Csv,
+        Some("jsonl") => RecordFormat::Jsonl,
+        _ => RecordFormat::Auto,
+    }
+}
+
 /// `crawler export`; its settings are added.
 pub(super) fn export() -> Command {
-    let words = |words: [&'static str; 3]| PossibleValuesParser::new(words);
     Command::new("export")
         .about("Print a job's records, or write them to a file: .jsonl or .csv")
         .arg(
@@ -94,21 +139,11 @@ pub(super) fn export() -> Command {
                 .value_hint(ValueHint::DirPath),
         )
         .arg(
-            option("to", "FILE", "The file, which is replaced; standard output without it")
-                .short('o')
-                .value_parser(value_parser!(PathBuf))
-                .value_hint(ValueHint::FilePath),
-        )
-        .arg(
             option("of", "WHAT", "pages, links or skipped")
                 .default_value("pages")
-                .value_parser(words(["pages", "links", "skipped"])),
+                .value_parser(PossibleValuesParser::new(["pages", "links", "skipped"])),
         )
-        .arg(
-            option("as", "FORMAT", "auto (by the ending), jsonl or csv")
-                .default_value("auto")
-                .value_parser(words(["auto", "jsonl", "csv"])),
-        )
+        .args(record_file())
 }
 
 /// `crawler extract`; its settings are added.
@@ -134,6 +169,34 @@ pub(super) fn field_rule(matches: &ArgMatches) -> Option<FieldRule> {
     text("select").map(|select| FieldRule { select, part, many: true, regex: text("regex") })
 }
 
+/// `crawler simulate`; its settings are added.
+pub(super) fn simulate() -> Command {
+    let file =
+        |name, help| option(name, "FILE", help).value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath);
+    Command::new("simulate")
+        .about("Serve a simulated web to other processes, and judge their crawl when it is stopped")
+        .after_help("Its further settings are keys: CRAWLER_SIMULATE_LATENCY=100ms. The judge goes by the delay and the rules given here.")
+        .arg(
+            option("listen", "ADDRESS", "Where it is served; by port 0 the system chooses one. The first line printed is the address")
+                .default_value("127.0.0.1:0")
+                .value_parser(value_parser!(SocketAddr)),
+        )
+        .arg(file("address-file", "Write the address to this file, too"))
+        .arg(file("seeds-file", "Write the URLs to begin with to this file"))
+        .arg(switch("json", "The judgment as JSON"))
+}
+
+/// What is asked of `crawler simulate`.
+pub(super) fn simulated(given: &ArgMatches) -> SimulateRequest {
+    let file = |name| given.get_one::<PathBuf>(name).cloned();
+    SimulateRequest {
+        listen: given.get_one("listen").copied().unwrap_or_else(|| ([127, 0, 0, 1], 0).into()),
+        address_file: file("address-file"),
+        seeds_file: file("seeds-file"),
+        json: given.get_flag("json"),
+    }
+}
+
 /// `crawler sitemap`; its settings are added.
 pub(super) fn sitemap() -> Command {
     Command::new("sitemap")
@@ -154,6 +217,31 @@ pub(super) fn man() -> Command {
                 .value_hint(ValueHint::DirPath)
                 .conflicts_with("of"),
         )
+}
+
+/// `crawler merge`; its settings are added.
+pub(super) fn merge() -> Command {
+    Command::new("merge")
+        .about("Make one set of page records, each page once, of those of all nodes of a crawl")
+        .arg(
+            path(
+                "jobs",
+                "JOB",
+                "The job directory of each node; nodes may be at work, and then it is what they have so far",
+            )
+            .num_args(1..)
+            .value_hint(ValueHint::DirPath),
+        )
+        .args(record_file())
+}
+
+/// What is asked of `crawler merge`.
+pub(super) fn merged(given: &ArgMatches) -> MergeRequest {
+    MergeRequest {
+        jobs: given.get_many("jobs").into_iter().flatten().cloned().collect(),
+        to: given.get_one("to").cloned(),
+        format: format(given),
+    }
 }
 
 /// `crawler numbers`.
@@ -205,11 +293,25 @@ pub(super) fn written(given: &ArgMatches) -> SchemaOf {
 /// `crawler stats`.
 pub(super) fn stats() -> Command {
     Command::new("stats")
-        .about("Print the report of a job again, or parts of it in full")
-        .arg(path("job", "JOB", "The job directory"))
+        .about("Print a job's report again, or parts of it in full; several jobs make one report")
+        .arg(
+            path(
+                "job",
+                "JOB",
+                "The job directory; of several, whose hosts differ, one report; with --cluster, a crawl's name",
+            )
+            .num_args(1..),
+        )
         .arg(switch("json", "As JSON"))
         .arg(switch("metrics", "As metrics, in the text format of OpenMetrics").conflicts_with("json"))
         .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with_all(["json", "metrics"])))
+}
+
+/// `crawler top`.
+pub(super) fn top() -> Command {
+    Command::new("top").about("Show a job in the terminal, running or ended; keys to sort, find, pause and stop").arg(
+        path("job", "JOB", "The job directory; another process may be crawling into it").value_hint(ValueHint::DirPath),
+    )
 }
 
 /// `crawler unmet`.

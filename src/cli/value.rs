@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::given::GivenKind;
@@ -30,6 +30,9 @@ pub(super) trait Value: Sized + 'static {
 
     /// Its text in a TOML file.
     fn literal(&self) -> String;
+
+    /// Reads a path that is not absolute from this directory on. Other values stay as they are.
+    fn place(&mut self, _directory: &Path) {}
 }
 
 /// For each type: what is expected, the TOML types, how it is parsed, how it is written.
@@ -66,8 +69,6 @@ values! {
         |text| text.parse().ok(), |address| quote(&address.to_string());
     Network: "an address or a block of addresses, such as 10.1.0.0/16", TEXT,
         |text| text.parse().ok(), |network| quote(&network.to_string());
-    SignIn: "basic, bearer or header NAME, and env:VARIABLE or file:PATH behind it; or none", TEXT,
-        |text| text.parse().ok(), |sign_in| quote(&sign_in.to_string());
     FingerprintKey: "a number of 64 bits in hexadecimal, as a text", TEXT,
         |text| u64::from_str_radix(text, 16).ok().map(FingerprintKey::from_u64), |key| quote(&format!("{:016x}", key.to_u64()));
     u8: "a count of at most 255", INTEGER, |text| COUNT.parse(text)?.try_into().ok(), |count| grouped((*count).into());
@@ -89,6 +90,31 @@ impl Value for Secret {
 
     fn literal(&self) -> String {
         quote(&self.to_string())
+    }
+
+    fn place(&mut self, directory: &Path) {
+        if let Self::File(path) = self {
+            path.place(directory);
+        }
+    }
+}
+
+impl Value for SignIn {
+    const EXPECTED: &'static str = "basic, bearer or header NAME, and env:VARIABLE or file:PATH behind it; or none";
+    const KINDS: &'static [GivenKind] = TEXT;
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn literal(&self) -> String {
+        quote(&self.to_string())
+    }
+
+    fn place(&mut self, directory: &Path) {
+        if let Self::Basic(secret) | Self::Bearer(secret) | Self::Header(_, secret) = self {
+            secret.place(directory);
+        }
     }
 }
 
@@ -121,6 +147,13 @@ impl Value for PathBuf {
 
     fn literal(&self) -> String {
         quote(&self.to_string_lossy())
+    }
+
+    fn place(&mut self, directory: &Path) {
+        // That is standard input or output.
+        if self.as_os_str() != "-" {
+            *self = directory.join(&*self);
+        }
     }
 }
 

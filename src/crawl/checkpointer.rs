@@ -22,7 +22,7 @@ use crate::job::{FileError, Job, Lock, replace_with};
 
 /// How often it looks at files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);
-/// A checkpoint may take one part in so many of the time.
+/// A checkpoint may take one part in so many of the time, and so may writing the cookies.
 const SHARE: u32 = 33;
 
 /// Writes a crawl's checkpoints. Stops the crawl before the disk is full, and when another program has changed its files.
@@ -34,6 +34,9 @@ pub(super) struct Checkpointer {
     directory: PathBuf,
     /// Where the cookies are kept.
     cookies: PathBuf,
+    /// When that was last done, and how long it took.
+    cookies_saved: Instant,
+    cookies_took: Duration,
     lock: Option<Arc<Lock>>,
     pub(super) outputs: OutputFiles,
     /// Where bodies are kept, if they are.
@@ -63,6 +66,17 @@ pub struct CheckpointCosts {
 }
 
 impl CheckpointCosts {
+    /// What those of two crawls have cost together.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self {
+            written: self.written + other.written,
+            took_us: self.took_us + other.took_us,
+            last_us: self.last_us.max(other.last_us),
+            longest_pause_us: self.longest_pause_us.max(other.longest_pause_us),
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     fn add(&mut self, CheckpointCost { time, longest_pause, bytes }: CheckpointCost) {
         let [last_us, pause_us] = [time, longest_pause].map(micros);
         self.written += 1;
@@ -113,6 +127,8 @@ impl Checkpointer {
             options,
             directory: job.frontier_directory(),
             cookies: job.cookies_path(),
+            cookies_saved: Instant::now(),
+            cookies_took: Duration::ZERO,
             lock: job.lock().cloned(),
             outputs,
             bodies: None,
@@ -144,6 +160,9 @@ impl Checkpointer {
             flushed.map_err(FileError::of("write", &self.directory))?;
             self.check_disk()?;
             self.check_files()?;
+            if self.cookies_saved.elapsed() >= self.cookies_took * SHARE {
+                self.save_cookies()?;
+            }
             if last.elapsed() >= self.options.checkpoint_interval.max(Duration::from_micros(self.costs.last_us) * SHARE)
             {
                 self.checkpoint()?;
@@ -188,19 +207,25 @@ impl Checkpointer {
     }
 
     /// Writes the cookies, if any have changed, to a file that only its owner can read.
-    fn save_cookies(&self) -> io::Result<()> {
-        let Some(text) = self.shared.fetcher.cookies().and_then(|jar| jar.changes()) else { return Ok(()) };
-        replace_with(&self.cookies, |file| {
-            #[cfg(unix)]
-            file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-            file.write_all(text.as_bytes())
-        })
+    fn save_cookies(&mut self) -> Result<(), CheckpointError> {
+        let Some(jar) = self.shared.fetcher.cookies() else { return Ok(()) };
+        let begun = Instant::now();
+        let saved = jar.save(|text| {
+            replace_with(&self.cookies, |file| {
+                #[cfg(unix)]
+                file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+                file.write_all(text.as_bytes())
+            })
+        });
+        saved.map_err(FileError::of("write", &self.cookies))?;
+        (self.cookies_saved, self.cookies_took) = (Instant::now(), begun.elapsed());
+        Ok(())
     }
 
     /// Writes a checkpoint, and finishes the files that it is the end of. Returns whether it counts.
     fn checkpoint(&mut self) -> Result<bool, CheckpointError> {
         self.check_files()?;
-        self.save_cookies().map_err(FileError::of("write", &self.cookies))?;
+        self.save_cookies()?;
         let Some(cost) = checkpoint::write(self)? else { return Ok(false) };
         self.costs.add(cost);
         self.outputs.finish(&self.carried.outputs, false)?;

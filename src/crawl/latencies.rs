@@ -7,14 +7,14 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// How long things took, as a histogram: any quantile to three significant digits. Its memory grows with the longest time and not
-/// with their number: 16 KiB for milliseconds, 260 KiB at [`Latencies::LONGEST`].
+/// with their number: 16 KiB for milliseconds, 260 KiB at 30 days, which is the longest that it tells.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
     /// Longer times are counted as this one.
-    pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+    pub(crate) const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
     /// Counts one, to the microsecond.
     pub fn record(&mut self, latency: Duration) {

@@ -13,6 +13,7 @@
 //! | a thread of its own writes each output; bodies are files before their records are made | `records` |
 //! | pages that were visited before are asked whether they have changed | `recrawl` |
 //! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
+//! | where this crawl is a part of a greater one, links to other parts are sent there | `elsewhere`, `part` |
 //!
 //! A lease is for a page, a sitemap or a robots.txt. What its kind means stands in `source` alone: each kind is one file there.
 //!
@@ -51,9 +52,11 @@
 //! They are taken in this order: `quiesce` (by pages together, by a checkpoint alone), `output_ends`, an output's tail, the frontier. `tally` comes
 //! before `carried`. `politeness` is held alone. No lock is held while a task waits.
 
+mod away;
 mod bounds;
 mod checkpointer;
 mod dispatch;
+mod elsewhere;
 mod error;
 mod fields;
 mod finish;
@@ -63,10 +66,15 @@ mod http;
 mod latencies;
 mod lock;
 mod look;
+mod means;
 mod media_types;
 mod numbers;
 mod observer;
 mod options;
+#[cfg(feature = "cluster")]
+mod part;
+#[cfg(feature = "cluster")]
+mod part_sums;
 mod records;
 mod recrawl;
 mod resume;
@@ -81,19 +89,26 @@ mod worker;
 
 pub use bounds::{Places, raise_open_files};
 pub use checkpointer::CheckpointCosts;
+#[cfg(feature = "cluster")]
+pub(crate) use elsewhere::Elsewhere;
 pub use error::CrawlError;
 pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};
+#[cfg(feature = "cluster")]
+pub(crate) use http::MayAsk;
 pub use http::{
     AccessError, AccessRules, ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess,
-    Network, NetworkError, ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated, is_global,
+    Network, NetworkError, ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated,
 };
 pub use latencies::Latencies;
 pub use look::{Underway, look};
+#[cfg(feature = "cluster")]
+pub(crate) use means::Means;
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
+pub(crate) use numbers::merge_examples;
 pub use numbers::{
     Breakdown, DuplicateCounts, Example, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
     RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, StatusClasses, Tally, Timeline, Traffic, Violation,
@@ -101,17 +116,23 @@ pub use numbers::{
 };
 pub use observer::Observer;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
+#[cfg(feature = "cluster")]
+pub(crate) use part::{CrawlPart, Inlet};
+#[cfg(feature = "cluster")]
+pub(crate) use part_sums::PartSums;
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
-    Archive, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd, OutputPlace, PageChange,
-    PageRecord, RecordKind, Recrawled, RevisitOf, Sink, SkippedLink, Timings, Writer, WriterThread, archives_in,
-    look_up, page_line, write_cdxj,
+    Archive, CdxjIndex, ClusterPlace, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd,
+    OutputPlace, PageChange, PageRecord, RecordKind, Recrawled, RevisitOf, Sink, SkippedLink, Timings, Writer,
+    WriterThread, archives_in, look_up, page_line,
 };
 pub use recrawl::{KnownPages, Visits};
 pub use resume::Resumed;
 pub use run::Crawl;
+#[cfg(feature = "cli")]
+pub(crate) use shared::used;
 pub use sitemap::{
     SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapProblem, SitemapSummary, read_sitemap,
 };

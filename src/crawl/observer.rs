@@ -8,7 +8,9 @@ use super::finished::Finished;
 use super::lock::lock;
 use super::shared::Shared;
 use crate::address::AddressError;
-use crate::frontier::{Arena, Explanation, FrontierError, HostList, Journal, Timestamp};
+use crate::frontier::{Arena, Explanation, FrontierError, Journal, Timestamp};
+#[cfg(feature = "cli")]
+use crate::frontier::{HostList, HostOrder};
 
 /// Looks into a crawl while it runs, from any thread. [`Crawl::observer`](super::Crawl::observer) makes one. Cheap to clone.
 pub struct Observer<J: Journal = Arena> {
@@ -18,6 +20,7 @@ pub struct Observer<J: Journal = Arena> {
 }
 
 /// Hosts that are looked at under one lock.
+#[cfg(feature = "cli")]
 const HOSTS_AT_ONCE: u32 = 4096;
 
 impl<J: Journal> Observer<J> {
@@ -46,11 +49,12 @@ impl<J: Journal> Observer<J> {
         self.shared.frontier.clock().now()
     }
 
-    /// Finds hosts in memory whose names have a text in them, those with the most URLs queued first. The frontier's lock is taken for a few
-    /// thousand hosts at a time.
-    pub fn hosts(&self, find: &str, most: usize) -> HostList {
+    /// Finds hosts in memory whose names or states have a text in them, so many at most. The frontier's lock is taken for a few thousand hosts
+    /// at a time.
+    #[cfg(feature = "cli")]
+    pub(crate) fn hosts(&self, find: &str, order: HostOrder, most: usize) -> HostList {
         let frontier = &self.shared.frontier;
-        let mut list = HostList::new(find, most);
+        let mut list = HostList::by(order, find, most);
         let mut from = 0;
         while let Some(next) = frontier.with(|frontier| frontier.list_hosts(&mut list, from, HOSTS_AT_ONCE)) {
             from = next;

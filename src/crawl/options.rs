@@ -153,6 +153,8 @@ pub struct FetchOptions {
     pub no_proxy: Vec<String>,
     /// How long a proxy may fail before the crawl ends. No page and no host has failed by that, and the crawl can be resumed.
     pub proxy_patience: Duration,
+    /// Connections to one proxy at once, kept ones included. Who needs one more waits, and no clock of a host's runs meanwhile.
+    pub proxy_connections: usize,
     /// Files of certificates, as PEM, by which hosts are trusted beside the system's.
     pub ca_files: Vec<PathBuf>,
     /// Take every certificate of every host: whoever is on the way can read and change what is sent.
@@ -208,6 +210,7 @@ impl Default for FetchOptions {
             proxy_sign_in: None,
             no_proxy: Vec::new(),
             proxy_patience: Duration::from_secs(300),
+            proxy_connections: 100,
             ca_files: Vec::new(),
             insecure: false,
             connect_timeout: Duration::from_secs(10),

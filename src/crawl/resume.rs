@@ -12,7 +12,7 @@ use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
 use super::records::{Bodies, Output, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree};
 use super::run::Crawl;
-use crate::frontier::{Frontier, Receipts};
+use crate::frontier::{Frontier, Receipt};
 use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra, own};
 use crate::lending::Clock;
 
@@ -78,11 +78,9 @@ impl Crawl<JobJournal> {
             pages = Some(Output::create(&path).map_err(FileError::of("create", &path))?);
         }
         let mut files: Vec<Output> = pages.into_iter().chain(others).collect();
-        let has = |receipts: Receipts<'_>| {
-            receipts.iter().all(|(name, receipt)| {
-                // Outputs of other runs are nobody's concern in this one.
-                files.iter_mut().find(|file| file.name() == name).is_none_or(|file| file.has(&receipt))
-            })
+        let has = |name: &str, receipt: Receipt| {
+            // Outputs of other runs are nobody's concern in this one.
+            files.iter_mut().find(|file| file.name() == name).is_none_or(|file| file.has(&receipt))
         };
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
         let carried = read_totals(job, &frontier.opening().extra)?;
@@ -116,7 +114,7 @@ impl Crawl<JobJournal> {
         resumed.damaged.extend(opening.recovery.cut.as_ref().map(|cut| {
             format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
         }));
-        let mut crawl = Self::over(frontier, clock, options, output, Some(carried))?;
+        let mut crawl = Self::over(frontier, clock, options, output, Some(carried), None)?;
         load_cookies(&crawl, &options.fetch.load_cookies, &job.cookies_path())?;
         let mut outputs = OutputFiles::default();
         for mut file in files {

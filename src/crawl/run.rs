@@ -9,14 +9,14 @@ use std::{fmt, io};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
-use super::bounds::{Budget, Memory, Places};
+use super::bounds::{Budget, Places};
 use super::checkpointer::{CheckpointCosts, Checkpointer};
 use super::dispatch::Dispatcher;
 use super::error::CrawlError;
 use super::finish::FinishReason;
 use super::finished::Finished;
-use super::http::Fetcher;
 use super::lock::lock;
+use super::means::Means;
 use super::numbers::{Carried, PolitenessWatch, Progress};
 use super::observer::Observer;
 use super::options::CrawlOptions;
@@ -69,7 +69,7 @@ impl Crawl {
     /// # Errors
     /// Where an option is out of its range, or the HTTP client cannot be made.
     pub fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
-        Self::over(Frontier::new(&options.frontier)?, Clock::start(), options, false, None)
+        Self::over(Frontier::new(&options.frontier)?, Clock::start(), options, false, None, None)
     }
 }
 
@@ -80,16 +80,18 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         options: &CrawlOptions,
         has_receipts: bool,
         carried: Option<Carried>,
+        means: Option<Means>,
     ) -> Result<Self, CrawlError> {
         Places::check(options.workers, options.memory)?;
         let places = Places::fit(options.workers, options.memory);
         frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
         let recrawl = Recrawl::new(frontier.gate().fingerprint_key(), options.recrawl);
+        let Means { fetcher, memory } = means.map_or_else(|| Means::new(options), Ok)?;
         let shared = Shared {
             frontier: SharedFrontier::new(frontier, clock),
-            fetcher: Fetcher::within(&options.fetch, places, options.frontier.politeness.connections_per_host > 1)?,
-            memory: Memory::new(options.memory),
+            fetcher,
+            memory,
             read: ReadOptions::new(options)?,
             pages: Budget::new(options.max_pages, carried.tally.page_records()),
             is_leasing: AtomicBool::new(true),
@@ -102,6 +104,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             broken: AtomicBool::new(false),
             has_receipts,
             warned_full: Once::new(),
+            elsewhere: None,
         };
         Ok(Self {
             shared: Arc::new(shared),

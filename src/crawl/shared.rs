@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
 
 use super::bounds::{Budget, Memory};
+use super::elsewhere::Elsewhere;
 use super::finish::FinishReason;
 use super::http::Fetcher;
 use super::lock::lock;
@@ -15,13 +16,13 @@ use super::stop::Stop;
 use crate::frontier::Journal;
 use crate::gate::Refusal;
 use crate::lending::SharedFrontier;
-use crate::seen::OnFull;
+use crate::seen::{OnFull, SeenSet, ShardStatistics};
 
 /// What all tasks of a crawl share.
 #[derive(Debug)]
 pub(super) struct Shared<J: Journal> {
     pub(super) frontier: SharedFrontier<J>,
-    pub(super) fetcher: Fetcher,
+    pub(super) fetcher: Arc<Fetcher>,
     /// The memory that pages in flight may take.
     pub(super) memory: Memory,
     /// How responses are read.
@@ -44,6 +45,8 @@ pub(super) struct Shared<J: Journal> {
     pub(super) has_receipts: bool,
     /// Warns once that the filter is full.
     pub(super) warned_full: Once,
+    /// Where the rest of the crawl is; `None` where this is all of it.
+    pub(super) elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl<J: Journal> Shared<J> {
@@ -62,8 +65,10 @@ impl<J: Journal> Shared<J> {
             duplicates: gate.refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),
             now: self.frontier.clock().now(),
+            filter_used: used(gate.seen()),
             is_filter_full: gate.seen().is_full(),
             is_paused: self.stop.is_paused(),
+            is_cut_off: false,
             frontier: self.frontier.with(|frontier| frontier.statistics()),
         }
     }
@@ -119,6 +124,15 @@ impl<J: Journal> Shared<J> {
             }),
         }
     }
+}
+
+/// The share of a seen set's capacity that is taken; 0 where it grows.
+pub(crate) fn used(seen: &SeenSet) -> f64 {
+    if seen.options().on_full == OnFull::Grow {
+        return 0.0;
+    }
+    let ShardStatistics { inserted, capacity, .. } = seen.statistics().merged;
+    inserted as f64 / capacity.max(1) as f64
 }
 
 /// As a record has a time.

@@ -26,7 +26,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { phase: watch::Sender::new(Phase::Running), paused: watch::Sender::new(false), reason: Arc::default() }
     }
 
@@ -70,7 +70,7 @@ impl Stop {
     }
 
     /// Why the crawl was asked to stop, if it was.
-    pub(super) fn reason(&self) -> Option<FinishReason> {
+    pub(crate) fn reason(&self) -> Option<FinishReason> {
         self.reason.get().copied()
     }
 
@@ -80,12 +80,12 @@ impl Stop {
     }
 
     /// Resolves once nothing new may be leased.
-    pub(super) async fn draining(&self) {
+    pub(crate) async fn draining(&self) {
         self.reached(Phase::Draining).await;
     }
 
     /// Resolves once requests in flight are to be given up.
-    pub(super) async fn stopping(&self) {
+    pub(crate) async fn stopping(&self) {
         self.reached(Phase::Stopping).await;
     }
 

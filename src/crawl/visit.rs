@@ -121,6 +121,7 @@ impl Visit {
             wire_bytes: response.wire_bytes,
             truncated: response.truncated,
             timings: Timings { first_byte_us: micros(response.first_byte), total_us: micros(response.total) },
+            noindex: response.robots.noindex,
             error: error.map(str::to_owned),
             message,
             ..blank_record(lease, url.key())
@@ -239,6 +240,7 @@ impl Visit {
         self.record.encoding_source = from.map(|from| from.name().to_owned());
         self.record.title = extract.title;
         self.record.canonical = extract.canonical;
+        self.record.noindex |= extract.noindex;
         self.record.fields = extract.fields;
         self.record.list = extract.list;
         self.record.links = extract.counts;

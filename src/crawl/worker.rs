@@ -8,15 +8,16 @@ use std::sync::{Arc, PoisonError};
 
 use futures_util::FutureExt;
 
+use super::away::send_away;
 use super::bounds::{Reservation, Share};
 use super::finish::FinishReason;
-use super::http::Ask;
+use super::http::{Ask, MayAsk};
 use super::lock::lock;
 use super::numbers::Asking;
 use super::records::{Additions, Bodies, Duplicate, Extras, Outputs, PageRecord, SkipList, Skips, log_page};
 use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
-use super::source::{UrlSource, source_of};
+use super::source::{UrlSource, guess_sitemap, source_of};
 use super::visit::{Reader, Visit};
 use crate::address::{BaseUrl, CanonicalUrl, host_of, path_and_query};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
@@ -79,7 +80,8 @@ impl<J: Journal> Worker<J> {
         let page = self.shared.frontier.gate().canonicalizer().page(lease.url());
         let key = page.as_ref().map_or_else(|_| String::new(), |(url, _)| url.key().to_owned());
         if let Ok((url, _)) = &page
-            && !self.may_connect(&mut lease, url).await
+            && (!self.may_connect(&mut lease, url).await
+                || self.shared.elsewhere.as_ref().is_some_and(|it| !it.may_ask()))
         {
             return self.give_back(lease).map(Some);
         }
@@ -151,6 +153,7 @@ impl<J: Journal> Worker<J> {
             makes_digest: keeps_visit,
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),
+            permission: self.shared.elsewhere.as_deref().map(|elsewhere| elsewhere as &dyn MayAsk),
         });
         let fetched = asked.await;
         if let Err(error) = &fetched
@@ -295,16 +298,17 @@ impl<J: Journal> Worker<J> {
         additions: Option<Additions<'_>>,
     ) -> io::Result<(Settled<J>, Skips)> {
         let shared = &self.shared;
-        lease.received(visit.record.wire_bytes);
         if let Some((at, latency)) = visit.answered {
-            lease.answered_at(at);
-            lease.took(latency);
+            lease.answered(at, latency, visit.record.wire_bytes);
         }
         let gate = shared.frontier.gate();
         if let Some((yielded, first)) = yielded_by(gate, &lease, source, &visit) {
             visit.record.duplicate = Duplicate::of(&yielded);
             visit.record.duplicate_of = first.map(String::from);
             lease.yielded(yielded);
+        }
+        if let Some(elsewhere) = &shared.elsewhere {
+            send_away(&**elsewhere, gate, &mut visit);
         }
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
         match visit.redirect.map(|found| gate.admit(found)) {
@@ -322,6 +326,14 @@ impl<J: Journal> Worker<J> {
         links.admitted = admitted.len() as u64;
         links.seen = refused.of(Refusal::Seen);
         links.refused = refused.total() - links.seen;
+        let links = admitted.len();
+        if visit.answered.is_some()
+            && let Some(sitemap) = guess_sitemap(gate, &lease, &shared.read)
+            && let Admission::Admitted(proof) = gate.admit(sitemap)
+        {
+            admitted.push(proof);
+        }
+        let sitemaps = (admitted.len() - links) as u64;
         let (is_given_up, waited) = (lease.trouble().is_some(), lease.waited());
         // A page of its own is reserved for the next lease, while this one still has its.
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
@@ -348,6 +360,7 @@ impl<J: Journal> Worker<J> {
         let is_first_failure = {
             let mut tally = lock(&shared.tally);
             source.count(&mut tally, is_done, has_record, &visit.record);
+            tally.sources.sitemaps += sitemaps;
             tally.waits.record(waited);
             tally.is_first_failure(&visit.record)
         };

@@ -12,9 +12,17 @@
 //!    └───────────────────────────┴──────── complete: nothing queued, or a rest ────┘
 //! ```
 //!
-//! A host is in one *seat* at a time: idle; in the agenda until its rest is over; due, in the
-//! *front* queue of its best URL's priority; held, where too many hosts are out that nobody knows; in the line of its group or
-//! address, where that rests or has as many requests out as it may; or lent out.
+//! A host is in one *seat* at a time:
+//!
+//! | seat | it is |
+//! |---|---|
+//! | idle | nowhere: nothing of it is queued |
+//! | snoozed | in the *agenda*, until its rest is over |
+//! | due | in the *front* queue, by the priority of its best URL |
+//! | in line | waiting for its group or IP address, which rests or has as many requests out as it may |
+//! | held | waiting for a host that nobody knew either: too many of these are out |
+//! | leased | lent out |
+//!
 //! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A
 //! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
 //!
@@ -59,10 +67,10 @@ mod robots;
 pub(crate) mod state;
 mod timestamp;
 
-pub use durable::{Arena, Journal, Receipt, Receipts, ReceiptsBuf};
+pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
-    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Record, RobotsRecord, Settled,
-    Standing, idle_hosts, waiting,
+    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Receipts, ReceiptsBuf, Record,
+    RobotsRecord, Settled, Standing, idle_hosts, waiting,
 };
 #[cfg(feature = "crawl")]
 pub(crate) use explain::Fetched;
@@ -70,15 +78,15 @@ pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
 pub(crate) use explain::{Place, RobotsAnswer};
-#[cfg(feature = "cli")]
-pub(crate) use hosts::Manners;
 #[cfg(feature = "crawl")]
 pub(crate) use hosts::{AddressSharing, Sharing};
-pub use hosts::{HostGroup, HostList, HostRule, HostRules, HostStatistics, ListedHost, Politeness};
+pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
+#[cfg(feature = "cli")]
+pub(crate) use hosts::{HostList, HostOrder, ListedHost, Manners};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;
-pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics, RateLimits};
+pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
 pub use robots::{Robots, Ruling};
 pub(crate) use state::{Resume, Slice};
 pub use timestamp::Timestamp;

@@ -23,6 +23,20 @@ impl Timestamp {
         self.0
     }
 
+    /// Reads what [`Display`](fmt::Display) writes; `None` of anything else.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let number = |at: std::ops::Range<usize>| text.get(at)?.parse::<u64>().ok();
+        let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+        // The other way round than in `fmt`: days from the civil date.
+        let (year, month) = if month > 2 { (year, month.checked_sub(3)?) } else { (year.checked_sub(1)?, month + 9) };
+        let day = (153 * month + 2) / 5 + day.checked_sub(1)?;
+        let days = (365 * year + year / 4 - year / 100 + year / 400 + day).checked_sub(719_468)?;
+        let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+        let millis = days * DAY + ((hour * 60 + minute) * 60 + second) * 1000 + number(20..23)?;
+        Some(Self(millis * 1000)).filter(|read| read.to_string() == text)
+    }
+
     /// How long after `earlier`; zero where it is not after.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
@@ -81,5 +95,24 @@ mod tests {
         }
         assert_eq!(Timestamp::from_micros(1_794_304_800_007_999).to_string(), "2026-11-10T10:00:00.007Z");
         assert_eq!(Timestamp::from_micros(u64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[cfg(feature = "crawl")]
+    #[test]
+    fn dates_are_read_back() {
+        for micros in (0..10_000).map(|number| number * 25_340_230_079_000).filter(|micros| *micros <= END) {
+            let time = Timestamp::from_micros(micros / 1000 * 1000);
+            assert_eq!(Timestamp::read(&time.to_string()), Some(time));
+        }
+        for wrong in [
+            "",
+            "2026-11-10",
+            "2026-02-30T10:00:00.000Z",
+            "2026-11-10T10:00:00.007z",
+            "0000-00-00T00:00:00.000Z",
+            "é".repeat(24).as_str(),
+        ] {
+            assert_eq!(Timestamp::read(wrong), None, "{wrong}");
+        }
     }
 }

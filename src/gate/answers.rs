@@ -66,6 +66,7 @@ impl HashedBase {
 }
 
 impl LinkKey {
+    /// The one slot that this key may stand in. It is chosen by the last bits, which the slot's own note therefore need not repeat.
     #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
     fn slot(self, slots: &[AtomicU64]) -> &AtomicU64 {
         &slots[self.0 as usize % SLOTS]
@@ -109,7 +110,8 @@ impl Answers {
         Some((refusal, bytes))
     }
 
-    /// Notes why a link is refused, here and wherever it stands; `bytes` is the length of its URL.
+    /// Notes why a link is refused, here and wherever it stands; `bytes` is the length of its URL. Whatever
+    /// stood in the slot is forgotten. Two threads that note at once leave one answer or the other, each of them whole.
     pub(super) fn note(&self, key: Option<LinkKey>, refusal: Refusal, bytes: usize) {
         let Some(key) = key.filter(|_| bytes <= LONGEST) else { return };
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
@@ -117,7 +119,8 @@ impl Answers {
         key.slot(slots).store(key.0 & !NOTE | note, Ordering::Relaxed);
     }
 
-    /// Forgets which links are out of scope: it is wider now.
+    /// Forgets which links are out of scope: it is wider now. A walk over half a MiB, once for each root that a seed opens after the first
+    /// link. A thread that notes such an answer just now may still leave it: that link is refused once more, as if it had come before the seed.
     pub(super) fn forget_out_of_scope(&self) {
         for slot in self.slots.get().into_iter().flatten() {
             if slot.load(Ordering::Relaxed) & REASON == Refusal::OutOfScope as u64 + 1 {

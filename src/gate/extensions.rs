@@ -24,7 +24,8 @@ impl Extensions {
         Ok(Self(endings.collect::<Result<_, _>>()?))
     }
 
-    /// The one that the path of a URL ends with, without its dot. A name that is nothing else, such as `.zip`, has none. What a query ends
+    /// The one that the path of a URL ends with, without its dot: the first that the option names, where two do. O(extensions), on the key,
+    /// so that escapes in the name hide nothing. A name that is nothing else, such as `.zip`, has none. What a query ends
     /// with does not count: `/get?file=a.zip` may be a page.
     pub(crate) fn find(&self, url: &CanonicalUrl) -> Option<&str> {
         if self.0.is_empty() {

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::answers::Answers;
 use super::budget::Budgets;
+use super::depths::Depths;
 use super::scope::Roots;
 use super::{
     Admission, Admitted, Blocklist, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, ScopeKind,
     TrapLimits, Via,
 };
-use crate::address::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey};
+use crate::address::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostTable};
 use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 
 /// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
@@ -18,13 +19,15 @@ use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 /// Every URL found is counted once, as admitted or as refused for one reason: [`found`](Self::found) is
 /// [`admitted`](Self::admitted) and all [`refusals`](Self::refusals) together, at any time that nobody is at the gate.
 pub struct Gate {
+    /// It refuses texts beyond `traps.url_bytes` before they are parsed.
     canonicalizer: Canonicalizer,
+    /// That of the seen set. All fingerprints of a crawl are made with it.
     key: FingerprintKey,
     pub(super) scope: Scope,
     traps: TrapLimits,
     pub(super) budgets: Budgets,
     seen: SeenSet,
-    /// What was said of links lately.
+    /// What was said of links lately. Nobody waits for it: each answer is one number.
     pub(super) answers: Answers,
     pub(super) admitted: AtomicU64,
     pub(super) refused: [AtomicU64; Refusal::ALL.len()],
@@ -39,11 +42,15 @@ impl fmt::Debug for Gate {
 
 impl Gate {
     /// Checks the options. A seen set from a checkpoint brings its own fingerprint key: the key of the options would make every URL
-    /// new.
+    /// new. `depths` are the bounds of hosts that have rules.
     ///
     /// # Errors
     /// If a pattern does not compile, a blocklist cannot be read, or the seen set cannot be made. The option is named.
-    pub(crate) fn new(options: GateOptions<'_>, seen: Option<SeenSet>) -> Result<Self, OptionError> {
+    pub(crate) fn new(
+        options: GateOptions<'_>,
+        seen: Option<SeenSet>,
+        depths: HostTable<u32>,
+    ) -> Result<Self, OptionError> {
         let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         let seen = match seen {
             Some(seen) => seen,
@@ -55,7 +62,7 @@ impl Gate {
         Ok(Self {
             canonicalizer,
             key: seen.options().key,
-            scope: Scope::new(options.scope, blocklist)?,
+            scope: Scope::new(options.scope, blocklist, depths)?,
             traps: options.traps.clone(),
             budgets: Budgets::new(options.traps, seen.options().key)?,
             seen,
@@ -79,7 +86,7 @@ impl Gate {
     /// whoever reads the report should see how many there were.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is none: no URL at all, neither http nor https, or too long.
     pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, AddressError> {
         self.canonicalizer.join(base, href).inspect_err(|error| self.refuse(error.into()))
     }
@@ -138,7 +145,7 @@ impl Gate {
 
     /// Whether sitemaps may list anything for this crawl: not where it is of the seeds alone.
     pub fn takes_sitemaps(&self) -> bool {
-        self.scope.kind() != ScopeKind::Page && self.scope.max_depth() != Some(0)
+        self.scope.kind() != ScopeKind::Page && self.scope.depths().follows_links()
     }
 
     /// Whether pages of this URL's host may be in scope.
@@ -151,7 +158,14 @@ impl Gate {
         self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Moves URLs from admitted to refused: their host's robots.txt, read since, disallows them.
+    /// Another process has counted so many refusals for a reason. This one goes on from there.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn count_refused(&self, refusal: Refusal, counted: u64) {
+        self.refused[refusal as usize].fetch_max(counted, Ordering::Relaxed);
+    }
+
+    /// Moves URLs from admitted to refused: their host's robots.txt, read since, disallows them, or a budget was spent. The seen set goes on
+    /// to hold them, so a link that is met later is refused as seen, and no URL is counted for two reasons.
     pub(crate) fn withdraw(&self, refusal: Refusal, urls: u64) {
         self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
@@ -162,7 +176,8 @@ impl Gate {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// What the seeds opened so far, for a checkpoint.
+    /// What the seeds opened so far, for a checkpoint. A resume opens it before it judges anything: links that were in scope must not be
+    /// refused because the seed that opened it is not shown again.
     pub(crate) fn roots(&self) -> Vec<String> {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
@@ -257,6 +272,8 @@ impl Gate {
     }
 
     /// Opens what these may open. Links of pages open nothing, and cost a look at how they were found.
+    ///
+    /// It comes before any verdict on the same batch, so that a seed does not refuse the links that came in with it.
     fn widen(&self, found: &[Found]) {
         self.forget_narrower(self.scope.widen(found));
     }
@@ -282,12 +299,13 @@ impl Gate {
         (scope, traps)
     }
 
-    /// How many links from a seed a page may be.
-    pub(crate) fn max_depth(&self) -> Option<u32> {
-        self.scope.max_depth()
+    /// How many links from a seed a page may be. By it the links of a page are refused all at once, where they are too deep.
+    pub(crate) fn depths(&self) -> &Depths {
+        self.scope.depths()
     }
 
-    /// The verdict on a URL that the rules let pass, by what the seen set said of it.
+    /// The verdict on a URL that the rules let pass, by what the seen set said of it. Here and in
+    /// [`admit_links`](Self::admit_links) alone an [`Admitted`] is made.
     fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {
         if sighting == Sighting::Seen {
             return self.turn_away(Refusal::Seen);

@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::answers::{HashedBase, LinkKey};
 use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, Via};
+#[cfg(feature = "crawl")]
+use crate::address::CanonicalUrl;
 use crate::address::{BaseUrl, Fingerprint};
 use crate::seen::Sighting;
 
@@ -109,9 +111,18 @@ impl Links {
         self.open.iter().map(|open| size_of::<Open>() + 2 * open.found.url.wire().len()).sum()
     }
 
+    /// Takes out the links that scope and traps let pass, and that are `elsewhere`. The gate has neither seen nor counted them.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn split_off(&mut self, elsewhere: impl Fn(&CanonicalUrl) -> bool) -> Vec<(Found, Fingerprint)> {
+        let away = self.open.extract_if(.., |open| elsewhere(&open.found.url));
+        away.map(|Open { found, fingerprint, .. }| (found, fingerprint)).collect()
+    }
+
     fn judge(&mut self, gate: &Gate, base: &BaseUrl, href: &str) -> Result<(), Refusal> {
-        let is_too_deep = gate.max_depth().is_some_and(|most| self.depth > most);
-        let key = gate.answers.key(&mut self.base, base, href);
+        let is_too_deep = gate.depths().are_too_deep(self.depth);
+        // Where that depends on the host, the text of a link does not say it.
+        let key = is_too_deep.and_then(|_| gate.answers.key(&mut self.base, base, href));
+        let is_too_deep = is_too_deep.unwrap_or_default();
         if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
             self.take(bytes);
             return Err(refusal);

@@ -53,15 +53,16 @@
 //!
 //! # Where things stand
 //!
-//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, with `answers` in front of them.
-//! `scope`, `blocklist`, `extensions`, `pattern`, `trap` and `budget` are the rules, each of which can say which of them decided ([`Ruled`], for `explain`). `metadata`
-//! bounds what travels with a URL. A [`Position`] is where the journal keeps an admission.
-//! The gate's options are part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
+//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, with `answers` in front of them. `scope`,
+//! `blocklist`, `extensions`, `pattern`, `trap` and `budget` are the rules, each of which can say which of them decided ([`Ruled`], for
+//! `explain`). `metadata` bounds what travels with a URL. A [`Position`] is where the journal keeps an admission. The gate's options are
+//! part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
 mod admission;
 mod answers;
 mod blocklist;
 mod budget;
+mod depths;
 mod extensions;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]

@@ -61,7 +61,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Each reason, in the order of the report. A count stands at its reason's place here.
+    /// Each reason, in the order of the report. A count stands at its reason's place here, in memory alone: a checkpoint has counts by
+    /// [name](Self::name), so a reason that is new moves none of them.
     pub const ALL: [Self; 23] = [
         Self::BarrenDomain,
         Self::BarrenHost,
@@ -88,7 +89,7 @@ impl Refusal {
         Self::UnsupportedScheme,
     ];
 
-    /// The reason's name in records and reports: `out_of_scope`.
+    /// The reason's name in records, reports and checkpoints: `out_of_scope`. It stays what it is, since scripts and older jobs go by it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BarrenDomain => "barren_domain",
@@ -119,7 +120,8 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Whether a budget was spent. A URL may be refused for that after it was admitted.
+    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; so may it for robots.txt, and
+    /// for nothing else.
     pub(crate) const fn is_of_budget(self) -> bool {
         matches!(
             self,

@@ -6,15 +6,16 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use ahash::AHashSet;
 use regex::RegexSet;
 
+use super::depths::Depths;
 use super::extensions::Extensions;
 use super::{Blocklist, Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
-use crate::address::CanonicalUrl;
+use crate::address::{CanonicalUrl, HostTable};
 
 /// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth.
 #[derive(Debug)]
 pub(crate) struct Scope {
     kind: ScopeKind,
-    /// What the seeds opened: hosts, domains, or directories on a host, by the kind.
+    /// What the seeds opened: hosts, domains, or directories on a host, by the kind. It only grows. With `Any` and `Page` it stays empty.
     roots: RwLock<Roots>,
     /// Where it is empty, everything is included.
     include: RegexSet,
@@ -23,19 +24,23 @@ pub(crate) struct Scope {
     blocklist: Option<Blocklist>,
     /// Endings of paths that are never asked for.
     rejected: Extensions,
-    /// In links from a seed; `None` for no bound.
-    max_depth: Option<u32>,
+    /// In links from a seed. A redirect is no link: its target is as deep as what redirects.
+    depths: Depths,
 }
 
 /// What the seeds opened, as texts: hosts, registrable domains, or `host:port/directory/`.
 pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
-    /// Compiles the patterns once. The blocklist is that of the options, read.
+    /// Compiles the patterns once. The blocklist is that of the options, read; `depths` are those of hosts with rules.
     ///
     /// # Errors
     /// If a pattern does not compile, or an extension is none. The option is named.
-    pub(crate) fn new(options: &ScopeOptions, blocklist: Option<Blocklist>) -> Result<Self, OptionError> {
+    pub(crate) fn new(
+        options: &ScopeOptions,
+        blocklist: Option<Blocklist>,
+        depths: HostTable<u32>,
+    ) -> Result<Self, OptionError> {
         Ok(Self {
             kind: options.kind,
             roots: RwLock::default(),
@@ -43,7 +48,7 @@ impl Scope {
             exclude: patterns("scope.exclude", &options.exclude)?,
             blocklist,
             rejected: Extensions::new("scope.reject_extensions", &options.reject_extensions)?,
-            max_depth: options.max_depth,
+            depths: Depths::new(options.max_depth, depths),
         })
     }
 
@@ -114,13 +119,18 @@ impl Scope {
         {
             return Err(Refusal::NotIncluded);
         }
-        if !is_sitemap && self.max_depth.is_some_and(|most| found.depth > most) {
+        let is_too_deep = || {
+            let of_host = || self.depths.of(found.url.host()).is_some_and(|most| found.depth > most);
+            self.depths.are_too_deep(found.depth).unwrap_or_else(of_host)
+        };
+        if !is_sitemap && is_too_deep() {
             return Err(Refusal::TooDeep);
         }
         Ok(())
     }
 
-    /// Whether a URL may belong to the crawl at all, even as a seed.
+    /// Whether a URL may belong to the crawl at all, even as a seed. The patterns come before the lists: they are in memory, and a
+    /// pattern is what the user wrote for this crawl.
     fn check(&self, url: &CanonicalUrl) -> Result<(), Refusal> {
         match &self.blocklist {
             _ if self.exclude.is_match(url.key()) => Err(Refusal::Excluded),
@@ -157,7 +167,13 @@ impl Scope {
             Err(Refusal::NotIncluded) => {
                 format!("scope.include = {}", self.include.patterns().join(" or "))
             }
-            Err(Refusal::TooDeep) => format!("scope.max_depth = {}", self.max_depth.unwrap_or_default()),
+            Err(Refusal::TooDeep) => {
+                let (host, most) = (found.url.host(), self.depths.of(found.url.host()).unwrap_or_default());
+                if self.depths.is_ruled(host) {
+                    return format!("max_depth = {most}, by a rule of its host");
+                }
+                format!("scope.max_depth = {most}")
+            }
             Err(_) => format!("scope.kind = {}", self.kind),
         }
     }
@@ -173,12 +189,13 @@ impl Scope {
         self.kind == ScopeKind::Prefix || self.is_inside(roots, url)
     }
 
-    /// How many links from a seed a page may be; `None` for any number.
-    pub(crate) fn max_depth(&self) -> Option<u32> {
-        self.max_depth
+    /// How many links from a seed a page may be.
+    pub(crate) fn depths(&self) -> &Depths {
+        &self.depths
     }
 
-    /// The text that a seed puts among the roots; `None` for the kinds that need none.
+    /// The text that a seed puts among the roots; `None` for the kinds that need none. With `Prefix` it is the innermost directory of the
+    /// seed: `/a/b/` of `/a/b/c.html`, as `wget --no-parent` has it.
     fn opens<'a>(&self, seed: &'a CanonicalUrl) -> Option<&'a str> {
         match self.kind {
             ScopeKind::Any | ScopeKind::Page => None,
@@ -201,7 +218,8 @@ impl Scope {
     }
 }
 
-/// The registrable domain (public suffix and one label); of an address or a bare name, itself.
+/// The registrable domain (public suffix and one label); of an address or a bare name, itself. The list of public suffixes is the one
+/// that this build has: a crawl of weeks sees one list.
 pub(crate) fn domain(host: &str) -> &str {
     let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
     if is_address { host } else { psl::domain_str(host).unwrap_or(host) }

@@ -60,6 +60,9 @@ impl Default for TrapLimits {
 
 impl TrapLimits {
     /// Why this URL looks like one of endlessly many. The path of a seed is not judged: it is the user's own choice. O(bytes), no lock.
+    ///
+    /// A seed's length and redirects are judged all the same: no server takes what is longer, and a chain of redirects may have
+    /// no end wherever it begins.
     pub(crate) fn judge(&self, found: &Found) -> Result<(), Refusal> {
         if found.url.wire().len() > self.url_bytes {
             return Err(Refusal::TooLong);

@@ -31,9 +31,11 @@ const SETTINGS: &str = "crawler.toml";
 const COOKIES: &str = "cookies.txt";
 /// Every seed that the job was given.
 const SEEDS: &str = "seeds.txt";
+/// The socket of the process that crawls.
+const SOCKET: &str = "live.sock";
 
 /// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
-const OUTPUTS: [&str; 16] = [
+const OUTPUTS: [&str; 17] = [
     PAGES,
     "pages.jsonl.cut",
     "pages.warc.gz.cut",
@@ -50,6 +52,7 @@ const OUTPUTS: [&str; 16] = [
     "seeds.txt.new",
     "cookies.txt",
     "cookies.txt.new",
+    SOCKET,
 ];
 /// The prefixes of the names of the files in [`FRONTIER`].
 const KEPT: [&str; 5] = ["checkpoint-", "evicted-", "hosts-", "journal-", "seen-"];
@@ -120,6 +123,22 @@ impl Job {
         }
         let directory = directory.to_owned();
         Ok(Self { directory, manifest, lock: Some(Arc::new(lock)), is_new: true, is_begun: AtomicBool::new(false) })
+    }
+
+    /// Makes a job around the files of a frontier that are there already, or around none. Whatever else the directory has is left alone.
+    ///
+    /// # Errors
+    /// Where another process has the directory, or the file system refuses.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn adopt(directory: &Path, id: u64, key: FingerprintKey) -> Result<Self, JobError> {
+        fs::create_dir_all(directory).map_err(FileError::of("create", directory))?;
+        let lock = Some(Arc::new(Lock::take(directory)?));
+        let manifest = Manifest { id, ..Manifest::draw(key) };
+        manifest.write_draft(directory)?;
+        let (directory, is_begun) = (directory.to_owned(), AtomicBool::new(false));
+        let job = Self { directory, manifest, lock, is_new: true, is_begun };
+        job.begin()?;
+        Ok(job)
     }
 
     /// Turns a [draft](Self::draft) into a job, in one step. Everything the job needs must be safe on disk before. Does nothing if
@@ -236,6 +255,12 @@ impl Job {
     /// Where the job's seeds are listed, refused ones too, a URL a line: `seeds.txt`.
     pub fn seeds_path(&self) -> PathBuf {
         self.directory.join(SEEDS)
+    }
+
+    /// Where the process that crawls listens for those who watch: `live.sock`.
+    #[cfg(feature = "cli")]
+    pub(crate) fn socket_path(&self) -> PathBuf {
+        self.directory.join(SOCKET)
     }
 
     /// Where the report is: `report.json`.

@@ -28,7 +28,7 @@ pub struct Lock {
 
 impl Lock {
     /// Takes the lock of a directory.
-    pub(super) fn take(directory: &Path) -> Result<Self, JobError> {
+    pub(crate) fn take(directory: &Path) -> Result<Self, JobError> {
         let path = directory.join(LOCK);
         let file = own::open_or_create(&path).map_err(FileError::of("lock", &path))?;
         hold(&file, &path)?.map_err(FileError::of("lock", &path))?;

@@ -42,6 +42,7 @@
 //! | `report.html` | the same as a page |
 //! | `crawler.toml` | the settings that it was crawled with last |
 //! | `seeds.txt` | every seed that it was given, refused or not |
+//! | `live.sock` | the socket by which others look in while it is crawled |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
 //! A file gets new content in one step: it is written to `NAME.new` and renamed into place. Files are opened under their own names, and
@@ -60,6 +61,8 @@ mod options;
 pub(crate) mod own;
 pub mod repair;
 mod replace;
+#[cfg(feature = "cli")]
+mod replacement;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -77,6 +80,8 @@ pub use look::{look, newest_extra, newest_keys, newest_seen};
 pub use manifest::Manifest;
 pub use options::OpenOptions;
 pub use replace::{replace, replace_with};
+#[cfg(feature = "cli")]
+pub(crate) use replacement::Replacement;
 
 /// The name of the lock file: empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";

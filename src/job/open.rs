@@ -7,7 +7,7 @@ use super::journal::{Disk, Storage};
 use super::{Job, JobError, OpenOptions};
 use crate::address::FingerprintKey;
 use crate::bytes::FileError;
-use crate::frontier::{Frontier, FrontierOptions, Receipts, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Receipt, Timestamp};
 
 impl Frontier<JobJournal> {
     /// Opens a durable frontier: makes a job in the directory, or goes on with the one that is there. No other process can use the
@@ -48,37 +48,33 @@ impl Frontier<JobJournal> {
     /// Where another process has the directory, its files are another program's, damaged or of a later format, an option that they
     /// depend on has changed, or the file system refuses.
     pub fn open(directory: &Path, options: &FrontierOptions, now: Timestamp) -> Result<Self, CheckpointError> {
-        Self::open_with(directory, options, &OpenOptions::default(), |_| true, now)
+        Self::open_with(directory, options, &OpenOptions::default(), |_, _| true, now)
     }
 
     /// As [`open`](Self::open), for outputs in which no page may be missing and none be twice: pages are completed
-    /// [with receipts](Frontier::complete_with), `has` says whether the outputs have what the receipts of a page say, and the
+    /// [with receipts](Frontier::complete_with), `has` says of an output, by its name, whether it has what a receipt says, and the
     /// [opening](super::Opening::output) where to cut off the first of them.
     ///
     /// ```
     /// use std::fs;
     ///
-    /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Receipt, Receipts, ReceiptsBuf, Timestamp};
+    /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Receipt, Timestamp};
     /// use crawler::job::OpenOptions;
     ///
     /// # let directory = tempfile::tempdir()?;
     /// let (job, output) = (directory.path().join("job"), directory.path().join("records"));
     /// let (mut options, open, now) = (FrontierOptions::default(), OpenOptions::default(), Timestamp::from_micros(0));
     /// options.politeness.robots = false;
-    /// let has = |receipts: Receipts<'_>| {
-    ///     let written = fs::read(&output).unwrap_or_default();
-    ///     receipts.iter().all(|(_, Receipt { end, length, checksum })| {
-    ///         let bytes = written.get((end - u64::from(length)) as usize..end as usize);
-    ///         bytes.is_some_and(|bytes| Receipt::checksum(bytes) == checksum)
-    ///     })
+    /// let has = |_: &str, receipt: Receipt| {
+    ///     let (written, before) = (fs::read(&output).unwrap_or_default(), receipt.end - u64::from(receipt.length));
+    ///     let bytes = written.get(before as usize..receipt.end as usize);
+    ///     bytes.is_some_and(|bytes| Receipt::of(bytes, before) == receipt)
     /// };
     /// let mut frontier = Frontier::open_with(&job, &options, &open, has, now)?;
     /// frontier.seed("https://example.org/", now)?;
     /// let Next::Fetch(lease) = frontier.next(now)? else { panic!("the page is queued") };
-    /// let mut receipts = ReceiptsBuf::default();
-    /// receipts.add("records", b"a page\n", 0);
     /// let outcome = Outcome::response(&lease, 200, b"");
-    /// frontier.complete_with(lease, outcome, (&receipts).into(), now)?;
+    /// frontier.complete_with(lease, outcome, &[("records", Receipt::of(b"a page\n", 0))], now)?;
     /// frontier.flush(now)?;
     /// drop(frontier);
     ///
@@ -94,7 +90,7 @@ impl Frontier<JobJournal> {
         directory: &Path,
         options: &FrontierOptions,
         open: &OpenOptions,
-        has: impl FnMut(Receipts<'_>) -> bool,
+        has: impl FnMut(&str, Receipt) -> bool,
         now: Timestamp,
     ) -> Result<Self, CheckpointError> {
         let job = match Job::resume(directory) {
@@ -114,7 +110,7 @@ impl Frontier<JobJournal> {
         job: &Job,
         options: &FrontierOptions,
         open: &OpenOptions,
-        has: impl FnMut(Receipts<'_>) -> bool,
+        has: impl FnMut(&str, Receipt) -> bool,
         now: Timestamp,
     ) -> Result<Self, CheckpointError> {
         let (directory, key) = (job.frontier_directory(), job.manifest().fingerprint_key);
@@ -146,7 +142,7 @@ impl<S: Storage> Frontier<JobJournal<S>> {
         job: u64,
         options: &FrontierOptions,
         open: &OpenOptions,
-        has: impl FnMut(Receipts<'_>) -> bool,
+        has: impl FnMut(&str, Receipt) -> bool,
         now: Timestamp,
     ) -> Result<Self, CheckpointError> {
         let [journal, checkpoints] = storage;

@@ -58,6 +58,27 @@ pub(crate) fn find(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// A file that only this process has: it has no name, so its space is free again however the process ends.
+///
+/// # Errors
+/// Of the file system.
+#[cfg(feature = "crawl")]
+pub(crate) fn nameless(directory: &Path) -> io::Result<File> {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!("crawler-{}-{number}.run", std::process::id()));
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => return fs::remove_file(&path).map(|()| file),
+            // It was left by a process that had the same id, and died.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Removes a file, if it is there.
 ///
 /// # Errors

@@ -9,7 +9,8 @@ use super::lender::Lender;
 #[cfg(feature = "crawl")]
 use crate::frontier::Next;
 use crate::frontier::{
-    Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipts, Reply, Resolved, Timestamp,
+    Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipt, Receipts, ReceiptsBuf,
+    Reply, Resolved, Timestamp,
 };
 use crate::gate::Admitted;
 #[cfg(feature = "crawl")]
@@ -38,24 +39,10 @@ impl<J: Journal> HeldLease<J> {
         self
     }
 
-    /// As [`Lease::answered_at`].
-    pub fn answered_at(&mut self, at: Timestamp) {
+    /// As [`Lease::answered`].
+    pub fn answered(&mut self, at: Timestamp, latency: Duration, bytes: u64) {
         if let Some(lease) = &mut self.lease {
-            lease.answered_at(at);
-        }
-    }
-
-    /// As [`Lease::took`].
-    pub fn took(&mut self, latency: Duration) {
-        if let Some(lease) = &mut self.lease {
-            lease.took(latency);
-        }
-    }
-
-    /// As [`Lease::received`].
-    pub fn received(&mut self, bytes: u64) {
-        if let Some(lease) = &mut self.lease {
-            lease.received(bytes);
+            lease.answered(at, latency, bytes);
         }
     }
 
@@ -106,10 +93,10 @@ impl<J: Journal> HeldLease<J> {
     pub fn complete_with(
         self,
         outcome: Outcome,
-        receipts: Receipts<'_>,
+        receipts: &[(&str, Receipt)],
         write: impl FnOnce(),
     ) -> Result<Completion, FrontierError> {
-        self.settle_and_flush(Vec::new(), outcome, receipts, write)
+        self.settle_and_flush(Vec::new(), outcome, ReceiptsBuf::of(receipts).list(), write)
     }
 
     /// Queues what the page brought, takes the lease back and, where the caller goes on, lends out what is due, all under one lock. The

@@ -1,6 +1,6 @@
 //! The frontier behind its lock, and those who wait for it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -25,6 +25,8 @@ pub(super) struct Lender<J: Journal> {
     changed: Notify,
     /// When the first in line looks again by itself, in microseconds; 0 where it does not wait. Changed under the frontier's lock.
     looks_again: AtomicU64,
+    /// Who waits for a lease waits on when the frontier is drained: others may bring more.
+    pub(super) stays_open: AtomicBool,
     #[cfg(feature = "crawl")]
     pub(super) unflushed: Unflushed,
 }
@@ -39,6 +41,7 @@ impl<J: Journal> Lender<J> {
             line: tokio::sync::Mutex::default(),
             changed: Notify::new(),
             looks_again: AtomicU64::new(0),
+            stays_open: AtomicBool::new(false),
             #[cfg(feature = "crawl")]
             unflushed: Unflushed::default(),
         }
@@ -54,7 +57,7 @@ impl<J: Journal> Lender<J> {
                 let next = frontier.next(self.clock.now())?;
                 let looks_again = match next {
                     Next::Wait(until) => until.as_micros(),
-                    Next::Busy => u64::MAX,
+                    Next::Busy | Next::Drained => u64::MAX,
                     _ => 0,
                 };
                 self.looks_again.store(looks_again, Ordering::Relaxed);
@@ -67,6 +70,7 @@ impl<J: Journal> Lender<J> {
                     let _ = timeout_at(self.clock.instant(until).into(), changed).await;
                 }
                 Next::Busy => changed.await,
+                Next::Drained if self.stays_open.load(Ordering::Relaxed) => changed.await,
                 Next::Drained => return Ok(None),
             }
         }

@@ -72,6 +72,27 @@ impl<J: Journal> SharedFrontier<J> {
         })
     }
 
+    /// From here on, who waits for a lease waits on when the frontier is drained: others may bring more.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn stay_open(&self) {
+        self.lender.stays_open.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Queues admitted URLs, calls `then` while nobody else has the frontier, and flushes.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn submit_and(
+        &self,
+        admitted: impl IntoIterator<Item = Admitted>,
+        then: impl FnOnce(),
+    ) -> Result<(), FrontierError> {
+        self.lender.change(|frontier, clock| {
+            let now = clock.now();
+            admitted.into_iter().try_for_each(|admitted| frontier.submit(admitted, now))?;
+            then();
+            frontier.flush(now)
+        })
+    }
+
     /// As [`Frontier::links`].
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use super::format::{
     DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Settings,
     Simulated, Sources, TooEarly, Urls,
 };
+use super::histograms::Histograms;
 use super::other_sets::OtherSets;
 use super::times::{ConnectionFigures, Percentiles, WaitFigures};
 use crate::crawl::{CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation};
@@ -21,6 +22,16 @@ const TOP: usize = 10;
 impl Report {
     /// Makes the report of a crawl that has ended. `simulated` is what the simulated web knows of it.
     pub fn of(finished: &Finished, options: &CrawlOptions, cost: Cost, simulated: Option<Simulated>) -> Self {
+        Self { histograms: Histograms::of(finished), ..Self::so_far(finished, options, cost, simulated) }
+    }
+
+    /// As `of`, without the times behind the percentiles: for those who look again and again, and merge nothing.
+    pub(crate) fn so_far(
+        finished: &Finished,
+        options: &CrawlOptions,
+        cost: Cost,
+        simulated: Option<Simulated>,
+    ) -> Self {
         let Finished { tally, frontier, gate, .. } = finished;
         Self {
             version: Self::VERSION,
@@ -79,6 +90,7 @@ impl Report {
             checkpoints: finished.checkpoints,
             cost,
             simulated,
+            histograms: Histograms::default(),
         }
     }
 }
@@ -105,6 +117,9 @@ impl From<&CrawlOptions> for Settings {
         Self {
             robots: frontier.politeness.robots,
             private_addresses: options.fetch.allow_private_addresses,
+            insecure: options.fetch.insecure,
+            insecure_hosts: options.fetch.access.insecure(),
+            ca_files: options.fetch.ca_files.iter().map(|file| file.display().to_string()).collect(),
             scope: frontier.scope.kind.name().to_owned(),
             max_depth: frontier.scope.max_depth,
             max_pages: options.max_pages,

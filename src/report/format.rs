@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
+use super::histograms::Histograms;
 use super::other_sets::OtherSets;
 use super::times::{ConnectionFigures, Percentiles, WaitFigures};
 use crate::crawl::{
@@ -84,6 +85,11 @@ pub struct Report {
     pub cost: Cost,
     /// What the simulated web knows of the crawl; `null` for the real web.
     pub simulated: Option<Simulated>,
+    /// The times behind the percentiles, by their names, as `1200*3 +5`: microseconds, or how many more, and how often. Reports are merged by
+    /// them.
+    #[serde(default, skip_serializing_if = "Histograms::is_empty")]
+    #[cfg_attr(feature = "cli", schemars(with = "BTreeMap<String, String>"))]
+    pub(super) histograms: Histograms,
 }
 
 impl Report {
@@ -131,6 +137,15 @@ pub struct Settings {
     pub robots: bool,
     /// Private, loopback and link-local addresses were allowed.
     pub private_addresses: bool,
+    /// The certificates of no host were checked.
+    #[serde(default)]
+    pub insecure: bool,
+    /// Names of the rules by whose hosts certificates were not checked: of hosts, and of groups. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub insecure_hosts: Vec<String>,
+    /// Files of authorities that were trusted beside the system's. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ca_files: Vec<String>,
     /// How far it went from the seeds: `page`, `prefix`, `host`, `domain` or `any`.
     pub scope: String,
     /// Links from a seed at most; `null` is no limit.

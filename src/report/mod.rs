@@ -14,8 +14,10 @@ pub(crate) mod figures;
 mod file;
 mod finished;
 mod format;
+mod histograms;
 #[cfg(feature = "cli")]
 mod html;
+mod merge;
 #[cfg(feature = "cli")]
 mod metrics;
 #[cfg(feature = "cli")]

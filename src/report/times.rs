@@ -52,6 +52,20 @@ pub struct WaitFigures {
     pub due: Percentiles,
 }
 
+impl Percentiles {
+    /// Times that have these percentiles, as many as were counted.
+    pub(super) fn spread(&self) -> Latencies {
+        let Self { count, p50_us, p90_us, p99_us, max_us } = *self;
+        // The longest, and of the others so many that each share is that of its percentile.
+        let longest = count.min(1);
+        let upto = |hundredths: u64| (count * hundredths).div_ceil(100).min(count - longest);
+        let [half, most, nearly] = [50, 90, 99].map(upto);
+        let rest = count - longest - nearly;
+        let counts = [(p50_us, half), (p90_us, most - half), (p99_us, nearly - most), (max_us, longest + rest)];
+        Latencies::from(counts.into_iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>())
+    }
+}
+
 impl From<&Latencies> for Percentiles {
     fn from(latencies: &Latencies) -> Self {
         let quantile_us = |share| micros(latencies.quantile(share));

@@ -127,15 +127,25 @@ impl Judgment {
 
     /// Whether nothing was missed but by the filter, nothing fetched twice, nothing forbidden, and no host hurried.
     pub fn is_clean(&self) -> bool {
-        self.missed == self.missed_by_filter.unwrap_or(0)
-            && self.fetched_twice == 0
-            && self.fetched_against_robots == 0
-            && self.fetched_beyond == 0
-            && self.unknown_urls == 0
-            && self.hosts_before_robots == 0
-            && self.hosts_concurrent == 0
-            && self.hosts_hurried == 0
-            && self.before_retry_after == 0
+        self.faults().next().is_none()
+    }
+
+    /// What a good crawl does not do, and how often this one did.
+    pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let missed = self.missed.saturating_sub(self.missed_by_filter.unwrap_or(0));
+        [
+            ("missed", missed),
+            ("fetched twice", self.fetched_twice),
+            ("against robots", self.fetched_against_robots),
+            ("beyond the rules", self.fetched_beyond),
+            ("unknown URLs", self.unknown_urls),
+            ("hosts before robots.txt", self.hosts_before_robots),
+            ("hosts concurrent", self.hosts_concurrent),
+            ("hosts hurried", self.hosts_hurried),
+            ("before Retry-After", self.before_retry_after),
+        ]
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
     }
 }
 

@@ -23,7 +23,7 @@ use super::judge::Judge;
 use super::world::World;
 use crate::frontier::Timestamp;
 
-/// Serves a world on loopback, all hosts at one address, by their Host header; and judges who asks.
+/// Serves a world at an address, all hosts at the same, by their Host header; and judges who asks.
 ///
 /// Stops when dropped.
 #[derive(Debug)]
@@ -53,7 +53,15 @@ impl Server {
     /// # Errors
     /// Where loopback cannot be listened on.
     pub async fn start(world: World) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        Self::start_at(world, (Ipv4Addr::LOCALHOST, 0).into()).await
+    }
+
+    /// Listens at this address, and answers from tasks of the current runtime. Where its port is 0, the system chooses one.
+    ///
+    /// # Errors
+    /// Where the address cannot be listened on.
+    pub async fn start_at(world: World, address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let judge = Judge::new(&world);
         let epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();

@@ -15,7 +15,7 @@ pub struct TruthOptions {
     pub seeds: Vec<PageId>,
     /// It honors robots.txt.
     pub robots: bool,
-    /// It reads the sitemaps that robots.txt names. Without robots.txt it knows of none.
+    /// It reads the sitemaps that robots.txt names. Without robots.txt it looks for those of the seeds' hosts, where it is of these alone.
     pub sitemaps: bool,
     /// It honors nofollow, on links and on pages.
     pub nofollow: bool,
@@ -141,7 +141,8 @@ impl Walk<'_> {
 
     /// What the sitemaps of a page's host list, where that host is asked for the first time.
     fn listed(&mut self, page: &WorldPage) -> Vec<(PageId, u32)> {
-        let is_read = self.options.robots && self.options.sitemaps && self.options.max_depth != Some(0);
+        let TruthOptions { robots, seed_hosts_only, sitemaps, max_depth, .. } = *self.options;
+        let is_read = sitemaps && (robots || seed_hosts_only) && max_depth != Some(0);
         if !is_read || !self.asked.insert(page.host.index) {
             return Vec::new();
         }

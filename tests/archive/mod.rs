@@ -138,7 +138,7 @@ pub(crate) fn judge(job: &Path) -> BTreeMap<String, Archived> {
         assert_eq!(place.offset, end, "nothing is between two pages");
         end += u64::from(place.length);
         let written = &bytes[usize::try_from(place.offset).unwrap()..usize::try_from(end).unwrap()];
-        assert_eq!(Receipt::checksum(written), place.checksum);
+        assert_eq!(Receipt::of(written, place.offset).checksum, place.checksum);
         let behind = at + records[at..].iter().take_while(|record| record.from < end).count();
         assert_eq!(records[behind - 1].to, end, "records end with their page");
         let begin = std::mem::replace(&mut at, behind);

@@ -4,6 +4,7 @@
 
 mod figures;
 mod imports;
+mod pages;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +16,8 @@ use imports::Imports;
 use source::Source;
 
 /// The floors, lowest first. Code on a floor names its own and those before it.
-const FLOORS: [&str; 11] =
-    ["bytes", "address", "seen", "gate", "frontier", "job", "lending", "crawl", "report", "simulate", "cli"];
+const FLOORS: [&str; 12] =
+    ["bytes", "address", "seen", "gate", "frontier", "job", "lending", "crawl", "report", "simulate", "cluster", "cli"];
 
 /// Files of the crate's own, on no floor: the front door, the command's first line, the decisions, which are no code, and what a
 /// bench needs that is no API.
@@ -29,6 +30,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("ahash", &["src/"]),
     // Who may ask, what is answered, over what connections.
     ("axum", &["src/cli/dashboard/door.rs", "src/cli/dashboard/live_page.rs", "src/cli/dashboard/routes.rs"]),
+    ("async_nats", &["src/cluster/nats.rs"]),
     ("askama", &["src/report/html/mod.rs"]),
     ("prometheus_client", &["src/report/metrics.rs"]),
     // Types that are written for programs derive their schemas.
@@ -78,7 +80,13 @@ const DOORS: &[(&str, &[&str])] = &[
     // Wakers; `catch_unwind`; a stream of events.
     (
         "futures_util",
-        &["src/crawl/http/http2.rs", "src/crawl/http/quiet.rs", "src/crawl/worker.rs", "src/cli/dashboard/routes.rs"],
+        &[
+            "src/crawl/http/http2.rs",
+            "src/crawl/http/quiet.rs",
+            "src/crawl/worker.rs",
+            "src/cluster/nats.rs",
+            "src/cli/dashboard/routes.rs",
+        ],
     ),
     // Hosts by their names; a page's links by their hashes.
     ("hashbrown", &["src/frontier/hosts/table.rs", "src/crawl/html/harvest.rs"]),
@@ -130,6 +138,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     // Domains; whom a cookie may be for.
     ("psl", &["src/crawl/http/cookies/cookie.rs", "src/gate/scope.rs"]),
+    ("ratatui", &["src/cli/top/"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
     // Built in one, asked in the other.
     (
@@ -167,8 +176,8 @@ const DOORS: &[(&str, &[&str])] = &[
     // Derives, and what they need.
     ("scraper", &["src/crawl/fields/", "src/crawl/html/tree.rs"]),
     ("serde", &["src/"]),
-    // Structured data of pages; what a checkpoint carries; records by the line; the report as a whole; an explanation; a test of what the comparison
-    // writes.
+    // Structured data of pages; what a checkpoint carries; records by the line; the report as a whole; an explanation; what a merge needs of a record;
+    // a judgment; a test of what the comparison writes.
     (
         "serde_json",
         &[
@@ -179,14 +188,18 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/report/metrics.rs",
             "src/report/numbers.rs",
             "src/report/schema.rs",
-            "src/cli/dashboard/",
+            "src/cluster/values.rs",
+            "src/cli/live/",
+            "src/cli/top/",
             "src/cli/diff/moved.rs",
             "src/cli/diff/page_table.rs",
             "src/cli/explain.rs",
             "src/cli/export.rs",
             "src/cli/extract.rs",
             "src/cli/record_file.rs",
+            "src/cli/merge/claim.rs",
             "src/cli/record_filter.rs",
+            "src/cli/simulate.rs",
             "src/cli/sitemap.rs",
             "src/cli/seen/compare/mod.rs",
         ],
@@ -197,12 +210,12 @@ const DOORS: &[(&str, &[&str])] = &[
     // Derives.
     ("thiserror", &["src/"]),
     // The runtime is all around what runs on it.
-    ("tokio", &["src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cli/"]),
+    ("tokio", &["src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cluster/", "src/cli/"]),
     // Who connects, and what a connection runs over.
     ("tokio_rustls", &["src/crawl/http/tls.rs", "src/crawl/http/transport.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
     ("tower_service", &["src/crawl/http/dialer.rs", "src/crawl/http/names.rs", "src/cli/dashboard/live_page.rs"]),
-    ("tracing", &["src/crawl/", "src/cli/"]),
+    ("tracing", &["src/crawl/", "src/cluster/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/log.rs"]),
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints are one matter, checksums another.

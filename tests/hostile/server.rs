@@ -59,11 +59,11 @@ impl Visit {
 
     /// Says the same until the client goes, resting between two times.
     pub(crate) fn repeat(&mut self, words: impl AsRef<[u8]>, rest: Duration) {
-        while self.say(words.as_ref()) {
-            if !rest.is_zero() {
-                thread::sleep(rest);
-            }
+        if !rest.is_zero() {
+            self.stream.set_read_timeout(Some(rest)).unwrap();
         }
+        // What it sends meanwhile is nothing; its end is the end.
+        while self.say(words.as_ref()) && (rest.is_zero() || self.stream.read(&mut [0]).is_err()) {}
     }
 
     /// A head of this letter, each in a packet of its own.

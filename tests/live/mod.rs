@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -99,18 +99,5 @@ impl Drop for Live {
         // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-/// Asks again and again, for half a minute at most, until there is an answer.
-#[track_caller]
-pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::yield_now();
     }
 }

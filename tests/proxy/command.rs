@@ -137,7 +137,8 @@ fn a_crawl_through_a_real_proxy_is_whole_and_no_secret_is_found_anywhere() {
     assert!(has(archive, "WARC-Target-URI: http://127.0.0.1") && has(archive, "GET /7 HTTP/1.1\r\n"));
     assert!(!has(archive, "WARC-IP-Address"), "nobody here knows whom the proxy asked");
     let config = command(place.path()).args(["config", "--config", "job/crawler.toml"]).output().unwrap().stdout;
-    assert!(has(&config, "proxy_sign_in = \"file:proxy.txt\""));
+    let secret = place.path().canonicalize().unwrap().join("proxy.txt");
+    assert!(has(&config, &format!("proxy_sign_in = \"file:{}\"", secret.display())));
     found.push(("config".into(), config));
     for (path, bytes) in &found {
         for secret in [SIGN_IN, SIGN_IN_SENT, "pr0xy-p4ss", TOKEN, SESSION] {

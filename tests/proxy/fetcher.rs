@@ -1,7 +1,9 @@
 //! The client and proxies, of which some mean no good.
 
 use std::io::{BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{FetchOptions, Fetcher, Secret};
@@ -229,4 +231,43 @@ async fn hosts_of_the_list_are_asked_without_the_proxy() {
         assert_eq!(fetcher.fetch(url).await.unwrap().body, b"hello");
     }
     assert_eq!(fetcher.fetch("http://far.test/").await.unwrap_err().failure, Failure::Proxy);
+}
+
+/// Tunnels that are kept count too, and make room for those that are needed.
+#[tokio::test]
+async fn a_proxy_has_so_many_connections_at_once() {
+    const MOST: usize = 2;
+    let hosts: Vec<_> = (0..12).map(|_| Host::secure(hello)).collect();
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counted = (Arc::clone(&inside), Arc::clone(&most));
+    let (proxy, _) = server::http(|_| false);
+    let proxy = serve(move |stream, _| {
+        let (inside, most) = &counted;
+        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        let behind = TcpStream::connect(proxy).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _ = std::io::copy(&mut &stream, &mut &behind);
+                inside.fetch_sub(1, Ordering::SeqCst);
+                let _ = behind.shutdown(Shutdown::Both);
+            });
+            let _ = std::io::copy(&mut &behind, &mut &stream);
+            let _ = stream.shutdown(Shutdown::Write);
+        });
+    });
+    let mut options = options(&format!("http://{proxy}"));
+    options.proxy_connections = MOST;
+    let client = Fetcher::new(&options).unwrap();
+    for _ in 0..3 {
+        let fetches = hosts.iter().map(|host| {
+            let (client, url) = (client.clone(), https("site.test", host));
+            tokio::spawn(async move { client.fetch(&url).await.map(|response| response.body) })
+        });
+        for fetch in fetches.collect::<Vec<_>>() {
+            assert_eq!(fetch.await.unwrap().unwrap(), b"hello");
+        }
+    }
+    let most = most.load(Ordering::SeqCst);
+    // One that was closed to make room may still be counted. Without the bound, those of all hosts are kept.
+    assert!((MOST..=2 * MOST).contains(&most), "{most} connections at once");
 }

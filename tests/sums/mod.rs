@@ -17,13 +17,15 @@ pub(crate) fn check(report: &Value, was_killed: bool) {
     let of = |name| number(report, name);
     let urls = &report["urls"];
     assert_eq!(of("urls.found"), of("urls.admitted") + sum(&urls["refused"]), "each URL found is admitted or refused");
-    let ended = of("urls.fetched") + of("urls.failed") + sum(&urls["unreachable"]);
+    let ended = of("urls.fetched") + of("urls.failed") + of("urls.unwanted") + sum(&urls["unreachable"]);
     // Sitemaps that nobody named, and that are none, end without a record.
     let missing = of("sitemaps.missing");
     assert_eq!(of("urls.admitted"), ended + of("urls.queued") + missing, "each URL admitted is in one place: {urls}");
     assert!(of("urls.in_flight") <= of("urls.queued"));
     let hosts = report["hosts"]["by_requests"].as_array().unwrap();
     assert_eq!(hosts.iter().map(|bucket| number(bucket, "hosts")).sum::<u64>(), of("hosts.known"));
+    let queued: u64 = report["hosts"]["top"].as_array().unwrap().iter().map(|host| number(host, "queued")).sum();
+    assert!(queued <= of("urls.queued"), "no host has more than all: {queued}");
     let shards = report["seen"]["shards"].as_array().unwrap();
     let inserted: u64 = shards.iter().map(|shard| number(shard, "inserted")).sum();
     assert_eq!(inserted, of("seen.merged.inserted"));
@@ -51,6 +53,10 @@ fn check_requests(report: &Value) {
         let rows = report["breakdown"][breakdown].as_object().unwrap();
         assert_eq!(rows.values().map(sum).sum::<u64>(), of("pages.requests"), "{breakdown}");
     }
+    let requests = of("pages.requests") + of("robots.requests");
+    let buckets = report["hosts"]["by_requests"].as_array().unwrap();
+    let bound = |of: &str| buckets.iter().map(|bucket| number(bucket, of) * number(bucket, "hosts")).sum::<u64>();
+    assert!((bound("from")..=bound("to")).contains(&requests), "hosts were asked what was asked: {requests}");
     let top = report["hosts"]["top"].as_array().unwrap();
     let by_hosts: u64 = top.iter().map(|host| number(host, "requests")).sum();
     if top.len() as u64 == of("hosts.known") {

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,11 +21,9 @@ use tower_service::Service;
 use super::door::{Door, dressed};
 use super::is_stream::IsStream;
 use super::routes::{PageAnswers, routes};
-use super::running_crawl::RunningCrawl;
-use super::subject::Subject;
+use crate::cli::live::LiveAnswers;
 use crate::cli::output;
-use crate::crawl::{Crawl, CrawlOptions, Secret};
-use crate::job::JobJournal;
+use crate::crawl::Secret;
 
 /// Connections at once. Others wait to be accepted.
 const CONNECTIONS: usize = 64;
@@ -72,15 +69,15 @@ impl LivePage {
     }
 
     /// Serves a crawl, and says where.
-    pub(in crate::cli) fn show(self, crawl: &Crawl<JobJournal>, options: &CrawlOptions, directory: &Path) -> Serving {
+    pub(in crate::cli) fn show(self, answers: Arc<LiveAnswers>) -> Serving {
         output::note(&format!("the crawl is shown at {}", self.url()));
-        self.serve(Arc::new(RunningCrawl::new(crawl, options, directory)))
+        self.serve(answers)
     }
 
     /// Serves it from tasks of the current runtime.
-    pub(super) fn serve(self, subject: Arc<dyn Subject>) -> Serving {
+    pub(super) fn serve(self, answers: Arc<LiveAnswers>) -> Serving {
         let Self { listener, door, .. } = self;
-        let routes = routes(PageAnswers::new(subject, door.page_token()));
+        let routes = routes(PageAnswers::new(answers, door.page_token()));
         Serving(tokio::spawn(accept(listener, Arc::new(door), routes)))
     }
 }

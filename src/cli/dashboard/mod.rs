@@ -7,15 +7,9 @@
 //! | [`LivePage`] | listens, takes connections, and ends those that take too long |
 //! | `door` | lets a request in, or says why not; puts the headers on each answer |
 //! | `routes` | answers by path |
-//! | `latest` | has the newest [`Snapshot`](snapshot::Snapshot), and makes another when that may be |
-//! | [`Subject`] | what the page is about: a [`RunningCrawl`] or [`JobFiles`] |
 //!
-//! # What it may cost
-//!
-//! It must never slow the crawl. So numbers are made only while somebody asks; at most once a second; and after each making it
-//! rests for fifty times as long as that took. All who look share one snapshot, and each of its texts is made once. Hosts and
-//! explanations are looked up one after the other, for everybody together. Connections, streams, heads of requests and lists are bounded, no body of a request
-//! is read, and a connection ends after one answer.
+//! What is answered comes from [`live`](super::live), which bounds what it costs. Connections, streams, heads of requests and lists are
+//! bounded, no body of a request is read, and a connection ends after one answer.
 //!
 //! # Who may ask
 //!
@@ -28,25 +22,19 @@
 
 mod door;
 mod is_stream;
-mod job_files;
-mod latest;
 mod live_page;
 mod routes;
-mod running_crawl;
-mod snapshot;
-mod subject;
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use self::job_files::JobFiles;
-use self::live_page::LivePage;
-use self::subject::Subject;
+pub(super) use self::live_page::{LivePage, Serving};
 use super::arguments::CommandLine;
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::layers::Layers;
+use super::live::{JobFiles, LiveAnswers};
 use super::output;
 use super::settings::DashboardSettings;
 use crate::crawl::Secret;
@@ -56,7 +44,7 @@ use crate::crawl::Secret;
 /// # Errors
 /// Where it cannot be listened, or the token cannot be read.
 pub(super) async fn listen(layers: &Layers) -> Result<Option<LivePage>, CommandError> {
-    let DashboardSettings { listen, token } = &layers.settings.dashboard;
+    let DashboardSettings { listen, token, .. } = &layers.settings.dashboard;
     let Some(address) = *listen else { return Ok(None) };
     let refused = |reason: String| CommandError::new(Exit::Usage, layers.refusal("dashboard.listen", &reason));
     LivePage::listen(address, token.as_ref()).await.map(Some).map_err(refused)
@@ -72,13 +60,13 @@ pub(super) fn dashboard(
     if !address.ip().is_loopback() && token.is_none() {
         return Err(CommandError::new(Exit::Usage, "beyond this machine the page needs a token: --token"));
     }
-    let files: Arc<dyn Subject> = Arc::new(JobFiles::open(line, directory)?);
+    let answers = Arc::new(LiveAnswers::new(Arc::new(JobFiles::open(line, directory)?)));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
     let shown = runtime.block_on(async {
         let page = LivePage::listen(address, token).await.map_err(|reason| CommandError::new(Exit::Usage, reason))?;
         output::note(&format!("{} is shown at {}", directory.display(), page.url()));
-        let serving = page.serve(files);
+        let serving = page.serve(answers);
         // Where it cannot be listened for, nobody can end the page but by a kill.
         let _ = tokio::signal::ctrl_c().await;
         drop(serving);

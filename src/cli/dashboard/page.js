@@ -125,7 +125,7 @@ function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes
     ["Bytes", bytes(pages.wire_bytes), `${bytes(wire_bytes_per_second)} a second`],
     ["Queued", count(urls.queued), left_us ? `${time(left_us)} left` : `${count(urls.in_flight)} in flight`],
     ["Hosts", count(hosts.active), `active, of ${count(hosts.known)}; ${count(hosts.resting)} rest`],
-    ["Failed", count(urls.failed), `of hosts ${count(hosts.failing)} fail, ${count(hosts.unreachable)} are lost`],
+    ["Failed", count(urls.failed), `${count(hosts.failing)} hosts fail, ${count(hosts.unreachable)} unreachable`],
     ["Found", count(urls.found), `${count(sum(urls.refused))} refused`],
     ["Lost to the filter", lost[0], lost[1]],
     ["Running for", time(report.elapsed_us), report.cost.cpu_us ? `CPU ${time(report.cost.cpu_us)}` : " "],

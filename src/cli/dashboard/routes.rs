@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Extension, Query, State};
@@ -12,18 +13,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::stream;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
 use super::door::REPORT_POLICY;
 use super::is_stream::IsStream;
-use super::latest::Latest;
-use super::snapshot::{Snapshot, micros, state};
-use super::subject::Subject;
-use crate::crawl::{FinishReason, Stop};
-use crate::frontier::{ListedHost, Timestamp};
+use crate::cli::live::{Act, LiveAnswers, Question, Snapshot};
+use crate::frontier::HostOrder;
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("page.js");
@@ -32,46 +28,22 @@ const ICON: &str = include_str!("icon.svg");
 
 /// Streams of events at once.
 const STREAMS: usize = 16;
-/// Bytes of a text that is searched for or explained.
-const LONGEST: usize = 8 << 10;
 
-/// What the answers are made of.
+/// What the page's answers are made of.
 pub(super) struct PageAnswers {
-    subject: Arc<dyn Subject>,
-    latest: Latest,
+    answers: Arc<LiveAnswers>,
     page: String,
     streams: Arc<Semaphore>,
-    /// Held by the one question that is being answered.
-    question: Semaphore,
 }
 
 impl PageAnswers {
-    pub(super) fn new(subject: Arc<dyn Subject>, page_token: &str) -> Self {
-        Self {
-            latest: Latest::new(Arc::clone(&subject)),
-            subject,
-            page: PAGE.replace("PAGE_TOKEN", page_token),
-            streams: Arc::new(Semaphore::new(STREAMS)),
-            question: Semaphore::new(1),
-        }
+    pub(super) fn new(answers: Arc<LiveAnswers>, page_token: &str) -> Self {
+        Self { answers, page: PAGE.replace("PAGE_TOKEN", page_token), streams: Arc::new(Semaphore::new(STREAMS)) }
     }
 
     /// A text of the newest snapshot.
     async fn text(&self, of: fn(&Snapshot) -> &str) -> Result<String, Response> {
-        let snapshot = self.latest.get().await.snapshot.map_err(unavailable)?;
-        let text = spawn_blocking(move || of(&snapshot).to_owned()).await;
-        text.map_err(|panic| unavailable(panic.to_string()))
-    }
-
-    /// Asks the subject, one question after the other.
-    async fn ask<T: Send + 'static>(
-        &self,
-        question: impl FnOnce(&dyn Subject) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, Response> {
-        let _turn = self.question.acquire().await;
-        let subject = Arc::clone(&self.subject);
-        let answer = spawn_blocking(move || question(&*subject)).await;
-        answer.unwrap_or_else(|panic| Err(panic.to_string())).map_err(unavailable)
+        self.answers.text(of).await.map_err(unavailable)
     }
 }
 
@@ -89,9 +61,9 @@ pub(super) fn routes(answers: PageAnswers) -> Router {
         .route("/metrics", get(metrics))
         .route("/hosts", get(hosts))
         .route("/explain", get(explain))
-        .route("/pause", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Stop::pause)))
-        .route("/resume", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Stop::resume)))
-        .route("/stop", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Stop::drain)))
+        .route("/pause", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Pause)))
+        .route("/resume", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Resume)))
+        .route("/stop", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Stop)))
         .with_state(Arc::new(answers))
 }
 
@@ -131,7 +103,7 @@ async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extensio
         if let Some(until) = told.until {
             sleep_until(until.into()).await;
         }
-        let made = told.answers.latest.get().await;
+        let made = told.answers.answers.latest().await;
         told.until = Some(made.until);
         let event = match made.snapshot {
             Ok(snapshot) if told.event.as_ref() != Some(&snapshot.event) => {
@@ -150,7 +122,7 @@ async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extensio
 struct Told {
     answers: Arc<PageAnswers>,
     /// When the last snapshot is not the newest any more.
-    until: Option<std::time::Instant>,
+    until: Option<Instant>,
     /// What was told last.
     event: Option<String>,
     #[expect(dead_code, reason = "held until the stream ends")]
@@ -165,24 +137,8 @@ struct Find {
 
 async fn hosts(answers: State<Arc<PageAnswers>>, Query(Find { find }): Query<Find>) -> Result<Response, Response> {
     bounded(&find)?;
-    let (list, now) = answers.ask(move |subject| subject.hosts(find.trim())).await?;
-    let hosts: Vec<_> = list.hosts.iter().map(|host| row(host, now)).collect();
-    Ok(typed(JSON, json!({ "found": list.found, "hosts": hosts }).to_string()))
-}
-
-fn row(host: &ListedHost, now: Timestamp) -> Value {
-    json!({
-        "host": host.host.as_str(),
-        "state": host.state,
-        "why": host.why,
-        "due_in_us": micros(host.due.since(now)),
-        "delay_us": micros(host.delay),
-        "queued": host.queued,
-        "requests": host.requests,
-        "failures": host.failures,
-        "error": host.trouble.as_ref().map(|trouble| trouble.failure.name()),
-        "message": host.trouble.as_ref().map(|trouble| &trouble.words),
-    })
+    let hosts = answers.answers.hosts(find, HostOrder::default()).await.map_err(unavailable)?;
+    Ok(typed(JSON, hosts.to_string()))
 }
 
 #[derive(Debug, Deserialize)]
@@ -192,19 +148,18 @@ struct OfUrl {
 
 async fn explain(answers: State<Arc<PageAnswers>>, Query(OfUrl { url }): Query<OfUrl>) -> Result<Response, Response> {
     bounded(&url)?;
-    Ok(answers.ask(move |subject| subject.explain(url.trim())).await?.into_response())
+    Ok(answers.answers.explain(url).await.map_err(unavailable)?.into_response())
 }
 
 #[expect(clippy::result_large_err, reason = "it is the answer")]
 fn bounded(text: &str) -> Result<(), Response> {
-    if text.len() > LONGEST { Err((StatusCode::URI_TOO_LONG, "too long\n").into_response()) } else { Ok(()) }
+    if text.len() > Question::LONGEST { Err((StatusCode::URI_TOO_LONG, "too long\n").into_response()) } else { Ok(()) }
 }
 
 /// Acts on the crawl, and says how it stands then.
-fn act(answers: &PageAnswers, how: fn(&Stop)) -> Response {
-    let Some(stop) = answers.subject.stop() else {
-        return (StatusCode::CONFLICT, "no crawl of this process: only its files are shown\n").into_response();
-    };
-    how(stop);
-    typed(JSON, json!({ "state": state(Some(stop), FinishReason::Unfinished) }).to_string())
+fn act(answers: &PageAnswers, act: Act) -> Response {
+    match answers.answers.act(act) {
+        Ok(state) => typed(JSON, state.to_string()),
+        Err(reason) => (StatusCode::CONFLICT, reason + "\n").into_response(),
+    }
 }

@@ -10,7 +10,7 @@ use super::super::exit::Exit;
 use super::super::output::{Safe, print};
 use super::super::unfit::refused;
 use super::line_reading::{LineReading, Refusals};
-use crate::job::{Job, newest_seen, own};
+use crate::job::{Job, Replacement, newest_seen, own};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
 use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
@@ -23,6 +23,7 @@ pub(super) fn build(
     overwrite: bool,
 ) -> Result<(), CommandError> {
     refuse_to_overwrite(file, overwrite)?;
+    let held = hold(file)?;
     let options = &SeenOptions { directory: Some(beside(file)), ..options.clone() };
     let seen = SeenSet::new(options).map_err(CommandError::of(Exit::Usage, "settings"))?;
     let (mut lines, mut new, mut refusals) = (0, 0, Refusals::default());
@@ -36,11 +37,11 @@ pub(super) fn build(
     });
     read.map_err(CommandError::of(Exit::Failed, "cannot read standard input"))?;
     seen.check().map_err(CommandError::of(Exit::Failed, "cannot build"))?;
-    save(&seen, file)?;
+    save(&seen, held, file)?;
     // This is not data. A program can use `info --json`.
     let [lines, new, refused] = [lines, new as u64, refusals.count].map(thousands);
     let _ = writeln!(io::stderr(), "{lines} lines, {new} new, {refused} refused");
-    Ok(())
+    told(refusals.count)
 }
 
 /// `crawler seen query`: prints `new` or `seen` for each line, or `error`, tab, reason; or how many of each.
@@ -70,6 +71,7 @@ pub(super) fn query(file: &Path, reading: &LineReading, count: bool) -> Result<(
 /// `crawler seen remove`: removes the lines of standard input from a filter.
 pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandError> {
     refuse_to_change_a_job(file)?;
+    let held = hold(file)?;
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
     let mut refused = None;
@@ -92,15 +94,22 @@ pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandEr
         return Err(CommandError::caused(Exit::Usage, &file.display().to_string(), &error));
     }
     read.map_err(CommandError::of(Exit::Failed, "cannot read standard input"))?;
-    save(&seen, file)?;
+    save(&seen, held, file)?;
+    let refused = counts[2];
     let [removed, absent, bad] = counts.map(thousands);
     let _ = writeln!(io::stderr(), "{removed} removed, {absent} not there, {bad} refused");
-    Ok(())
+    told(refused)
+}
+
+/// How a command ends that has left out so many lines, and has told of them: what it could do is done, and the exit code says that it was not all.
+fn told(refused: u64) -> Result<(), CommandError> {
+    if refused == 0 { Ok(()) } else { Err(CommandError { exit: Exit::Failed, messages: Vec::new() }) }
 }
 
 /// `crawler seen merge`: the union of filters of one geometry and key.
 pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Result<(), CommandError> {
     refuse_to_overwrite(to, overwrite)?;
+    let held = hold(to)?;
     let Some((first, others)) = from.split_first() else {
         return Err(CommandError::new(Exit::Usage, "nothing to merge"));
     };
@@ -116,7 +125,7 @@ pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Re
                 error => CommandError::caused(Exit::Failed, &other.display().to_string(), &error),
             })?;
     }
-    save(&union, to)
+    save(&union, held, to)
 }
 
 /// The error for two filters that cannot be merged: what each is, and what to do.
@@ -148,9 +157,10 @@ fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError)
 /// `crawler seen reshard`: the same filter in another number of shards.
 pub(super) fn reshard(to: &Path, from: &Path, shards: usize, overwrite: bool) -> Result<(), CommandError> {
     refuse_to_overwrite(to, overwrite)?;
+    let held = hold(to)?;
     let seen = load(from)?;
     let seen = seen.reshard(shards).map_err(CommandError::of(Exit::Usage, from.display().to_string()))?;
-    save(&seen, to)
+    save(&seen, held, to)
 }
 
 /// `crawler seen info`: what a filter holds and costs.
@@ -248,12 +258,23 @@ pub(super) fn load(path: &Path) -> Result<SeenSet, CommandError> {
         .map_err(CommandError::of(Exit::Failed, file.display().to_string()))
 }
 
-/// Saves beside the file and then renames: a command that is killed leaves the old file whole.
-pub(super) fn save(seen: &SeenSet, file: &Path) -> Result<(), CommandError> {
-    crate::job::replace_with(file, |to| {
+/// Keeps other commands from changing the file. Taken before it is read, so that what they remember is not lost.
+pub(super) fn hold(file: &Path) -> Result<Replacement, CommandError> {
+    Replacement::of(file).map_err(|error| {
+        if error.kind() == io::ErrorKind::ResourceBusy {
+            let message = format!("{} is being changed by another command: run one after the other", file.display());
+            return CommandError::new(Exit::Failed, message);
+        }
+        CommandError::cannot(Exit::Failed, "write", file)(error)
+    })
+}
+
+/// Gives the file its new content in one step: a command that is killed leaves the old one whole.
+pub(super) fn save(seen: &SeenSet, held: Replacement, file: &Path) -> Result<(), CommandError> {
+    let written = held.write(|to| {
         let mut to = BufWriter::new(to);
         seen.save(&mut to)?;
         to.flush()
-    })
-    .map_err(CommandError::cannot(Exit::Failed, "write", file))
+    });
+    written.map_err(CommandError::cannot(Exit::Failed, "write", file))
 }

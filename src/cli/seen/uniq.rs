@@ -8,7 +8,7 @@ use super::super::crew::Crew;
 use super::super::exit::Exit;
 use super::super::output::{Safe, note, print};
 use super::super::signals;
-use super::files::{load, refuse_to_change_a_job, save};
+use super::files::{hold, load, refuse_to_change_a_job, save};
 use super::line_reading::{LineReading, ReadLines, Refusals};
 use crate::address::FingerprintKey;
 use crate::report::figures::thousands;
@@ -33,6 +33,7 @@ pub(in crate::cli) struct UniqRequest {
 pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineReading) -> Result<(), CommandError> {
     let kept = request.file.as_deref().filter(|_| !request.dry_run);
     kept.map_or(Ok(()), refuse_to_change_a_job)?;
+    let held = kept.map(hold).transpose()?;
     let is_there = request.file.as_deref().map(exists).transpose()?.unwrap_or(false);
     let seen = match &request.file {
         Some(file) if is_there => load(file)?,
@@ -77,8 +78,8 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
     }
     printed?;
     seen.check().map_err(CommandError::of(Exit::Failed, "cannot look lines up"))?;
-    if let Some(file) = kept.filter(|_| new > 0 || !is_there) {
-        save(&seen, file)?;
+    if let Some((file, held)) = kept.zip(held).filter(|_| new > 0 || !is_there) {
+        save(&seen, held, file)?;
     }
     if let Some(exit) = stopped {
         return Err(CommandError { exit, messages: Vec::new() });

@@ -92,10 +92,10 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.robots_ttl, "How long a robots.txt is good for (RFC 9309: up to a day)"),
     setting!(Bytes, crawl.frontier: politeness.robots_memory,
         "Memory for robots rules; those not used for longest wait on disk"),
-    setting!(Maybe, crawl.frontier: rate.requests,
+    setting!(Maybe, "rate.requests" => crawl.frontier.request_rate,
         "Requests a second of the whole crawl, robots.txt and sitemaps included", UNLIMITED)
     .flags(&[value("rate", "N").rare()]),
-    setting!(MaybeBytes, crawl.frontier: rate.bytes,
+    setting!(MaybeBytes, "rate.bytes" => crawl.frontier.byte_rate,
         "Bytes of responses a second of the whole crawl, on the average", UNLIMITED)
     .flags(&[value("byte-rate", "SIZE").rare()]),
 ];

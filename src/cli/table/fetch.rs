@@ -27,6 +27,7 @@ pub(super) static ROWS: &[Setting] = &[
         "Hosts to ask without the proxy: example.org and all below it, 10.0.0.0/8, * for all")
     .flags(&[value("no-proxy", "HOST").rare()]),
     setting!(One, crawl: fetch.proxy_patience, "How long a proxy may fail before the crawl ends; nothing is lost by that"),
+    setting!(One, crawl: fetch.proxy_connections, "Connections to a proxy at once; who needs one more waits"),
     setting!(Many, crawl: fetch.ca_files, "Files of certificates to trust hosts by beside the system's, as PEM")
         .flags(&[value("ca-file", "FILE").rare()]),
     setting!(One, crawl: fetch.insecure, "Take every certificate: whoever is on the way can read and change what is sent")
@@ -53,7 +54,8 @@ pub(super) static ROWS: &[Setting] = &[
         .flags(&[value("deny-network", "CIDR").rare()]),
     setting!(One, crawl: fetch.http1_only, "No HTTP/2, not even with hosts that may have several requests at once")
         .flags(&[switch("http1-only", &["true"]).rare()]),
-    setting!(Maybe, crawl: fetch.resolve_all_to, "Every name resolves to this address and port: a test web", "none"),
+    setting!(Maybe, crawl: fetch.resolve_all_to, "Every name resolves to this address and port: a test web", "none")
+        .flags(&[value("resolve-all-to", "ADDRESS").rare()]),
     setting!(One, crawl: sitemaps.enabled, "Look for sitemaps: in robots.txt, else at /sitemap.xml").flags(&[switch(
         "no-sitemaps",
         &["false"],

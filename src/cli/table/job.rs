@@ -98,14 +98,19 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Maybe, "dashboard.listen" => dashboard.listen,
         "Serve a live page here, such as 127.0.0.1:8080, to watch, pause and stop the crawl", "none")
     .flags(&[value("dashboard", "ADDRESS").rare()]),
+    setting!(One, "dashboard.socket" => dashboard.socket,
+        "Let crawler top look in, and its user pause and stop the crawl: by a socket in the job's directory, live.sock"),
     setting!(Maybe, "dashboard.token" => dashboard.token,
         "Where the token is that who looks has to have, env:VARIABLE or file:PATH: needed beyond this machine", "none")
     .flags(&[value("dashboard-token", "SECRET").rare()]),
     setting!(One, "simulate.enabled" => simulate.enabled, "Crawl a simulated web, served on this machine")
         .flags(&[switch("simulate", &["true"])]),
-    setting!(One, "simulate.seed" => simulate.web.seed, "The number that everything else about it follows from"),
-    setting!(One, "simulate.hosts" => simulate.web.hosts, "Its hosts"),
-    setting!(One, "simulate.pages" => simulate.web.pages, "Its addresses: pages, files, redirects and dead ones"),
+    setting!(One, "simulate.seed" => simulate.web.seed, "The number that everything else about it follows from")
+        .flags(&[value("simulate-seed", "N").says("The number that the simulated web follows from").rare()]),
+    setting!(One, "simulate.hosts" => simulate.web.hosts, "Its hosts")
+        .flags(&[value("simulate-hosts", "N").says("Hosts of the simulated web").rare()]),
+    setting!(One, "simulate.pages" => simulate.web.pages, "Its addresses: pages, files, redirects and dead ones")
+        .flags(&[value("simulate-pages", "N").says("Addresses of the simulated web").rare()]),
     setting!(One, "simulate.largest_host_percent" => simulate.web.largest_host_percent,
         "Share of the pages on the largest host"),
     setting!(One, "simulate.duplicate_percent" => simulate.web.duplicate_percent,

@@ -1,6 +1,7 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
 //! variables, `crawler config` and `--help` follow from it.
 
+mod cluster;
 mod crawl;
 mod fetch;
 mod job;
@@ -18,7 +19,7 @@ pub(super) const SIMULATE: &[(&str, &str)] =
 
 /// Every setting, in the order of `crawler.toml`.
 pub(super) static TABLE: LazyLock<Vec<&Setting>> =
-    LazyLock::new(|| [crawl::ROWS, seen::ROWS, fetch::ROWS, job::ROWS].into_iter().flatten().collect());
+    LazyLock::new(|| [crawl::ROWS, seen::ROWS, fetch::ROWS, job::ROWS, cluster::ROWS].into_iter().flatten().collect());
 
 /// The row of a key.
 pub(super) fn row_of(key: &str) -> Option<usize> {
@@ -87,6 +88,7 @@ mod tests {
                 "dom",
                 "json",
                 "10.0.0.0/8",
+                "domain",
                 "env:A",
                 "csv",
                 "env",

@@ -54,7 +54,7 @@ impl Places {
     }
 
     /// For as many fetches at once as are wanted; `None` takes as many as fit.
-    pub(in crate::crawl) fn fit(wanted: Option<usize>, memory: u64) -> Self {
+    pub(crate) fn fit(wanted: Option<usize>, memory: u64) -> Self {
         Self::share(open_files(), wanted, memory)
     }
 

@@ -44,7 +44,7 @@ impl LinkKind {
     }
 
     /// Whether it is part of its page, and leads to no other.
-    pub const fn is_resource(self) -> bool {
+    pub(crate) const fn is_resource(self) -> bool {
         matches!(self, Self::Image | Self::Media | Self::Script | Self::Style)
     }
 }

@@ -171,6 +171,7 @@ mod tests {
         }
         assert_ne!(words(b"a page on zebras and cafes"), plain);
         assert!(words(b"").is_empty());
+        assert_eq!(words("é".as_bytes()).len(), 1, "a word may begin and end beyond ASCII");
     }
 
     proptest! {

@@ -1,13 +1,21 @@
 //! One URL to fetch, and how.
 
+use std::fmt;
 use std::time::Duration;
 
+use super::fetch_error::FetchError;
 use crate::address::CanonicalUrl;
 use crate::crawl::bounds::Share;
 use crate::frontier::Validators;
 
 /// Whether a body will be read, by its type and its first bytes.
 pub(in crate::crawl) type TakesBody = fn(Option<&str>, &[u8]) -> bool;
+
+/// Whether a request may be sent now. It is asked right before: to connect takes time.
+pub(crate) trait MayAsk: fmt::Debug + Send + Sync {
+    /// Whether one may.
+    fn may_ask(&self) -> bool;
+}
 
 /// One URL to fetch, and how.
 #[derive(Debug)]
@@ -31,6 +39,8 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) keeps_exchange: bool,
     /// Where room for the body is taken. Without it there is always enough.
     pub(in crate::crawl) share: Option<&'a mut Share>,
+    /// Who is asked whether it may be sent, if anybody.
+    pub(in crate::crawl) permission: Option<&'a dyn MayAsk>,
 }
 
 impl<'a> Ask<'a> {
@@ -46,7 +56,17 @@ impl<'a> Ask<'a> {
             makes_digest: false,
             keeps_exchange: false,
             share: None,
+            permission: None,
         }
+    }
+
+    /// Whether it may be sent now.
+    ///
+    /// # Errors
+    /// Where it may not any more.
+    pub(super) fn permitted(&self) -> Result<(), FetchError> {
+        let may_ask = self.permission.is_none_or(MayAsk::may_ask);
+        if may_ask { Ok(()) } else { Err(FetchError::not_allowed()) }
     }
 
     /// Takes memory for so many bytes of a body, or gives back the surplus. Returns how long it waited.

@@ -14,7 +14,8 @@ use super::http2::Http2;
 use super::idle_connections::{IdleConnections, Unused};
 use super::names::Names;
 use super::no_head::NoHead;
-use super::proxy::Proxies;
+use super::proxy::{Proxies, Proxy};
+use super::proxy_place::ProxyPlace;
 use super::shared_connections::{SharedConnections, Turn};
 use super::tls::{Connector, Tls};
 use super::transport::Transport;
@@ -82,6 +83,22 @@ impl Client {
         &self.proxies
     }
 
+    /// Waits for a place for one more connection to the proxy of this URL, if it has one.
+    pub(super) async fn place(&self, url: &CanonicalUrl) -> Option<ProxyPlace> {
+        match self.proxies.of(url) {
+            Some(proxy) => Some(proxy.place(&self.idle).await),
+            None => None,
+        }
+    }
+
+    /// The place that was waited for, or another one: that of a connection that broke is gone with it.
+    async fn in_place(&self, proxy: &Proxy, place: Option<ProxyPlace>) -> ProxyPlace {
+        match place {
+            Some(place) => place,
+            None => proxy.place(&self.idle).await,
+        }
+    }
+
     /// A connection that was kept, or that others use and that takes one more request. None where a proxy forwards.
     pub(super) fn kept(&self, url: &CanonicalUrl) -> Option<Connection> {
         if self.proxies.of(url).is_some_and(|proxy| proxy.forwards(url)) {
@@ -95,15 +112,17 @@ impl Client {
     }
 
     /// Makes a connection, or waits for the one that another request makes, if both can use it. TLS counts, and so does a proxy's answer.
-    /// After `until` nobody waits for it any more. `tls`: how it is spoken with this host, where a rule says so.
+    /// After `until` nobody waits for it any more. `place` is one at the proxy. `tls`: how it is spoken with this host, where a rule says so.
     pub(super) async fn connect(
         &self,
         url: &CanonicalUrl,
         tls: Option<&Connector>,
+        place: Option<ProxyPlace>,
         until: Instant,
     ) -> Result<Connection, NoHead> {
         let origin = url.origin();
-        let dial = async |offers_http2| self.dial(url, tls, offers_http2, until).await.map_err(NoHead::Connect);
+        let dial =
+            async |offers_http2| self.dial(url, tls, offers_http2, place.clone(), until).await.map_err(NoHead::Connect);
         let Some(shared) = self.sharing(origin) else {
             let transport = dial(false).await?;
             return Ok(Connection::new(Protocol::Http1(Http1::over(transport, origin).await?)));
@@ -139,15 +158,16 @@ impl Client {
         url: &CanonicalUrl,
         tls: Option<&Connector>,
         offers_http2: bool,
+        place: Option<ProxyPlace>,
         until: Instant,
     ) -> Result<Transport, Box<dyn Error + Send + Sync>> {
         let begun = Instant::now();
         let transport = match self.proxies.of(url) {
             None => Transport::Plain(self.dialer.dial(url.origin().parse()?).await?),
-            Some(proxy) if proxy.forwards(url) => proxy.dial(until).await?,
+            Some(proxy) if proxy.forwards(url) => proxy.dial(self.in_place(proxy, place).await, until).await?,
             Some(proxy) => {
                 let addresses = if proxy.resolves_names() { Vec::new() } else { self.names.addresses(url).await? };
-                proxy.tunnel(url, &addresses, until).await?
+                proxy.tunnel(url, &addresses, self.in_place(proxy, place).await, until).await?
             }
         };
         let connected = Instant::now();

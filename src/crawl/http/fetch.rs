@@ -21,6 +21,7 @@ use super::guard::Guard;
 use super::head::Head;
 use super::no_head::NoHead;
 use super::proxy::{Proxies, Proxy};
+use super::proxy_place::ProxyPlace;
 use super::request::{Get, RequestHeaders, Unsendable};
 use super::response::{Response, codings, transfer_codings};
 use super::tls::{Connector, Tls};
@@ -64,8 +65,7 @@ impl Fetcher {
         Self::within(options, Places::fit(None, u64::MAX), true)
     }
 
-    /// As [`new`](Self::new), with as many idle connections and lookups as there are places for. `asks_beside`: a host may be asked
-    /// several things at once.
+    /// As [`new`](Self::new), with idle connections and lookups by places. `asks_beside`: a host may be asked several things at once.
     pub(in crate::crawl) fn within(
         options: &FetchOptions,
         places: Places,
@@ -149,8 +149,11 @@ impl Fetcher {
         if !is_resolved_elsewhere {
             self.client.names().look_up_ahead(url.host(), ask.is_first_contact).await;
         }
+        let kept = self.client.kept(url);
+        // Nor is it to wait for a place at a proxy.
+        let place = if kept.is_none() { self.client.place(url).await } else { None };
         let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
-        let (head, sent_at, request) = self.head(&ask, access, total).await?;
+        let (head, sent_at, request) = self.head(&ask, access, (kept, place), total).await?;
         let is_private = self.cookies.is_some() || access.is_private(url);
         let mut response = Response::begun(&head, &self.options.agent, ask.changed.is_some(), sent_at)?;
         response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));
@@ -170,17 +173,17 @@ impl Fetcher {
         Ok(response)
     }
 
-    /// Sends the request, on a connection that was kept or a new one. Says when it was sent, and its bytes where they are wanted.
+    /// Sends the request, on a connection that was kept or a new one, in its place at a proxy. Says when it was sent, and its bytes where they are wanted.
     async fn head(
         &self,
         ask: &Ask<'_>,
         access: &HostHeaders,
+        (mut kept, mut place): (Option<Connection>, Option<ProxyPlace>),
         total: Deadline,
     ) -> Result<(Head, Instant, Option<Vec<u8>>), FetchError> {
         let url = ask.url;
         let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
         let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
-        let mut kept = self.client.kept(url);
         let forwarding = self.client.proxies().of(url).filter(|proxy| proxy.forwards(url));
         let mut is_repeated = false;
         loop {
@@ -194,11 +197,12 @@ impl Fetcher {
             }
             let connection = match kept.take() {
                 Some(connection) => connection,
-                None => self.connect(url, access.tls(), contact).await?,
+                None => self.connect(url, access.tls(), place.take(), contact).await?,
             };
-            // A server may end a connection just as it is used again, or refuse a request that it did not look at. RFC 9110 section
-            // 9.2.2 allows to repeat it, and it is repeated once: on a new connection, unless the shared one goes on.
+            // A server may end a connection just as it is used again, or refuse a request that it did not look at. It is repeated
+            // once (RFC 9110 section 9.2.2): on a new connection, unless the shared one goes on.
             let is_kept = connection.is_kept();
+            ask.permitted()?;
             let (no_head, sent_at) = match self.head_on(connection, request, contact).await {
                 Ok((head, sent_at)) => {
                     forwarding.map_or(Ok(()), |proxy| proxy.judge(head.status())).map_err(FetchError::of_proxy)?;
@@ -253,12 +257,13 @@ impl Fetcher {
         &self,
         url: &CanonicalUrl,
         tls: Option<&Connector>,
+        place: Option<ProxyPlace>,
         contact: Deadline,
     ) -> Result<Connection, FetchError> {
         let connecting = Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
         let clock = connecting.sooner(contact);
         let ran_out = |clock: Deadline| FetchError { failure: Failure::Connect, ..clock.ran_out() };
-        match tokio::time::timeout_at(clock.until().into(), self.client.connect(url, tls, clock.until())).await {
+        match tokio::time::timeout_at(clock.until().into(), self.client.connect(url, tls, place, clock.until())).await {
             Ok(Ok(connection)) => Ok(connection),
             // Each of a name's addresses has its part of the time.
             Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) && !is_of_proxy(&*error) => Err(ran_out(connecting)),

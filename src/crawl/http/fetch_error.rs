@@ -41,6 +41,11 @@ impl FetchError {
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
 
+    /// For a request that may not be sent any more.
+    pub(super) fn not_allowed() -> Self {
+        Self { is_local: true, ..Self::new(Failure::Lost, "this machine may not ask any more") }
+    }
+
     /// For what went wrong at a proxy.
     pub(super) fn of_proxy(error: ProxyError) -> Self {
         let failure = match error.fault {

@@ -65,7 +65,7 @@ impl Guard {
 /// Whether an address belongs to the public internet. By IANA's special-purpose registries (RFC 6890 and its updates) it is not private,
 /// shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that carries an IPv4 address
 /// (mapped, 6to4, NAT64) is judged by that. Teredo and the deprecated forms are refused.
-pub fn is_global(address: IpAddr) -> bool {
+fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
         IpAddr::V6(address) => is_global_v6(address),

@@ -32,6 +32,8 @@ struct Idle {
     by_age: BTreeMap<u64, Kept>,
     /// The age of the next one.
     age: u64,
+    /// Requests that wait for a place. While there are any, nothing is kept.
+    wanted: usize,
 }
 
 /// A connection that nobody uses.
@@ -86,6 +88,19 @@ impl IdleConnections {
         }
     }
 
+    /// Closes the connection that was idle for longest. Where there is none, those that nobody uses from now on are closed, until what is
+    /// returned is dropped: somebody waits for a place.
+    pub(super) fn close_one_or_all_to_come(&self) -> Option<RoomWanted<'_>> {
+        let mut idle = lock(&self.idle);
+        // It is closed when the lock is free again.
+        let closed = idle.take_oldest();
+        if closed.is_none() {
+            idle.wanted += 1;
+            return Some(RoomWanted(self));
+        }
+        None
+    }
+
     /// Keeps a connection, if it can take another request.
     pub(super) fn put(&self, mut connection: Unused, now: Instant) {
         if !connection.is_ready() {
@@ -94,11 +109,24 @@ impl IdleConnections {
         // They are closed when the lock is free again.
         let mut closed = Vec::new();
         let mut idle = lock(&self.idle);
+        if idle.wanted > 0 {
+            drop(idle);
+            return drop(connection);
+        }
         idle.put(Kept { connection, since: now });
         while idle.by_age.len() > self.most || idle.oldest().is_some_and(|since| now - since > IDLE_TIMEOUT) {
             closed.extend(idle.take_oldest());
         }
         drop(idle);
+    }
+}
+
+/// While it lives, connections that nobody uses any more are closed.
+pub(super) struct RoomWanted<'a>(&'a IdleConnections);
+
+impl Drop for RoomWanted<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.idle).wanted -= 1;
     }
 }
 

@@ -9,14 +9,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use super::proxy_place::ProxyPlace;
 use super::read_ahead::ReadAhead;
 
 /// What a connection runs over.
 pub(super) enum Transport {
     /// To a host.
     Plain(TcpStream),
-    /// To a proxy.
-    Proxied(TcpStream),
+    /// To a proxy, in one of its places.
+    Proxied(TcpStream, #[expect(dead_code, reason = "it is free again when this is dropped")] ProxyPlace),
     /// Over any of them: to a host through a proxy that speaks TLS itself, it is TLS over TLS.
     Tls(Box<TlsStream<ReadAhead<Transport>>>),
 }
@@ -26,7 +27,7 @@ impl Transport {
     pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
         match self {
             Self::Plain(tcp) => tcp.peer_addr().ok(),
-            Self::Proxied(_) => None,
+            Self::Proxied(..) => None,
             Self::Tls(tls) => tls.get_ref().0.below().remote_addr(),
         }
     }
@@ -40,7 +41,7 @@ impl Transport {
 impl AsyncRead for Transport {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_read(context, into),
+            Self::Plain(tcp) | Self::Proxied(tcp, _) => Pin::new(tcp).poll_read(context, into),
             Self::Tls(tls) => Pin::new(tls).poll_read(context, into),
         }
     }
@@ -49,7 +50,7 @@ impl AsyncRead for Transport {
 impl AsyncWrite for Transport {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_write(context, bytes),
+            Self::Plain(tcp) | Self::Proxied(tcp, _) => Pin::new(tcp).poll_write(context, bytes),
             Self::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
         }
     }
@@ -60,28 +61,28 @@ impl AsyncWrite for Transport {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_write_vectored(context, parts),
+            Self::Plain(tcp) | Self::Proxied(tcp, _) => Pin::new(tcp).poll_write_vectored(context, parts),
             Self::Tls(tls) => Pin::new(tls).poll_write_vectored(context, parts),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
-            Self::Plain(tcp) | Self::Proxied(tcp) => tcp.is_write_vectored(),
+            Self::Plain(tcp) | Self::Proxied(tcp, _) => tcp.is_write_vectored(),
             Self::Tls(tls) => tls.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_flush(context),
+            Self::Plain(tcp) | Self::Proxied(tcp, _) => Pin::new(tcp).poll_flush(context),
             Self::Tls(tls) => Pin::new(tls).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(tcp) | Self::Proxied(tcp) => Pin::new(tcp).poll_shutdown(context),
+            Self::Plain(tcp) | Self::Proxied(tcp, _) => Pin::new(tcp).poll_shutdown(context),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(context),
         }
     }

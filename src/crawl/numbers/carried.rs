@@ -80,7 +80,7 @@ mod tests {
                 content_type: Some(format!("a/{}", i % 300)),
                 // Each time is counted more than once.
                 timings: Timings { first_byte_us: u64::from(i % 100) * 1000, total_us: u64::from(i % 100) * 2500 },
-                links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0, userinfo: 1 },
+                links: LinkCounts { found: 3, admitted: 1, seen: 2, refused: 0, userinfo: 1, sent: 2 },
                 ..PageRecord::default()
             };
             carried.tally.record_page(true, &record);

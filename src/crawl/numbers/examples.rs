@@ -40,7 +40,7 @@ pub(super) fn record(examples: &mut Examples, record: &PageRecord) {
 }
 
 /// Adds those of another, as far as there is room.
-pub(super) fn merge(examples: &mut Examples, other: &Examples) {
+pub(crate) fn merge(examples: &mut Examples, other: &Examples) {
     for (error, others) in other {
         let kept = examples.entry(error.clone()).or_default();
         for example in others {

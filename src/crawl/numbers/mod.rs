@@ -18,6 +18,7 @@ mod wait_times;
 pub(super) use carried::Carried;
 pub use duplicate_counts::DuplicateCounts;
 pub use examples::Example;
+pub(crate) use examples::merge as merge_examples;
 pub use name_counts::NameCounts;
 pub(crate) use politeness_watch::Asking;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};

@@ -21,8 +21,8 @@ use crate::frontier::{AddressSharing, Lease, LeaseKind, Politeness, Sharing, Tim
 /// A group of hosts is judged like one more host, by the name `group NAME`: what its hosts are asked counts for it too. So is an IP
 /// address, by the name `address 192.0.2.1`.
 ///
-/// It remembers when each of the hosts asked last was asked: at least the last [`REMEMBERED`](Self::REMEMBERED)` / 2` hosts, and at
-/// most `REMEMBERED`, which take 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
+/// It remembers when each of the hosts asked last was asked: at least the last 32,768 hosts, and at most twice as many, which take
+/// 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
 /// one delay.
 #[derive(Default)]
 pub struct PolitenessWatch {
@@ -142,7 +142,7 @@ fn taken_by(lease: &Lease) -> u8 {
 
 impl PolitenessWatch {
     /// Hosts that are remembered, at most.
-    pub const REMEMBERED: usize = 65_536;
+    pub(crate) const REMEMBERED: usize = 65_536;
 
     /// A judge of a crawl with this politeness.
     pub(crate) fn judging(politeness: &Politeness) -> Self {
@@ -191,21 +191,25 @@ impl PolitenessWatch {
     }
 
     /// As [`sent`](Self::sent), of a host or a group for which the request counts beside another.
+    ///
+    /// Where several requests may be out at once, the tasks that tell of them may come in another order than that of their times. So
+    /// the distance counts, whichever was first, and the later time is remembered.
     pub fn rested(&mut self, host: &str, at: Timestamp, delay: Duration) {
         let last = if let Some(last) = self.recent.get_mut(host) {
-            Some(std::mem::replace(last, at))
+            Some(std::mem::replace(last, at.max(*last)))
         } else {
             let (host, last) = match self.older.remove_entry(host) {
                 Some((host, last)) => (host, Some(last)),
                 None => (HostKey::of_origin(host), None),
             };
-            self.recent.insert(host, at);
+            self.recent.insert(host, last.map_or(at, |last| at.max(last)));
             last
         };
         if self.recent.len() >= Self::REMEMBERED / 2 {
             self.older = std::mem::take(&mut self.recent);
         }
-        let Some(waited) = last.map(|last| at.since(last)).filter(|&waited| waited < delay) else { return };
+        let waited = last.map(|last| at.since(last).max(last.since(at)));
+        let Some(waited) = waited.filter(|&waited| waited < delay) else { return };
         self.violated(Violation { host: HostKey::of_origin(host), waited, delay, taken: 0 });
     }
 
@@ -315,12 +319,16 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_is_a_violation_not_a_panic() {
+    fn requests_are_judged_by_their_times_not_by_the_order_in_which_they_are_told() {
         let mut watch = PolitenessWatch::default();
         let host = host("a.test");
         watch.sent(host.as_str(), at(5000), SECOND);
-        watch.sent(host.as_str(), at(1000), SECOND);
-        assert_eq!(watch.worst().map(Violation::short), Some(SECOND));
+        watch.sent(host.as_str(), at(4000), SECOND);
+        assert_eq!(watch.counts().violations, 0, "a second lies between them");
+        watch.sent(host.as_str(), at(5900), SECOND);
+        assert_eq!(watch.worst().map(Violation::short), Some(Duration::from_millis(100)), "the later one counts on");
+        watch.sent(host.as_str(), at(5500), SECOND);
+        assert_eq!(watch.worst().map(Violation::short), Some(Duration::from_millis(600)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::frontier::{FrontierStatistics, Timestamp};
 
 /// A crawl's numbers while it runs, for a progress bar.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
     /// Page records so far.
@@ -20,10 +20,14 @@ pub struct Progress {
     pub elapsed: Duration,
     /// The crawl's time.
     pub now: Timestamp,
+    /// Share of the seen filter's capacity that is taken, 0 to 1; 0 where it grows.
+    pub filter_used: f64,
     /// The seen filter is beyond its capacity: it loses more than its rate promises.
     pub is_filter_full: bool,
     /// Somebody has paused it.
     pub is_paused: bool,
+    /// It is one on many machines, and their servers do not answer.
+    pub is_cut_off: bool,
     /// What waits, and what is lent to workers.
     pub frontier: FrontierStatistics,
 }

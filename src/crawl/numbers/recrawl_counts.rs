@@ -39,7 +39,7 @@ impl RecrawlCounts {
     }
 
     /// Adds what another has counted.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.new += other.new;
         self.changed += other.changed;
         self.unchanged += other.unchanged;

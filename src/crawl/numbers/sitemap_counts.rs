@@ -45,7 +45,7 @@ impl SitemapCounts {
     }
 
     /// Adds what another has counted.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.records += other.records;
         self.read += other.read;
         self.feeds += other.feeds;

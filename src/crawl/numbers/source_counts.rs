@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::crawl::records::PageRecord;
+#[cfg(feature = "cluster")]
+use crate::gate::Via;
 
 /// URLs that were new and in scope, by where they were found first. Seeds, which are counted by themselves, are not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +35,20 @@ impl SourceCounts {
         *count += record.links.admitted;
     }
 
+    /// Counts one URL that another part of the crawl has found.
+    #[cfg(feature = "cluster")]
+    pub(in crate::crawl) fn add(&mut self, via: Via) {
+        match via {
+            Via::Feed => self.feeds += 1,
+            Via::Link => self.links += 1,
+            Via::Listed | Via::Sitemap => self.sitemaps += 1,
+            Via::Redirect => self.redirects += 1,
+            Via::Seed => {}
+        }
+    }
+
     /// Adds what another has counted.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.links += other.links;
         self.redirects += other.redirects;
         self.sitemaps += other.sitemaps;

@@ -75,7 +75,7 @@ impl Breakdown {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (depth, classes) in &other.by_depth {
             self.by_depth.entry(*depth).or_default().add(*classes);
         }

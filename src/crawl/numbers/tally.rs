@@ -249,7 +249,7 @@ mod tests {
             bytes: 1000,
             wire_bytes: 300,
             timings: Timings { first_byte_us: 12_000, total_us: 20_000 },
-            links: LinkCounts { found: 7, admitted: 2, seen: 4, refused: 1, userinfo: 3 },
+            links: LinkCounts { found: 7, admitted: 2, seen: 4, refused: 1, userinfo: 3, sent: 5 },
             ..PageRecord::default()
         }
     }
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(tally.pages.content_types.most_first(), [("text/html", 2)]);
         assert_eq!((tally.pages.wire_bytes, tally.pages.decoded_bytes), (600, 2000));
         assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (2, 2));
-        assert_eq!(tally.links, LinkCounts { found: 14, admitted: 4, seen: 8, refused: 2, userinfo: 6 });
+        assert_eq!(tally.links, LinkCounts { found: 14, admitted: 4, seen: 8, refused: 2, userinfo: 6, sent: 10 });
     }
 
     #[test]

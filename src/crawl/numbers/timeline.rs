@@ -48,6 +48,23 @@ impl Moment {
         self.wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
     }
 
+    /// What two crawls counted beside each other. Of their filters the worse one counts.
+    fn beside(self, other: Self, elapsed_us: u64) -> Self {
+        let measured = [self.false_positive_rate_measured, other.false_positive_rate_measured];
+        Self {
+            elapsed_us,
+            found: self.found + other.found,
+            admitted: self.admitted + other.admitted,
+            fetched: self.fetched + other.fetched,
+            failed: self.failed + other.failed,
+            queued: self.queued + other.queued,
+            wire_bytes: self.wire_bytes + other.wire_bytes,
+            fill_ratio: self.fill_ratio.max(other.fill_ratio),
+            false_positive_rate_estimated: self.false_positive_rate_estimated.max(other.false_positive_rate_estimated),
+            false_positive_rate_measured: measured.into_iter().flatten().reduce(f64::max),
+        }
+    }
+
     /// Takes how full the filter is.
     pub(in crate::crawl) fn measure(&mut self, filter: &ShardStatistics) {
         self.fill_ratio = filter.fill_ratio;
@@ -88,6 +105,28 @@ impl Timeline {
         self.moments.last().is_none_or(|last| elapsed_us >= last.elapsed_us.saturating_add(self.step_us))
     }
 
+    /// Adds what another crawl counted at the same time. Each began so many microseconds after the earliest of those that are merged.
+    pub(crate) fn merge(&mut self, begin_us: u64, other: &Self, other_begin_us: u64) {
+        let at = |moments: &[Moment], begin_us: u64| -> Vec<Moment> {
+            let later = |moment: &Moment| Moment { elapsed_us: moment.elapsed_us.saturating_add(begin_us), ..*moment };
+            moments.iter().map(later).collect()
+        };
+        let [ours, theirs] = [at(&self.moments, begin_us), at(&other.moments, other_begin_us)];
+        let mut times: Vec<_> = ours.iter().chain(&theirs).map(|moment| moment.elapsed_us).collect();
+        times.sort_unstable();
+        times.dedup();
+        let (mut ours, mut theirs) = (Latest::of(&ours), Latest::of(&theirs));
+        self.moments = times.into_iter().map(|time| ours.at(time).beside(theirs.at(time), time)).collect();
+        self.step_us = self.step_us.max(other.step_us);
+        // The last one stays: it has the sums.
+        while self.moments.len() > MOST {
+            let last = self.moments.len() - 1;
+            let mut place = 0..;
+            self.moments.retain(|_| place.next().is_some_and(|place: usize| (last - place).is_multiple_of(2)));
+            self.step_us = self.step_us.saturating_mul(2);
+        }
+    }
+
     /// Keeps a moment. Counts only grow, so what lies between two that stay is known from them, and every second one may go.
     pub(in crate::crawl) fn keep(&mut self, moment: Moment) {
         if self.moments.len() >= MOST {
@@ -99,6 +138,26 @@ impl Timeline {
             self.step_us = self.step_us.saturating_mul(2);
         }
         self.moments.push(moment);
+    }
+}
+
+/// What was counted up to a time.
+struct Latest<'a> {
+    left: &'a [Moment],
+    now: Moment,
+}
+
+impl<'a> Latest<'a> {
+    fn of(moments: &'a [Moment]) -> Self {
+        Self { left: moments, now: Moment::default() }
+    }
+
+    /// Times are asked for in their order.
+    fn at(&mut self, time: u64) -> Moment {
+        while let Some((next, left)) = self.left.split_first().filter(|(next, _)| next.elapsed_us <= time) {
+            (self.now, self.left) = (*next, left);
+        }
+        self.now
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod agreement;
 mod bodies;
+#[cfg(feature = "cluster")]
+mod catch_up;
 mod done_page;
 mod edge;
 mod legible;
@@ -42,12 +44,12 @@ pub(crate) use page_record::is_zero;
 pub(super) use page_record::line;
 pub(super) use page_record::record;
 pub use page_record::{
-    Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, RevisitOf, Timings, page_line,
+    ClusterPlace, Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, RevisitOf, Timings, page_line,
 };
 pub use recrawled::Recrawled;
 pub use sink::Sink;
 pub use skipped::SkippedLink;
 pub(super) use skipped::{SkipList, Skips};
-pub use warc::{Archive, archives_in, write_cdxj};
+pub use warc::{Archive, CdxjIndex, archives_in};
 pub use writer::{Writer, WriterThread};
 pub(super) use written::Written;

@@ -14,7 +14,7 @@ use super::writer::{Slot, Writer};
 use crate::crawl::bounds::Memory;
 use crate::crawl::http::Exchange;
 use crate::crawl::lock::lock;
-use crate::frontier::ReceiptsBuf;
+use crate::frontier::{Receipt, ReceiptsBuf};
 use crate::job::PAGES;
 
 /// Room for the line of a page.
@@ -204,7 +204,7 @@ impl Additions<'_> {
             let places = self.others.iter_mut().map(|other| other.place(end(other.output.sink.name()), record));
             let places = places.collect();
             record.outputs = places;
-            receipts.add(PAGES, self.record.get_or_insert_with(|| line(record)), end(PAGES));
+            receipts.push(PAGES, Receipt::of(self.record.get_or_insert_with(|| line(record)), end(PAGES)));
             for (name, place) in &record.outputs {
                 receipts.push(name, place.receipt());
             }

@@ -47,6 +47,10 @@ pub struct PageRecord {
     /// The URL that it names as its own: by `<link rel=canonical>`, or else by a `Link` header with that relation (RFC 6596). `null` where
     /// it names none.
     pub canonical: Option<String>,
+    /// It asks not to be shown in an index: by `X-Robots-Tag` or `<meta name=robots>`, to all robots or to this one. Left out where it does
+    /// not.
+    #[serde(skip_serializing_if = "is_false")]
+    pub noindex: bool,
     /// What became of its links.
     pub links: LinkCounts,
     /// What was selected from it, by the names of the fields. Left out where no field is asked for, and of what is no HTML.
@@ -92,6 +96,9 @@ pub struct PageRecord {
     /// Where its bytes are in the job's other outputs, by their names. Left out where there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, OutputPlace>,
+    /// Where it stands in a crawl on many machines, by which their records become one list. Left out of a crawl on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterPlace>,
 }
 
 impl PageRecord {
@@ -169,6 +176,19 @@ pub struct Listing {
     pub problems: u64,
     /// The first of them.
     pub problem: Option<String>,
+}
+
+/// Where a record stands in a crawl on many machines. Of the records of one URL, that of the greatest epoch counts, and of these that of
+/// the greatest sequence: another one was written just before its owner was cut off, and the page was fetched again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct ClusterPlace {
+    /// The partition of its host.
+    pub partition: u32,
+    /// Which owner of the partition it is of, counted from 1.
+    pub epoch: u64,
+    /// It grows with the records of a partition, over all its owners. Some numbers are left out.
+    pub sequence: u64,
 }
 
 /// Where a page's bytes are in an output.
@@ -258,6 +278,9 @@ pub struct LinkCounts {
     /// How many of all these had a user name or a password, which are never sent. Left out of a record where there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub userinfo: u64,
+    /// Sent to other partitions of a crawl on many machines, and judged there. Left out of a record where there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sent: u64,
 }
 
 impl LinkCounts {
@@ -268,7 +291,13 @@ impl LinkCounts {
         self.seen += other.seen;
         self.refused += other.refused;
         self.userinfo += other.userinfo;
+        self.sent += other.sent;
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(truth: &bool) -> bool {
+    !truth
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -68,6 +68,8 @@ struct Gathered {
     since: Option<Instant>,
     /// No more will come.
     is_closed: bool,
+    /// Bytes that came so far.
+    came: u64,
 }
 
 /// Records that are written together.
@@ -127,6 +129,11 @@ impl Writer {
     pub(in crate::crawl) fn written(&self) -> Written {
         self.written.clone()
     }
+
+    #[cfg(feature = "cluster")]
+    pub(in crate::crawl) fn came(&self) -> u64 {
+        lock(&self.group.0.gathered).came
+    }
 }
 
 impl Slot<'_> {
@@ -143,6 +150,7 @@ impl Group {
     fn put(&self, record: &[u8], room: usize, begins: Option<u64>) {
         let mut gathered = lock(&self.gathered);
         let was_full = gathered.is_full();
+        gathered.came += record.len() as u64;
         let batch = &mut gathered.batch;
         batch.files.extend(begins.map(|start| (batch.bytes.len(), start)));
         batch.bytes.extend_from_slice(record);

@@ -6,14 +6,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::address::Fingerprint;
 use crate::crawl::lock::lock;
+use crate::job::own::nameless;
 
 /// Bytes of a row.
 const ROW: usize = 16;
@@ -140,21 +140,6 @@ fn read(from: &mut impl Read) -> io::Result<Option<Row>> {
     }
 }
 
-/// A file that only this process has.
-fn nameless(directory: &Path) -> io::Result<File> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("known-{}-{number}.run", std::process::id()));
-        match File::options().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => return fs::remove_file(&path).map(|()| file),
-            // It was left by a process that had the same id, and died.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +168,6 @@ mod tests {
             assert_eq!(index.find(Fingerprint::from_bits(1)).unwrap(), None);
             assert_eq!(index.find(Fingerprint::from_bits(u64::MAX)).unwrap(), None);
         }
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "a file has kept its name");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "a file has kept its name");
     }
 }

@@ -28,6 +28,8 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) title: Option<String>,
     /// The URL that it names as its own.
     pub(in crate::crawl) canonical: Option<String>,
+    /// It asks not to be shown in an index.
+    pub(in crate::crawl) noindex: bool,
     /// What was selected from it.
     pub(in crate::crawl) fields: BTreeMap<String, FieldValue>,
     /// Its links, where an output wants them.
@@ -55,6 +57,7 @@ impl Extract {
             encoding: None,
             title: None,
             canonical: None,
+            noindex: false,
             fields: BTreeMap::new(),
             content: None,
             edges: None,

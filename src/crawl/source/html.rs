@@ -47,6 +47,7 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     }
     extract.name_canonical(canonical);
     extract.encoding = Some((page.encoding, page.encoding_source));
+    extract.noindex = page.robots.noindex;
     extract.title = page.title;
 }
 

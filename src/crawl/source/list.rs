@@ -11,7 +11,8 @@ use crate::crawl::records::Listing;
 use crate::crawl::sitemap::{
     SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, day_of, is_feed, is_sitemap, read_sitemap,
 };
-use crate::gate::{Found, Refusal, ScopeKind, Via};
+use crate::frontier::{Lease, LeaseKind};
+use crate::gate::{Found, Gate, Refusal, ScopeKind, Via};
 
 /// Sitemaps that may stand above another one. The protocol wants one; a second is found in the wild.
 const MOST_ABOVE: u32 = 2;
@@ -90,11 +91,28 @@ pub(super) fn take_named<'a>(
             Ok(found_sitemap(url, 0, NAMED, host.host()))
         });
     }
-    // A crawl of all hosts comes to many that have none.
     if !is_named && kind != ScopeKind::Any {
-        let origin = format!("{}/sitemap.xml", host.origin());
-        extract.add_found(base, &origin, |url, _| Ok(found_sitemap(url, 0, NAMED, "")));
+        extract.add_found(base, &unnamed(host), |url, _| Ok(found_sitemap(url, 0, NAMED, "")));
     }
+}
+
+/// The sitemap that a host may have, where nobody asks for its robots.txt: with the first page that it answers.
+pub(in crate::crawl) fn guess(gate: &Gate, lease: &Lease, options: &ReadOptions) -> Option<Found> {
+    // A host whose robots.txt is asked for has answered before its first page.
+    if !options.sitemaps.enabled || !lease.is_first_contact || lease.kind() != LeaseKind::Page {
+        return None;
+    }
+    let host = gate.canonicalizer().canonicalize(lease.url()).ok()?;
+    if !gate.takes_sitemaps() || !gate.may_have(&host) || gate.scope_kind() == ScopeKind::Any {
+        return None;
+    }
+    let url = gate.canonicalizer().canonicalize(&unnamed(&host)).ok()?;
+    Some(found_sitemap(url, 0, NAMED, ""))
+}
+
+/// Where a host has its sitemap whose robots.txt names none. A crawl of all hosts does not look there: it comes to many that have none.
+fn unnamed(host: &CanonicalUrl) -> String {
+    format!("{}/sitemap.xml", host.origin())
 }
 
 fn found_sitemap(url: CanonicalUrl, above: u32, queue: u8, named_by: &str) -> Found {

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | as a line of a robots.txt, whenever one is fetched | `robots` |
 //! | as `/sitemap.xml` of a host whose robots.txt names none, but in a crawl of all hosts. Where that is none, it has no record | `robots` |
+//! | the same, of a host whose robots.txt nobody asks for, with the first page that it answers | `list` |
 //! | in another sitemap, two deep | `list` |
 //!
 //! A page that turns out to be a sitemap or feed is read as one, by `list` too; and a sitemap that turns out to be a page, as a page. So it
@@ -28,6 +29,7 @@ mod sitemap;
 mod text;
 
 pub(super) use extract::Extract;
+pub(super) use list::guess as guess_sitemap;
 pub(super) use read_options::ReadOptions;
 
 use page::PageSource;

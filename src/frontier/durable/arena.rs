@@ -19,7 +19,7 @@ const CHUNK: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Vec<u8>>,
-    /// Bytes of all chunks, with the room that is left in them.
+    /// Bytes of all chunks, with the room that is left in them: what the process holds, used or not.
     memory: usize,
 }
 
@@ -41,7 +41,7 @@ impl Journal for Arena {
     }
 
     /// Reads a byte of each line, so that they are on their way from memory while other things are done.
-    fn expect(&mut self, position: Position) {
+    fn prefetch(&mut self, position: Position) {
         let at = usize::try_from(position.to_u64()).unwrap_or(usize::MAX);
         if let Some(chunk) = self.chunks.get(at / CHUNK) {
             black_box([0, 64].map(|line| chunk.get(at % CHUNK + line).copied()));
@@ -54,7 +54,8 @@ impl Journal for Arena {
 }
 
 impl Arena {
-    /// Appends an entry. Where it could be longer than the room that is left, a new chunk is begun.
+    /// Appends an entry. Where it could be longer than the room that is left, a new chunk is begun: a chunk never moves, so what was read of
+    /// it stays where it is.
     fn push(&mut self, entry: Entry<'_>) -> Position {
         let needed = entry.longest();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
@@ -133,7 +134,7 @@ mod tests {
         for position in (0..5 * CHUNK as u64).step_by(97).chain([u64::MAX]) {
             // Whatever stands in the middle of an entry, this does not panic.
             let _ = arena.read(Position::from_u64(position));
-            arena.expect(Position::from_u64(position));
+            arena.prefetch(Position::from_u64(position));
         }
         assert!(arena.read(Position::from_u64(1 << 40)).is_err());
     }

@@ -97,7 +97,10 @@ impl<'a> Entry<'a> {
         to.extend_from_slice(self.wire.as_bytes());
     }
 
-    /// Reads an entry that stands at this position.
+    /// Reads an entry that stands at this position. Its texts are borrowed from the bytes.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for the file's error. A journal's checksum comes first, so here it is a fault or another version.
     pub(crate) fn read(fields: &mut Fields<'a>, at: Position) -> Result<Self, &'static str> {
         let [flags, priority, redirects] = fields.take()?;
         let via = match flags & !(REFERRER | REPLACES | NOT_BEFORE | ATTEMPTS | METADATA) {
@@ -123,4 +126,5 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// What a damaged entry is refused with whose checksum fits all the same, or that a later version wrote.
 const BEYOND: &str = "a number beyond its range";

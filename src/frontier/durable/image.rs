@@ -27,15 +27,19 @@ use super::{Ill, Standing};
 use crate::address::HostKey;
 use crate::bytes::varint::{self, number, put};
 use crate::frontier::hosts::{Detour, Host, RobotsFile, Rules};
-use crate::frontier::queues::{Back, MARK, Queue, Queued, schedule};
+use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
 use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
 
 /// The flags of a host; above [`ROBOTS`], what is known of its robots.txt.
 const HAS_ANSWERED: u64 = 1;
+/// It could not be reached too often, and is not asked again in this run.
 const IS_RETIRED: u64 = 2;
+/// A page was lent by its robots.txt: once that is stale, it is asked for anew.
 const IS_USED: u64 = 4;
+/// It named the time of its rest itself, so nobody's patience ends that.
 const IS_PATIENT: u64 = 8;
+/// Bits below what is known of its robots.txt.
 const ROBOTS: u32 = 4;
 
 /// Appends a host and its queue. Equal hosts have equal bytes: an eviction compares them, to see whether anything has happened to
@@ -102,7 +106,8 @@ pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     }
 }
 
-/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's.
+/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's. Part of its queue may be there by
+/// then: whoever reads on has to give up the whole slice.
 pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
     let mut queue = Queue::default();
     let host = read(bytes, |queued, tries| {
@@ -117,7 +122,7 @@ pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
 /// # Errors
 /// If it is none.
 pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
-    if slice.first() == Some(&MARK) {
+    if slice.first() == Some(&SCHEDULE) {
         return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
     }
     while !slice.is_empty() {
@@ -126,7 +131,8 @@ pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Resul
     Ok(())
 }
 
-/// Takes a host off the front of the bytes, and shows its URLs in order, each with the tries that it has used up.
+/// Takes a host off the front of the bytes, and shows its URLs in order, each with the tries that it has used up. What stands in the bytes is
+/// checked as far as it goes: no number is believed that would allocate more than the bytes hold.
 fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<Host> {
     let key = HostKey::of_origin(text(bytes)?);
     let flags = number(bytes)?;
@@ -232,7 +238,7 @@ pub(crate) struct IdleHost<'a> {
 
 /// The hosts of a [slice](crate::frontier::Frontier::save) that are idle, or all of a list of images. Ends where there is no host.
 pub(crate) fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
-    if slice.first() == Some(&MARK) {
+    if slice.first() == Some(&SCHEDULE) {
         slice = &[];
     }
     let hosts = std::iter::from_fn(move || skip(&mut slice));

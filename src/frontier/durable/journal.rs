@@ -77,7 +77,7 @@ pub trait Journal {
 
     /// Prefetches an entry that will be read soon. A hint: nothing is promised of it.
     #[doc(hidden)]
-    fn expect(&mut self, position: Position) {
+    fn prefetch(&mut self, position: Position) {
         let _ = position;
     }
 

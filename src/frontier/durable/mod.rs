@@ -1,7 +1,7 @@
 //! What a frontier writes down, and what it is made from again.
 //!
 //! A [`Record`] goes to the [`Journal`] before the state changes by it. An *image* is one host as bytes, as checkpoints have it;
-//! [`Counts`] are the sums of one moment. [`Receipts`] tie a page that is done to its bytes in each output.
+//! [`Counts`] are the sums of one moment. [`Receipt`]s tie a page that is done to its bytes in each output.
 //!
 //! Two kinds of storage have these: an [`Arena`] in memory, which keeps entries and passes over all else, and a job's journal on
 //! disk. A frontier cannot tell them apart: positions grow, an entry can be read for as long as its URL waits, and what was appended
@@ -29,6 +29,6 @@ pub(crate) use image::{BadSlice, IdleHost, idle_hosts, waiting};
 pub use journal::Journal;
 pub(crate) use journal::read_wire;
 pub use receipt::Receipt;
-pub use receipts::{Receipts, ReceiptsBuf};
+pub(crate) use receipts::{Receipts, ReceiptsBuf};
 pub(crate) use record::{DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};
 pub(crate) use standing::{Ill, Standing};

@@ -14,15 +14,16 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// For bytes that follow `before` bytes of output.
-    pub(crate) fn of(written: &[u8], before: u64) -> Self {
+    /// For bytes that follow `before` bytes of output. So what stands in an output is what a receipt speaks of where
+    /// `Receipt::of(written, before)` is that receipt.
+    pub fn of(written: &[u8], before: u64) -> Self {
         // What is written of a page is cut long before 4 GiB.
         let length = u32::try_from(written.len()).unwrap_or(u32::MAX);
         Self { end: before + u64::from(length), length, checksum: Self::checksum(written) }
     }
 
     /// The [`checksum`](Self#structfield.checksum) that these bytes have.
-    pub fn checksum(written: &[u8]) -> u32 {
+    pub(crate) fn checksum(written: &[u8]) -> u32 {
         u32::from_le_bytes(half_checksum(0, written))
     }
 }

@@ -19,26 +19,33 @@ use crate::bytes::Fields;
 /// What a page wrote to the outputs: a [`Receipt`] for each, under the output's name. Each page names the same output first: the
 /// order of its records is the order in which pages were done.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Receipts<'a>(&'a [u8]);
+pub(crate) struct Receipts<'a>(&'a [u8]);
 
 /// Bytes of the longest list. A record says in two bytes how long it is together with its host.
 const MOST: usize = 63 << 10;
 
 /// A list of receipts that is being made.
 #[derive(Clone, Debug, Default)]
-pub struct ReceiptsBuf(Vec<u8>);
+pub(crate) struct ReceiptsBuf(Vec<u8>);
 
 impl ReceiptsBuf {
-    /// Adds what was, or will be, written to an output behind `before` bytes.
+    /// The list of these receipts, each with its output's name.
+    ///
+    /// # Panics
+    /// As [`push`](Self::push).
+    pub(crate) fn of(receipts: &[(&str, Receipt)]) -> Self {
+        let mut made = Self::default();
+        for (output, receipt) in receipts {
+            made.push(output, *receipt);
+        }
+        made
+    }
+
+    /// Adds a receipt.
     ///
     /// # Panics
     /// If the name has more than 255 bytes, as no file's has; if the list takes more than 63 KiB, as 240 outputs with the
     /// longest names do.
-    pub fn add(&mut self, output: &str, written: &[u8], before: u64) {
-        self.push(output, Receipt::of(written, before));
-    }
-
-    /// Adds a receipt.
     pub(crate) fn push(&mut self, output: &str, receipt: Receipt) {
         let Receipt { end, length, checksum } = receipt;
         self.0.push(u8::try_from(output.len()).expect("a file's name"));
@@ -51,12 +58,6 @@ impl ReceiptsBuf {
     /// The list.
     pub(crate) fn list(&self) -> Receipts<'_> {
         Receipts(&self.0)
-    }
-}
-
-impl<'a> From<&'a ReceiptsBuf> for Receipts<'a> {
-    fn from(made: &'a ReceiptsBuf) -> Self {
-        made.list()
     }
 }
 
@@ -81,7 +82,7 @@ impl<'a> Receipts<'a> {
     }
 
     /// Each receipt with its output's name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a str, Receipt)> + use<'a> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, Receipt)> + use<'a> {
         let mut rest = self.0;
         std::iter::from_fn(move || take(&mut rest).ok())
     }
@@ -116,6 +117,6 @@ mod tests {
     #[should_panic(expected = "at most 63 KiB")]
     fn a_list_that_the_journal_could_not_keep_is_refused() {
         let mut receipts = ReceiptsBuf::default();
-        (0..5_000).for_each(|number| receipts.add("pages.jsonl", b"{}", number * 2));
+        (0..5_000).for_each(|number| receipts.push("pages.jsonl", Receipt::of(b"{}", number * 2)));
     }
 }

@@ -102,7 +102,7 @@ impl Inquiry<'_> {
             key: url.key().to_owned(),
             fingerprint,
             scope,
-            max_depth: self.state.gate().max_depth(),
+            max_depth: self.state.gate().depths().of(url.host()),
             trap,
             sighting: if seen.contains(fingerprint) { Sighting::Seen } else { Sighting::New },
             shard,
@@ -114,13 +114,15 @@ impl Inquiry<'_> {
         })
     }
 
-    /// How many URLs of its host go before this one, if it is queued. O(URLs queued of the host).
+    /// How many URLs of its host go before this one, if it is queued. O(URLs queued of the host). Those that are lent out are counted: they
+    /// stay in the queue until they come back.
     fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
         let mut queued = self.state.back().levels(&host.queue).flat_map(|level| self.state.back().positions(level));
         queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
     }
 
-    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept.
+    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept. What is stale is asked all
+    /// the same, and its time told: the next lease would fetch it first.
     fn robots(&self, journal: &mut impl Journal, host: Option<&Host>, url: &CanonicalUrl) -> io::Result<RobotsAnswer> {
         let is_honored = match host {
             Some(host) => self.manners().treatment(host.treatment).robots,
@@ -151,6 +153,7 @@ impl Inquiry<'_> {
         Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stale_at })
     }
 
+    /// How hosts are treated, those too of which nothing is known yet.
     fn manners(&self) -> &Manners {
         self.state.hosts().manners()
     }

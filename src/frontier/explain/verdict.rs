@@ -116,7 +116,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict that follows from all that is known.
+    /// The verdict that follows from all that is known, in the order of the [module](self). A record is a fact, so it goes before what the
+    /// queues say, but for a URL that waits to be asked again.
     pub(crate) fn of(of: &Explanation) -> Self {
         match (&of.history, &of.page) {
             // A record that it has is of a time when it was given up.
@@ -213,7 +214,7 @@ impl fmt::Display for Verdict {
             ),
             Self::NotFound { max_depth, unless } => {
                 f.write_str("never found, or only where links are not followed")?;
-                max_depth.iter().try_for_each(|most| write!(f, ", or deeper than scope.max_depth = {most}"))?;
+                max_depth.iter().try_for_each(|most| write!(f, ", or deeper than max_depth = {most}"))?;
                 unless.iter().try_for_each(|unless| write!(f, "; it would be {unless}"))
             }
             Self::Refused { refusal: Refusal::Robots, rule } => write!(f, "not fetched: robots.txt disallows it: {rule}"),

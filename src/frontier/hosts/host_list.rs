@@ -7,48 +7,79 @@ use super::{Host, HostState, Manners};
 use crate::address::HostKey;
 use crate::frontier::{Timestamp, Trouble};
 
-/// Hosts whose names or states have a text in them, those with the most URLs queued first.
+/// Hosts whose names or states have a text in them, in an order.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HostList {
+pub(crate) struct HostList {
     /// How many were found.
-    pub found: u64,
+    pub(crate) found: u64,
     /// The first of them.
-    pub hosts: Vec<ListedHost>,
+    pub(crate) hosts: Vec<ListedHost>,
     /// What is looked for, in lower case.
     find: String,
     /// How many are kept.
     most: usize,
+    order: HostOrder,
+}
+
+/// Which hosts come first in a list; equals go by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum HostOrder {
+    /// Those that may be asked soonest; those with nothing queued, and those that are not asked again, come last.
+    Due,
+    /// Those that have failed most in a row.
+    Failures,
+    /// By name alone.
+    Name,
+    /// Those with the most URLs queued.
+    #[default]
+    Queued,
+    /// Those with the most requests.
+    Requests,
+}
+
+impl HostOrder {
+    /// All orders.
+    pub(crate) const ALL: [Self; 5] = [Self::Due, Self::Failures, Self::Name, Self::Queued, Self::Requests];
+
+    /// Its name in lower case: `queued`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Due => "due",
+            Self::Failures => "failures",
+            Self::Name => "name",
+            Self::Queued => "queued",
+            Self::Requests => "requests",
+        }
+    }
 }
 
 /// One host, and why it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListedHost {
+pub(crate) struct ListedHost {
     /// Scheme, host and port.
-    pub host: HostKey,
+    pub(crate) host: HostKey,
     /// `due`, `failing`, `idle`, `in flight`, `resting`, `unreachable` or `waiting`.
-    pub state: &'static str,
+    pub(crate) state: &'static str,
     /// Why it is not asked just now, in words.
-    pub why: &'static str,
+    pub(crate) why: &'static str,
     /// Not asked before.
-    pub due: Timestamp,
+    pub(crate) due: Timestamp,
     /// The rest in force.
-    pub delay: Duration,
+    pub(crate) delay: Duration,
     /// URLs queued.
-    pub queued: u64,
+    pub(crate) queued: u64,
     /// Requests that came back, those for robots.txt among them.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// Failures in a row.
-    pub failures: u32,
+    pub(crate) failures: u32,
     /// The last of them.
-    pub trouble: Option<Trouble>,
+    pub(crate) trouble: Option<Trouble>,
 }
 
 impl HostList {
     /// An empty list that keeps at most so many hosts. An empty text finds all.
-    pub fn new(find: &str, most: usize) -> Self {
-        Self { found: 0, hosts: Vec::new(), find: find.to_lowercase(), most }
+    pub(crate) fn by(order: HostOrder, find: &str, most: usize) -> Self {
+        Self { found: 0, hosts: Vec::new(), find: find.to_lowercase(), most, order }
     }
 
     /// Takes a host, if it is one of those that are looked for.
@@ -77,15 +108,24 @@ impl HostList {
 
     /// Puts those first that come first, and forgets those beyond the list's end.
     pub(crate) fn sort(&mut self) {
-        self.hosts.sort_unstable_by(ListedHost::most_queued_first);
+        let order = self.order;
+        self.hosts.sort_unstable_by(|one, other| one.compare(other, order));
         self.hosts.truncate(self.most);
     }
 }
 
 impl ListedHost {
     /// Which goes first; equals go by name.
-    fn most_queued_first(&self, other: &Self) -> Ordering {
-        other.queued.cmp(&self.queued).then_with(|| self.host.cmp(&other.host))
+    fn compare(&self, other: &Self, order: HostOrder) -> Ordering {
+        let is_idle = |host: &Self| ["idle", "unreachable"].contains(&host.state);
+        let by_order = match order {
+            HostOrder::Due => (is_idle(self), self.due).cmp(&(is_idle(other), other.due)),
+            HostOrder::Failures => other.failures.cmp(&self.failures),
+            HostOrder::Name => Ordering::Equal,
+            HostOrder::Queued => other.queued.cmp(&self.queued),
+            HostOrder::Requests => other.requests.cmp(&self.requests),
+        };
+        by_order.then_with(|| self.host.cmp(&other.host))
     }
 }
 
@@ -105,5 +145,39 @@ fn standing(host: &Host) -> (&'static str, &'static str) {
         HostState::InLine(_) => ("waiting", "its group rests, or has as many requests out as it may"),
         HostState::InLineOfAddress(_) => ("waiting", "its IP address rests, or has as many requests out as it may"),
         HostState::Held(_) => ("waiting", "has never answered, and as many such hosts are asked as may be"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::{Frontier, FrontierOptions};
+
+    #[test]
+    fn a_list_is_the_same_however_many_hosts_it_is_shown_at_once() {
+        let mut frontier = Frontier::new(&FrontierOptions::default()).unwrap();
+        let pages =
+            [("a", 2), ("b", 7), ("c", 1), ("d", 7)].map(|(host, pages)| (0..pages).map(move |page| (host, page)));
+        for (host, page) in pages.into_iter().flatten() {
+            frontier.seed(&*format!("https://{host}.example/{page}"), Timestamp::default()).unwrap();
+        }
+        let list = |find: &str, most: usize, at_once: u32| {
+            let mut list = HostList::by(HostOrder::default(), find, most);
+            let mut from = Some(0);
+            while let Some(at) = from {
+                from = frontier.list_hosts(&mut list, at, at_once);
+            }
+            list
+        };
+        for at_once in [1, 3, u32::MAX] {
+            let all = list("", 100, at_once);
+            let rows: Vec<_> =
+                all.hosts.iter().map(|host| (&host.host.as_str()[8..9], host.queued, host.state)).collect();
+            assert_eq!(rows, [("b", 7, "due"), ("d", 7, "due"), ("a", 2, "due"), ("c", 1, "due")]);
+            let few = list("", 2, at_once);
+            assert_eq!((few.found, &*few.hosts), (4, &all.hosts[..2]));
+        }
+        assert_eq!(list("C.Ex", 9, 2).hosts[0].host.as_str(), "https://c.example");
+        assert_eq!([list("due", 9, 2).found, list("resting", 9, 2).found], [4, 0], "states are found, too");
     }
 }

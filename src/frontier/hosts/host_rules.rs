@@ -7,7 +7,7 @@ use std::time::Duration;
 ///
 /// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
 /// count. Where several names fit a host, each thing that a rule may say is taken from the first of these that says it: the rule
-/// of the host's own name, that of the longest name with a star, the host's group, `Politeness`.
+/// of the host's own name, that of the longest name with a star, the host's group, the options of all hosts.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,6 +40,9 @@ pub struct HostRule {
     pub connections_per_host: Option<u8>,
     /// As [`Politeness::robots`](super::Politeness::robots).
     pub robots: Option<bool>,
+    /// As [`ScopeOptions::max_depth`](crate::gate::ScopeOptions::max_depth), of the host's own pages, whoever links to them; `u32::MAX` is
+    /// no bound.
+    pub max_depth: Option<u32>,
 }
 
 /// Hosts that share a clock: when one of them was asked, all of them rest. Each has its own rest and its own connections beside that.
@@ -57,11 +60,4 @@ pub struct HostGroup {
     pub connections: Option<u8>,
     /// What is said of each of its hosts.
     pub each: HostRule,
-}
-
-impl HostRules {
-    /// Whether nothing is said.
-    pub fn is_empty(&self) -> bool {
-        self.hosts.is_empty() && self.groups.is_empty()
-    }
 }

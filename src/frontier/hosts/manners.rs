@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::Duration;
 
-use ahash::AHashMap;
-
 use super::{HostGroup, HostRule, HostRules, Politeness};
-use crate::address::{Canonicalizer, HostKey, KeyRules};
+use crate::address::{HostKey, HostPattern, HostTable};
 use crate::gate::{OptionError, RuleError};
 
 /// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by rules of their own.
 ///
-/// The names that fit a host are nested: each shorter one fits whatever a longer one fits. So the longest name says all,
-/// and what a host is treated by is worked out once for each name, and looked up once for each host that comes to memory.
+/// What a host is treated by is worked out once for each name, and looked up once for each host that comes to memory.
 ///
 /// Each thing is said by the nearest rule that says it: the host's own name, then each shorter one with a star, then its group, then the
 /// politeness of all. So a rule that has only a delay leaves the rest as it was. A host has one group, that of the nearest name that a
@@ -23,10 +20,8 @@ pub(crate) struct Manners {
     politeness: Politeness,
     /// The first is that of hosts for which there is no rule.
     treatments: Vec<Treatment>,
-    /// Places in the list, by hosts' own names.
-    exact: AHashMap<Box<str>, u16>,
-    /// Places in the list, by what stands behind the star and its dot.
-    below: AHashMap<Box<str>, u16>,
+    /// Places in the list.
+    numbers: HostTable<u16>,
     /// In the order of their names.
     groups: Vec<Sharing>,
     addresses: AddressSharing,
@@ -43,6 +38,8 @@ pub(crate) struct Treatment {
     pub(crate) connections: u8,
     /// Its robots.txt is honored.
     pub(crate) robots: bool,
+    /// Links from a seed at most, where a rule says so.
+    max_depth: Option<u32>,
     /// The group that it is in, by its place among the groups.
     pub(crate) group: Option<u16>,
     /// Whether it shares a clock with the other hosts on its IP address.
@@ -110,17 +107,16 @@ impl Manners {
     /// # Errors
     /// If a name is none, stands in two groups, or a number is out of its range.
     pub(crate) fn new(politeness: &Politeness, rules: &HostRules) -> Result<Self, OptionError> {
-        let canonicalizer = Canonicalizer::new(&KeyRules::default());
-        let mut names = Names { canonicalizer, said: BTreeMap::new() };
+        let mut names = BTreeMap::new();
         for (name, rule) in &rules.hosts {
-            names.add("hosts", name, "", rule.connections_per_host)?.rule = *rule;
+            add(&mut names, "hosts", name, "", rule.connections_per_host)?.rule = *rule;
         }
         let mut groups = Vec::with_capacity(rules.groups.len());
         for (number, (name, group)) in (0..).zip(&rules.groups) {
             let HostGroup { hosts, delay, connections, each } = group;
             in_range("groups", name, "connections", *connections)?;
             for host in hosts {
-                let said = names.add("groups", name, host, each.connections_per_host)?;
+                let said = add(&mut names, "groups", name, host, each.connections_per_host)?;
                 if said.group.replace((number, *each)).is_some() {
                     return Err(refused("groups", name, "hosts", host, "is in two groups, or twice in one"));
                 }
@@ -131,41 +127,43 @@ impl Manners {
                 connections: connections.or(each.connections_per_host).unwrap_or(politeness.connections_per_host),
             });
         }
-        if names.said.len() > NAMES {
+        if names.len() > NAMES {
             let reason = "is more than 65,000 names";
-            return Err(refused("hosts", "", "", &names.said.len().to_string(), reason));
+            return Err(refused("hosts", "", "", &names.len().to_string(), reason));
         }
         let addresses = AddressSharing::of(politeness);
         let none = Treatment {
             host_delay: politeness.host_delay,
             connections: politeness.connections_per_host,
             robots: politeness.robots,
+            max_depth: None,
             group: None,
             by_address: CountsByAddress::No,
         };
         let mut treatments = vec![none];
-        let (mut exact, mut below) = (AHashMap::new(), AHashMap::new());
-        for (number, name) in (1..).zip(names.said.keys()) {
-            treatments.push(names.treatment(name, none));
-            let table = if name.is_below { &mut below } else { &mut exact };
-            table.insert(name.base.as_str().into(), number);
-        }
+        let numbers = HostTable::of(&names, |fitting: &[&Said]| {
+            treatments.push(treatment(fitting, none));
+            Ok::<_, OptionError>(u16::try_from(treatments.len() - 1).expect("the names were counted"))
+        })?;
         for treatment in &mut treatments {
             treatment.by_address = addresses.counts(politeness, treatment, &groups);
         }
         let delays = treatments.iter().map(|treatment| treatment.host_delay);
         let longest_delay = delays.max().unwrap_or_default();
-        Ok(Self { politeness: politeness.clone(), treatments, exact, below, groups, addresses, longest_delay })
+        Ok(Self { politeness: politeness.clone(), treatments, numbers, groups, addresses, longest_delay })
     }
 
     /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
     pub(crate) fn number_for(&self, key: &HostKey) -> u16 {
-        if self.treatments.len() == 1 || key.as_str().is_empty() {
+        if self.numbers.is_empty() || key.as_str().is_empty() {
             return 0;
         }
-        let name = key.host();
-        let exact = self.exact.get(name);
-        exact.or_else(|| suffixes(name).find_map(|suffix| self.below.get(suffix))).copied().unwrap_or(0)
+        self.numbers.get(key.host()).copied().unwrap_or(0)
+    }
+
+    /// How many links from a seed pages of hosts may be whose rules say so, for the gate.
+    pub(crate) fn depths(&self) -> HostTable<u32> {
+        self.numbers.filter_map(|number| self.treatment(*number).max_depth)
     }
 
     /// A treatment by its number, which [`number_for`](Self::number_for) gave in this process. Numbers are not kept: with other rules they
@@ -222,13 +220,6 @@ impl Deref for Manners {
     }
 }
 
-/// A host's name, or that of all from one on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
-    base: String,
-    is_below: bool,
-}
-
 /// What is said by a name.
 #[derive(Debug, Default)]
 struct Said {
@@ -236,54 +227,36 @@ struct Said {
     group: Option<(u16, HostRule)>,
 }
 
-/// All names of all rules, while they are compiled.
-struct Names {
-    canonicalizer: Canonicalizer,
-    said: BTreeMap<Name, Said>,
+/// What is said by a name of the table, or by one of a group's hosts.
+fn add<'a>(
+    names: &'a mut BTreeMap<HostPattern, Said>,
+    table: &str,
+    name: &str,
+    host: &str,
+    connections: Option<u8>,
+) -> Result<&'a mut Said, OptionError> {
+    let (key, text) = if host.is_empty() && table == "hosts" { ("", name) } else { ("hosts", host) };
+    let pattern = HostPattern::parse(text).ok_or_else(|| {
+        let reason = "is no host's name; a name may begin with *., and has no scheme, port or path";
+        refused(table, name, key, text, reason)
+    })?;
+    in_range(table, name, "connections_per_host", connections)?;
+    Ok(names.entry(pattern).or_default())
 }
 
-impl Names {
-    /// What is said by a name of the table, or by one of a group's hosts.
-    fn add(&mut self, table: &str, name: &str, host: &str, connections: Option<u8>) -> Result<&mut Said, OptionError> {
-        let (key, text) = if host.is_empty() && table == "hosts" { ("", name) } else { ("hosts", host) };
-        let parsed = self.parse(text).ok_or_else(|| {
-            let reason = "is no host's name; a name may begin with *., and has no scheme, port or path";
-            refused(table, name, key, text, reason)
-        })?;
-        in_range(table, name, "connections_per_host", connections)?;
-        Ok(self.said.entry(parsed).or_default())
+/// How hosts are treated of which this is said, the nearest first.
+fn treatment(fitting: &[&Said], none: Treatment) -> Treatment {
+    let group = fitting.iter().find_map(|said| said.group);
+    let of_group = group.map(|(_, rule)| rule);
+    let rules = || fitting.iter().map(|said| said.rule).chain(of_group);
+    Treatment {
+        host_delay: rules().find_map(|rule| rule.host_delay).unwrap_or(none.host_delay),
+        connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
+        robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
+        max_depth: rules().find_map(|rule| rule.max_depth),
+        group: group.map(|(number, _)| number),
+        by_address: none.by_address,
     }
-
-    /// A name in the spelling that it has in keys.
-    fn parse(&self, text: &str) -> Option<Name> {
-        let (base, is_below) = text.strip_prefix("*.").map_or((text, false), |base| (base, true));
-        let has_port = if base.starts_with('[') { !base.ends_with(']') } else { base.contains(':') };
-        let is_plain = !base.is_empty() && !has_port && !base.contains(['/', '?', '#', '@', '*', '\\', ' ']);
-        let url = self.canonicalizer.canonicalize(&format!("http://{base}/")).ok().filter(|_| is_plain)?;
-        Some(Name { base: url.host().to_owned(), is_below })
-    }
-
-    /// How hosts are treated for which this is the longest name. Every other name that fits them fits this one.
-    fn treatment(&self, name: &Name, none: Treatment) -> Treatment {
-        let below = suffixes(&name.base).map(|base| Name { base: base.to_owned(), is_below: true });
-        let own = (!name.is_below).then(|| name.clone());
-        let fitting: Vec<&Said> = own.into_iter().chain(below).filter_map(|name| self.said.get(&name)).collect();
-        let group = fitting.iter().find_map(|said| said.group);
-        let of_group = group.map(|(_, rule)| rule);
-        let rules = || fitting.iter().map(|said| said.rule).chain(of_group);
-        Treatment {
-            host_delay: rules().find_map(|rule| rule.host_delay).unwrap_or(none.host_delay),
-            connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
-            robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
-            group: group.map(|(number, _)| number),
-            by_address: none.by_address,
-        }
-    }
-}
-
-/// A name, and what is left of it behind each dot, the longest first.
-fn suffixes(name: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest))
 }
 
 /// Refuses a number of connections that is not from 1 to [`Politeness::MOST_CONNECTIONS`].

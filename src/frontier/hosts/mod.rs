@@ -21,6 +21,7 @@ mod conduct;
 mod evicted;
 mod host;
 mod host_id;
+#[cfg(feature = "cli")]
 mod host_list;
 mod host_rules;
 mod host_statistics;
@@ -39,14 +40,15 @@ pub(crate) use conduct::{Conduct, Rest};
 pub(crate) use evicted::Evicted;
 pub(crate) use host::Host;
 pub(crate) use host_id::HostId;
-pub use host_list::{HostList, ListedHost};
+#[cfg(feature = "cli")]
+pub(crate) use host_list::{HostList, HostOrder, ListedHost};
 pub use host_rules::{HostGroup, HostRule, HostRules};
 pub use host_statistics::HostStatistics;
 pub(crate) use illness::{Illness, Prospect};
 pub(crate) use manners::{AddressSharing, CountsByAddress, Manners, Sharing, Treatment};
 pub use politeness::Politeness;
 pub(crate) use robots_file::{Detour, RobotsFile, Rules};
-pub(crate) use rules_cache::RulesCache;
+pub(crate) use rules_cache::{RULES_HOLD, RulesCache};
 pub(crate) use seat::{HostState, Seat, Tie};
 pub(crate) use server_address::ServerAddress;
 pub(crate) use spread::HostSpread;

@@ -31,7 +31,7 @@ pub struct Politeness {
     pub connections_per_address: u8,
     /// Share of a host's time that requests may take, more than 0 and at most 1: with 0.1 a host that took a second to answer rests nine.
     /// Its rest grows at once with a slow answer, and shrinks by half the difference with a quick one that is a page, never with an
-    /// error. It is no shorter than `host_delay` or a `Crawl-delay`. What an answer took is [told](crate::frontier::Lease::took) by the
+    /// error. It is no shorter than `host_delay` or a `Crawl-delay`. What an answer took is [told](crate::frontier::Lease::answered) by the
     /// fetcher. `None`: rests do not follow the latency.
     pub adaptive_share: Option<f64>,
     /// Longest rest that `adaptive_share` leads to.

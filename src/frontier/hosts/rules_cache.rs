@@ -7,10 +7,16 @@
 //! All changes of what is known of a robots.txt go through here, and none other keeps the sums right.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use super::{Host, HostId, Hosts, RobotsFile, Rules};
+use super::{Detour, Host, HostId, Hosts, RobotsFile, Rules};
 use crate::frontier::Validators;
+use crate::frontier::durable::RobotsRecord;
 use crate::frontier::robots::Robots;
+use crate::gate::Position;
+
+/// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
+pub(crate) const RULES_HOLD: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The hosts whose robots rules are in memory though the journal has them too, so that they may be dropped.
 ///
@@ -37,6 +43,31 @@ impl RulesCache {
         self.all += robots.memory();
         self.note_spare(hosts, id);
         before
+    }
+
+    /// A robots.txt is known otherwise than before, by a record that stands at `at` in the journal. The old rules are taken out first, so
+    /// that the memory that rules hold is counted once.
+    ///
+    /// Rules that are new are not parsed here: live, the machine has parsed them and hands them to [`fill`](Self::fill); on resume, they
+    /// wait for the host's first lease.
+    pub(crate) fn learn(&mut self, hosts: &mut Hosts, id: HostId, robots: RobotsRecord<'_>, at: Option<Position>) {
+        let mut known = || self.replace(hosts, id, RobotsFile::Unknown).into_known();
+        let file = match robots {
+            RobotsRecord::Moved { hops, url } => {
+                RobotsFile::Moved(Box::new(Detour { hops, url: url.into(), before: known().map(Box::new) }))
+            }
+            RobotsRecord::Renewed { stale_at, good_until } => {
+                let mut file = known().unwrap_or(RobotsFile::Unknown);
+                file.renew(stale_at, good_until);
+                file
+            }
+            RobotsRecord::Known { stale_at, crawl_delay, rules } => {
+                let rules = rules.map(|_| Box::new(Rules::unread(at, crawl_delay, stale_at + RULES_HOLD)));
+                RobotsFile::Known { stale_at, is_used: false, rules }
+            }
+            RobotsRecord::Unknown => RobotsFile::Unknown,
+        };
+        self.replace(hosts, id, file);
     }
 
     /// Takes in the rules of a host as they were parsed, and the headers by which they are asked for again. The state must know of

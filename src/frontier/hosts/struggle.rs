@@ -14,7 +14,7 @@ pub(crate) struct Struggle {
     pub(crate) struggling: usize,
     /// Hosts that do not exist.
     pub(crate) hopeless: usize,
-    /// Since when there are no others.
+    /// Since when there are no others. `politeness.patience` counts from here; a host that answers ends it.
     pub(crate) since: Option<Timestamp>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Patience {
 }
 
 impl Struggle {
-    /// Hosts with URLs queued that fail, whether there is hope for them or not.
+    /// Hosts with URLs queued that fail, whether there is hope for them or not. Retired ones are not among them: nobody asks these again.
     pub(crate) fn failing(&self) -> usize {
         self.struggling + self.hopeless
     }

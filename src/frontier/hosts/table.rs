@@ -20,7 +20,7 @@ use crate::address::HostKey;
 pub(crate) struct Hosts {
     /// In segments: growing allocates one of them and copies nothing. An evicted host leaves a hole: a host without a key.
     all: Vec<Vec<Host>>,
-    /// Where the holes are, for hosts that come.
+    /// Where the holes are, for hosts that come. A number is given again at once: whoever keeps one beyond an eviction finds another host.
     holes: Vec<HostId>,
     /// The numbers by the hashes of the keys, which stand in the hosts alone.
     ids: HashTable<HostId>,
@@ -130,12 +130,13 @@ impl Hosts {
         host
     }
 
-    /// The host with this key, by the hash of that.
+    /// The host with this key, by the hash of that. Some hosts are looked at whose hashes share a few bits, and their keys are in the hosts: a
+    /// line of memory for each.
     fn find_by(&self, hash: u64, origin: &str) -> Option<HostId> {
         self.ids.find(hash, |&id| self[id].key.as_str() == origin).copied()
     }
 
-    /// Gives a host the next number, in a new segment where the last is full.
+    /// Gives a host the next number, in a new segment where the last is full. No host moves by it.
     fn append(&mut self, host: Host) -> HostId {
         let id = HostId::new(self.given);
         assert!(id != HostId::NONE, "fewer than 2^32 hosts");
@@ -163,7 +164,7 @@ impl Hosts {
         self.given
     }
 
-    /// All numbers that hosts have or had.
+    /// All numbers that hosts have or had. It borrows nothing, so hosts may be changed on the way; a hole has a number too.
     pub(crate) fn ids(&self) -> impl Iterator<Item = HostId> + use<> {
         (0..self.given).map(HostId::new)
     }

@@ -195,21 +195,15 @@ impl Lease {
         &self.metadata
     }
 
-    /// Says that its host was done with the request at this time: the rest between two requests to it counts from here. Where nobody
-    /// says so, it counts from the lease's completion, which comes later where its page has been read and its links judged by then.
-    pub fn answered_at(&mut self, at: Timestamp) {
-        self.answered_at = Some(at);
-    }
-
-    /// Says how long its host took to answer, from the request to the head of the response. Its host rests by that where
-    /// [`adaptive_share`](crate::frontier::Politeness::adaptive_share) is set.
-    pub fn took(&mut self, latency: Duration) {
-        self.took = Some(latency);
-    }
-
-    /// Says how many bytes the response had on the wire. [`RateLimits::bytes`](crate::frontier::RateLimits::bytes) is kept by that.
-    pub fn received(&mut self, bytes: u64) {
-        self.received = bytes;
+    /// Says what the answer was like: when its host was done with the request, how long that took from the request to the head of the
+    /// response, and how many bytes came over the wire.
+    ///
+    /// The rest between two requests to the host counts from `at`. Where nobody says so, it counts from the lease's completion, which
+    /// is later by the time that it took to read the page. `latency` is what
+    /// [`adaptive_share`](crate::frontier::Politeness::adaptive_share) goes by, `bytes` what
+    /// [`byte_rate`](crate::frontier::FrontierOptions::byte_rate) is kept by.
+    pub fn answered(&mut self, at: Timestamp, latency: Duration, bytes: u64) {
+        (self.answered_at, self.took, self.received) = (Some(at), Some(latency), bytes);
     }
 
     /// When it was lent out.
@@ -276,7 +270,8 @@ impl Lease {
 
 impl Links {
     /// The links of the page that `lease` fetched: none yet. What a sitemap lists is one link from a seed.
-    pub fn of(lease: &Lease) -> Self {
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl reads pages by it"))]
+    pub(crate) fn of(lease: &Lease) -> Self {
         let depth = if lease.kind() == LeaseKind::Sitemap { 1 } else { lease.depth().saturating_add(1) };
         Self::new(depth, lease.position())
     }

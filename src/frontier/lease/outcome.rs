@@ -35,7 +35,7 @@ pub enum Outcome {
         status: u16,
         /// Its Retry-After, as a rest from now.
         retry_after: Option<Duration>,
-        /// The body, cut at [`Robots::MAX_BYTES`] or later; none of a 304.
+        /// The body, cut at 500 KiB or later; none of a 304.
         body: Vec<u8>,
         /// The headers by which it can be asked for again on the condition that it has changed.
         validators: Option<Box<Validators>>,
@@ -44,7 +44,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// A whole response: to a page, or to a robots.txt, as the lease asked for. For a robots.txt the body is copied, up to
-    /// [`Robots::MAX_BYTES`] and a line.
+    /// 500 KiB, which is what of it is read, and a byte.
     pub fn response(lease: &Lease, status: u16, body: &[u8]) -> Self {
         if lease.kind() != LeaseKind::Robots {
             return Self::Response { status, retry_after: None };

@@ -85,7 +85,7 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
         match admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now)) {
-            Ok(()) => self.complete_with(lease, outcome, receipts, now),
+            Ok(()) => self.end_lease(lease, outcome, receipts, now),
             Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error)),
         }
     }

@@ -77,7 +77,8 @@ impl<J: Journal> Frontier<J> {
         Ok(Resolved::Connect)
     }
 
-    /// Notes that a host has this address from here on. If it stands in the line of its old one, it leaves that.
+    /// Notes that a host has this address from here on. If it stands in the line of its old one, it leaves that, and so does a place that the
+    /// old one keeps for it: the next host of that line is called at once, or nobody would call it.
     fn move_to(&mut self, id: HostId, address: ServerAddress, now: Timestamp) -> CircleId {
         let circle = self.circles.join(address, now);
         let seat = self.state.host(id).seat;
@@ -102,7 +103,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The circles that a host is in.
+    /// The circles that a host is in, its group's first. In that order a host stands in line for them.
     #[inline]
     fn circles_of(&self, id: HostId) -> [Option<(CircleId, Tie)>; 2] {
         if self.circles.is_empty() {
@@ -111,7 +112,8 @@ impl<J: Journal> Frontier<J> {
         [Tie::Group, Tie::Address].map(|tie| Some((self.circle(id, tie)?, tie)))
     }
 
-    /// Takes note that a host was taken from the front queue, and says who had called it there.
+    /// Takes note that a host was taken from the front queue, and says who had called it there. Each host that is taken must be told here
+    /// before anything else is decided of it: a place that stays kept keeps its circle still for ever.
     pub(crate) fn came_when_called(&mut self, id: HostId) -> Option<Tie> {
         let caller = self.state.host(id).seat.state.caller();
         if let Some(circle) = caller.and_then(|tie| self.circle(id, tie)) {
@@ -120,7 +122,8 @@ impl<J: Journal> Frontier<J> {
         caller
     }
 
-    /// Whether a host that was taken from the front queue had to stand in the line of a circle.
+    /// Whether a host that was taken from the front queue had to stand in the line of a circle. A retired host does not: its pages are given
+    /// up, and nobody asks it anything.
     pub(crate) fn stands_in_line(&mut self, id: HostId, priority: u8, caller: Option<Tie>, now: Timestamp) -> bool {
         let mut circles = self.circles_of(id).into_iter().flatten();
         let is_taken = |&(circle, tie): &(CircleId, Tie)| match caller {
@@ -135,7 +138,7 @@ impl<J: Journal> Frontier<J> {
         true
     }
 
-    /// A host that stands in line has a better URL.
+    /// A host that stands in line has a better URL: it stands behind all that have one as good.
     pub(crate) fn promote(&mut self, id: HostId, tie: Tie, from: u8, to: u8) {
         let circle = self.circle(id, tie).expect("a host in a line has a circle");
         self.circles.promote(circle, tie, &mut self.state.seats(), id, from, to);
@@ -158,7 +161,8 @@ impl<J: Journal> Frontier<J> {
         true
     }
 
-    /// Takes a host that is due out of the queue that it is in; `false` where it is in none of these.
+    /// Takes a host that is due out of the queue that it is in; `false` where it is in none of these. It is nowhere then, and has to be
+    /// [placed](Self::place). One that rests stays on the agenda, which takes nobody out of its middle.
     pub(crate) fn leaves_its_queue(&mut self, id: HostId) -> bool {
         let state = self.state.host(id).seat.state;
         let tie = state.caller().or(state.line().map(|(tie, _)| tie));

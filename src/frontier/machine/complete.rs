@@ -17,7 +17,7 @@
 use std::io;
 
 use super::{Frontier, FrontierError};
-use crate::frontier::durable::{Entry, HostRecord, Journal, Receipts, Record, Settled};
+use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
 use crate::frontier::hosts::{Conduct, HostId, HostState};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble};
@@ -46,7 +46,7 @@ impl<J: Journal> Frontier<J> {
     /// If the journal's storage fails: nothing has changed but that the lease is back, as if it had been released.
     /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it: nothing has changed.
     pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> Result<Completion, FrontierError> {
-        self.complete_with(lease, outcome, Receipts::default(), now)
+        self.end_lease(lease, outcome, Receipts::default(), now)
     }
 
     /// As [`complete`](Self::complete), for a page that is written to outputs. Where it is [done](Completion::Done), append now the
@@ -55,8 +55,22 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
-    #[expect(clippy::needless_pass_by_value, reason = "who completes a lease has it no more")]
+    ///
+    /// # Panics
+    /// If an output's name has more than 255 bytes, or the receipts take more than 63 KiB.
     pub fn complete_with(
+        &mut self,
+        lease: Lease,
+        outcome: Outcome,
+        receipts: &[(&str, Receipt)],
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        self.end_lease(lease, outcome, ReceiptsBuf::of(receipts).list(), now)
+    }
+
+    /// Takes a lease back: its places are given back first, then the outcome is judged and journaled, and its host seated.
+    #[expect(clippy::needless_pass_by_value, reason = "who completes a lease has it no more")]
+    pub(super) fn end_lease(
         &mut self,
         lease: Lease,
         outcome: Outcome,

@@ -20,10 +20,9 @@ use std::time::Duration;
 use super::Frontier;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{Conduct, Rest, RobotsFile};
+use crate::frontier::hosts::{Conduct, RULES_HOLD, Rest, RobotsFile};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::robots::{self, Robots};
-use crate::frontier::state::RULES_HOLD;
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
 
 /// Redirects of a robots.txt that are followed, at least as many as RFC 9309 section 2.3.1.2 asks for.
@@ -168,7 +167,8 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// Writes down how the host stands, and what is known of its robots.txt where that has changed, as one record. `is_retry` says that
+    /// Writes down how the host stands, and what is known of its robots.txt where that has changed, as one record: a crash finds both or
+    /// neither. `is_retry` says that
     /// the file will be asked for again, which is counted.
     fn note_robots(
         &mut self,
@@ -182,7 +182,8 @@ impl<J: Journal> Frontier<J> {
         self.commit(&record, Some(lease.host), None).map(drop)
     }
 
-    /// The next hop of a robots.txt. `None` where it leads nowhere or too far: the file is then taken to be missing, which allows
+    /// The next hop of a robots.txt. Where it leads to is asked as this host, whatever host it is on: no lease of the other one is taken, and
+    /// only this one rests. `None` where it leads nowhere or too far: the file is then taken to be missing, which allows
     /// everything.
     fn detour(&self, lease: &Lease, to: &str) -> Option<(u8, CanonicalUrl)> {
         let hops = match &self.state.host(lease.host).robots {

@@ -118,8 +118,9 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(lease))
     }
 
-    /// Whether the budget of the page that goes next of a host is spent. Asked only once some budget is: it reads the page's entry, which is
-    /// read once more when the page is lent.
+    /// Whether the budget of the page that goes next of a host is spent. A host of which all that waits is barren is asked for no
+    /// robots.txt: a wildcard domain would cost a request for each of its names. Asked only once some budget is spent: it reads the page's
+    /// entry, which is read once more when the page is lent.
     fn is_first_barren(&mut self, id: HostId, priority: u8) -> io::Result<bool> {
         let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority) else {
             return Ok(false);
@@ -179,7 +180,7 @@ impl<J: Journal> Frontier<J> {
         Ok(false)
     }
 
-    /// With a million hosts, a lease reads from half a dozen places that are in no cache, some known only from another. So
+    /// With a million hosts, a lease reads from half a dozen places that are in no cache, some known only from another one. So
     /// with each lease the next host's are read, and the state of the one behind it, and nobody waits for them.
     pub(crate) fn look_ahead(&mut self) {
         let mut resting = self.agenda.first_three();
@@ -192,7 +193,7 @@ impl<J: Journal> Frontier<J> {
         };
         let host = self.state.host(next);
         if let Some(queued) = host.queue.first() {
-            self.journal.expect(queued.position);
+            self.journal.prefetch(queued.position);
             self.state.back().prefetch(&host.queue);
         }
         black_box(host.key.as_str().as_bytes().first().copied());
@@ -201,7 +202,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A lease with what is known of the host, and nothing of a page.
+    /// A lease with what is known of the host, and nothing of a page. It is not counted and takes no place: [`note_lent`](Self::note_lent)
+    /// does both, once nothing can fail any more.
     fn blank_lease(&self, id: HostId, now: Timestamp) -> Lease {
         let host = self.state.host(id);
         Lease {
@@ -259,8 +261,8 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Why a page whose turn has come is not asked for: its budget first, then robots.txt. A URL has one reason, and this is the one that is
-/// counted in place of its admission.
+/// Why a page whose turn has come is not asked for: its budget first, which costs one load while none is spent, then robots.txt. A URL has
+/// one reason, and this is the one that is counted in place of its admission.
 fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
     if let Some(refusal) = barren(gate, host, entry) {
         return Some(refusal);
@@ -268,7 +270,8 @@ fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> O
     (minds_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
 }
 
-/// The budget of a page that is spent. Seeds and sitemaps have none.
+/// The budget of a page that is spent. Seeds and sitemaps have none: the user asked for the first, and the second only name pages, each
+/// of which is judged by itself.
 fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
     let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
     let judge = || gate.budgets().judge(host.key.host(), path_and_query(entry.wire)).err();

@@ -12,8 +12,8 @@ use super::waits::Waits;
 use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
-use crate::frontier::hosts::{HostId, HostState, Manners, Patience, Struggle};
-use crate::frontier::queues::{Agenda, Circles, Front, Queued};
+use crate::frontier::hosts::{HostId, Manners, Patience, Struggle};
+use crate::frontier::queues::{Agenda, Circles, Front};
 use crate::frontier::state::{Change, Fresh, State};
 use crate::frontier::{Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position};
@@ -67,7 +67,7 @@ pub struct Frontier<J: Journal = Arena> {
     /// Hosts that never answered, and are due: too many of their kind are lent out.
     pub(crate) held: Front,
     /// The most first contacts that may be lent out at once.
-    first_contacts: u64,
+    pub(super) first_contacts: u64,
     /// Hosts that rest.
     pub(crate) agenda: Agenda,
     /// Groups and addresses whose hosts share a clock, and the hosts that stand in line for it.
@@ -108,7 +108,7 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
         let manners = Arc::new(Manners::new(&options.politeness, &options.rules)?);
-        Ok(Self::of(State::new(Gate::new(options.gate(), None)?, manners), options, journal))
+        Ok(Self::of(State::new(Gate::new(options.gate(), None, manners.depths())?, manners), options, journal))
     }
 
     /// Over a state, and options that were checked.
@@ -119,7 +119,7 @@ impl<J: Journal> Frontier<J> {
             journal,
             lends_beside: politeness.lends_beside(),
             circles: Circles::new(&politeness, None),
-            rate: Rate::new(options.rate),
+            rate: Rate::new(options.rate_limits()),
             politeness,
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),
@@ -281,120 +281,5 @@ impl<J: Journal> Frontier<J> {
         let at = self.journal.append(record)?;
         self.state.apply(&Change { record, at, host, remember, fresh: Fresh::ALL });
         Ok(at)
-    }
-
-    /// A URL has come to the queue of a host, which may move up by it.
-    pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
-        match self.state.host(host).seat.state {
-            HostState::Idle => self.place(host, now),
-            state @ (HostState::Due(worse) | HostState::Called(worse) | HostState::CalledByAddress(worse))
-                if priority < worse =>
-            {
-                let seats = &mut self.state.seats();
-                let called = state.caller().map(|tie| HostState::called(tie, priority));
-                seats[host].state = called.unwrap_or(HostState::Due(priority));
-                self.front.remove(seats, host, worse);
-                self.front.push(seats, host, priority);
-            }
-            HostState::Held(worse) if priority < worse => {
-                let seats = &mut self.state.seats();
-                seats[host].state = HostState::Held(priority);
-                self.held.remove(seats, host, worse);
-                self.held.push(seats, host, priority);
-            }
-            state @ (HostState::InLine(worse) | HostState::InLineOfAddress(worse)) if priority < worse => {
-                let (tie, _) = state.line().expect("it stands in a line");
-                self.promote(host, tie, worse, priority);
-                self.call_in(host, now);
-            }
-            HostState::Leased if self.treatment(host).connections > 1 => self.place(host, now),
-            _ => {}
-        }
-    }
-
-    /// Puts a host, that is nowhere, where it belongs by its queue and its clock: idle, resting or due. One that has pages out rests or
-    /// is due for a further one, or stays leased.
-    pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
-        let host = self.state.host(id);
-        let was_idle = host.seat.state == HostState::Idle;
-        let turn = match host.seat.out {
-            // A host that is not asked need not rest.
-            0 => host.queue.first().map(|first| (if host.is_retired() { now } else { host.due }, first)),
-            _ => self.further(id, now),
-        };
-        let state = match turn {
-            None if host.seat.out > 0 => HostState::Leased,
-            None => {
-                self.waits.idle(id);
-                HostState::Idle
-            }
-            Some((due, _)) if due > now => {
-                self.agenda.push(due, id);
-                self.waits.placed(id, due, now);
-                HostState::Snoozed
-            }
-            Some((_, Queued { priority, .. })) => {
-                // Hosts that have been due for longer come first.
-                self.wake(now);
-                self.front.push(&mut self.state.seats(), id, priority);
-                self.waits.placed(id, now, now);
-                HostState::Due(priority)
-            }
-        };
-        self.state.seats()[id].state = state;
-        self.busy = self.busy + usize::from(was_idle) - usize::from(state == HostState::Idle);
-        self.count_prospect(id);
-    }
-
-    /// Places all hosts: they are nowhere yet.
-    pub(crate) fn place_all(&mut self, now: Timestamp) {
-        self.state.hosts().ids().for_each(|host| self.place(host, now));
-    }
-
-    /// Hosts with URLs queued that are not lent out.
-    pub(crate) fn active_hosts(&self) -> usize {
-        self.agenda.len() + self.front.len() + self.held.len() + self.circles.waiting()
-    }
-
-    /// Whether a host that is due must wait until another has come back that nobody knew either.
-    fn is_to_be_held(&self, id: HostId) -> bool {
-        let host = self.state.host(id);
-        !host.has_answered && !host.is_retired() && self.lent.first_contacts >= self.first_contacts
-    }
-
-    /// Holds a host back that is due.
-    fn hold(&mut self, host: HostId, priority: u8) {
-        let seats = &mut self.state.seats();
-        self.held.push(seats, host, priority);
-        seats[host].state = HostState::Held(priority);
-    }
-
-    /// Lets hosts go that nobody knows, as many as may be asked now.
-    fn let_go(&mut self) {
-        if self.held.len() == 0 {
-            return;
-        }
-        let seats = &mut self.state.seats();
-        for _ in self.lent.first_contacts..self.first_contacts {
-            let Some((host, priority)) = self.held.pop(seats) else { break };
-            self.front.push(seats, host, priority);
-            seats[host].state = HostState::Due(priority);
-        }
-    }
-
-    /// Moves hosts that have become due from the agenda to the front, in the order of their times.
-    #[inline]
-    pub(crate) fn wake(&mut self, now: Timestamp) {
-        while let Some(id) = self.agenda.pop_due(now) {
-            let host = self.state.host(id);
-            let best = self.first_free(host, id).expect("a host in the agenda has a URL to be lent");
-            let seats = &mut self.state.seats();
-            seats[id].state = HostState::Due(best.priority);
-            self.front.push(seats, id, best.priority);
-        }
-        while let Some((circle, tie)) = self.circles.pop_due(now) {
-            // A rest that was asked for may leave room for several.
-            while self.call(circle, tie, now) {}
-        }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! - `machine`: URLs come in, and [`next`](Frontier::next) takes the host whose turn it is. All changes go through `commit`:
 //!   the journal has the record, then the state takes it in.
+//! - `seating`: a host goes to the agenda, the front queue or the held ones.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
 //! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it.
@@ -41,6 +42,7 @@ mod options;
 mod patience;
 mod rate;
 mod recrawl;
+mod seating;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -51,5 +53,4 @@ pub(crate) use drops::Dropped;
 pub use error::FrontierError;
 pub use machine::Frontier;
 pub use options::FrontierOptions;
-pub use rate::RateLimits;
 pub use statistics::FrontierStatistics;

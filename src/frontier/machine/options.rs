@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::RateLimits;
+use super::rate::RateLimits;
 use crate::address::{FingerprintKey, KeyRules};
 use crate::frontier::hosts::{HostRules, Politeness};
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
@@ -29,8 +29,12 @@ pub struct FrontierOptions {
     pub politeness: Politeness,
     /// How some of them are treated otherwise, and which of them share a clock.
     pub rules: HostRules,
-    /// How much the whole crawl may ask for.
-    pub rate: RateLimits,
+    /// Requests a second of the whole crawl, whatever the hosts: more than 0; fewer than one are fine. Those of robots.txt and sitemaps
+    /// count.
+    pub request_rate: Option<f64>,
+    /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [tells](crate::frontier::Lease::answered) them. It is
+    /// kept on the average: one response comes as quickly as its host sends it, and the requests behind it wait until the average holds again.
+    pub byte_rate: Option<u64>,
 }
 
 impl FrontierOptions {
@@ -38,6 +42,11 @@ impl FrontierOptions {
     pub(crate) fn gate(&self) -> GateOptions<'_> {
         let Self { keys, fingerprint_key, seen, scope, traps, .. } = self;
         GateOptions { keys, fingerprint_key: *fingerprint_key, seen, scope, traps }
+    }
+
+    /// How much the whole crawl may ask for.
+    pub(crate) fn rate_limits(&self) -> RateLimits {
+        RateLimits { requests: self.request_rate, bytes: self.byte_rate }
     }
 
     /// Checks what no other part checks for itself. The first option that is out of its range is told, by the path that it has in
@@ -83,7 +92,7 @@ impl FrontierOptions {
             Some((_, option, value, reason)) => {
                 Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
             }
-            None => self.rate.check(),
+            None => self.rate_limits().check(),
         }
     }
 }

@@ -13,15 +13,11 @@ use std::time::Duration;
 use crate::frontier::Timestamp;
 use crate::gate::OptionError;
 
-/// How much the whole crawl may ask for a second, whatever the hosts.
+/// How much the whole crawl may ask for a second, as its [options](super::FrontierOptions::request_rate) say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct RateLimits {
-    /// Requests a second, more than 0; fewer than one are fine. Those of robots.txt and sitemaps count.
-    pub requests: Option<f64>,
-    /// Bytes of responses a second, at least 1, as the fetcher [tells](crate::frontier::Lease::received) them. It is kept on the average:
-    /// one response comes as quickly as its host sends it, and those behind it wait for what it was too much.
-    pub bytes: Option<u64>,
+pub(crate) struct RateLimits {
+    pub(crate) requests: Option<f64>,
+    pub(crate) bytes: Option<u64>,
 }
 
 /// The two clocks of the whole crawl.

@@ -12,7 +12,9 @@ use std::time::Duration;
 use super::Frontier;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{Host, HostList, HostStatistics};
+#[cfg(feature = "cli")]
+use crate::frontier::hosts::HostList;
+use crate::frontier::hosts::{Host, HostStatistics};
 
 /// The frontier in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct FrontierStatistics {
     pub scheduled: u64,
     /// URLs lent out.
     pub leased: u64,
+    /// Those of them that are a robots.txt.
+    pub leased_robots: u64,
     /// Page leases completed for good.
     pub completed: u64,
     /// Leases that will be tried again.
@@ -40,7 +44,7 @@ pub struct FrontierStatistics {
     pub next_due: Option<Timestamp>,
     /// Hosts that wait for their group or IP address: that rests, or has as many requests out as it may.
     pub hosts_in_line: u64,
-    /// Hosts that may be asked, and wait for the [rate](super::RateLimits) of the whole crawl.
+    /// Hosts that may be asked, and wait for the [rate](super::FrontierOptions::request_rate) of the whole crawl.
     pub held_by_rate: u64,
     /// IP addresses that count as one server.
     pub addresses: u64,
@@ -85,6 +89,7 @@ impl<J: Journal> Frontier<J> {
             queued: count.queued - self.lent.pages,
             scheduled: state.schedule().len(),
             leased: self.lent.all,
+            leased_robots: self.lent.all - self.lent.pages,
             completed: count.completed,
             retries: count.retries,
             hosts: state.hosts().len() as u64 + state.evicted().len(),
@@ -140,18 +145,8 @@ impl<J: Journal> Frontier<J> {
 
     /// Shows a list so many of the hosts in memory, beginning with the one of this number. Returns the number to go on with; `None` where that
     /// was the last. So a caller that shares the frontier need not hold it for longer.
-    ///
-    /// ```
-    /// use crawler::frontier::{Frontier, FrontierOptions, HostList, Timestamp};
-    ///
-    /// let mut frontier = Frontier::new(&FrontierOptions::default())?;
-    /// frontier.seed("https://example.org/", Timestamp::from_micros(0))?;
-    /// let mut list = HostList::new("example", 10);
-    /// assert_eq!(frontier.list_hosts(&mut list, 0, 1000), None);
-    /// assert_eq!((list.hosts[0].state, list.hosts[0].queued), ("due", 1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn list_hosts(&self, list: &mut HostList, from: u32, count: u32) -> Option<u32> {
+    #[cfg(feature = "cli")]
+    pub(crate) fn list_hosts(&self, list: &mut HostList, from: u32, count: u32) -> Option<u32> {
         let hosts = self.state.hosts();
         let (end, next) = (hosts.end(), from.saturating_add(count));
         hosts.range(from.min(end), next.min(end)).for_each(|host| list.take(host, &self.politeness));

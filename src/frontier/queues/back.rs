@@ -75,7 +75,7 @@ impl Back {
         queue.len += 1;
     }
 
-    /// Takes a URL away, and says whether it was there. O(1) where it goes next; otherwise O(URLs before it).
+    /// Takes a URL away, and says whether it was there. What is behind it keeps its order. O(1) where it goes next; otherwise O(URLs before it).
     #[inline]
     pub(crate) fn remove(&mut self, queue: &mut Queue, queued: Queued) -> bool {
         if queue.first() == Some(queued) {
@@ -132,7 +132,8 @@ impl Back {
         if self.tried.is_empty() { 0 } else { self.tried.get(&position).copied().unwrap_or(0) }
     }
 
-    /// Notes the tries of a queued URL that are used up.
+    /// Notes the tries of a queued URL that are used up. They leave with the URL. So there are as many as pages that failed and wait, and
+    /// not as many as URLs.
     pub(crate) fn set_tries(&mut self, position: Position, tries: u8) {
         if tries == 0 {
             self.forget_tries(position);
@@ -192,19 +193,20 @@ impl Back {
         self.levels.memory() + self.chunks.memory() + tried
     }
 
-    /// A host's URLs of one priority, in order.
+    /// A host's URLs of one priority, in order; those that are lent out are among them.
     pub(crate) fn of<'a>(&'a self, queue: &'a Queue, priority: u8) -> impl Iterator<Item = Position> {
         let level = self.levels(queue).find(|level| level.priority == priority);
         level.into_iter().flat_map(|level| self.positions(level))
     }
 
-    /// Takes away the URLs of one priority before this one, for [`rejoin`](Self::rejoin); `None` where it is not there.
+    /// Takes away the URLs of one priority before this one, for [`rejoin`](Self::rejoin); `None` where it is not there. Nothing is taken
+    /// away then, but all of the level was looked through.
     fn cut(&mut self, queue: &mut Queue, queued: Queued) -> Option<Vec<Position>> {
         let before = self.of(queue, queued.priority).position(|position| position == queued.position)?;
         Some((0..before).filter_map(|_| self.pop_of(queue, queued.priority)).collect())
     }
 
-    /// Puts back what [`cut`](Self::cut) took away.
+    /// Puts back what [`cut`](Self::cut) took away, in its order and with its tries, which stayed noted meanwhile.
     fn rejoin(&mut self, queue: &mut Queue, priority: u8, before: &[Position]) {
         before.iter().rev().for_each(|&position| self.push_front(queue, Queued { position, priority }));
     }
@@ -250,7 +252,7 @@ impl Back {
         Some(first)
     }
 
-    /// Takes a level out of the pool.
+    /// Takes a level out of the pool, whose place goes to the next one that is made. The caller mends the list that it stood in.
     fn take_level(&mut self, id: u32) -> Option<Level> {
         (id != NONE).then(|| {
             let level = self.levels[id];

@@ -33,9 +33,11 @@ pub(crate) struct Circle {
     pub(super) is_noted: bool,
 }
 
+// There is one for each server of the crawl: with its place in the map of addresses it takes 75 bytes.
 const _: () = assert!(size_of::<Circle>() == 40);
 
 impl Bond {
+    /// The rest between two requests to any of its hosts. All addresses have the same.
     pub(super) fn delay(&self, sharing: &AddressSharing) -> Duration {
         match self {
             Self::Group(group) => group.delay,
@@ -43,6 +45,7 @@ impl Bond {
         }
     }
 
+    /// Requests to its hosts that may be out at once.
     pub(super) fn connections(&self, sharing: &AddressSharing) -> u8 {
         match self {
             Self::Group(group) => group.connections,
@@ -61,6 +64,7 @@ impl fmt::Display for Bond {
 }
 
 impl Circle {
+    /// A circle without hosts. None of those that come is asked before `due`.
     pub(super) fn new(bond: Bond, due: Timestamp) -> Self {
         Self { bond, due, out: 0, called: 0, members: 0, line: None, is_noted: false }
     }
@@ -81,7 +85,8 @@ impl Circle {
         self.line.as_ref().is_some_and(|line| !line.is_empty())
     }
 
-    /// An address that nobody has, and that need not rest.
+    /// An address that nobody has, and that need not rest: its circle may be another's. One that rests must stay, or a host that comes back
+    /// would be asked too early.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         let is_address = matches!(self.bond, Bond::Address(_));
         is_address && self.members == 0 && self.out == 0 && self.called == 0 && self.due <= now

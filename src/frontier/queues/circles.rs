@@ -71,7 +71,7 @@ impl Circles {
         self.all.is_empty()
     }
 
-    /// Hosts that stand in lines.
+    /// Hosts that stand in lines. They are in no other queue, so whoever asks whether anything is left to do must count them.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -110,7 +110,8 @@ impl Circles {
         circle.due <= now && circle.out < circle.bond.connections(&self.sharing)
     }
 
-    /// A host that was called has been taken from the front queue.
+    /// A host that was called has been taken from the front queue: its place is no longer kept. Whoever takes it may now be lent, or stand in
+    /// the line of its other circle.
     pub(crate) fn answered(&mut self, id: CircleId) {
         self[id].called -= 1;
     }
@@ -147,7 +148,8 @@ impl Circles {
         }
     }
 
-    /// A request to one of its hosts goes out.
+    /// A request to one of its hosts goes out. With several connections the rest counts from here, else from
+    /// [`take_back`](Self::take_back).
     pub(crate) fn lend(&mut self, id: CircleId, now: Timestamp) {
         let sharing = self.sharing;
         let circle = &mut self[id];
@@ -217,7 +219,7 @@ impl Circles {
         Some(called)
     }
 
-    /// A circle whose rest is over, noted no more.
+    /// A circle whose rest is over, noted no more. The caller has to [call](Self::call) its line, which notes it again where it must.
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<(CircleId, Tie)> {
         let &Reverse((_, id)) = self.notes.peek().filter(|Reverse((due, _))| *due <= now)?;
         self.notes.pop();
@@ -237,7 +239,7 @@ impl Circles {
         id
     }
 
-    /// A host has this address no more, or leaves memory.
+    /// A host has this address no more, or leaves memory. The circle stays until it has rested, and is then another's.
     pub(crate) fn part(&mut self, id: CircleId) {
         self[id].members -= 1;
     }

@@ -114,7 +114,7 @@ impl Level {
         self.bytes(chunks).for_each(|bytes| to.extend_from_slice(bytes));
     }
 
-    /// Whether it holds one URL alone.
+    /// Whether it holds one URL alone. A level is never empty: its owner drops it when the last one leaves.
     fn is_one(&self) -> bool {
         self.head == NONE && self.first == self.last
     }
@@ -124,7 +124,7 @@ impl Level {
         (self.head == NONE && self.first != self.last).then(|| varint::step(self.first, self.last))
     }
 
-    /// Two URLs that needed no chunk get one.
+    /// Two URLs that needed no chunk get one: a third one comes, so the step between the two has to be written.
     fn write_step(&mut self, chunks: &mut Pool<Chunk>) {
         if let Some(step) = self.unwritten() {
             let (bytes, length) = varint::encode(step);
@@ -132,7 +132,7 @@ impl Level {
         }
     }
 
-    /// Writes a byte behind the last.
+    /// Writes a byte behind the last. A step may straddle two chunks, so nothing is left free at a chunk's end.
     fn write(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.tail == NONE {
             self.start(chunks, 0);
@@ -145,7 +145,8 @@ impl Level {
         self.tail_at += 1;
     }
 
-    /// Writes a byte before the first.
+    /// Writes a byte before the first. For what a crash put back, and for the few before a URL that is
+    /// taken out, so it need not be quick.
     fn write_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.head == NONE {
             self.start(chunks, CHUNK);

@@ -2,6 +2,8 @@
 //!
 //! The lists run through the hosts, as those of [`Front`](super::Front) do: a host that stands in a line is in no other queue. A line has
 //! room for the priorities that it holds and no others, since there may be many lines.
+//!
+//! A line holds no host itself. Each host's seat says which line it stands in and by which priority, and both change together.
 
 use super::ListLink;
 use crate::frontier::hosts::{HostId, Seats};
@@ -26,7 +28,7 @@ impl Line {
         seats[host].link = ListLink { before: last, behind: HostId::NONE };
     }
 
-    /// Puts a host, that is in no queue, before all of its priority.
+    /// Puts a host, that is in no queue, before all of its priority: one that was called, and found its other circle taken.
     pub(crate) fn push_front(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
         let level = self.level(priority);
         let first = std::mem::replace(&mut level.behind, host);
@@ -38,7 +40,8 @@ impl Line {
         seats[host].link = ListLink { before: HostId::NONE, behind: first };
     }
 
-    /// Takes a host out of the list of this priority, where it is.
+    /// Takes a host out of the list of this priority, in which it stands. Its own link stays as it was: the next queue that takes the host
+    /// writes it.
     pub(crate) fn remove(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
         let ListLink { before, behind } = seats[host].link;
         let level = self.level(priority);
@@ -69,7 +72,7 @@ impl Line {
         self.levels.is_empty()
     }
 
-    /// The list of a priority.
+    /// The list of a priority; a new one where there is none, which the caller must not leave empty.
     fn level(&mut self, priority: u8) -> &mut ListLink {
         let at = match self.levels.binary_search_by_key(&priority, |(of, _)| *of) {
             Ok(at) => at,

@@ -33,14 +33,14 @@ pub(crate) enum Taken {
     Parked,
 }
 
-/// Microseconds in a second.
+/// Microseconds in a second, the unit in which a schedule is kept. A finer one would give each URL a queue of its own.
 const SECOND: u64 = 1_000_000;
 
-/// Bytes after which a piece of it ends.
+/// Bytes after which a piece of it ends. The frontier is locked while one is written, and a second is never split.
 const PIECE: usize = 16 << 10;
 
-/// The first byte of a piece: no host has a key of no bytes.
-pub(crate) const MARK: u8 = 0;
+/// The first byte of a piece of the schedule, by which it is told from hosts: their first number is the length of a key, which is not 0.
+pub(crate) const SCHEDULE: u8 = 0;
 
 /// The second of parked URLs: behind all time.
 const PARKED: u64 = u64::MAX;
@@ -97,7 +97,7 @@ impl Schedule {
         if first == PARKED { None } else { self.pop_of(first) }
     }
 
-    /// Takes away the first URL of a second, and the second with its last.
+    /// Takes away the first URL of a second, and the second with its last: an empty one would be the next that is due, and never be over.
     fn pop_of(&mut self, second: u64) -> Option<Position> {
         let queue = self.seconds.get_mut(&second)?;
         let position = self.back.pop(queue)?;
@@ -139,14 +139,14 @@ impl Schedule {
     /// Appends a piece of it, from a second on, and says from which the next one goes on; `None` where this is the last.
     ///
     /// ```text
-    /// piece:   MARK, then for each second, to the piece's end:
+    /// piece:   SCHEDULE, then for each second, to the piece's end:
     ///          its number, as the way from the one before
     ///          the position of its first URL, and for each other the step to it; 0 ends them
     /// ```
     ///
     /// All numbers are [`varint`]s.
     pub(crate) fn save(&self, from: u64, to: &mut Vec<u8>) -> Option<u64> {
-        to.push(MARK);
+        to.push(SCHEDULE);
         let (begin, mut before) = (to.len(), 0);
         for (&second, queue) in self.seconds.range(from..) {
             if to.len() - begin >= PIECE {
@@ -183,7 +183,7 @@ impl Schedule {
 
 /// Shows `each` the URLs of a piece by their seconds, and says which is its last.
 pub(crate) fn read(mut piece: &[u8], mut each: impl FnMut(u64, Position)) -> Option<u64> {
-    piece.split_off_first().filter(|mark| **mark == MARK)?;
+    piece.split_off_first().filter(|mark| **mark == SCHEDULE)?;
     let mut second: u64 = 0;
     while !piece.is_empty() {
         second = second.checked_add(number(&mut piece)?)?;

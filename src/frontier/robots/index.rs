@@ -151,7 +151,7 @@ impl Index {
     }
 }
 
-/// Collects a group's rules.
+/// Collects a group's rules. Each line is copied as it is shown, since the body of the file is not kept.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     text: String,
@@ -306,10 +306,11 @@ mod tests {
         let short = lines(|n| format!("allow:/{n:x}\n"));
         let wild = lines(|n| format!("allow:*{n:x}*a\n"));
         let escaped = format!("allow:/{}\n", "ü".repeat(5000)).repeat(60);
-        let sitemaps = "sitemap:a\n".repeat(60_000);
         let one = Robots::parse(b"user-agent:*\nallow:/a", "crawler").memory();
-        assert!((150..400).contains(&one), "{one} bytes for one rule");
-        for lines in [short, wild, escaped, sitemaps] {
+        assert!((100..400).contains(&one), "{one} bytes for one rule");
+        let sitemaps = Robots::parse("sitemap:a\n".repeat(60_000).as_bytes(), "crawler").memory();
+        assert!(sitemaps < one, "{sitemaps} bytes for what is no rule");
+        for lines in [short, wild, escaped] {
             let memory = Robots::parse(format!("user-agent:*\n{lines}").as_bytes(), "crawler").memory();
             assert!((20_000..3 << 20).contains(&memory), "{memory} bytes for {:?}", &lines[..20]);
         }

@@ -46,12 +46,11 @@ pub use ruling::Ruling;
 pub struct Robots {
     index: Index,
     crawl_delay: Option<Duration>,
-    sitemaps: Vec<String>,
 }
 
 impl Robots {
     /// Bytes of a body that are read (section 2.5); the rest is ignored, with the line that is cut.
-    pub const MAX_BYTES: usize = bound::MAX_BYTES;
+    pub(crate) const MAX_BYTES: usize = bound::MAX_BYTES;
 
     /// Parses a body for a product token (`crawler`; a version behind a slash is cut off). Any bytes are a robots.txt.
     ///
@@ -73,19 +72,13 @@ impl Robots {
         self.crawl_delay
     }
 
-    /// The file's Sitemap lines, whatever the group: as written, at most 1,000.
-    pub fn sitemaps(&self) -> &[String] {
-        &self.sitemaps
-    }
-
-    /// The Sitemap lines of a body, as [`sitemaps`](Self::sitemaps) has them, without its rules.
+    /// The Sitemap lines of a body, whatever their group: as written, at most 1,000. They are no rules, so nobody keeps them for a host.
     pub fn sitemaps_of(body: &[u8]) -> Vec<String> {
         parse::sitemaps(body)
     }
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        let sitemaps = self.sitemaps.iter().map(String::capacity).sum::<usize>();
-        size_of::<Self>() + self.index.memory() + self.sitemaps.capacity() * size_of::<String>() + sitemaps
+        size_of::<Self>() + self.index.memory()
     }
 }

@@ -11,7 +11,8 @@ use super::bound::{MAX_SITEMAP_BYTES, MAX_SITEMAPS};
 use super::file::{self, Field};
 use super::index::Builder;
 
-/// A longer Crawl-delay means no more than this one.
+/// A longer Crawl-delay means no more than this one. `politeness.max_crawl_delay`, which is mostly
+/// shorter, comes on top.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
 
 /// One walk finds out whether a group names the agent, a second one takes that group's rules, or those of `*`.
@@ -29,20 +30,15 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
                 }
             }
             Field::CrawlDelay if group.named && robots.crawl_delay.is_none() => robots.crawl_delay = seconds(value),
-            Field::Sitemap if robots.sitemaps.len() < MAX_SITEMAPS => {
-                if (1..=MAX_SITEMAP_BYTES).contains(&value.len()) {
-                    robots.sitemaps.push(String::from_utf8_lossy(value).into_owned());
-                }
-            }
             Field::CrawlDelay | Field::Sitemap => {}
         }
     }
-    robots.sitemaps.shrink_to_fit();
     robots.index = rules.build();
     robots
 }
 
-/// The values of the Sitemap lines.
+/// The values of the Sitemap lines, of all groups and of none (RFC 9309 section 2.2.4). One that is empty or longer than a URL may be counts
+/// for nothing, not even for their number.
 pub(super) fn sitemaps(body: &[u8]) -> Vec<String> {
     let text = file::text(body);
     let values = file::lines(&text).filter(|(field, _)| *field == Field::Sitemap).map(|(_, value)| value);
@@ -98,7 +94,7 @@ impl<'a> Group<'a> {
         self.open = true;
     }
 
-    /// An Allow or Disallow line: whether it counts. It closes its group to further User-agent lines.
+    /// An Allow or Disallow line: whether it counts. It closes its group to further User-agent lines. A Crawl-delay or a Sitemap does not.
     fn rule(&mut self) -> bool {
         self.open = false;
         self.named
@@ -116,7 +112,8 @@ fn names(value: &[u8], token: &str) -> bool {
     })
 }
 
-/// `10`, `0.2`, `10s`, `10 seconds`; nothing negative, nothing without end.
+/// `10`, `0.2`, `10s`, `10 seconds`; nothing negative, nothing without end. What is no number leaves it to the next such line of the
+/// group.
 fn seconds(value: &[u8]) -> Option<Duration> {
     let word = value.split(u8::is_ascii_whitespace).next()?;
     let number = std::str::from_utf8(word).ok()?.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -6,7 +6,7 @@
 
 use super::bound::{OutOfSteps, number};
 
-/// Up to this many rules are looked at one by one, without a table.
+/// Up to this many rules are looked at one by one, without a table. Most files have fewer.
 const FEW: usize = 8;
 
 /// The rules with `*` of one group, by the runs of octets that a path must hold.
@@ -45,7 +45,11 @@ impl Wild {
         Self { always: always.into(), starts, listed: listed.into() }
     }
 
-    /// The least rule under `before` that matches; `rule` gives its pattern, and whether that is anchored.
+    /// The least rule under `before` that matches; `rule` gives its pattern, and whether that is anchored. The candidates are tried in the
+    /// order of their ranks, so the first that matches decides.
+    ///
+    /// # Errors
+    /// Where all steps are used up: a file and a path that were made for each other. The path counts as disallowed then.
     pub(super) fn first_match<'a>(
         &self,
         path: &str,
@@ -91,7 +95,7 @@ impl Wild {
     }
 }
 
-/// Every four octets in a row, as a number.
+/// Every four octets in a row, as a number. Of a text shorter than four there is none.
 fn runs(text: &str) -> impl Iterator<Item = u32> {
     text.as_bytes().windows(4).map(|run| run.iter().fold(0, |run, &octet| run << 8 | u32::from(octet)))
 }

@@ -37,4 +37,4 @@ pub(crate) use change::{Change, Fresh};
 pub(crate) use count::Count;
 pub(crate) use resume::Resume;
 pub(crate) use save::Slice;
-pub(crate) use state::{RULES_HOLD, State};
+pub(crate) use state::State;

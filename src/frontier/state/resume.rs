@@ -25,7 +25,7 @@ use crate::frontier::durable::{
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId, Manners};
-use crate::frontier::queues::{Circles, MARK, Queued};
+use crate::frontier::queues::{Circles, Queued, SCHEDULE};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
 use crate::gate::{Gate, OptionError, Position};
 use crate::seen::SeenSet;
@@ -44,11 +44,11 @@ pub(crate) struct Resume {
     pieces: Pieces,
     /// Pages that are done, and those whose records the outputs have not.
     lost: Lost,
-    /// How many were taken.
+    /// How many were taken. Without any, and with nothing out, the checkpoint is all: each host keeps its clock as it was.
     records: u64,
-    /// Something was lent out when the checkpoint was written.
+    /// Something was lent out when the checkpoint was written, so nobody knows when its host was asked.
     was_busy: bool,
-    /// What pages said, until the counts come.
+    /// What pages said, until the counts come: the gate takes both at once.
     contents: Option<SeenSet>,
 }
 
@@ -61,7 +61,7 @@ impl Resume {
         options.check()?;
         let manners = Arc::new(Manners::new(&options.politeness, &options.rules)?);
         Ok(Self {
-            state: State::new(Gate::new(options.gate(), seen)?, manners),
+            state: State::new(Gate::new(options.gate(), seen, manners.depths())?, manners),
             canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
             options: options.clone(),
             pieces: Pieces::default(),
@@ -78,7 +78,7 @@ impl Resume {
     /// # Errors
     /// If it is none.
     pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
-        if slice.first() == Some(&MARK) {
+        if slice.first() == Some(&SCHEDULE) {
             let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
             self.pieces.schedule.push((last, position));
             return Ok(());
@@ -91,12 +91,13 @@ impl Resume {
     }
 
     /// Takes where each shard of the seen set was saved, in their order; for layouts that can
-    /// [forget](crate::seen::Layout::forgets).
+    /// [forget](crate::seen::Layout::forgets). For all others it does no harm to insert a URL that is there.
     pub(crate) fn load_seen_at(&mut self, positions: Vec<Position>) {
         self.pieces.shards = positions;
     }
 
-    /// Takes what pages said, as the checkpoint has it. Before the counts.
+    /// Takes what pages said, as the checkpoint has it. Before the counts, with which the budgets get both. Where it is not called, the
+    /// budgets begin with what the journal's records say.
     pub(crate) fn load_contents(&mut self, contents: SeenSet) {
         self.contents = Some(contents);
     }
@@ -228,7 +229,8 @@ impl Resume {
         frontier
     }
 
-    /// Hands a record to the state, as it was handed when it was written, but for a host that has it from its slice.
+    /// Hands a record to the state, as it was handed when it was written, but for a host that has it from its slice. All that is resumed goes
+    /// through here, and nothing but the parts of a checkpoint and lost pages goes round it.
     fn apply(
         &mut self,
         at: Position,
@@ -338,7 +340,11 @@ impl Resume {
         Ok(())
     }
 
-    /// The host with this key. An evicted one comes back to memory; `None` where it is new.
+    /// The host with this key. An evicted one comes back to memory; `None` where it is new. Records are about hosts by their keys, since
+    /// numbers are given anew by each process.
+    ///
+    /// # Errors
+    /// Fails where `evicted` does, or gives no image of that host.
     fn host(
         &mut self,
         key: &str,
@@ -351,7 +357,7 @@ impl Resume {
         Ok(Some(self.state.bring_back(self.state.of_image(&image, key)?)))
     }
 
-    /// As [`host`](Self::host), and a new host is added.
+    /// As [`host`](Self::host), and a new host is added: nothing of it is known but that a URL of it was found.
     fn host_or_new(
         &mut self,
         key: &str,

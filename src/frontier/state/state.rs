@@ -15,18 +15,13 @@ use std::sync::Arc;
 
 use super::{Change, Count};
 use crate::address::{Fingerprint, host_of};
-use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, RobotsRecord, Settled, Standing};
-use crate::frontier::hosts::{
-    Detour, Evicted, Host, HostId, HostStatistics, Hosts, Manners, RobotsFile, Rules, RulesCache, Seats,
-};
+use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, Settled, Standing};
+use crate::frontier::hosts::{Evicted, Host, HostId, HostStatistics, Hosts, Manners, RobotsFile, RulesCache, Seats};
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
 use crate::gate::{Gate, Position};
 use crate::seen::{Removal, SeenError};
-
-/// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
-pub(crate) const RULES_HOLD: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
 
 /// All that a frontier knows: the hosts with their queues, the schedule, the evicted hosts, the gate and the counts.
 ///
@@ -134,7 +129,8 @@ impl State {
         }
     }
 
-    /// Tells the gate of a URL that the seen test was not asked about.
+    /// Tells the gate of a URL that the seen test was not asked about: on resume of each, live of one that is scheduled again. Live admissions
+    /// have passed the gate before they came here, and have none.
     fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         if let Some(url) = change.remember {
             self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
@@ -172,30 +168,10 @@ impl State {
         self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
     }
 
-    /// A robots.txt is known otherwise than before, and its host stands otherwise. The old rules are taken out first, so that the
-    /// memory that rules hold is counted once. Rules that are new are not parsed here: live, the machine has parsed them and
-    /// hands them to the [cache](Self::cache_rules); on resume, they wait for the host's first lease.
+    /// A robots.txt is known otherwise than before, and its host stands otherwise.
     fn learned(&mut self, host: HostId, record: &HostRecord<'_>, at: Option<Position>) {
-        let file = match record.robots {
-            None => None,
-            Some(RobotsRecord::Moved { hops, url }) => {
-                let before = self.learn(host, RobotsFile::Unknown).into_known().map(Box::new);
-                Some(RobotsFile::Moved(Box::new(Detour { hops, url: url.into(), before })))
-            }
-            Some(RobotsRecord::Renewed { stale_at, good_until }) => {
-                let known = self.learn(host, RobotsFile::Unknown).into_known();
-                let mut file = known.unwrap_or(RobotsFile::Unknown);
-                file.renew(stale_at, good_until);
-                Some(file)
-            }
-            Some(RobotsRecord::Known { stale_at, crawl_delay, rules }) => {
-                let rules = rules.map(|_| Box::new(Rules::unread(at, crawl_delay, stale_at + RULES_HOLD)));
-                Some(RobotsFile::Known { stale_at, is_used: false, rules })
-            }
-            Some(RobotsRecord::Unknown) => Some(RobotsFile::Unknown),
-        };
-        if let Some(file) = file {
-            self.learn(host, file);
+        if let Some(robots) = record.robots {
+            self.rules.learn(&mut self.hosts, host, robots, at);
         }
         self.stands(host, &record.host, record.was_asked);
     }
@@ -210,26 +186,20 @@ impl State {
         match (was_retired, host.is_retired()) {
             (false, true) => {
                 self.count.retired_hosts += 1;
-                self.learn(id, RobotsFile::Unknown);
+                self.rules.replace(&mut self.hosts, id, RobotsFile::Unknown);
             }
             (true, false) => self.count.retired_hosts -= 1,
             _ => {}
         }
     }
 
-    /// Replaces what is known of a robots.txt, and says what was known before. All changes go through the cache, which counts
-    /// the memory.
-    fn learn(&mut self, host: HostId, file: RobotsFile) -> RobotsFile {
-        self.rules.replace(&mut self.hosts, host, file)
-    }
-
-    /// Queues behind all of the same priority. The machine seats the host afterwards.
+    /// Queues behind all of the same priority. The machine seats the host afterwards; on resume all hosts are seated once, at its end.
     fn queue(&mut self, host: HostId, queued: Queued) {
         self.back.push(&mut self.hosts[host].queue, queued);
         self.count.queued += 1;
     }
 
-    /// Takes a URL out of its queue.
+    /// Takes a URL out of its queue. It is there, live and on resume: a host that has the record from its slice is not shown it again.
     pub(super) fn unqueue(&mut self, host: HostId, queued: Queued) {
         let was_queued = self.back.remove(&mut self.hosts[host].queue, queued);
         debug_assert!(was_queued, "a URL stays queued while it is lent out");
@@ -283,7 +253,7 @@ impl State {
         &self.evicted
     }
 
-    /// The sums of this moment.
+    /// The sums of this moment. All of them are kept as records come in, so nothing is walked.
     pub(crate) fn count(&self) -> Count {
         self.count
     }
@@ -313,12 +283,13 @@ impl State {
         self.hosts.note_recent(host);
     }
 
-    /// Adds a host of which nothing is known; it must not be in memory nor evicted.
+    /// Adds a host of which nothing is known; it must not be in memory nor evicted. The caller has looked for it in both places: a second host
+    /// of one key would be asked at twice its rate.
     pub(crate) fn add_host(&mut self, host: Host) -> HostId {
         self.hosts.add(host).expect("it was not there")
     }
 
-    /// Brings an evicted host back to memory.
+    /// Brings an evicted host back to memory. No record says so: which hosts are in memory is no knowledge.
     pub(crate) fn bring_back(&mut self, host: Host) -> HostId {
         self.evicted.remove(&host);
         self.rules.came(&host);
@@ -337,7 +308,7 @@ impl State {
         self.rules.fill(&mut self.hosts, host, robots, validators);
     }
 
-    /// Drops parsed rules beyond this many bytes.
+    /// Drops parsed rules beyond this many bytes, about those first that were used longest ago. Their texts are in the journal.
     pub(crate) fn drop_rules(&mut self, bound: usize) {
         self.rules.shrink(&mut self.hosts, bound);
     }

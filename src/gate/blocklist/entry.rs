@@ -44,6 +44,7 @@ impl BlockEntry {
         }
     }
 
+    /// The entries of a line's only word: a URL, a host with or without the marks of the list's own format, or a URL without its scheme.
     fn of_word(word: &str, canonicalizer: &Canonicalizer) -> Result<Vec<Self>, Unread> {
         let url = |text: &str| {
             canonicalizer.canonicalize(text).map(|url| Self::Url(url.key().to_owned())).map_err(|_| Unread)

@@ -29,7 +29,7 @@ const SHARDS: usize = 4;
 pub struct Blocklist {
     /// Hosts by their names, and URLs by their keys: no key is a host's name, since it begins with a scheme.
     set: SeenSet,
-    /// Drawn for this process: nothing of the set is kept.
+    /// Drawn for this process: nothing of the set is kept. So whoever writes a list cannot choose entries that collide.
     key: FingerprintKey,
     files: Vec<PathBuf>,
     canonicalizer: Canonicalizer,
@@ -81,7 +81,8 @@ impl Blocklist {
         Ok(Some(list))
     }
 
-    /// The second reading: each entry into the set. The disk is asked at the end whether it has served all along.
+    /// The second reading: each entry into the set. A line that a file got since the first one
+    /// counts, too. The disk is asked at the end whether it has served all along.
     fn fill(&mut self) -> Result<(), OptionError> {
         let Self { set, key, files, canonicalizer, entries, unread, first_unread } = self;
         walk(files, canonicalizer, |line| {
@@ -133,7 +134,7 @@ impl Blocklist {
         self.first_unread.as_deref().map(|first| (self.unread, first))
     }
 
-    /// Memory that the filter takes, in bytes; the entries themselves are on disk.
+    /// Memory that the filter takes, in bytes; the entries themselves are on disk, at 8 bytes each.
     pub fn bytes(&self) -> u64 {
         self.set.bytes()
     }
@@ -144,7 +145,8 @@ impl Blocklist {
     }
 }
 
-/// A host, and the hosts above it: `a.b.c`, `b.c`, `c`.
+/// A host, and the hosts above it: `a.b.c`, `b.c`, `c`. An entry blocks all that is below it, so a host is blocked where any of these is an
+/// entry; the last is a whole top-level domain, which some lists name.
 fn above(host: &str) -> impl Iterator<Item = &str> {
     let further = host.match_indices('.').map(|(at, _)| &host[at + 1..]);
     std::iter::once(host).chain(further).filter(|host| !host.is_empty())
@@ -163,7 +165,8 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Shows each line of each list. One that is too long for a URL, or is no UTF-8, is shown as far as it is text.
+/// Shows each line of each list, in the order of the lists: the first that names a URL is the one that `explain` tells. One that is too
+/// long for a URL, or is no UTF-8, is shown as far as it is text.
 fn walk(files: &[PathBuf], canonicalizer: &Canonicalizer, mut show: impl FnMut(Line<'_>)) -> Result<(), OptionError> {
     for path in files {
         let mut read = || -> io::Result<()> {
@@ -178,6 +181,7 @@ fn walk(files: &[PathBuf], canonicalizer: &Canonicalizer, mut show: impl FnMut(L
     Ok(())
 }
 
+/// What the gate's options are refused with: the file, and what the system said of it.
 fn refused(path: &Path, error: &dyn fmt::Display) -> OptionError {
     OptionError::Option { option: OPTION, value: path.display().to_string(), reason: error.to_string() }
 }

@@ -40,7 +40,8 @@ const FIRSTS: usize = 16 << 20;
 /// A text that the contents take for known by error makes one fresh page barren, at their rate of false positives. Each budget stands
 /// far above that, so no part of a site is given up by it.
 pub(crate) struct Budgets {
-    /// The crawl's own, so that nobody can write URLs whose keys fall into one slot.
+    /// The crawl's own, so that nobody can write URLs whose keys fall into one slot. It is saved with the seen set: by another key all
+    /// evidence would be lost.
     key: FingerprintKey,
     limits: TrapLimits,
     /// Made with the first page that is done.
@@ -108,7 +109,8 @@ impl Budgets {
         }
     }
 
-    /// The slots of the evidence that are in use.
+    /// The slots of the evidence that are in use, for a checkpoint. The caller holds the frontier's lock, under which
+    /// alone anything is noted.
     pub(crate) fn slots(&self) -> Vec<(u32, u64)> {
         self.evidence.get().map(Evidence::slots).unwrap_or_default()
     }
@@ -158,7 +160,8 @@ impl Budgets {
         ))
     }
 
-    /// The first budget that is spent of those that a URL belongs to, the widest first: host, section, shape. Then two that ask more than
+    /// The first budget that is spent of those that a URL belongs to, the widest first: it is the one that a user would raise. The order is
+    /// host, section, shape. Then two that ask more than
     /// the evidence: sessions, where this URL's page must be known under another id, and the domain, where its host must be one that
     /// no page was fetched of yet.
     fn spent(&self, host: &str, path_and_query: &str) -> Option<Spent> {
@@ -213,7 +216,10 @@ impl Budgets {
         (yielded, first)
     }
 
-    /// Remembers what a page said, and who said it first. Asked again of the same page, the answer is that it is fresh.
+    /// Remembers what a page said, and who said it first. Asked again of the same page, the answer is that it is fresh: a kill between
+    /// this and the journal asks for the page again, and it must not be its own duplicate.
+    ///
+    /// The body is asked first. A page with a known body has known words too, so its words are not looked at.
     fn learn(&self, Content { page, body, words }: Content, url: &str) -> (What, Option<Box<str>>) {
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
@@ -275,7 +281,7 @@ impl Budgets {
         }
     }
 
-    /// The fingerprint of a text of a host.
+    /// The fingerprint of a text of a host. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
     fn print(&self, kind: Kind, host: &str, text: &str) -> Fingerprint {
         let mut whole = String::with_capacity(host.len() + text.len());
         whole.push_str(host);

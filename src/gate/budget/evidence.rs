@@ -10,6 +10,7 @@ const SLOTS: usize = 1 << 16;
 const WAYS: usize = 4;
 /// Bits of a count.
 const COUNT: u32 = 20;
+/// Where a count would go beyond this, both counts of its key are halved: their share stays what it was.
 const MOST: u64 = (1 << COUNT) - 1;
 
 /// How often each key brought something new, and how often it did not. A key is the fingerprint of a shape, a section, a host or a
@@ -49,6 +50,7 @@ impl Brought {
         budget > 0 && self.barren > u64::from(budget) + self.fresh * u64::from(growth)
     }
 
+    /// Reads both counts of a slot, whosever key it has.
     const fn of(word: u64) -> Self {
         Self { barren: word >> COUNT & MOST, fresh: word & MOST }
     }

@@ -28,6 +28,11 @@
 //! remembers which page said it first, so a page that is fetched again is not called a duplicate of itself, be it for a kill or for a
 //! recrawl. It is asked when a page is settled, between gate and journal, as the first one is for links.
 //!
+//! Words are the same or not. Likeness by degrees was measured on 54,952 files of Debian's documentation (`benches/peers/near.py`): on 5.1 % of them
+//! nine in ten runs of three words stand on another page, and many of these are pages of their own, such as those of the minimum and the
+//! maximum of one instruction; `SimHash` (64 bits, 3 of them may differ) calls 6.4 % known, two thirds wrongly. Equal words are 0.15 %. A page
+//! that is wrongly barren costs pages, and one that is wrongly fresh costs a request.
+//!
 //! # What lasts
 //!
 //! A page's record says what it yielded, and the evidence changes by records alone. A checkpoint has the evidence beside the counts, and the

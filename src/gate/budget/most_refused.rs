@@ -9,7 +9,8 @@ use ahash::AHashMap;
 #[derive(Debug, Default)]
 pub(super) struct MostRefused(Mutex<AHashMap<String, u64>>);
 
-/// Budgets that are known.
+/// Budgets that are known. Each text is a host, with a section or a shape of it; so all of them take tens of kilobytes, and
+/// half a megabyte where each is as long as a URL may be.
 const MOST: usize = 64;
 
 impl MostRefused {

@@ -39,7 +39,8 @@ pub(super) fn shape(path_and_query: &str) -> String {
     shape
 }
 
-/// The first directory of a path, as its shape has it; `/` of a page that is in none.
+/// The first directory of a path, as its shape has it; `/` of a page that is in none. It bounds what shapes cannot: a maze whose every
+/// page has a shape of its own still lies in one directory.
 pub(super) fn section(path_and_query: &str) -> String {
     let path = path_and_query.split('?').next().unwrap_or_default();
     let mut section = String::from("/");
@@ -62,7 +63,7 @@ pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
     replace(path_and_query, false, &mut without).then_some(without)
 }
 
-/// How many parameters a query has.
+/// How many parameters a query has, empty ones left out. Which names they have does not matter: a trap invents them.
 pub(crate) fn count_parameters(path_and_query: &str) -> usize {
     path_and_query.split_once('?').map_or(0, |(_, query)| parameters(query).count())
 }
@@ -94,7 +95,7 @@ fn replace(text: &str, numbers: bool, to: &mut String) -> bool {
     had_id
 }
 
-/// Appends letters as they are, and `#` for each number.
+/// Appends letters as they are, and `#` for each number, however many digits it has: the pages of a calendar have one shape.
 fn replace_numbers(run: &str, to: &mut String) {
     let mut is_number = false;
     for letter in run.chars() {

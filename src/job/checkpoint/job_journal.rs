@@ -68,6 +68,12 @@ impl<S: Storage> JobJournal<S> {
         self.file.end()
     }
 
+    /// Tells somebody of all that is written from here on.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn tell(&mut self, tap: Arc<dyn crate::job::journal::Tap>) {
+        self.file.tap = Some(tap);
+    }
+
     /// Returns when everything appended so far is safe from a power cut.
     ///
     /// # Errors

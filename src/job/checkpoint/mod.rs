@@ -70,6 +70,7 @@
 //! So a run needs no position of its own, and no record is replayed that an image already reflects. No record says that a host came
 //! back: the record of what happened to it next does.
 
+mod draft;
 mod error;
 mod evicted;
 mod eviction;

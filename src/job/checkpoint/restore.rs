@@ -33,7 +33,7 @@ use super::stream::{BUFFER, StorageReader};
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints, JobJournal, Opening};
 use crate::address::FingerprintKey;
-use crate::frontier::{Frontier, FrontierOptions, Receipts, Record, Resume, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, Receipt, Receipts, Record, Resume, Timestamp};
 use crate::gate::Position;
 use crate::job::OpenOptions;
 use crate::job::journal::{FileJournal, Needs, Recovery, Storage, is_begun};
@@ -52,7 +52,7 @@ pub(in crate::job) fn restore<S: Storage>(
     mut checkpoints: Checkpoints<S>,
     options: &FrontierOptions,
     open: &OpenOptions,
-    mut has: impl FnMut(Receipts<'_>) -> bool,
+    mut has: impl FnMut(&str, Receipt) -> bool,
     now: Timestamp,
 ) -> Result<Frontier<JobJournal<S>>, CheckpointError> {
     let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
@@ -66,7 +66,7 @@ pub(in crate::job) fn restore<S: Storage>(
             missing = missing.filter(|end| *end <= output);
         }
         let has = |receipts: Receipts<'_>| {
-            if missing.is_none() && !has(receipts) {
+            if missing.is_none() && !receipts.iter().all(|(output, receipt)| has(output, receipt)) {
                 missing = receipts.first().map(|receipt| receipt.end);
             }
             missing.is_none()

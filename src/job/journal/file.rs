@@ -26,6 +26,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::blocks::Blocks;
@@ -33,7 +34,7 @@ use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::tail::Tail;
-use super::{Disk, JournalError, Needs, Storage};
+use super::{Disk, JournalError, Needs, Storage, Tap};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Timestamp};
 use crate::gate::Position;
@@ -102,6 +103,8 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     /// When a flush last began a sync.
     pub(super) synced: Option<Timestamp>,
     pub(super) blocks: Blocks,
+    /// Who is told what is written.
+    pub(in crate::job) tap: Option<Arc<dyn Tap>>,
 }
 
 /// What is known of the file of the last segment.
@@ -237,6 +240,9 @@ impl<S: Storage> FileJournal<S> {
         // The path is made only for an error: this runs for each batch of records.
         written.map_err(|source| FileError::of("write", self.storage.path(&last.name))(source))?;
         self.state = FileState::Written;
+        if let Some(tap) = &self.tap {
+            tap.written(last.start, last.end, self.tail.pending());
+        }
         last.end += self.tail.pending().len() as u64;
         self.tail.note_written();
         self.pending_since = None;
@@ -287,6 +293,9 @@ impl<S: Storage> FileJournal<S> {
         self.state = FileState::Stopped;
         let synced = self.storage.sync(name).and_then(|()| self.storage.sync_names());
         synced.map_err(FileError::of("sync", self.storage.path(name)))?;
+        if let Some(tap) = &self.tap {
+            tap.written(start, start, &segment.header(self.job));
+        }
         self.segments.push(segment);
         self.tail.clear();
         self.state = FileState::Synced;

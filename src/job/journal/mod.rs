@@ -128,6 +128,7 @@ mod salvage;
 mod segment;
 mod storage;
 mod tail;
+mod tap;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -143,8 +144,9 @@ pub use recovery::{Cut, Recovery};
 pub(crate) use salvage::look_closely;
 pub(in crate::job) use salvage::{Piece, salvage};
 pub use storage::{Disk, Storage};
+pub(crate) use tap::Tap;
 
 /// The name of the segment that starts at this position.
-pub(in crate::job) fn segment_name(start: u64) -> String {
+pub(crate) fn segment_name(start: u64) -> String {
     segment::Segment::new(start, 0).name
 }

@@ -173,6 +173,7 @@ impl<S: Storage> FileJournal<S> {
             syncing: None,
             synced: None,
             blocks: Blocks::default(),
+            tap: None,
         };
         Ok((journal, found, (!is_begun).then_some(end)))
     }

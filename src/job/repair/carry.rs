@@ -25,7 +25,7 @@ use super::findings::Findings;
 use super::lines::{PageLine, PageLines};
 use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
+use crate::frontier::{Entry, Receipt, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
 use crate::gate::Position;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
@@ -116,7 +116,7 @@ impl Findings {
             }
             if let Some(line) = read(bytes) {
                 let mut receipts = ReceiptsBuf::default();
-                receipts.add(PAGES, bytes, written);
+                receipts.push(PAGES, Receipt::of(bytes, written));
                 line.outputs.iter().for_each(|(output, receipt)| receipts.push(output, *receipt));
                 self.done(journal, placed, entry(&line), receipts.list()).map_err(io::Error::from)?;
             }

@@ -75,12 +75,14 @@ impl Report {
     /// # Panics
     /// Never: texts and numbers are written to memory.
     pub fn html(&self) -> String {
-        let verdict = self.verdict();
+        let judgement = self.judgement();
         let (alarms, verdict): (Vec<&str>, Vec<&str>) =
-            verdict.lines().partition(|line| line.starts_with("!!") || line.starts_with(' '));
+            judgement.lines().partition(|line| line.starts_with("!!") || line.starts_with(' '));
+        let verdict: Vec<String> =
+            std::iter::once(self.headline()).chain(verdict.into_iter().map(str::to_owned)).collect();
         let page = HtmlPage {
             report: self,
-            verdict: verdict.into_iter().map(str::to_owned).collect(),
+            verdict,
             alarms: alarms.iter().map(|alarm| alarm.trim_start_matches(['!', ' ']).to_owned()).collect(),
             cards: self.cards(),
             charts: self.charts(),

@@ -69,6 +69,16 @@ impl Report {
     }
 }
 
+impl Report {
+    /// What it lost, and what is wrong: the verdict without its first line.
+    #[cfg(feature = "cli")]
+    pub(super) fn judgement(&self) -> String {
+        let mut page = TextPage::default();
+        self.judge(&mut page);
+        page.finish()
+    }
+}
+
 /// The page for a terminal.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

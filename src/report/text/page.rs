@@ -22,6 +22,24 @@ impl TextPage {
         self.push(words);
     }
 
+    /// Words behind an empty line, on as many lines as they take.
+    pub(super) fn paragraph(&mut self, words: &str) {
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        let mut line = String::new();
+        for word in words.split(' ') {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+                self.push(&std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        self.push(&line);
+    }
+
     /// A line of its own.
     pub(super) fn line(&mut self, words: &str) {
         self.push(&format!("  {words}"));
@@ -111,6 +129,14 @@ mod tests {
         page.table(&[["", "count"], ["short", "1"], [&"long".repeat(20), "1,000"]].map(|row| row.map(str::to_owned)));
         let long = "long".repeat(8) + "lon...";
         assert_eq!(page.finish(), format!("  {:38}  count\n  {:38}      1\n  {long}  1,000\n", "", "short"));
+    }
+
+    #[test]
+    fn a_paragraph_is_wrapped_and_not_cut() {
+        let mut page = TextPage::default();
+        page.paragraph(&["word"; 20].join(" "));
+        let (first, rest) = (["word"; 16].join(" "), ["word"; 4].join(" "));
+        assert_eq!(page.finish(), format!("{first}\n{rest}\n"));
     }
 
     #[test]

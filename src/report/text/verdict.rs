@@ -4,15 +4,25 @@ use std::time::Duration;
 
 use super::page::TextPage;
 use crate::crawl::FinishReason;
-use crate::report::Report;
 use crate::report::figures::{about, counted, duration, thousands};
+use crate::report::{Report, Settings};
 
 impl Report {
     pub(super) fn conclude(&self, page: &mut TextPage) {
+        page.paragraph(&self.headline());
+        self.judge(page);
+    }
+
+    /// How the crawl ended, in a line.
+    pub(crate) fn headline(&self) -> String {
         let took = Duration::from_micros(self.elapsed_us);
         let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
         let pages = counted(self.urls.fetched, "page", "pages");
-        page.heading(&format!("{} {pages} in {}, {rate:.1} a second.", self.ending(), duration(took)));
+        format!("{} {pages} in {}, {rate:.1} a second.", self.ending(), duration(took))
+    }
+
+    /// What it lost, and what is wrong.
+    pub(super) fn judge(&self, page: &mut TextPage) {
         let filter = &self.seen.merged;
         let expects = about(filter.expected_lost);
         page.push(&match &filter.audit {
@@ -65,6 +75,12 @@ impl Report {
         if self.settings.private_addresses {
             page.push("!! private addresses were allowed");
         }
+        let Settings { insecure, insecure_hosts, .. } = &self.settings;
+        if *insecure {
+            page.push("!! certificates were NOT checked");
+        } else if !insecure_hosts.is_empty() {
+            page.push(&format!("!! certificates were NOT checked: {}", some(insecure_hosts)));
+        }
         if self.seen.merged.full > 0 {
             let full = counted(self.seen.merged.full, "shard", "shards");
             page.push(&format!("!! {full} of the seen filter are full: more is lost than promised"));
@@ -87,5 +103,17 @@ impl Report {
                 taken => format!("   at worst with {} connections: {}", thousands(taken.into()), worst.host),
             });
         }
+    }
+}
+
+/// Names that are told.
+const NAMES: usize = 2;
+
+/// The first of some names, and how many more there are.
+fn some(names: &[String]) -> String {
+    let told = names[..names.len().min(NAMES)].join(", ");
+    match names.len().saturating_sub(NAMES) {
+        0 => told,
+        further => format!("{told} and {further} more"),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use ahash::AHashMap;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::base64::base64;
@@ -11,7 +10,7 @@ use super::host_access::HostAccess;
 use super::host_headers::{Credentials, HostHeaders};
 use super::secret::Secret;
 use super::sign_in::SignIn;
-use crate::address::{Canonicalizer, KeyRules};
+use crate::address::{Canonicalizer, HostPattern, HostTable, KeyRules};
 use crate::crawl::FetchOptions;
 use crate::crawl::http::certificates::Identity;
 use crate::crawl::http::request::RequestHeaders;
@@ -22,10 +21,7 @@ use crate::crawl::http::tls::{Connector, Tls};
 pub(in crate::crawl::http) struct Accesses {
     /// That of hosts for which there is no rule.
     plain: HostHeaders,
-    /// By hosts' own names.
-    exact: AHashMap<Box<str>, HostHeaders>,
-    /// By what stands behind the star and its dot.
-    below: AHashMap<Box<str>, HostHeaders>,
+    by_host: HostTable<HostHeaders>,
 }
 
 /// Why something that hosts are sent cannot be.
@@ -73,10 +69,10 @@ impl Accesses {
 
     fn compile(options: &FetchOptions, headers: RequestHeaders, reading: Reading<'_>) -> Result<Self, AccessError> {
         let canonicalizer = Canonicalizer::new(&KeyRules::default());
-        let mut said = BTreeMap::<Name, Vec<Said>>::new();
+        let mut said = BTreeMap::<HostPattern, Vec<Said>>::new();
         for (name, access) in &options.access.hosts {
             let compiled = Said::of("hosts", name, access, &canonicalizer, reading)?;
-            said.entry(parse(&canonicalizer, "hosts", name, name)?).or_default().insert(0, compiled);
+            said.entry(parse("hosts", name, name)?).or_default().insert(0, compiled);
         }
         for (name, group) in &options.access.groups {
             if group.each == HostAccess::default() {
@@ -84,9 +80,7 @@ impl Accesses {
             }
             let compiled = Said::of("groups", name, &group.each, &canonicalizer, reading)?;
             for host in &group.hosts {
-                said.entry(parse(&canonicalizer, "groups", name, host)?)
-                    .or_default()
-                    .push(Said { is_group: true, ..compiled.clone() });
+                said.entry(parse("groups", name, host)?).or_default().push(Said { is_group: true, ..compiled.clone() });
             }
         }
         let mut plain = HostHeaders { headers, sign_in: None, tls: None, is_identified: false };
@@ -94,27 +88,20 @@ impl Accesses {
             &mut plain.headers,
             &headers_of(&options.headers).map_err(|reason| error("fetch", "", "headers", reason))?,
         );
-        let (mut exact, mut below) = (AHashMap::new(), AHashMap::new());
-        for name in said.keys() {
-            let table = if name.is_below { &mut below } else { &mut exact };
-            let insecure = options.insecure;
-            let access = access_of(name, &said, &plain, |own, identity| {
-                let connector = reading.tls.map(|tls| tls.connector_of_rule(own.unwrap_or(insecure), identity));
-                connector.transpose().map_err(|reason| error("hosts", &name.base, "insecure", reason.to_string()))
-            })?;
-            table.insert(name.base.as_str().into(), access);
-        }
-        Ok(Self { plain, exact, below })
+        let by_host = HostTable::of(&said, |fitting| {
+            access_of(fitting, &plain, |own, identity| {
+                let connector = reading.tls.map(|tls| tls.connector_of_rule(own.unwrap_or(options.insecure), identity));
+                let name =
+                    fitting.iter().flat_map(|said| said.iter()).map(|said| &*said.name).next().unwrap_or_default();
+                connector.transpose().map_err(|reason| error("hosts", name, "insecure", reason.to_string()))
+            })
+        })?;
+        Ok(Self { plain, by_host })
     }
 
     /// What a host is sent. O(labels of its name), and O(1) where there are no rules.
     pub(in crate::crawl::http) fn of(&self, host: &str) -> &HostHeaders {
-        if self.exact.is_empty() && self.below.is_empty() {
-            return &self.plain;
-        }
-        let host = host.strip_suffix('.').unwrap_or(host);
-        let exact = self.exact.get(host);
-        exact.or_else(|| suffixes(host).find_map(|suffix| self.below.get(suffix))).unwrap_or(&self.plain)
+        self.by_host.get(host).unwrap_or(&self.plain)
     }
 }
 
@@ -124,13 +111,6 @@ struct Reading<'a> {
     secret: fn(&Secret) -> Result<String, String>,
     /// `None` where no certificate is read.
     tls: Option<&'a Tls>,
-}
-
-/// A host's name, or that of all from one on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
-    base: String,
-    is_below: bool,
 }
 
 /// How a rule signs in.
@@ -148,6 +128,8 @@ struct Said {
     sign_in: Option<Owed>,
     insecure: Option<bool>,
     identity: Option<Identity>,
+    /// The rule's own.
+    name: Box<str>,
     is_group: bool,
 }
 
@@ -179,20 +161,17 @@ impl Said {
         let files = client_certificate.as_ref().map(|file| (file, client_key.as_ref().unwrap_or(file)));
         let identity = files.filter(|_| reading.tls.is_some()).map(|(file, key)| Identity::read(file, key)).transpose();
         let identity = identity.map_err(|reason| error(table, name, "client_certificate", reason))?;
-        Ok(Self { headers, sign_in, insecure: *insecure, identity, is_group: false })
+        Ok(Self { headers, sign_in, insecure: *insecure, identity, name: name.into(), is_group: false })
     }
 }
 
-/// What hosts are sent for which this is the longest name. Every other name that fits them fits this one.
+/// What hosts are sent of which this is said, the nearest first.
 fn access_of(
-    name: &Name,
-    said: &BTreeMap<Name, Vec<Said>>,
+    fitting: &[&Vec<Said>],
     plain: &HostHeaders,
     connector: impl Fn(Option<bool>, Option<&Identity>) -> Result<Option<Connector>, AccessError>,
 ) -> Result<HostHeaders, AccessError> {
-    let below = suffixes(&name.base).map(|base| Name { base: base.to_owned(), is_below: true });
-    let own = (!name.is_below).then(|| name.clone());
-    let fitting: Vec<&Said> = own.into_iter().chain(below).filter_map(|name| said.get(&name)).flatten().collect();
+    let fitting: Vec<&Said> = fitting.iter().copied().flatten().collect();
     // A host is in one group: that of the longest name.
     let group = fitting.iter().find(|said| said.is_group).copied();
     let rules: Vec<&Said> = fitting.into_iter().filter(|said| !said.is_group).chain(group).collect();
@@ -257,19 +236,8 @@ fn credentials(
     Ok(Owed::Credentials(Credentials { name, value, origins }))
 }
 
-/// A name in the spelling that it has in URLs.
-fn parse(canonicalizer: &Canonicalizer, table: &str, rule: &str, text: &str) -> Result<Name, AccessError> {
-    let (base, is_below) = text.strip_prefix("*.").map_or((text, false), |base| (base, true));
-    let has_port = if base.starts_with('[') { !base.ends_with(']') } else { base.contains(':') };
-    let is_plain = !base.is_empty() && !has_port && !base.contains(['/', '?', '#', '@', '*', '\\', ' ']);
-    let url = canonicalizer.canonicalize(&format!("http://{base}/")).ok().filter(|_| is_plain);
-    let url = url.ok_or_else(|| error(table, rule, "hosts", format!("{text:?} is no host's name")))?;
-    Ok(Name { base: url.host().to_owned(), is_below })
-}
-
-/// A name, and what is left of it behind each dot, the longest first.
-fn suffixes(name: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest))
+fn parse(table: &str, rule: &str, text: &str) -> Result<HostPattern, AccessError> {
+    HostPattern::parse(text).ok_or_else(|| error(table, rule, "hosts", format!("{text:?} is no host's name")))
 }
 
 fn error(table: &str, name: &str, key: &str, reason: impl Into<String>) -> AccessError {

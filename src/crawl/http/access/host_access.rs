@@ -29,6 +29,16 @@ pub struct AccessRules {
     pub groups: BTreeMap<String, GroupAccess>,
 }
 
+impl AccessRules {
+    /// The names of rules by which certificates are not checked: of hosts as they stand, `group cdn` of a group.
+    pub fn insecure(&self) -> Vec<String> {
+        let is_insecure = |access: &HostAccess| access.insecure == Some(true);
+        let hosts = self.hosts.iter().filter(|(_, access)| is_insecure(access)).map(|(name, _)| name.clone());
+        let groups = self.groups.iter().filter(|(_, group)| is_insecure(&group.each));
+        hosts.chain(groups.map(|(name, _)| format!("group {name}"))).collect()
+    }
+}
+
 /// What a host is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostAccess {

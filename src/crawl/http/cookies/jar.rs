@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,7 +12,7 @@ use hyper::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 
 use super::cookie::Cookie;
 use super::cookies_txt;
-use crate::address::CanonicalUrl;
+use crate::address::{CanonicalUrl, suffixes};
 use crate::crawl::FetchOptions;
 use crate::crawl::lock::lock;
 
@@ -34,8 +35,9 @@ struct Cookies {
     /// The number of the next use.
     uses: u64,
     bytes: usize,
-    /// What is in here is not what was written last.
-    is_changed: bool,
+    /// How often anything has changed, and how often it had when all of it was last written.
+    changes: u64,
+    saved: u64,
 }
 
 /// A domain's cookies, those that were created first in front.
@@ -94,14 +96,24 @@ impl CookieJar {
         Ok(())
     }
 
-    /// All cookies, as a file has them; `None` where nothing has changed since the last time.
-    pub(in crate::crawl) fn changes(&self) -> Option<String> {
-        let mut cookies = lock(&self.0);
-        let now = now();
-        let is_changed = std::mem::take(&mut cookies.is_changed);
-        let all =
-            cookies.by_domain.values().flat_map(|domain| &domain.cookies).filter(|cookie| !cookie.is_expired(now));
-        is_changed.then(|| cookies_txt::write(all))
+    /// Writes all cookies, as a file has them, unless none have changed since that was last done. Where `write` fails, they are written the
+    /// next time.
+    ///
+    /// # Errors
+    /// As `write`.
+    pub(in crate::crawl) fn save(&self, write: impl FnOnce(&str) -> io::Result<()>) -> io::Result<()> {
+        let (text, changes) = {
+            let (cookies, now) = (lock(&self.0), now());
+            if cookies.changes == cookies.saved {
+                return Ok(());
+            }
+            let all = cookies.by_domain.values().flat_map(|domain| &domain.cookies);
+            (cookies_txt::write(all.filter(|cookie| !cookie.is_expired(now))), cookies.changes)
+        };
+        // The crawl takes cookies while the disk does.
+        write(&text)?;
+        lock(&self.0).saved = changes;
+        Ok(())
     }
 }
 
@@ -123,7 +135,7 @@ impl Cookies {
                 self.bytes += cookie.bytes();
                 *there = cookie;
             }
-            self.is_changed = true;
+            self.changes += 1;
             return true;
         }
         if cookie.is_expired(now) {
@@ -143,7 +155,7 @@ impl Cookies {
             let gone = self.by_domain.remove(&name).unwrap_or_default();
             self.bytes -= gone.cookies.iter().map(Cookie::bytes).sum::<usize>();
         }
-        self.is_changed = true;
+        self.changes += 1;
         true
     }
 
@@ -178,11 +190,6 @@ impl Cookies {
         }
         text
     }
-}
-
-/// A name, and what is left of it behind each dot, the longest first.
-fn suffixes(name: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest))
 }
 
 /// Seconds since 1970.
@@ -359,9 +366,11 @@ mod tests {
         jar.load(&path).unwrap();
         let sent = |jar: &CookieJar, to: &str| lock(&jar.0).of(&url(to), now());
         let again = CookieJar::default();
-        std::fs::write(&path, jar.changes().unwrap()).unwrap();
+        let failed = jar.save(|_| Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        jar.save(|text| std::fs::write(&path, text)).unwrap();
         again.load(&path).unwrap();
-        assert!(jar.changes().is_none(), "nothing has changed since");
+        jar.save(|_| panic!("nothing has changed since")).unwrap();
         for (to, cookies) in [
             ("https://a.example/x", "key=two words; empty=; session=one"),
             ("http://a.example/x", "empty=; session=one"),

@@ -37,6 +37,7 @@ mod address;
 mod bypass;
 mod environment;
 mod error;
+mod places;
 mod proxies;
 #[expect(clippy::module_inception, reason = "the wing has its name from what stands in it")]
 mod proxy;

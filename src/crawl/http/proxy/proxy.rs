@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use hyper::header::{CONNECTION, HeaderValue, PROXY_AUTHORIZATION};
@@ -11,6 +12,7 @@ use tokio::time::timeout_at;
 
 use super::address::{ProxyAddress, ProxyKind};
 use super::error::{ProxyError, ProxyFault};
+use super::places::ProxyPlaces;
 use super::sign_in::ProxySignIn;
 use super::socks5::{self, SocksAnswer};
 use super::standing::ProxyStanding;
@@ -19,7 +21,9 @@ use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::crawl::http::causes::causes;
 use crate::crawl::http::dialer::Dialer;
+use crate::crawl::http::idle_connections::IdleConnections;
 use crate::crawl::http::names::Names;
+use crate::crawl::http::proxy_place::ProxyPlace;
 use crate::crawl::http::request::Get;
 use crate::crawl::http::shortage::is_shortage;
 use crate::crawl::http::tls::{Connector, Tls};
@@ -41,6 +45,7 @@ pub(in crate::crawl::http) struct Proxy {
     /// Where it is spoken to over TLS.
     tls: Option<Connector>,
     standing: ProxyStanding,
+    places: ProxyPlaces,
 }
 
 impl Proxy {
@@ -59,7 +64,9 @@ impl Proxy {
         };
         let uri = format!("http://{}", address.authority()).parse()?;
         let standing = ProxyStanding::new(options.proxy_patience);
-        Ok(Self { uri, sign_in, header, user_agent: options.user_agent.clone(), dialer, tls, standing, address })
+        let places = ProxyPlaces::new(options.proxy_connections);
+        let user_agent = options.user_agent.clone();
+        Ok(Self { address, uri, sign_in, header, user_agent, dialer, tls, standing, places })
     }
 
     /// Whether a URL's request is sent to it as it is, and not through a tunnel to the host: one for http, over HTTP.
@@ -105,9 +112,18 @@ impl Proxy {
         &self.standing
     }
 
+    /// Waits for a place for one more connection to it.
+    pub(in crate::crawl::http) async fn place(&self, idle: &IdleConnections) -> ProxyPlace {
+        self.places.take(idle).await
+    }
+
     /// A connection to the proxy, which forwards requests.
-    pub(in crate::crawl::http) async fn dial(&self, until: Instant) -> Result<Transport, ProxyError> {
-        let reached = timeout_at(until.into(), self.reach()).await;
+    pub(in crate::crawl::http) async fn dial(
+        &self,
+        place: ProxyPlace,
+        until: Instant,
+    ) -> Result<Transport, ProxyError> {
+        let reached = timeout_at(until.into(), self.reach(place)).await;
         let reached = reached.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
         reached.map_err(|source| {
             let is_ours = is_shortage(&*source);
@@ -125,14 +141,15 @@ impl Proxy {
         &self,
         url: &CanonicalUrl,
         addresses: &[SocketAddr],
+        place: ProxyPlace,
         until: Instant,
     ) -> Result<Transport, ProxyError> {
         if self.resolves_names() {
-            return self.tunnel_to(url.host(), url.host_key().port(), until).await;
+            return self.tunnel_to(url.host(), url.host_key().port(), place, until).await;
         }
         let mut failed = None;
         for address in addresses.iter().take(MOST_ADDRESSES) {
-            match self.tunnel_to(&address.ip().to_string(), address.port(), until).await {
+            match self.tunnel_to(&address.ip().to_string(), address.port(), Arc::clone(&place), until).await {
                 Err(error) if error.fault == ProxyFault::Host => failed = Some(error),
                 made => return made,
             }
@@ -140,8 +157,14 @@ impl Proxy {
         Err(failed.unwrap_or_else(|| ProxyError::new(ProxyFault::Host, "no address".to_owned())))
     }
 
-    async fn tunnel_to(&self, host: &str, port: u16, until: Instant) -> Result<Transport, ProxyError> {
-        let mut transport = self.dial(until).await?;
+    async fn tunnel_to(
+        &self,
+        host: &str,
+        port: u16,
+        place: ProxyPlace,
+        until: Instant,
+    ) -> Result<Transport, ProxyError> {
+        let mut transport = self.dial(place, until).await?;
         let asked = timeout_at(until.into(), self.ask(&mut transport, host, port)).await;
         match asked {
             Ok(Ok(None)) => {
@@ -191,8 +214,8 @@ impl Proxy {
         headers
     }
 
-    async fn reach(&self) -> Result<Transport, Box<dyn Error + Send + Sync>> {
-        let transport = Transport::Proxied(self.dialer.dial(self.uri.clone()).await?);
+    async fn reach(&self, place: ProxyPlace) -> Result<Transport, Box<dyn Error + Send + Sync>> {
+        let transport = Transport::Proxied(self.dialer.dial(self.uri.clone()).await?, place);
         match &self.tls {
             Some(tls) => tls.connect(transport, self.address.host(), false).await,
             None => Ok(transport),

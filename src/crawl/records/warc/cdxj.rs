@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::revisit::REVISIT;
+use super::sorted_lines::SortedLines;
 use super::surt::surt;
 use super::walk::{Walked, walk};
 use crate::crawl::records::page_record::add_line;
@@ -23,27 +24,53 @@ struct Entry<'a> {
     filename: &'a str,
 }
 
-/// Writes the index of these files: for each response its URL in the order of its domain (SURT), its time, and where it is. Lines are
-/// sorted by their bytes. They are all held in memory, some 300 bytes for each response.
-///
-/// Returns the files whose last record is not whole, with the bytes that were passed over: those of a crawl under way.
-///
-/// # Errors
-/// Where a file cannot be read or is no gzipped WARC file, with its path; where `to` refuses.
-pub fn write_cdxj(files: &[PathBuf], mut to: impl Write) -> io::Result<Vec<(PathBuf, u64)>> {
-    let (mut lines, mut cut) = (Vec::new(), Vec::new());
-    for file in files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let walked = walk(file, |record| lines.extend(line(&record, &name)));
-        let behind = walked.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
-        if behind > 0 {
-            cut.push((file.clone(), behind));
+/// The index of WARC files: for each response its URL in the order of its domain (SURT), its time, and where it is. Lines are sorted by
+/// their bytes: 64 MiB at a time in memory, the others in the system's directory for temporary files.
+#[derive(Debug)]
+pub struct CdxjIndex {
+    lines: SortedLines,
+    cut: Vec<(PathBuf, u64)>,
+}
+
+impl CdxjIndex {
+    /// Reads these files.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or is no gzipped WARC file, with its path; where there is no room for what is sorted.
+    pub fn of(files: &[PathBuf]) -> io::Result<Self> {
+        let (mut lines, mut cut) = (SortedLines::new(&std::env::temp_dir()), Vec::new());
+        for file in files {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let walked = walk(file, |record| {
+                line(&record, &name)
+                    .map_or(Ok(()), |line| lines.push(line.into_boxed_slice()).map_err(|error| unsorted(&error)))
+            });
+            let behind =
+                walked.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+            if behind > 0 {
+                cut.push((file.clone(), behind));
+            }
         }
+        Ok(Self { lines, cut })
     }
-    lines.sort_unstable();
-    lines.iter().try_for_each(|line| to.write_all(line))?;
-    to.flush()?;
-    Ok(cut)
+
+    /// The files whose last record is not whole, with the bytes that were passed over: those of a crawl under way.
+    pub fn cut(&self) -> &[(PathBuf, u64)] {
+        &self.cut
+    }
+
+    /// Writes all lines.
+    ///
+    /// # Errors
+    /// Where `to` refuses, or what was sorted cannot be read back.
+    pub fn write(self, to: impl Write) -> io::Result<()> {
+        self.lines.write(to)
+    }
+}
+
+fn unsorted(error: &io::Error) -> io::Error {
+    let directory = std::env::temp_dir();
+    io::Error::new(error.kind(), format!("cannot sort the index in {} (TMPDIR): {error}", directory.display()))
 }
 
 /// The WARC files in a directory, in the order of their names.

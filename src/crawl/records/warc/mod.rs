@@ -26,7 +26,7 @@
 //! thread, or another one where the body is large. The files themselves are the [outputs](super::super)' affair: when the next one
 //! begins, what is cut off after a crash, and when `.open` is taken off a name.
 //!
-//! [`write_cdxj`] reads finished files, and needs nothing but them.
+//! [`CdxjIndex`] reads finished files, and needs nothing but them.
 
 mod archive;
 mod cdxj;
@@ -36,8 +36,9 @@ mod record;
 mod record_id;
 mod response_head;
 mod revisit;
+mod sorted_lines;
 mod surt;
 mod walk;
 
 pub use archive::Archive;
-pub use cdxj::{archives_in, write_cdxj};
+pub use cdxj::{CdxjIndex, archives_in};

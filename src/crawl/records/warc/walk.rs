@@ -43,7 +43,7 @@ fn field<'a>(lines: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Calls `each` for each record of a file. Returns how many bytes are behind the last whole one: those of a file that is being written.
-pub(super) fn walk(path: &Path, mut each: impl FnMut(Walked)) -> io::Result<u64> {
+pub(super) fn walk(path: &Path, mut each: impl FnMut(Walked) -> io::Result<()>) -> io::Result<u64> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut source = Counted { source: BufReader::with_capacity(256 << 10, file), at: 0 };
@@ -53,7 +53,7 @@ pub(super) fn walk(path: &Path, mut each: impl FnMut(Walked)) -> io::Result<u64>
         match read(&mut member) {
             Ok(walked) => {
                 drop(member);
-                each(Walked { offset, length: source.at - offset, ..walked });
+                each(Walked { offset, length: source.at - offset, ..walked })?;
             }
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(length.saturating_sub(offset)),
             Err(error) => return Err(io::Error::new(error.kind(), format!("at byte {offset}: {error}"))),

@@ -1,6 +1,7 @@
 //! Live equals replay: a frontier that is made again, from a checkpoint and the records behind it or from all records, knows bit for
 //! bit what it knew, whatever is done to it, and wherever a checkpoint is begun and goes on.
 
+mod acts;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,13 +11,14 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use self::world::{Act, Checkpoint, Images, OnDisk, Puppet, Rules, WithEvicted, acts, journal, options, rules, url};
+use self::acts::{Act, Rules, acts, options, rules, url};
+use self::world::{Checkpoint, Images, OnDisk, Puppet, WithEvicted, journal};
 use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
 use crate::frontier::state::State;
 use crate::frontier::{
-    DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipts, ReceiptsBuf, Record, Resume, Settled,
-    Standing, Timestamp,
+    DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf, Record, Resume,
+    Settled, Standing, Timestamp,
 };
 use crate::gate::{Position, Refusal};
 use crate::job::journal::FileJournal;
@@ -237,8 +239,7 @@ fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
     let [a, c] = [32, 64].map(Position::from_u64);
     let key = "https://h0.example";
     let host = Standing { key, due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
-    let mut receipts = ReceiptsBuf::default();
-    receipts.add("pages", &[0; 10], 0);
+    let receipts = ReceiptsBuf::of(&[("pages", Receipt::of(&[0; 10], 0))]);
     let receipts = receipts.list();
     let records = [
         Record::Admitted(Entry::seed("https://h0.example/a")),

@@ -7,16 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proptest::prelude::*;
-
-use crate::address::{Fingerprint, FingerprintKey, host_of, path_and_query};
+use super::acts::{Act, How, url};
+use crate::address::{Fingerprint, host_of, path_and_query};
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Journal, Lease, LeaseKind, Next, Outcome,
-    ReceiptsBuf, Record, Resolved, Slice, Timestamp, Trouble, idle_hosts,
+    Counts, Entry, Failure, Frontier, Journal, Lease, LeaseKind, Next, Outcome, Receipt, Record, Resolved, Slice,
+    Timestamp, Trouble, idle_hosts,
 };
-use crate::gate::{Content, Position, ScopeKind, Yielded};
+use crate::gate::{Content, Position, Yielded};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
-use crate::seen::Layout;
 
 /// The images of evicted hosts, by their keys.
 pub(super) type Images = BTreeMap<String, Vec<u8>>;
@@ -54,152 +52,6 @@ impl Journal for WithEvicted {
     fn memory(&self) -> usize {
         self.journal.memory()
     }
-}
-
-/// What is done to a frontier, and to its checkpoint.
-#[derive(Clone, Debug)]
-pub(super) enum Act {
-    Seed {
-        host: u8,
-        page: u8,
-    },
-    Schedule {
-        host: u8,
-        page: u8,
-        seconds: u16,
-    },
-    Forget {
-        host: u8,
-        page: u8,
-    },
-    AskAgain,
-    Lease,
-    Complete {
-        which: prop::sample::Index,
-        how: How,
-        links: Vec<(u8, u8)>,
-    },
-    /// The name of a host that is asked turns out to lead to this address.
-    Resolve {
-        which: prop::sample::Index,
-        address: u8,
-    },
-    Rest {
-        seconds: u8,
-    },
-    /// A page that is lent out is scheduled again.
-    Again {
-        which: prop::sample::Index,
-        seconds: u16,
-    },
-    /// Some idle hosts leave memory, unless a checkpoint is under way.
-    Evict {
-        host: u8,
-    },
-    /// The next piece of a checkpoint is written.
-    Save,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum How {
-    Fine,
-    Redirect,
-    Broken,
-    Slow,
-    Down,
-    Busy,
-    /// The fetcher is gone; the page goes next, with one try less.
-    Lost,
-    Same,
-    Gone,
-    Released,
-}
-
-pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let how = prop_oneof![
-        6 => Just(How::Fine), 1 => Just(How::Redirect), 1 => Just(How::Broken), 1 => Just(How::Slow),
-        1 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Lost), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
-    ];
-    let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
-    let act = prop_oneof![
-        2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Seed { host, page }),
-        2 => (0..6u8, any::<u8>(), prop_oneof![0..250u16, 0..9000u16])
-            .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
-        2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Forget { host, page }),
-        1 => Just(Act::AskAgain),
-        6 => Just(Act::Lease),
-        6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
-        3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),
-        2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
-        1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
-        1 => (0..6u8).prop_map(|host| Act::Evict { host }),
-        1 => Just(Act::Save),
-    ];
-    prop::collection::vec(act, 0..120)
-}
-
-pub(super) fn url(host: u8, page: u8) -> String {
-    // Some pages are disallowed, and some deep.
-    let folder = ["", "private/", "a/b/"][usize::from(page) % 3];
-    format!("https://h{host}.example/{folder}{page}")
-}
-
-/// What differs from case to case.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
-    pub(super) layout: Layout,
-    pub(super) connections: u8,
-    pub(super) host_delay: Duration,
-    pub(super) patience: Duration,
-    /// Some hosts have rules of their own, and share a clock.
-    pub(super) grouped: bool,
-}
-
-impl Rules {
-    pub(super) fn of(layout: Layout) -> Self {
-        Self { layout, connections: 1, host_delay: Duration::from_secs(1), patience: Duration::ZERO, grouped: false }
-    }
-}
-
-pub(super) fn rules() -> impl Strategy<Value = Rules> {
-    let layout = prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)];
-    let connections = prop::sample::select(vec![1, 2, 3, 8]);
-    let host_delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(1)]);
-    (layout, connections, host_delay, any::<bool>()).prop_map(|(layout, connections, host_delay, grouped)| Rules {
-        connections,
-        host_delay,
-        grouped,
-        ..Rules::of(layout)
-    })
-}
-
-pub(super) fn options(rules: Rules) -> FrontierOptions {
-    let Rules { layout, connections, host_delay, patience, grouped } = rules;
-    let mut options = FrontierOptions::default();
-    (options.politeness.connections_per_host, options.politeness.host_delay) = (connections, host_delay);
-    if grouped {
-        let hosts = ["h0.example", "h1.example", "*.h2.example", "h3.example"].map(str::to_owned).to_vec();
-        let group =
-            HostGroup { hosts, delay: Some(Duration::from_secs(3)), connections: Some(2), ..HostGroup::default() };
-        options.rules.groups.insert("four".to_owned(), group);
-        let rule =
-            HostRule { host_delay: Some(Duration::from_secs(5)), connections_per_host: Some(2), robots: Some(false) };
-        options.rules.hosts.insert("h4.example".to_owned(), rule);
-    }
-    options.scope.kind = ScopeKind::Host;
-    options.fingerprint_key = Some(FingerprintKey::from_u64(7));
-    options.seen.layout = layout;
-    (options.seen.capacity, options.seen.audit) = (1000, 0);
-    options.seen.false_positive_rate = 1e-9;
-    if layout == Layout::Counting {
-        // What is forgotten by mistake shows.
-        (options.seen.capacity, options.seen.shards, options.seen.bits_per_url) = (100, 2, Some(3.0));
-    }
-    (options.politeness.host_failures, options.politeness.adaptive_share) = (3, Some(0.5));
-    let traps = &mut options.traps;
-    (traps.shape_budget, traps.section_budget, traps.host_budget, traps.budget_growth) = (2, 3, 4, 1);
-    options.politeness.patience = patience;
-    options
 }
 
 pub(super) fn journal(
@@ -306,8 +158,7 @@ impl Puppet {
         // Its host was done with it before anybody read it.
         if links.len() % 2 == 1 {
             let lent_at = lease.lent_at;
-            lease.answered_at(lent_at);
-            lease.took(Duration::from_millis(700) * u32::try_from(links.len()).unwrap());
+            lease.answered(lent_at, Duration::from_millis(700) * u32::try_from(links.len()).unwrap(), 0);
         }
         let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
         let outcome = match how {
@@ -335,9 +186,8 @@ impl Puppet {
         }
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
-        let mut receipts = ReceiptsBuf::default();
-        receipts.add("pages", record.as_bytes(), self.output.len() as u64);
-        let completion = self.frontier.complete_with(lease, outcome, receipts.list(), self.now).unwrap();
+        let receipt = Receipt::of(record.as_bytes(), self.output.len() as u64);
+        let completion = self.frontier.complete_with(lease, outcome, &[("pages", receipt)], self.now).unwrap();
         if is_page && completion == crate::frontier::Completion::Done {
             self.output.extend_from_slice(record.as_bytes());
         }

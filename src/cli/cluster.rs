@@ -1,0 +1,261 @@
+//! `crawler --cluster`: a crawl on many machines, and what its desk is asked.
+
+#[cfg(not(feature = "cluster"))]
+pub(super) use without::{ask, crawl, stats};
+
+/// What a command says that was built without the feature.
+#[cfg(not(feature = "cluster"))]
+mod without {
+    use crate::cli::cluster_request::ClusterRequest;
+    use crate::cli::command_error::CommandError;
+    use crate::cli::exit::Exit;
+    use crate::cli::layers::Layers;
+    use crate::cli::progress::Screen;
+    use crate::cli::seeds::SeedLists;
+    use crate::cli::stats_form::StatsForm;
+
+    fn refused(layers: &Layers) -> CommandError {
+        let reason = "this crawler was built without it: cargo install crawler --features cluster";
+        CommandError::new(Exit::Usage, layers.refusal("cluster.servers", reason))
+    }
+
+    pub(in crate::cli) fn crawl(layers: &Layers, _: SeedLists, _: &Screen) -> Result<Exit, CommandError> {
+        Err(refused(layers))
+    }
+
+    pub(in crate::cli) fn ask(layers: &Layers, request: &ClusterRequest) -> Result<(), CommandError> {
+        let advice = match request {
+            ClusterRequest::Drain { node } => format!("{node} is still at work"),
+            ClusterRequest::Status => "nobody was asked".to_owned(),
+        };
+        Err(refused(layers).and(advice))
+    }
+
+    pub(in crate::cli) fn stats(layers: &Layers, _: &str, _: &StatsForm) -> Result<(), CommandError> {
+        Err(refused(layers))
+    }
+}
+
+#[cfg(feature = "cluster")]
+pub(super) use within::{ask, crawl, stats};
+
+#[cfg(feature = "cluster")]
+mod within {
+    use std::future::Future;
+    use std::time::Duration;
+
+    use crate::address::Canonicalizer;
+    use crate::cli::cluster_request::ClusterRequest;
+    use crate::cli::command_error::CommandError;
+    use crate::cli::exit::Exit;
+    use crate::cli::layers::Layers;
+    use crate::cli::output::{self, print};
+    use crate::cli::parts;
+    use crate::cli::progress::{Reporter, Screen};
+    use crate::cli::seeds::SeedLists;
+    use crate::cli::signals::Signals;
+    use crate::cli::simulated::world;
+    use crate::cli::stats_form::StatsForm;
+    use crate::cluster::{ClusterError, ClusterOptions, Desk, Member, PartitionBy, Servers};
+    use crate::crawl::FinishReason;
+    use crate::report::{Report, metrics};
+
+    /// How long the report waits for what others have counted last.
+    const LAST_COUNTS: Duration = Duration::from_secs(30);
+    /// How often it looks for that.
+    const LOOK: Duration = Duration::from_millis(250);
+
+    /// Crawls as one node of a cluster.
+    pub(in crate::cli) fn crawl(layers: &Layers, seeds: SeedLists, screen: &Screen) -> Result<Exit, CommandError> {
+        refuse_others(layers)?;
+        let servers = servers(layers)?;
+        let settings = &layers.settings;
+        let traps = &settings.crawl.frontier.traps;
+        let canonicalizer = Canonicalizer::new(&settings.crawl.frontier.keys).with_max_bytes(traps.url_bytes);
+        let cluster = &settings.cluster;
+        let seeds = match seeds {
+            none if none.is_empty() && settings.simulate.enabled => SeedLists::of_urls(&world(layers)?.seeds()),
+            seeds => seeds,
+        };
+        let options = ClusterOptions {
+            servers: servers.clone(),
+            crawl: cluster.name.clone(),
+            partitions: cluster.partitions,
+            partition_by: if cluster.by_domain { PartitionBy::Domain } else { PartitionBy::Host },
+            lease: cluster.lease,
+            directory: settings.job.dir.clone(),
+            options: settings.crawl.clone(),
+            seeds: seeds.urls(&canonicalizer)?,
+        };
+        run(async {
+            let (member, writer) = Member::join(options).await.map_err(|error| failed(layers, &error))?;
+            let stop = member.stop();
+            let signals = Signals::listen(stop.clone());
+            let reporter = settings.output.progress.then(|| Reporter::start(screen, &settings.crawl, member.watch()));
+            let ended = member.run(stop).await;
+            drop(reporter);
+            let written = tokio::task::spawn_blocking(|| writer.join()).await;
+            let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+            let reason = ended.map_err(|error| failed(layers, &error))?;
+            written.map_err(CommandError::of(Exit::NotKept, "cannot write page records"))?;
+            tell(layers, &servers, reason).await?;
+            match reason {
+                FinishReason::Drained => Ok(Exit::Done),
+                FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Done)),
+                FinishReason::DiskLow => Err(CommandError::new(Exit::NotKept, "the disk is nearly full")),
+                reason => Err(CommandError::new(Exit::Failed, format!("this node cannot go on: {reason:?}"))),
+            }
+        })
+    }
+
+    /// Prints the report of all nodes, where the crawl is over; else says how it goes on.
+    async fn tell(layers: &Layers, servers: &Servers, reason: FinishReason) -> Result<(), CommandError> {
+        let settings = &layers.settings;
+        if reason != FinishReason::Drained {
+            output::note("this node has left; the others go on, and so does this one when it is started again");
+            return Ok(());
+        }
+        let desk = Desk::open(servers, &settings.cluster.name).await.map_err(|error| failed(layers, &error))?;
+        let settled = async {
+            while !desk.is_given_back().await.unwrap_or(true) {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        // What a node that was killed has not counted, nobody will.
+        let _ = tokio::time::timeout(LAST_COUNTS, settled).await;
+        let report = desk.report(&settings.crawl).await.map_err(|error| failed(layers, &error))?;
+        let form = if settings.output.json { StatsForm::Json } else { StatsForm::Text(Vec::new()) };
+        show(&report, &form)
+    }
+
+    fn show(report: &Report, form: &StatsForm) -> Result<(), CommandError> {
+        print(|out| match form {
+            StatsForm::Json => report.write_json(out),
+            StatsForm::Metrics => out.write_all(metrics(report).as_bytes()),
+            StatsForm::Text(shown) => out.write_all(output::alarming(&parts::text(report, None, shown)).as_bytes()),
+        })
+    }
+
+    /// Prints the one report of a crawl on many machines.
+    pub(in crate::cli) fn stats(layers: &Layers, crawl: &str, form: &StatsForm) -> Result<(), CommandError> {
+        let servers = servers(layers)?;
+        let report = run(async {
+            let desk = Desk::open(&servers, crawl).await.map_err(|error| failed(layers, &error))?;
+            desk.report(&layers.settings.crawl).await.map_err(|error| failed(layers, &error))
+        })?;
+        show(&report, form)
+    }
+
+    /// Answers at the desk of a cluster.
+    pub(in crate::cli) fn ask(layers: &Layers, request: &ClusterRequest) -> Result<(), CommandError> {
+        let servers = servers(layers)?;
+        let crawl = &layers.settings.cluster.name;
+        run(async {
+            let desk = Desk::open(&servers, crawl).await.map_err(|error| failed(layers, &error))?;
+            match request {
+                ClusterRequest::Status => {
+                    let text = desk.status().await.map_err(|error| failed(layers, &error))?;
+                    print(|out| out.write_all(output::alarming(&text).as_bytes()))
+                }
+                ClusterRequest::Drain { node } => {
+                    if !desk.drain(node).await.map_err(|error| failed(layers, &error))? {
+                        let message = format!("the crawl {crawl} has no node {node}");
+                        return Err(CommandError::new(Exit::Failed, message)
+                            .and(format!("its nodes: crawler cluster status --cluster-name {crawl}")));
+                    }
+                    output::note(&format!("{node} gives back what it has, and ends"));
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    fn run<R>(work: impl Future<Output = Result<R, CommandError>>) -> Result<R, CommandError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
+        let done = runtime.block_on(work);
+        runtime.shutdown_background();
+        done
+    }
+
+    /// The servers of the settings.
+    fn servers(layers: &Layers) -> Result<Servers, CommandError> {
+        let cluster = &layers.settings.cluster;
+        let addresses = cluster.servers.iter().flat_map(|servers| servers.split(','));
+        let certificate = match (&cluster.certificate, &cluster.key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+            (Some(_), None) => {
+                return Err(CommandError::new(
+                    Exit::Usage,
+                    layers.refusal("cluster.key", "the certificate needs its key"),
+                ));
+            }
+            (None, Some(_)) => {
+                let refusal = layers.refusal("cluster.certificate", "the key needs its certificate");
+                return Err(CommandError::new(Exit::Usage, refusal));
+            }
+        };
+        let servers = Servers {
+            addresses: addresses.map(str::trim).filter(|address| !address.is_empty()).map(str::to_owned).collect(),
+            sign_in: cluster.sign_in.clone(),
+            ca_file: cluster.ca_file.clone(),
+            certificate,
+        };
+        let refused = |reason: String| CommandError::new(Exit::Usage, layers.refusal("cluster.servers", &reason));
+        servers.check().map_err(refused)?;
+        Ok(servers)
+    }
+
+    /// Refuses what a crawl on many machines cannot do yet.
+    fn refuse_others(layers: &Layers) -> Result<(), CommandError> {
+        let settings = &layers.settings;
+        let (crawl, output) = (&settings.crawl, &settings.output);
+        let serves = settings.simulate.enabled && crawl.fetch.resolve_all_to.is_none();
+        let others = [
+            ("crawl.max_duration", crawl.max_duration.is_some()),
+            ("crawl.max_pages", crawl.max_pages.is_some()),
+            ("dashboard.listen", settings.dashboard.listen.is_some()),
+            ("fetch.cookies", crawl.fetch.cookies),
+            ("fetch.load_cookies", !crawl.fetch.load_cookies.is_empty()),
+            ("job.add", settings.job.add),
+            ("job.overwrite", settings.job.overwrite),
+            ("output.bodies", output.bodies.is_some()),
+            ("output.links", output.links),
+            ("output.pages", output.pages.is_some()),
+            ("output.skipped", output.skipped),
+            ("output.visits", output.visits),
+            ("output.warc", output.warc),
+            ("rate.bytes", crawl.frontier.byte_rate.is_some()),
+            ("rate.requests", crawl.frontier.request_rate.is_some()),
+            ("recrawl.every", crawl.recrawl.every.is_some()),
+            ("recrawl.job", settings.recrawl.is_some()),
+        ];
+        if let Some((key, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
+            let reason = "cannot be had in a crawl on many machines yet (--cluster)";
+            return Err(CommandError::new(Exit::Usage, layers.refusal(key, reason)));
+        }
+        if serves {
+            let reason = "each machine would serve a web of its own: give all of them one (fetch.resolve_all_to)";
+            return Err(CommandError::new(Exit::Usage, layers.refusal("simulate.enabled", reason)));
+        }
+        Ok(())
+    }
+
+    fn failed(layers: &Layers, error: &ClusterError) -> CommandError {
+        match error {
+            ClusterError::Another { .. } | ClusterError::Foreign { .. } | ClusterError::Version { .. } => {
+                let advice = "give this crawl a name of its own (--cluster-name), or what the other one was begun with";
+                CommandError::caused(Exit::ForeignJob, "cluster", error).and(advice.to_owned())
+            }
+            ClusterError::Job(error) => crate::cli::unfit::refused(error),
+            ClusterError::Crawl(error) => crate::cli::unfit::unfit(layers, error),
+            ClusterError::NoSeeds { .. } => CommandError::caused(Exit::Usage, "cluster", error),
+            ClusterError::SignIn { .. } => CommandError::new(Exit::Usage, error.to_string()),
+            ClusterError::Storage { .. } => CommandError::caused(Exit::NotKept, "cluster", error),
+            _ => CommandError::caused(Exit::Failed, "cluster", error),
+        }
+    }
+}

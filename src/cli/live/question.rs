@@ -1,0 +1,114 @@
+//! What can be asked of a crawl that runs: a line of text, answered by a line of JSON.
+//!
+//! | question | answer |
+//! |---|---|
+//! | `look` | its numbers now, as the events of the live page have them |
+//! | `hosts ORDER TEXT` | `{"found": …, "hosts": […]}`: those whose names or states have the text in them |
+//! | `explain URL` | `{"text": …}`: why it was not fetched, or not yet |
+//! | `pause`, `resume`, `stop` | `{"state": …}`: how the crawl stands then |
+//!
+//! What cannot be answered is answered by `{"error": …}`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::frontier::HostOrder;
+
+/// What can be asked of a crawl that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Question {
+    /// To do something.
+    Act(Act),
+    /// Why this URL was not fetched, or not yet.
+    Explain(String),
+    /// The hosts whose names or states have this text in them.
+    Hosts {
+        /// Which come first.
+        order: HostOrder,
+        /// The text.
+        find: String,
+    },
+    /// Its numbers.
+    Look,
+}
+
+/// What can be done to a crawl that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Act {
+    /// Ask for nothing new.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End, to be resumed.
+    Stop,
+}
+
+impl Question {
+    /// Bytes of a question, without its end.
+    pub(in crate::cli) const LONGEST: usize = 8 << 10;
+}
+
+impl FromStr for Question {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match (word, rest) {
+            ("look", "") => Ok(Self::Look),
+            ("pause", "") => Ok(Self::Act(Act::Pause)),
+            ("resume", "") => Ok(Self::Act(Act::Resume)),
+            ("stop", "") => Ok(Self::Act(Act::Stop)),
+            ("explain", url) => Ok(Self::Explain(url.to_owned())),
+            ("hosts", rest) => {
+                let (name, find) = rest.split_once(' ').unwrap_or((rest, ""));
+                let order = HostOrder::ALL.into_iter().find(|order| order.name() == name);
+                let order = order.ok_or_else(|| format!("hosts have no order `{name}`"))?;
+                Ok(Self::Hosts { order, find: find.to_owned() })
+            }
+            _ => Err("expected look, hosts ORDER TEXT, explain URL, pause, resume or stop".to_owned()),
+        }
+    }
+}
+
+/// As it is sent: on one line, whatever is typed.
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on_one_line = |text: &str| text.replace(['\n', '\r'], " ");
+        match self {
+            Self::Act(Act::Pause) => f.write_str("pause"),
+            Self::Act(Act::Resume) => f.write_str("resume"),
+            Self::Act(Act::Stop) => f.write_str("stop"),
+            Self::Explain(url) => write!(f, "explain {}", on_one_line(url)),
+            Self::Hosts { order, find } => write!(f, "hosts {} {}", order.name(), on_one_line(find)),
+            Self::Look => f.write_str("look"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_understood() {
+        let hosts = |order, find: &str| Question::Hosts { order, find: find.to_owned() };
+        for question in [
+            Question::Look,
+            Question::Act(Act::Pause),
+            Question::Act(Act::Resume),
+            Question::Act(Act::Stop),
+            Question::Explain("http://a.test/ b".to_owned()),
+            hosts(HostOrder::Due, ""),
+            hosts(HostOrder::Failures, "in flight"),
+            hosts(HostOrder::Name, " a "),
+            hosts(HostOrder::Requests, "é"),
+        ] {
+            assert_eq!(question.to_string().parse(), Ok(question));
+        }
+        assert_eq!("hosts queued".parse(), Ok(hosts(HostOrder::Queued, "")));
+        assert_eq!(hosts(HostOrder::Name, "a\nstop\r").to_string(), "hosts name a stop ");
+        for nonsense in ["", "stop it", "hosts", "hosts all", "LOOK", "pause\n", "\0"] {
+            nonsense.parse::<Question>().unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A job whose page records are merged: that of one node of a cluster, or one of a crawl on one machine.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Take};
+use std::path::{Path, PathBuf};
+
+use super::super::command_error::CommandError;
+use super::super::exit::Exit;
+use super::super::toml_file;
+use super::super::unfit::refused;
+use crate::job::{Job, PAGES, own};
+
+/// What a node's job says of its crawl; a job without it is no node's.
+const CLUSTER: &str = "cluster.toml";
+/// Bytes that are read at once.
+const BUFFER: usize = 1 << 18;
+
+/// Which crawl a job is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum CrawlName {
+    /// That of a cluster: its name, and what tells it from others of that name.
+    Cluster { name: String, id: String },
+    /// That of one machine.
+    Plain { id: u64 },
+}
+
+/// A job, and how far its records were read.
+#[derive(Debug)]
+pub(super) struct MergedJob {
+    directory: PathBuf,
+    path: PathBuf,
+    crawl: CrawlName,
+    /// Whole lines, and their bytes.
+    pub(super) records: u64,
+    pub(super) bytes: u64,
+}
+
+impl MergedJob {
+    /// Opens the job in a directory, which another process may be crawling into.
+    pub(super) fn open(directory: &Path) -> Result<Self, CommandError> {
+        let named = directory.join(CLUSTER);
+        let said = match own::read(&named) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            read => Some(read.map_err(CommandError::cannot(Exit::Failed, "read", &named))?),
+        };
+        let crawl = match said {
+            Some(bytes) => crawl_of(&named, &String::from_utf8_lossy(&bytes))?,
+            None => CrawlName::Plain {
+                id: Job::open_for_reading(directory).map_err(|error| refused(&error))?.manifest().id,
+            },
+        };
+        Ok(Self { directory: directory.to_owned(), path: directory.join(PAGES), crawl, records: 0, bytes: 0 })
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where its records are.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses a job of another crawl, and the same job once more.
+    pub(super) fn check_beside(&self, other: &Self) -> Result<(), CommandError> {
+        let [one, two] = [other, self].map(|job| job.directory.display());
+        let message = match (&other.crawl, &self.crawl) {
+            _ if self.directory.canonicalize().ok() == other.directory.canonicalize().ok() => {
+                return Err(CommandError::new(Exit::Usage, format!("{one} and {two} are one directory")));
+            }
+            (CrawlName::Cluster { name, id }, CrawlName::Cluster { name: other, id: beside }) => {
+                if id == beside {
+                    return Ok(());
+                }
+                format!("{one} is of the crawl {name} ({id}), and {two} of {other} ({beside})")
+            }
+            (CrawlName::Plain { .. }, CrawlName::Plain { .. }) => {
+                format!("{one} and {two} are two crawls, each on one machine: merge each by itself")
+            }
+            (CrawlName::Cluster { name, .. }, CrawlName::Plain { .. }) => {
+                format!("{one} is of the crawl {name}, on many machines, and {two} of one machine")
+            }
+            (CrawlName::Plain { .. }, CrawlName::Cluster { name, .. }) => {
+                format!("{two} is of the crawl {name}, on many machines, and {one} of one machine")
+            }
+        };
+        Err(CommandError::new(Exit::ForeignJob, message))
+    }
+
+    /// All bytes of its records that are there, or those that were read before.
+    pub(super) fn read(&self, is_again: bool) -> io::Result<BufReader<Take<File>>> {
+        let bytes = if is_again { self.bytes } else { u64::MAX };
+        Ok(BufReader::with_capacity(BUFFER, own::open(&self.path, true)?.take(bytes)))
+    }
+}
+
+/// The crawl that a node's file names.
+fn crawl_of(path: &Path, text: &str) -> Result<CrawlName, CommandError> {
+    let entries = toml_file::entries(&path.display().to_string(), text).map_err(CommandError::refused)?;
+    let value = |key| {
+        let entry = entries.iter().find(|entry| entry.key == key).and_then(|entry| entry.given.texts.first());
+        let missing = || CommandError::new(Exit::ForeignJob, format!("{} names no {key}", path.display()));
+        entry.map(|text| text.to_string_lossy().into_owned()).ok_or_else(missing)
+    };
+    Ok(CrawlName::Cluster { name: value("crawl")?, id: value("id")? })
+}

@@ -1,0 +1,180 @@
+//! `crawler merge`: the page records of all nodes of a crawl as one set, in which each page is once.
+//!
+//! ```text
+//!   a job's line                 a claim of 40 bytes                   a bit a record       a line
+//!   key, kind, epoch, sequence → page, epoch, sequence, number → sorted → the last of each page → kept
+//! ```
+//!
+//! A node writes the record of a page before the log of its partition has it. If it is killed in between, the partition's next owner asks
+//! for that page again: both have a record, and the later owner's counts, which has the greater epoch. Of one owner's records of a page the last
+//! counts. The jobs are read twice. What is in memory does not grow with them, but for a bit for each record.
+
+mod claim;
+mod kept;
+mod merged_job;
+mod sorter;
+
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use super::command_error::CommandError;
+use super::exit::Exit;
+use super::export::{PAGE_COLUMNS, check_place, filter};
+use super::layers::Layers;
+use super::output::{note, print, warn};
+use super::record_file::{Column, RecordFile, RecordFormat, field_names};
+use super::record_filter::RecordFilter;
+use crate::address::FingerprintKey;
+use crate::job::replace_with;
+use crate::report::figures::thousands;
+use claim::{Claim, Mark};
+use kept::{Kept, KeptLines};
+use merged_job::MergedJob;
+use sorter::Sorter;
+
+/// Bytes of a line, at most. That of a page record has some thousands.
+const LONGEST: u64 = 16 << 20;
+
+/// What is asked for.
+#[derive(Debug)]
+pub(super) struct MergeRequest {
+    /// The job directories.
+    pub(super) jobs: Vec<PathBuf>,
+    /// The file, which is replaced; standard output without it.
+    pub(super) to: Option<PathBuf>,
+    pub(super) format: RecordFormat,
+}
+
+/// Records that are left out.
+#[derive(Debug, Default)]
+struct LeftOut {
+    /// A later owner of the partition has asked for the page again.
+    succeeded: u64,
+    /// The same owner has asked for it again.
+    repeated: u64,
+    /// Jobs that end with half a record.
+    halves: u64,
+}
+
+/// Merges the page records of jobs, and says what it left out.
+pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), CommandError> {
+    let mut jobs: Vec<MergedJob> = Vec::new();
+    for directory in &request.jobs {
+        let job = MergedJob::open(directory)?;
+        jobs.iter().try_for_each(|other| job.check_beside(other))?;
+        jobs.push(job);
+    }
+    let filter = filter(layers)?;
+    let to = request.to.as_deref().filter(|to| to.as_os_str() != "-");
+    if let Some(to) = to {
+        jobs.iter().try_for_each(|job| check_place(to, job.directory()))?;
+    }
+    let shape = RecordFile::of(to.unwrap_or(Path::new("")), request.format);
+    let shape = shape.map_err(|reason| CommandError::new(Exit::Usage, reason))?;
+    let shape = shape.with_formulas(layers.settings.output.formulas);
+
+    let mut left_out = LeftOut::default();
+    let sorter = claims(&mut jobs, &mut left_out)?;
+    let kept = choose(sorter, jobs.iter().map(|job| job.records).sum(), &mut left_out)
+        .map_err(CommandError::of(Exit::Failed, "cannot sort the records"))?;
+    let write = |out: &mut dyn Write| {
+        let columns = if shape.is_table() { columns(KeptLines::of(&jobs, &kept), layers)? } else { Vec::new() };
+        shape.write(&mut KeptLines::of(&jobs, &kept), &columns, &filter, out)
+    };
+    match to {
+        Some(to) => {
+            replace_with(to, |file| write(file)).map_err(CommandError::cannot(Exit::Failed, "write", to))?;
+        }
+        None => print(write)?,
+    }
+    tell(&jobs, &kept, &filter, &left_out);
+    Ok(())
+}
+
+/// Reads the claims of all records.
+fn claims(jobs: &mut [MergedJob], left_out: &mut LeftOut) -> Result<Sorter, CommandError> {
+    let keys = [FingerprintKey::random(), FingerprintKey::random()];
+    let (mut sorter, mut number, mut line) = (Sorter::default(), 0, Vec::new());
+    for job in jobs {
+        let unread = || CommandError::cannot(Exit::Failed, "read", job.path());
+        let (mut from, mut bytes, mut records) = (job.read(false).map_err(unread())?, 0, 0);
+        loop {
+            line.clear();
+            let read = io::Read::take(&mut from, LONGEST).read_until(b'\n', &mut line).map_err(unread())?;
+            let is_too_long = read as u64 == LONGEST && line.last() != Some(&b'\n');
+            if !is_too_long && line.last() != Some(&b'\n') {
+                left_out.halves += u64::from(read > 0);
+                break;
+            }
+            records += 1;
+            let mark = if is_too_long { Err("it is too long".to_owned()) } else { Mark::of(&line) };
+            let mark = mark.map_err(|reason| damaged(job, records, &reason))?;
+            sorter.add(Claim::of(&mark, number, keys)).map_err(CommandError::of(
+                Exit::Failed,
+                "cannot sort the records: TMPDIR names another directory for that",
+            ))?;
+            (bytes, number) = (bytes + read as u64, number + 1);
+        }
+        (job.bytes, job.records) = (bytes, records);
+    }
+    Ok(sorter)
+}
+
+fn damaged(job: &MergedJob, line: u64, reason: &str) -> CommandError {
+    let path = job.path().display();
+    CommandError::new(Exit::Failed, format!("cannot read {path}: line {line} is no page record: {reason}"))
+        .and(format!("without that line the others can be merged: sed -i {line}d {path}"))
+}
+
+/// Chooses a record for each page.
+fn choose(sorter: Sorter, records: u64, left_out: &mut LeftOut) -> io::Result<Kept> {
+    let mut kept = Kept::none_of(records);
+    let mut best: Option<Claim> = None;
+    for claim in sorter.finish()? {
+        let claim = claim?;
+        match best {
+            Some(before) if before.is_of_same_page(&claim) => {
+                let repeated = u64::from(before.is_of_same_owner(&claim));
+                (left_out.repeated, left_out.succeeded) =
+                    (left_out.repeated + repeated, left_out.succeeded + 1 - repeated);
+            }
+            Some(before) => kept.keep(before.number()),
+            None => {}
+        }
+        best = Some(claim);
+    }
+    if let Some(best) = best {
+        kept.keep(best.number());
+    }
+    Ok(kept)
+}
+
+/// The columns of a table. A line of names comes first in it, so the records are read once more.
+fn columns(mut lines: KeptLines<'_>, layers: &Layers) -> io::Result<Vec<Column>> {
+    let mut names = field_names(&mut lines)?;
+    names.extend(layers.settings.crawl.extract.keys().cloned());
+    Ok(PAGE_COLUMNS
+        .iter()
+        .map(|path| Column::of(path))
+        .chain(names.iter().map(|name| Column::of_field(name)))
+        .collect())
+}
+
+/// Says what was merged, and what was left out.
+fn tell(jobs: &[MergedJob], kept: &Kept, filter: &RecordFilter, left_out: &LeftOut) {
+    let LeftOut { succeeded, repeated, halves } = left_out;
+    let many = if jobs.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", jobs.len()) };
+    let of_them = if filter.is_empty() { "" } else { "; the filter has taken what was asked for" };
+    note(&format!("{} pages in {many}, each with one record{of_them}", thousands(kept.count)));
+    for (count, why) in [
+        (succeeded, "a later owner of the partition has asked for the page again"),
+        (repeated, "the same owner has asked for the page again"),
+    ] {
+        if *count > 0 {
+            note(&format!("left out {} records: {why}", thousands(*count)));
+        }
+    }
+    if *halves > 0 {
+        warn(&format!("{halves} of the jobs end with half a record, which is left out: is a node at work?"));
+    }
+}

@@ -1,0 +1,134 @@
+//! `crawler top`: a crawl in the terminal, as it runs.
+//!
+//! Three threads: one reads keys, one asks the crawl, and this one draws what both have told. So a crawl that answers late holds up no key.
+//! All that is shown passes by [`Safe`](super::output::Safe): nothing of the web commands the terminal.
+
+mod draw;
+mod figures;
+mod host_line;
+mod job_link;
+mod peer;
+mod prompt;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyEvent};
+use serde_json::Value;
+
+use self::draw::draw;
+use self::job_link::JobLink;
+use self::view::{Todo, View};
+use super::arguments::CommandLine;
+use super::command_error::CommandError;
+use super::exit::Exit;
+use super::live::Question;
+use super::{output, signals};
+
+/// Time between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What happens while the screen is shown.
+enum Happening {
+    Answered(Question, Result<Value, String>),
+    /// A signal ends the command.
+    Ended(Exit),
+    Key(KeyEvent),
+    /// Keys cannot be read any more: the terminal is gone.
+    Lost(io::Error),
+    /// The terminal has another size.
+    Resized,
+}
+
+/// Shows a job in the terminal until its user leaves.
+pub(super) fn top(line: &CommandLine, directory: &Path) -> Result<Exit, CommandError> {
+    let mut source = JobLink::open(line, directory)?;
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let job = directory.display();
+        let message = format!("top needs a terminal; without one: crawler stats {job}, or crawler dashboard {job}");
+        return Err(CommandError::new(Exit::Usage, message));
+    }
+    let (tell, told) = mpsc::channel();
+    let ended = tell.clone();
+    // Where signals cannot be listened for, one leaves the terminal as it is.
+    let _ = signals::at_first(move |exit| _ = ended.send(Happening::Ended(exit)));
+    let failed = CommandError::of(Exit::Failed, "the terminal fails");
+    let is_colored = output::is_colored(|name| std::env::var_os(name));
+    let view = View::new(&directory.display().to_string(), is_colored);
+    let terminal = match ratatui::try_init() {
+        Ok(terminal) => terminal,
+        Err(error) => {
+            ratatui::restore();
+            return Err(failed(error));
+        }
+    };
+    let (ask, asked) = mpsc::channel();
+    let answered = tell.clone();
+    thread::spawn(move || {
+        for question in asked {
+            let answer = source.ask(&question);
+            if answered.send(Happening::Answered(question, answer)).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || read_keys(&tell));
+    let left = watch(terminal, view, &ask, &told);
+    ratatui::restore();
+    left.map_err(failed)
+}
+
+/// Tells of keys, until nobody listens.
+fn read_keys(tell: &Sender<Happening>) {
+    loop {
+        let happening = match event::read() {
+            Ok(Event::Key(key)) if key.is_press() => Happening::Key(key),
+            Ok(Event::Resize(..)) => Happening::Resized,
+            Ok(_) => continue,
+            Err(error) => Happening::Lost(error),
+        };
+        let is_lost = matches!(happening, Happening::Lost(_));
+        if tell.send(happening).is_err() || is_lost {
+            return;
+        }
+    }
+}
+
+/// Draws, and waits for what happens next.
+fn watch(
+    mut terminal: DefaultTerminal,
+    mut view: View,
+    ask: &Sender<Question>,
+    told: &Receiver<Happening>,
+) -> io::Result<Exit> {
+    // The thread that is asked lives as long as this one.
+    let send = |questions: Vec<Question>| questions.into_iter().for_each(|question| _ = ask.send(question));
+    let mut next = Instant::now();
+    loop {
+        if Instant::now() >= next {
+            send(view.due());
+            next = Instant::now() + PERIOD;
+        }
+        terminal.draw(|frame| draw(frame, &view))?;
+        let todo = match told.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(Happening::Answered(question, answer)) => view.take(&question, answer),
+            Ok(Happening::Ended(exit)) => return Ok(exit),
+            Ok(Happening::Key(key)) => view.key(key),
+            Ok(Happening::Lost(error)) => return Err(error),
+            Ok(Happening::Resized) | Err(RecvTimeoutError::Timeout) => Todo::Nothing,
+            Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Done),
+        };
+        match todo {
+            Todo::Ask(questions) => send(questions),
+            Todo::Nothing => {}
+            Todo::Quit => return Ok(Exit::Done),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What is typed in the last line.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+/// What is typed in the last line, and what for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Prompt {
+    pub(super) purpose: Purpose,
+    pub(super) text: String,
+}
+
+/// What is typed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A text that hosts' names or states have in them.
+    Find,
+    /// Whether to stop the crawl.
+    Stop,
+    /// A URL to explain.
+    Url,
+}
+
+/// What came of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// It is done with.
+    Entered,
+    /// It is not wanted any more.
+    Left,
+    /// The text may be another.
+    More,
+}
+
+impl Prompt {
+    /// Letters of a text, at most.
+    const LONGEST: usize = 2_000;
+
+    pub(super) fn new(purpose: Purpose, text: &str) -> Self {
+        Self { purpose, text: text.to_owned() }
+    }
+
+    /// What stands in front of the text.
+    pub(super) fn question(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Find => "Hosts with (name or state): ",
+            Purpose::Stop => "Stop the crawl? What waits is kept for crawler resume. (y or n) ",
+            Purpose::Url => "Explain URL: ",
+        }
+    }
+
+    pub(super) fn key(&mut self, key: KeyEvent) -> Typed {
+        match (self.purpose, key.code) {
+            (Purpose::Stop, KeyCode::Char('y' | 'Y')) => Typed::Entered,
+            (Purpose::Stop, _) | (_, KeyCode::Esc) => Typed::Left,
+            (_, KeyCode::Enter) => Typed::Entered,
+            (_, KeyCode::Backspace) => {
+                self.text.pop();
+                Typed::More
+            }
+            (_, KeyCode::Char(letter)) => {
+                if self.text.chars().count() < Self::LONGEST {
+                    self.text.push(letter);
+                }
+                Typed::More
+            }
+            _ => Typed::More,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What is shown, and what keys do to it.
+
+use std::collections::VecDeque;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value;
+
+use super::figures::Figures;
+use super::host_line::HostLine;
+use super::prompt::{Prompt, Purpose, Typed};
+use crate::cli::live::{Act, Question};
+use crate::cli::output::Safe;
+use crate::frontier::HostOrder;
+use crate::report::figures::whole;
+
+/// What is shown.
+#[derive(Debug)]
+pub(super) struct View {
+    /// The job's directory.
+    pub(super) job: String,
+    /// The newest numbers, once there are some.
+    pub(super) figures: Option<Figures>,
+    /// Why there are none, or no newer ones.
+    pub(super) problem: Option<String>,
+    /// Why the last key did nothing.
+    pub(super) told: Option<&'static str>,
+    /// How many hosts were found.
+    pub(super) found: u64,
+    pub(super) hosts: Vec<HostLine>,
+    pub(super) order: HostOrder,
+    /// What hosts are searched for.
+    pub(super) find: String,
+    /// The line of the lower part that is looked at.
+    pub(super) selected: usize,
+    pub(super) part: LowerPart,
+    pub(super) prompt: Option<Prompt>,
+    /// Pages a second, latest last.
+    pub(super) rates: VecDeque<u64>,
+    pub(super) is_colored: bool,
+    /// Numbers were asked for and have not come.
+    is_asked: bool,
+}
+
+/// What the lower part of the screen shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LowerPart {
+    /// What failed, by kind, with examples.
+    Errors,
+    /// Why a URL was not fetched.
+    Explained(String),
+    Hosts,
+}
+
+/// What is to be done after a key or an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Todo {
+    Ask(Vec<Question>),
+    Nothing,
+    Quit,
+}
+
+/// Rates that are kept: one a column of a very wide terminal.
+const RATES: usize = 512;
+/// Lines of a page of the list.
+const PAGE: usize = 10;
+
+impl View {
+    pub(super) fn new(job: &str, is_colored: bool) -> Self {
+        Self {
+            job: Safe(job).to_string(),
+            figures: None,
+            problem: None,
+            told: None,
+            found: 0,
+            hosts: Vec::new(),
+            order: HostOrder::default(),
+            find: String::new(),
+            selected: 0,
+            part: LowerPart::Hosts,
+            prompt: None,
+            rates: VecDeque::new(),
+            is_colored,
+            is_asked: false,
+        }
+    }
+
+    /// What is asked each second; nothing, while the last answers have not come.
+    pub(super) fn due(&mut self) -> Vec<Question> {
+        if std::mem::replace(&mut self.is_asked, true) { Vec::new() } else { vec![Question::Look, self.of_hosts()] }
+    }
+
+    fn of_hosts(&self) -> Question {
+        Question::Hosts { order: self.order, find: self.find.clone() }
+    }
+
+    /// Takes an answer.
+    pub(super) fn take(&mut self, question: &Question, answer: Result<Value, String>) -> Todo {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(problem) => {
+                self.problem = Some(Safe(&problem).to_string());
+                self.is_asked &= !matches!(question, Question::Hosts { .. });
+                return Todo::Nothing;
+            }
+        };
+        match question {
+            // What was done is seen by a look.
+            Question::Act(_) => return Todo::Ask(vec![Question::Look]),
+            Question::Explain(_) => {
+                let told = answer["text"].as_str().unwrap_or_default();
+                let lines: Vec<_> = told.lines().map(|line| Safe(line).to_string()).collect();
+                (self.part, self.selected) = (LowerPart::Explained(lines.join("\n")), 0);
+            }
+            Question::Hosts { order, find } => {
+                self.is_asked = false;
+                // What was asked before the last key is out of date.
+                if (*order, find) == (self.order, &self.find) {
+                    let told = answer["hosts"].as_array().into_iter().flatten();
+                    self.hosts = told.map(|host| HostLine::of(&Figures::of(host.clone()))).collect();
+                    self.found = answer["found"].as_u64().unwrap_or_default();
+                }
+            }
+            Question::Look => {
+                let figures = Figures::of(answer);
+                self.rates.push_back(whole(figures.number("pages_per_second")));
+                if self.rates.len() > RATES {
+                    self.rates.pop_front();
+                }
+                (self.figures, self.problem) = (Some(figures), None);
+            }
+        }
+        self.keep_in_sight();
+        Todo::Nothing
+    }
+
+    /// Does what a key says.
+    pub(super) fn key(&mut self, key: KeyEvent) -> Todo {
+        self.told = None;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return if key.code == KeyCode::Char('c') { Todo::Quit } else { Todo::Nothing };
+        }
+        if let Some(mut prompt) = self.prompt.take() {
+            return match prompt.key(key) {
+                Typed::Entered => self.entered(&prompt),
+                Typed::Left if prompt.purpose == Purpose::Find => self.search(String::new()),
+                Typed::Left => Todo::Nothing,
+                Typed::More => {
+                    let todo =
+                        if prompt.purpose == Purpose::Find { self.search(prompt.text.clone()) } else { Todo::Nothing };
+                    self.prompt = Some(prompt);
+                    todo
+                }
+            };
+        }
+        match key.code {
+            KeyCode::Char('q') => return Todo::Quit,
+            KeyCode::Esc if self.part == LowerPart::Hosts && self.find.is_empty() => return Todo::Quit,
+            KeyCode::Esc if self.part == LowerPart::Hosts => return self.search(String::new()),
+            KeyCode::Esc => (self.part, self.selected) = (LowerPart::Hosts, 0),
+            KeyCode::Char('p') => return self.act(if self.state() == "paused" { Act::Resume } else { Act::Pause }),
+            KeyCode::Char('x') if self.is_steered() => self.prompt = Some(Prompt::new(Purpose::Stop, "")),
+            KeyCode::Char('x') => return self.act(Act::Stop),
+            KeyCode::Char('/') => {
+                self.part = LowerPart::Hosts;
+                self.prompt = Some(Prompt::new(Purpose::Find, &self.find));
+            }
+            KeyCode::Char('u') => self.prompt = Some(Prompt::new(Purpose::Url, "")),
+            KeyCode::Char('e') => {
+                let other = if self.part == LowerPart::Errors { LowerPart::Hosts } else { LowerPart::Errors };
+                (self.part, self.selected) = (other, 0);
+            }
+            KeyCode::Char('s') => return self.sort(),
+            KeyCode::Down | KeyCode::Char('j') => self.selected += 1,
+            KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.selected += PAGE,
+            KeyCode::PageUp => self.selected = self.selected.saturating_sub(PAGE),
+            KeyCode::Home => self.selected = 0,
+            KeyCode::End => self.selected = usize::MAX,
+            _ => {}
+        }
+        self.keep_in_sight();
+        Todo::Nothing
+    }
+
+    /// Sorts hosts by the next of the orders.
+    fn sort(&mut self) -> Todo {
+        let now = HostOrder::ALL.iter().position(|order| *order == self.order).unwrap_or_default();
+        self.order = HostOrder::ALL[(now + 1) % HostOrder::ALL.len()];
+        (self.part, self.selected) = (LowerPart::Hosts, 0);
+        Todo::Ask(vec![self.of_hosts()])
+    }
+
+    fn search(&mut self, find: String) -> Todo {
+        (self.find, self.selected) = (find, 0);
+        Todo::Ask(vec![self.of_hosts()])
+    }
+
+    fn entered(&mut self, prompt: &Prompt) -> Todo {
+        match prompt.purpose {
+            Purpose::Find => self.search(prompt.text.clone()),
+            Purpose::Stop => self.act(Act::Stop),
+            Purpose::Url if prompt.text.trim().is_empty() => Todo::Nothing,
+            Purpose::Url => Todo::Ask(vec![Question::Explain(prompt.text.trim().to_owned())]),
+        }
+    }
+
+    fn act(&mut self, act: Act) -> Todo {
+        if self.is_steered() {
+            return Todo::Ask(vec![Question::Act(act)]);
+        }
+        self.told = Some("nobody crawls into it: there is nothing to pause or stop");
+        Todo::Nothing
+    }
+
+    /// How the crawl stands, in a word.
+    pub(super) fn state(&self) -> String {
+        self.figures.as_ref().map_or_else(String::new, |figures| figures.text("state"))
+    }
+
+    /// Whether the crawl runs, and can be paused.
+    pub(super) fn is_steered(&self) -> bool {
+        self.figures.as_ref().is_some_and(|figures| figures.is("is_steered"))
+    }
+
+    /// Lines of the lower part.
+    fn lines(&self) -> usize {
+        match &self.part {
+            LowerPart::Errors => self.errors().len(),
+            LowerPart::Explained(text) => text.lines().count(),
+            LowerPart::Hosts => self.hosts.len(),
+        }
+    }
+
+    fn keep_in_sight(&mut self) {
+        self.selected = self.selected.min(self.lines().saturating_sub(1));
+    }
+
+    /// What failed, a line for each kind and one for each example.
+    pub(super) fn errors(&self) -> Vec<String> {
+        let Some(figures) = &self.figures else { return Vec::new() };
+        let mut lines = Vec::new();
+        for requests in ["pages", "robots"] {
+            let examples = figures.examples(&format!("report.{requests}.examples"));
+            for (error, count) in figures.most(&format!("report.{requests}.errors")) {
+                let of = if requests == "robots" { " (robots.txt)" } else { "" };
+                lines.push(format!("{error}{of}: {count}"));
+                let told = examples.iter().filter(|(name, _)| *name == error).flat_map(|(_, told)| told);
+                lines.extend(told.map(|line| format!("  {line}")));
+            }
+        }
+        lines
+    }
+}

@@ -1,0 +1,140 @@
+//! What whoever looks after a cluster may ask and tell.
+
+use std::fmt::Write;
+
+use super::error::ClusterError;
+use super::nats::Nats;
+use super::node::draw;
+use super::sign_in::Servers;
+use super::subject::{ClusterKey, ClusterSubject, KeyKind};
+use super::terms::find;
+use super::totals::merged;
+use super::transport::{ClusterTransport, Unreachable};
+use super::values::{self, MarkValue, NodeValue, OwnerValue, StateValue};
+use crate::crawl::CrawlOptions;
+use crate::lending::Clock;
+use crate::report::Report;
+
+/// A crawl on many machines, as it is seen from outside.
+#[derive(Debug)]
+pub struct Desk {
+    nats: std::sync::Arc<Nats>,
+    addresses: String,
+    crawl: String,
+    partitions: u32,
+}
+
+impl Desk {
+    /// Finds a crawl that was begun.
+    ///
+    /// # Errors
+    /// Where the servers cannot be reached or do not let us in, or there is no such crawl.
+    pub async fn open(servers: &Servers, crawl: &str) -> Result<Self, ClusterError> {
+        let nats = Nats::connect(servers, crawl, false).await?;
+        let addresses = servers.to_string();
+        let Some((_, terms)) = find(&*nats, crawl, &addresses).await? else {
+            let reason = "it was not begun".to_owned();
+            return Err(ClusterError::NoCrawl { crawl: crawl.to_owned(), addresses, reason });
+        };
+        Ok(Self { nats, addresses, crawl: crawl.to_owned(), partitions: terms.partitions })
+    }
+
+    fn unreachable(&self, error: Unreachable) -> ClusterError {
+        ClusterError::Unreachable { addresses: self.addresses.clone(), reason: error.0 }
+    }
+
+    /// Whether the crawl is over.
+    ///
+    /// # Errors
+    /// Where the servers do not answer.
+    pub async fn has_ended(&self) -> Result<bool, ClusterError> {
+        let end = self.nats.last(&ClusterSubject::Key(ClusterKey::End)).await;
+        Ok(end.map_err(|error| self.unreachable(error))?.is_some())
+    }
+
+    /// Whether no node owns a partition any more: then all have counted what they did.
+    ///
+    /// # Errors
+    /// Where the servers do not answer.
+    pub async fn is_given_back(&self) -> Result<bool, ClusterError> {
+        for partition in 0..self.partitions {
+            let owner = self.nats.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await;
+            let owner = owner.map_err(|error| self.unreachable(error))?;
+            if owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node).is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The one report of all partitions, as far as they have counted.
+    ///
+    /// # Errors
+    /// Where the servers do not answer, or a log cannot be read.
+    pub async fn report(&self, options: &CrawlOptions) -> Result<Report, ClusterError> {
+        let has_ended = self.has_ended().await?;
+        merged(&*self.nats, self.partitions, has_ended, options).await
+    }
+
+    /// The nodes, and how the partitions stand, a line each.
+    ///
+    /// # Errors
+    /// Where the servers do not answer.
+    pub async fn status(&self) -> Result<String, ClusterError> {
+        let text = self.look().await;
+        text.map_err(|error| self.unreachable(error))
+    }
+
+    async fn look(&self) -> Result<String, Unreachable> {
+        let (mut taken, mut idle, mut unread) = (0, 0, 0);
+        for partition in 0..self.partitions {
+            let owner = self.nats.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await?;
+            let owner = owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node);
+            taken += u32::from(owner.is_some());
+            let state = self.nats.last(&ClusterSubject::Key(ClusterKey::State(partition))).await?;
+            let state: StateValue = state.and_then(|state| values::read(&state.bytes)).unwrap_or_default();
+            idle += u32::from(state.is_idle);
+            unread += state.unread;
+        }
+        let ended =
+            if self.nats.last(&ClusterSubject::Key(ClusterKey::End)).await?.is_some() { ", it is over" } else { "" };
+        let mut text =
+            format!("crawl {}: {} partitions, {taken} owned, {idle} idle{ended}\n", self.crawl, self.partitions);
+        if unread > 0 {
+            // A text takes all that is written to it.
+            let _ = writeln!(text, "!! {unread} letters could not be read: they are kept in log.unread");
+        }
+        for subject in self.nats.keys(KeyKind::Node).await? {
+            let ClusterSubject::Key(ClusterKey::Node(node)) = &subject else { continue };
+            let value = self.nats.last(&subject).await?.and_then(|last| values::read::<NodeValue>(&last.bytes));
+            let Some(NodeValue { name, partitions, pages, is_leaving, .. }) = value.filter(|value| !value.is_gone)
+            else {
+                continue;
+            };
+            let leaves = if is_leaving { ", leaving" } else { "" };
+            let _ = writeln!(text, "node {node}: {partitions} partitions, {pages} pages{leaves}, {name}");
+        }
+        Ok(text)
+    }
+
+    /// Tells a node to give back what it has, and to end. Returns whether it is there.
+    ///
+    /// # Errors
+    /// Where the servers do not answer.
+    pub async fn drain(&self, node: &str) -> Result<bool, ClusterError> {
+        let told = async {
+            let is_name = !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            let key = ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
+            let last = if is_name { self.nats.last(&key).await? } else { None };
+            let value = last.and_then(|last| values::read::<NodeValue>(&last.bytes));
+            if value.is_none_or(|value| value.is_gone) {
+                return Ok(false);
+            }
+            let mark = values::to_bytes(&MarkValue { at: Clock::start().now().to_string(), token: draw() });
+            let key = ClusterSubject::Key(ClusterKey::Drain(node.to_owned()));
+            let told = self.nats.publish(&key, mark, None, None).await;
+            told.map(|_| true).map_err(|error| Unreachable(error.to_string()))
+        };
+        told.await.map_err(|error| self.unreachable(error))
+    }
+}

@@ -1,0 +1,93 @@
+//! When a crawl is over.
+//!
+//! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all letters up to a number.
+//! That may be out of date. So it counts only as long as its log and its letters end where it has said; and it is looked at twice.
+//! What it could be given between the looks is a letter. Whoever sends one was given something itself. The first of these was given
+//! by a letter that was there at the first look, and then one partition had not read all.
+
+use super::subject::{ClusterKey, ClusterSubject};
+use super::succession::is_last;
+use super::transport::{ClusterTransport, Unreachable};
+use super::values::{self, StateValue};
+
+/// Looks whether all partitions are idle. Where they are, returns which words of theirs say so.
+///
+/// # Errors
+/// Where the servers do not answer.
+pub(crate) async fn all_idle<T: ClusterTransport>(
+    transport: &T,
+    partitions: u32,
+) -> Result<Option<Vec<u64>>, Unreachable> {
+    let mut words = Vec::new();
+    for partition in 0..partitions {
+        let Some(message) = transport.last(&ClusterSubject::Key(ClusterKey::State(partition))).await? else {
+            return Ok(None);
+        };
+        let Some(StateValue { is_idle: true, journal, read, .. }) = values::read(&message.bytes) else {
+            return Ok(None);
+        };
+        let letters = transport.last(&ClusterSubject::Found(partition)).await?;
+        if letters.map_or(0, |last| last.sequence) != read || !is_last(transport, partition, journal).await? {
+            return Ok(None);
+        }
+        words.push(message.sequence);
+    }
+    Ok(Some(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::cluster::entry::{EntryKind, LogEntry};
+    use crate::cluster::in_process::InProcess;
+
+    fn now<R>(future: impl Future<Output = R>) -> R {
+        let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
+        loop {
+            if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
+                return done;
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_over_when_all_have_read_all_and_nobody_is_at_work() {
+        let transport = InProcess::new(1, 0);
+        let put = |subject: ClusterSubject| now(transport.publish(&subject, b"x".to_vec(), None, None)).unwrap();
+        let begin = |partition, number, behind| {
+            let what = EntryKind::Epoch { number, node: "a".to_owned() };
+            let bytes = LogEntry { token: number, serial: 0, behind, what }.to_bytes();
+            now(transport.publish(&ClusterSubject::Journal(partition), bytes, None, None)).unwrap()
+        };
+        let say = |partition, is_idle, journal, read| {
+            let state = StateValue { is_idle, journal, read, unread: 0 };
+            now(transport.publish(
+                &ClusterSubject::Key(ClusterKey::State(partition)),
+                values::to_bytes(&state),
+                None,
+                None,
+            ))
+            .unwrap()
+        };
+        let look = || now(all_idle(&*transport, 2)).unwrap();
+        let (first, second) = (begin(0, 1, 0), begin(1, 1, 0));
+        let one = say(0, true, first, 0);
+        assert_eq!(look(), None, "one has said nothing");
+        say(1, false, second, 0);
+        assert_eq!(look(), None, "one is at work");
+        let two = say(1, true, second, 0);
+        assert_eq!(look(), Some(vec![one, two]));
+        let letter = put(ClusterSubject::Found(0));
+        assert_eq!(look(), None, "a letter is not read");
+        let read = say(0, true, first, letter);
+        assert_eq!(look(), Some(vec![read, two]));
+        begin(1, 2, 0);
+        assert_eq!(look(), Some(vec![read, two]), "what is void changes nothing");
+        begin(1, 2, second);
+        assert_eq!(look(), None, "another owner has begun since");
+    }
+}

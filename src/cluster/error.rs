@@ -1,0 +1,109 @@
+//! Why a node cannot begin, or cannot go on.
+
+use std::io;
+
+use super::succession::SuccessionError;
+use crate::crawl::CrawlError;
+use crate::job::JobError;
+
+/// Why a node of a cluster cannot begin, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The crawl of that name was begun with something else.
+    #[error("the crawl {crawl} was begun with another {what}: {theirs}, not {ours}")]
+    Another {
+        /// Its name.
+        crawl: String,
+        /// What is another.
+        what: &'static str,
+        /// What it was begun with.
+        theirs: String,
+        /// What is asked for.
+        ours: String,
+    },
+    /// The crawl is of another version.
+    #[error("the crawl {crawl} was begun by another version of crawler, whose messages this one does not know")]
+    Version {
+        /// Its name.
+        crawl: String,
+    },
+    /// The job directory is of another crawl.
+    #[error("{directory} holds a node of another crawl, {theirs}")]
+    Foreign {
+        /// The directory.
+        directory: String,
+        /// The crawl.
+        theirs: String,
+    },
+    /// What a partition is made of cannot be opened or kept.
+    #[error(transparent)]
+    Crawl(#[from] CrawlError),
+    /// The directory of the job, or of a partition.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The log of a partition cannot be read.
+    #[error("the log of a partition is damaged: {0}")]
+    Log(String),
+    /// There is no such crawl.
+    #[error("the servers {addresses} have no crawl {crawl}: {reason}")]
+    NoCrawl {
+        /// Its name.
+        crawl: String,
+        /// The servers.
+        addresses: String,
+        /// What they said.
+        reason: String,
+    },
+    /// There are no seeds to begin with.
+    #[error("the crawl {crawl} is not begun yet, and no seeds are given")]
+    NoSeeds {
+        /// Its name.
+        crawl: String,
+    },
+    /// Servers did not let us in.
+    #[error("the servers {addresses} do not let us in: see cluster.sign_in")]
+    NotLetIn {
+        /// The servers.
+        addresses: String,
+    },
+    /// What servers should know us by cannot be used.
+    #[error("cluster.sign_in: {reason}")]
+    SignIn {
+        /// Why not. It has no secret.
+        reason: String,
+    },
+    /// Something cannot be kept on this machine.
+    #[error("cannot keep {what}")]
+    Storage {
+        /// What.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// No server can be reached.
+    #[error("the servers {addresses} cannot be reached: {reason}")]
+    Unreachable {
+        /// The servers.
+        addresses: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<SuccessionError> for ClusterError {
+    fn from(error: SuccessionError) -> Self {
+        match error {
+            SuccessionError::Damaged { .. } => Self::Log(error.to_string()),
+            SuccessionError::Storage(source) => Self::Storage { what: "the journal of a partition".to_owned(), source },
+        }
+    }
+}
+
+impl ClusterError {
+    /// For `map_err`: something cannot be kept.
+    pub(crate) fn storing(what: &str) -> impl FnOnce(io::Error) -> Self {
+        let what = what.to_owned();
+        move |source| Self::Storage { what, source }
+    }
+}

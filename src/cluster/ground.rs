@@ -1,0 +1,137 @@
+//! What all partitions of a node stand on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use super::lease::NodeLease;
+use super::partitions::Partitions;
+use super::roots::RootList;
+use super::transport::ClusterTransport;
+use crate::address::Canonicalizer;
+use crate::crawl::{CrawlOptions, Inlet, Means, Progress, Stop, Writer};
+
+/// Partitions that are opened at once, at most: each reads its log.
+const OPENING: usize = 4;
+
+/// What all partitions of a node stand on.
+#[derive(Debug)]
+pub(crate) struct Ground<T: ClusterTransport> {
+    pub(crate) transport: Arc<T>,
+    /// The options of one partition.
+    pub(crate) options: CrawlOptions,
+    pub(crate) means: Means,
+    pub(crate) partitions: Partitions,
+    /// Tells this crawl's files from those of others.
+    pub(crate) id: u64,
+    /// This node.
+    pub(crate) node: String,
+    /// The node's job directory.
+    pub(crate) directory: PathBuf,
+    /// Where page records go.
+    pub(crate) writer: Writer,
+    pub(crate) lease: Arc<NodeLease>,
+    pub(crate) roots: RootList,
+    pub(crate) opening: Semaphore,
+    /// The partitions that are open.
+    pub(crate) parts: Mutex<BTreeMap<u32, OpenPart>>,
+}
+
+/// A partition that is open on this node.
+pub(crate) struct OpenPart {
+    pub(crate) inlet: Inlet,
+    pub(crate) brake: Arc<Brake>,
+    pub(crate) watch: Box<dyn Fn() -> Progress + Send + Sync>,
+}
+
+impl fmt::Debug for OpenPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenPart").field("inlet", &self.inlet).finish_non_exhaustive()
+    }
+}
+
+/// Why a partition fetches nothing for now.
+#[derive(Debug)]
+pub(crate) struct Brake {
+    stop: Stop,
+    /// What it has done is not in the log yet, for too long.
+    is_slow: AtomicBool,
+    /// The node's lease was not renewed in time.
+    is_late: AtomicBool,
+}
+
+impl Brake {
+    pub(crate) fn new(stop: Stop, is_late: bool) -> Self {
+        let brake = Self { stop, is_slow: AtomicBool::new(false), is_late: AtomicBool::new(is_late) };
+        brake.apply();
+        brake
+    }
+
+    pub(crate) fn set_slow(&self, is_slow: bool) {
+        self.is_slow.store(is_slow, Ordering::Relaxed);
+        self.apply();
+    }
+
+    pub(crate) fn set_late(&self, is_late: bool) {
+        self.is_late.store(is_late, Ordering::Relaxed);
+        self.apply();
+    }
+
+    fn apply(&self) {
+        if self.is_slow.load(Ordering::Relaxed) || self.is_late.load(Ordering::Relaxed) {
+            self.stop.pause();
+        } else {
+            self.stop.resume();
+        }
+    }
+}
+
+impl<T: ClusterTransport> Ground<T> {
+    /// The rules by which texts become URLs.
+    pub(crate) fn canonicalizer(&self) -> Canonicalizer {
+        let frontier = &self.options.frontier;
+        Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes)
+    }
+
+    /// How many partitions may be opened at once.
+    pub(crate) fn turns() -> Semaphore {
+        Semaphore::new(OPENING)
+    }
+
+    pub(crate) fn parts(&self) -> MutexGuard<'_, BTreeMap<u32, OpenPart>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The numbers of all partitions that are open here, together.
+    pub(crate) fn progress(&self) -> Progress {
+        let mut sum = Progress::default();
+        for part in self.parts().values() {
+            let one = (part.watch)();
+            sum.pages += one.pages;
+            sum.errors += one.errors;
+            sum.wire_bytes += one.wire_bytes;
+            sum.duplicates += one.duplicates;
+            sum.now = sum.now.max(one.now);
+            sum.is_filter_full |= one.is_filter_full;
+            sum.is_paused |= one.is_paused;
+            let (all, one) = (&mut sum.frontier, one.frontier);
+            all.queued += one.queued;
+            all.scheduled += one.scheduled;
+            all.leased += one.leased;
+            all.hosts += one.hosts;
+            all.active_hosts += one.active_hosts;
+            all.resting_hosts += one.resting_hosts;
+            all.failing_hosts += one.failing_hosts;
+            all.retired_hosts += one.retired_hosts;
+            all.hosts_in_line += one.hosts_in_line;
+            all.held_by_rate += one.held_by_rate;
+            all.unreachable += one.unreachable;
+            all.next_due = [all.next_due, one.next_due].into_iter().flatten().min();
+        }
+        sum
+    }
+}

@@ -1,0 +1,192 @@
+//! A transport within one process, which loses, doubles and delays as it is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::subject::{ClusterSubject, KeyKind};
+use super::transport::{ClusterTransport, Hints, Message, PublishError, Unreachable};
+
+/// Keeps messages in memory. Nothing waits for a clock: a rest is a turn of the others.
+#[derive(Debug)]
+pub(crate) struct InProcess(Mutex<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    sequence: u64,
+    logs: BTreeMap<ClusterSubject, Vec<Message>>,
+    ids: BTreeSet<String>,
+    /// On their way, although whoever sent them was told nothing.
+    late: Vec<(ClusterSubject, Vec<u8>)>,
+    dice: u64,
+    /// Of a hundred calls, so many go wrong.
+    percent: u64,
+    told: Arc<Notify>,
+}
+
+impl Kept {
+    /// The next random number below a bound (xorshift64*).
+    fn draw(&mut self, below: u64) -> u64 {
+        self.dice ^= self.dice >> 12;
+        self.dice ^= self.dice << 25;
+        self.dice ^= self.dice >> 27;
+        (self.dice.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % below
+    }
+
+    fn fails(&mut self) -> bool {
+        self.draw(100) < self.percent
+    }
+
+    fn keep(&mut self, subject: &ClusterSubject, bytes: Vec<u8>, after: Option<u64>) -> Result<u64, PublishError> {
+        let log = self.logs.entry(subject.clone()).or_default();
+        if after.is_some_and(|after| after != log.last().map_or(0, |last| last.sequence)) {
+            return Err(PublishError::Refused);
+        }
+        self.sequence += 1;
+        log.push(Message { sequence: self.sequence, bytes });
+        self.told.notify_waiters();
+        Ok(self.sequence)
+    }
+
+    /// Something that was on its way may arrive.
+    fn arrive(&mut self) {
+        if !self.late.is_empty() && self.draw(4) == 0 {
+            let at = self.draw(self.late.len() as u64);
+            let (subject, bytes) = self.late.swap_remove(usize::try_from(at).expect("few"));
+            // It was looked at when it was sent, and not again: so does a cluster of servers.
+            let _ = self.keep(&subject, bytes, None);
+        }
+    }
+
+    /// Puts a message on its way, if nothing came since what it is to follow.
+    fn send_late(&mut self, subject: &ClusterSubject, bytes: Vec<u8>, after: Option<u64>) {
+        let last = self.logs.get(subject).and_then(|log| log.last()).map_or(0, |last| last.sequence);
+        if after.is_none_or(|after| after == last) {
+            self.late.push((subject.clone(), bytes));
+        }
+    }
+}
+
+impl InProcess {
+    pub(crate) fn new(seed: u64, percent: u64) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Kept {
+            sequence: 0,
+            logs: BTreeMap::new(),
+            ids: BTreeSet::new(),
+            late: Vec::new(),
+            dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            percent,
+            told: Arc::default(),
+        })))
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut Kept) -> R) -> R {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A random number below a bound.
+    pub(crate) fn draw(&self, below: u64) -> u64 {
+        self.with(|kept| kept.draw(below))
+    }
+
+    /// From here on nothing goes wrong, and nothing is on its way.
+    pub(crate) fn mend(&self) {
+        self.with(|kept| {
+            kept.percent = 0;
+            kept.late.clear();
+        });
+    }
+
+    /// Lets others have their turn, a few times.
+    async fn wander(&self) {
+        for _ in 0..self.draw(3) {
+            Turn(false).await;
+        }
+    }
+}
+
+/// One turn of the others.
+struct Turn(bool);
+
+impl Future for Turn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl ClusterTransport for InProcess {
+    async fn publish(
+        &self,
+        subject: &ClusterSubject,
+        bytes: Vec<u8>,
+        after: Option<u64>,
+        id: Option<String>,
+    ) -> Result<u64, PublishError> {
+        self.wander().await;
+        let lost = || Err(PublishError::Unanswered("no answer".to_owned()));
+        let answer = self.with(|kept| {
+            kept.arrive();
+            if id.is_some_and(|id| !kept.ids.insert(id)) {
+                return Ok(kept.sequence);
+            }
+            if !kept.fails() {
+                return kept.keep(subject, bytes, after);
+            }
+            match kept.draw(4) {
+                0 => {}
+                1 => _ = kept.keep(subject, bytes, after),
+                2 => {
+                    kept.send_late(subject, bytes.clone(), after);
+                    let _ = kept.keep(subject, bytes, after);
+                }
+                _ => kept.send_late(subject, bytes, after),
+            }
+            lost()
+        });
+        self.wander().await;
+        answer
+    }
+
+    async fn next(&self, subject: &ClusterSubject, behind: u64) -> Result<Option<Message>, Unreachable> {
+        self.wander().await;
+        self.with(|kept| {
+            kept.arrive();
+            if kept.fails() {
+                return if kept.draw(2) == 0 { Ok(None) } else { Err(Unreachable("no answer".to_owned())) };
+            }
+            let log = kept.logs.get(subject).map_or(&[][..], Vec::as_slice);
+            Ok(log.iter().find(|message| message.sequence > behind).cloned())
+        })
+    }
+
+    async fn last(&self, subject: &ClusterSubject) -> Result<Option<Message>, Unreachable> {
+        self.wander().await;
+        Ok(self.with(|kept| kept.logs.get(subject).and_then(|log| log.last().cloned())))
+    }
+
+    async fn keys(&self, kind: KeyKind) -> Result<Vec<ClusterSubject>, Unreachable> {
+        self.wander().await;
+        let is_of = |subject: &&ClusterSubject| matches!(subject, ClusterSubject::Key(key) if key.is_of(kind));
+        Ok(self.with(|kept| kept.logs.keys().filter(is_of).cloned().collect()))
+    }
+
+    async fn hints(&self, _: &ClusterSubject) -> Result<Hints, Unreachable> {
+        Ok(Hints { told: self.with(|kept| Arc::clone(&kept.told)), _teller: None })
+    }
+
+    async fn rest(&self, _: Duration) {
+        Turn(false).await;
+        self.wander().await;
+    }
+}

@@ -1,0 +1,139 @@
+//! What others have found for a partition: letters are taken in their order, each once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::letter::{self, LetterId};
+use super::pieces::JournalPieces;
+use super::subject::ClusterSubject;
+use super::transport::{Backoff, ClusterTransport, Message};
+use crate::address::Canonicalizer;
+use crate::crawl::Inlet;
+
+/// Letters that one writer has on the way at once are fewer than these.
+const WINDOW: u64 = 4096;
+
+/// Takes what others have found for a partition.
+#[derive(Debug)]
+pub(crate) struct Inbox<T: ClusterTransport> {
+    pub(crate) transport: Arc<T>,
+    pub(crate) partition: u32,
+    pub(crate) inlet: Inlet,
+    pub(crate) pieces: Arc<JournalPieces>,
+    pub(crate) canonicalizer: Canonicalizer,
+    /// Letters that could not be read.
+    pub(crate) unread: Arc<AtomicU64>,
+}
+
+impl<T: ClusterTransport> Inbox<T> {
+    /// Takes letters without end; ends where what they bring cannot be kept, which ends the crawl too.
+    pub(crate) async fn run(self) {
+        let subject = ClusterSubject::Found(self.partition);
+        let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Doubles::default(), Backoff::new());
+        let mut hints = None;
+        loop {
+            if hints.is_none() {
+                // Before the look, so that nothing comes between them.
+                hints = self.transport.hints(&subject).await.ok();
+            }
+            if let Ok(Some(message)) = self.transport.next(&subject, read).await {
+                backoff = Backoff::new();
+                read = message.sequence;
+                if let Err(error) = self.take(&message, &mut doubles).await {
+                    tracing::error!(partition = self.partition, %error, "what others have found cannot be kept");
+                    return;
+                }
+                continue;
+            }
+            // A hint comes before most servers have the message, so it is looked for again soon after.
+            let rest = self.transport.rest(backoff.next());
+            match &hints {
+                Some(hints) => tokio::select! {
+                    () = rest => {}
+                    () = hints.told.notified() => backoff = Backoff::new(),
+                },
+                None => rest.await,
+            }
+        }
+    }
+
+    async fn take(&self, message: &Message, doubles: &mut Doubles) -> std::io::Result<()> {
+        let found = match letter::open(&message.bytes, &self.canonicalizer) {
+            Ok((id, found)) => {
+                if doubles.is_new(id) {
+                    found
+                } else {
+                    Vec::new()
+                }
+            }
+            Err(reason) => {
+                self.put_aside(message, reason).await;
+                Vec::new()
+            }
+        };
+        self.inlet.take(found, || self.pieces.has_read(message.sequence))?;
+        self.pieces.has_written(message.sequence);
+        Ok(())
+    }
+
+    /// Keeps a letter that nobody can read where somebody may look at it.
+    async fn put_aside(&self, message: &Message, reason: &str) {
+        let (partition, sequence) = (self.partition, message.sequence);
+        tracing::error!(partition, sequence, reason, "a letter that cannot be read: it is kept in log.unread");
+        let id = Some(format!("unread-{partition}-{sequence}"));
+        let mut backoff = Backoff::new();
+        let to = ClusterSubject::Unread(partition);
+        while self.transport.publish(&to, message.bytes.clone(), None, id.clone()).await.is_err() {
+            backoff.rest(&*self.transport).await;
+        }
+        self.unread.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Which letters were taken. One that was sent again, since its answer was lost, comes twice.
+#[derive(Debug, Default)]
+struct Doubles(BTreeMap<(Option<u32>, u64), Taken>);
+
+/// The letters of one writer.
+#[derive(Debug, Default)]
+struct Taken {
+    /// All up to this one count as taken.
+    up_to: u64,
+    /// Those behind it that were.
+    behind: BTreeSet<u64>,
+}
+
+impl Doubles {
+    /// Whether a letter comes for the first time.
+    fn is_new(&mut self, id: LetterId) -> bool {
+        let taken = self.0.entry((id.partition, id.token)).or_default();
+        if id.serial <= taken.up_to || !taken.behind.insert(id.serial) {
+            return false;
+        }
+        // A writer counts the letters to all partitions, so there are gaps. What is far behind the newest is no longer on the way.
+        taken.up_to = taken.up_to.max(id.serial.saturating_sub(WINDOW));
+        taken.behind = taken.behind.split_off(&(taken.up_to + 1));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_is_taken_once_in_whatever_order_it_comes() {
+        let mut doubles = Doubles::default();
+        let id = |token, serial| LetterId { partition: Some(1), token, serial };
+        for serial in [5, 3, 9] {
+            assert!(doubles.is_new(id(1, serial)));
+            assert!(!doubles.is_new(id(1, serial)));
+        }
+        assert!(doubles.is_new(id(2, 5)), "of another owner");
+        assert!(doubles.is_new(LetterId { partition: None, ..id(1, 5) }), "of the seeds");
+        assert!(doubles.is_new(id(1, WINDOW * 2)));
+        assert!(!doubles.is_new(id(1, 4)), "long on the way: it counts as a double");
+        assert!(doubles.0[&(Some(1), 1)].behind.len() <= 2);
+    }
+}

@@ -1,0 +1,73 @@
+//! One crawl on many machines, over NATS.
+//!
+//! # How it works
+//!
+//! The hosts of a crawl are shared out over partitions, by a hash of the host key that all machines agree on. **A partition is a whole
+//! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. What its journal writes goes to a log that the servers keep. Who takes a
+//! partition over makes the same journal of it, byte by byte, and goes on as any job does that was killed. So filters, queues, clocks
+//! and robots rules come back by the way that is used on one machine, too.
+//!
+//! | what | where |
+//! |---|---|
+//! | which partition a URL is in, which node should own it | `partitions` |
+//! | a link to another partition's host is put into a letter | `outbox`, `letter` |
+//! | letters are taken in, each once | `inbox` |
+//! | the journal's bytes, links and records go out in their order | `publisher`, `pieces`, `entry` |
+//! | one owner after the other, and none beside | `succession` |
+//! | a partition is read, opened, crawled and given back | `owner` |
+//! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
+//! | all nodes agree on what is crawled; its seeds | `terms`, `roots` |
+//! | the crawl is over; one report of all partitions | `ending`, `totals` |
+//! | what carries the messages | `transport`; `nats` |
+//!
+//! # What is promised
+//!
+//! 1. **No URL is lost.** The log has a page only when its links are acknowledged, and its record is with the operating system of the
+//!    machine that has fetched it. What the log does not have was never fetched, and is fetched by whoever is next.
+//! 2. **No page is fetched twice but what was in flight.** A new owner goes on where the log ends. Where to publish takes
+//!    longer than half a second, nothing new is fetched. `crawler merge` leaves out the records of pages that were fetched again.
+//! 3. **One owner at a time writes.** Each message of a log names the one before it, and the servers refuse all others.
+//! 4. **One owner at a time asks.** A node that has not renewed its lease begins no request after three quarters of its life. Others wait
+//!    for the whole of it, each by its own clock, which never steps.
+//!
+//! What a power cut of a node takes are records of pages that its disk did not have yet: those were not synced.
+//!
+//! # Subjects
+//!
+//! All begin with `crawler.NAME.`: `log.journal.P`, `log.found.P`, `log.unread.P` for each partition, and `log.roots`. The keys are those
+//! of a bucket, `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
+
+mod crc32c;
+mod desk;
+mod ending;
+mod entry;
+mod error;
+mod ground;
+#[cfg(test)]
+mod in_process;
+mod inbox;
+mod lease;
+mod letter;
+mod member;
+mod nats;
+mod node;
+mod outbox;
+mod owner;
+mod partitions;
+mod peers;
+mod pieces;
+mod publisher;
+mod roots;
+mod sign_in;
+mod subject;
+mod succession;
+mod terms;
+mod totals;
+mod transport;
+mod values;
+
+pub use desk::Desk;
+pub use error::ClusterError;
+pub use member::{ClusterOptions, Member};
+pub use partitions::PartitionBy;
+pub use sign_in::Servers;

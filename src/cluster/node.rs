@@ -1,0 +1,331 @@
+//! One node of a cluster, from its first renewal to its farewell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::ending::all_idle;
+use super::error::ClusterError;
+use super::ground::Ground;
+use super::owner::{Command, OwnerEnd, own};
+use super::peers::Peers;
+use super::subject::{ClusterKey, ClusterSubject};
+use super::succession::append;
+use super::transport::{AbortOnDrop, ClusterTransport, Unreachable};
+use super::values::{self, MarkValue, NodeValue, OwnerValue};
+use crate::crawl::{FinishReason, Stop};
+use crate::lending::Clock;
+
+/// It looks at the others at least so often.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a farewell may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How a node has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeEnd {
+    /// The crawl is over.
+    Drained,
+    /// Others have taken it for dead. It may join again, under another name.
+    Lost,
+    /// It was told to go, or cannot go on.
+    Left(FinishReason),
+}
+
+/// A partition that this node owns.
+#[derive(Debug)]
+struct Owned {
+    commands: watch::Sender<Command>,
+    /// The message that says that it is ours.
+    claim: u64,
+}
+
+/// One node of a cluster.
+#[derive(Debug)]
+pub(crate) struct Node<T: ClusterTransport> {
+    ground: Arc<Ground<T>>,
+    name: String,
+    peers: Peers,
+    owned: BTreeMap<u32, Owned>,
+    owners: JoinSet<(u32, Result<OwnerEnd, ClusterError>)>,
+    /// It takes nothing any more, and gives back what it has.
+    leaving: watch::Sender<bool>,
+    end: NodeEnd,
+    failed: Option<ClusterError>,
+    /// What all partitions said when they were last found idle.
+    idle: Option<Vec<u64>>,
+}
+
+impl<T: ClusterTransport> Node<T> {
+    pub(crate) fn new(ground: Arc<Ground<T>>, name: String) -> Self {
+        Self {
+            ground,
+            name,
+            peers: Peers::default(),
+            owned: BTreeMap::new(),
+            owners: JoinSet::new(),
+            leaving: watch::Sender::new(false),
+            end: NodeEnd::Left(FinishReason::Stopped),
+            failed: None,
+            idle: None,
+        }
+    }
+
+    /// Owns its share of the partitions until the crawl is over, or it is told to go.
+    ///
+    /// # Errors
+    /// Where a partition cannot be read or kept. The others were given back.
+    pub(crate) async fn run(mut self, stop: Stop) -> Result<NodeEnd, ClusterError> {
+        let ground = Arc::clone(&self.ground);
+        let renewing = tokio::spawn(renew(Arc::clone(&ground), self.name.clone(), self.leaving.subscribe()));
+        let governing = tokio::spawn(govern(Arc::clone(&ground)));
+        let widening = tokio::spawn(widen(Arc::clone(&ground)));
+        let _tasks = [&renewing, &governing, &widening].map(|task| AbortOnDrop(task.abort_handle()));
+        let every = ground.lease.interval().min(LOOK);
+        let mut look_at = Instant::now();
+        loop {
+            let is_leaving = *self.leaving.borrow();
+            if is_leaving && self.owners.is_empty() {
+                break;
+            }
+            tokio::select! {
+                biased;
+                () = stop.stopping() => {
+                    self.tell(Command::Drop);
+                    while self.owners.join_next().await.is_some() {}
+                    break;
+                }
+                () = stop.draining(), if !is_leaving => {
+                    self.leave(NodeEnd::Left(stop.reason().unwrap_or(FinishReason::Stopped)));
+                }
+                Some(ended) = self.owners.join_next() => match ended {
+                    Ok((partition, ended)) => self.ended(partition, ended).await,
+                    Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+                },
+                () = sleep_until(look_at) => {
+                    if ground.lease.is_lost() && self.end != NodeEnd::Lost {
+                        self.leave(NodeEnd::Lost);
+                        self.tell(Command::Drop);
+                    } else if ground.lease.may_ask() {
+                        // What does not answer now may do so the next time.
+                        if let Ok(Err(error)) = timeout(ground.lease.life(), self.look()).await {
+                            tracing::debug!(%error, "the servers do not answer");
+                        }
+                    }
+                    look_at = Instant::now() + every;
+                }
+            }
+        }
+        renewing.abort();
+        let _ = renewing.await;
+        if self.end != NodeEnd::Lost {
+            let _ = timeout(FAREWELL, farewell(&ground)).await;
+        }
+        self.failed.map_or(Ok(self.end), Err)
+    }
+
+    /// Takes nothing any more, and gives back what it has.
+    fn leave(&mut self, end: NodeEnd) {
+        self.end = end;
+        self.leaving.send_replace(true);
+        self.tell(Command::Release);
+    }
+
+    /// Tells all owners.
+    fn tell(&self, command: Command) {
+        self.owned.values().for_each(|owned| _ = owned.commands.send_replace(command));
+    }
+
+    /// An owner has ended.
+    async fn ended(&mut self, partition: u32, ended: Result<OwnerEnd, ClusterError>) {
+        let Some(Owned { claim, .. }) = self.owned.remove(&partition) else { return };
+        match ended {
+            Ok(OwnerEnd::Released) => self.give_back(partition, claim).await,
+            Ok(OwnerEnd::Overtaken) => {
+                tracing::info!(partition, "owned no more");
+                // Should it be ours all the same, whoever is to own it finds it free.
+                if self.end != NodeEnd::Lost {
+                    self.give_back(partition, claim).await;
+                }
+            }
+            Ok(OwnerEnd::Stopped(reason)) => {
+                self.give_back(partition, claim).await;
+                self.leave(NodeEnd::Left(reason));
+            }
+            Err(error) => {
+                tracing::error!(partition, %error, "a partition cannot go on here");
+                self.failed.get_or_insert(error);
+                self.leave(NodeEnd::Left(FinishReason::StorageFailed));
+            }
+        }
+    }
+
+    async fn give_back(&self, partition: u32, claim: u64) {
+        let value = values::to_bytes(&OwnerValue { node: None, token: draw() });
+        let key = ClusterSubject::Key(ClusterKey::Owner(partition));
+        // Where it is somebody else's by now, or nobody answers, others find out that we are gone.
+        let _ = timeout(FAREWELL, append(&*self.ground.transport, &key, claim, value)).await;
+    }
+
+    /// Looks at the others, and takes and gives back partitions.
+    async fn look(&mut self) -> Result<(), Unreachable> {
+        let ground = Arc::clone(&self.ground);
+        let transport = &*ground.transport;
+        if *self.leaving.borrow() {
+            return Ok(());
+        }
+        if transport.last(&ClusterSubject::Key(ClusterKey::End)).await?.is_some() {
+            self.leave(NodeEnd::Drained);
+            return Ok(());
+        }
+        self.peers.look(transport, ground.lease.life(), &ground.node).await?;
+        if self.peers.is_drained(&ground.node) {
+            self.leave(NodeEnd::Left(FinishReason::Stopped));
+            return Ok(());
+        }
+        for partition in 0..ground.partitions.count {
+            let is_ours = ground.partitions.target(partition, self.peers.members()) == Some(&*ground.node);
+            match self.owned.get(&partition) {
+                Some(owned) if !is_ours => _ = owned.commands.send_replace(Command::Release),
+                None if is_ours => self.claim(partition).await?,
+                _ => {}
+            }
+        }
+        self.look_for_the_end().await
+    }
+
+    /// Takes a partition, if nobody has it.
+    async fn claim(&mut self, partition: u32) -> Result<(), Unreachable> {
+        let ground = Arc::clone(&self.ground);
+        let key = ClusterSubject::Key(ClusterKey::Owner(partition));
+        let last = ground.transport.last(&key).await?;
+        let owner = last.as_ref().and_then(|last| values::read::<OwnerValue>(&last.bytes)?.node);
+        let mut claim = last.map_or(0, |last| last.sequence);
+        match owner {
+            Some(owner) if owner == ground.node => {}
+            Some(owner) if self.peers.is_alive(&owner) => return Ok(()),
+            _ => {
+                let value = values::to_bytes(&OwnerValue { node: Some(ground.node.clone()), token: draw() });
+                match append(&*ground.transport, &key, claim, value).await {
+                    Ok(sequence) => claim = sequence,
+                    // Somebody was quicker.
+                    Err(_) => return Ok(()),
+                }
+            }
+        }
+        let (commands, told) = watch::channel(Command::Own);
+        self.owned.insert(partition, Owned { commands, claim });
+        self.owners.spawn(async move { (partition, own(ground, partition, told).await) });
+        Ok(())
+    }
+
+    /// The owner of the first partition looks whether all of them are idle.
+    async fn look_for_the_end(&mut self) -> Result<(), Unreachable> {
+        let is_quiet = self.ground.parts().values().all(|part| part.inlet.is_drained());
+        if !self.owned.contains_key(&0) || !is_quiet {
+            self.idle = None;
+            return Ok(());
+        }
+        let transport = &*self.ground.transport;
+        let idle = all_idle(transport, self.ground.partitions.count).await?;
+        if idle.is_some() && idle == self.idle {
+            let mark = MarkValue { at: Clock::start().now().to_string(), token: draw() };
+            let _ = append(transport, &ClusterSubject::Key(ClusterKey::End), 0, values::to_bytes(&mark)).await;
+        }
+        self.idle = idle;
+        Ok(())
+    }
+}
+
+/// A number that nobody else has drawn.
+pub(crate) fn draw() -> u64 {
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
+}
+
+/// Renews the lease of a node, without end: until others have taken it for dead.
+async fn renew<T: ClusterTransport>(ground: Arc<Ground<T>>, name: String, leaving: watch::Receiver<bool>) {
+    let key = ClusterSubject::Key(ClusterKey::Node(ground.node.clone()));
+    let (mut last, mut beat) = (0, draw());
+    loop {
+        let sent = Instant::now();
+        beat = beat.wrapping_add(1);
+        let progress = ground.progress();
+        let value = NodeValue {
+            name: name.clone(),
+            beat,
+            is_leaving: *leaving.borrow(),
+            is_gone: false,
+            partitions: ground.parts().len(),
+            pages: progress.pages,
+        };
+        let Ok(sequence) = append(&*ground.transport, &key, last, values::to_bytes(&value)).await else {
+            tracing::warn!(node = ground.node, "others have taken this node for dead");
+            return ground.lease.lose();
+        };
+        last = sequence;
+        ground.lease.renewed(sent.into_std());
+        sleep_until(sent + ground.lease.interval()).await;
+    }
+}
+
+/// Nothing is fetched while the lease is not renewed in time.
+async fn govern<T: ClusterTransport>(ground: Arc<Ground<T>>) {
+    const STEP: Duration = Duration::from_millis(20);
+    let set_late = |is_late| ground.parts().values().for_each(|part| part.brake.set_late(is_late));
+    loop {
+        if ground.lease.may_ask() {
+            set_late(false);
+            while ground.lease.may_ask() {
+                sleep_until(ground.lease.asks_until().into()).await;
+            }
+        }
+        set_late(true);
+        while !ground.lease.may_ask() {
+            sleep(STEP).await;
+        }
+    }
+}
+
+/// Opens the scope of all partitions for what seeds redirect to.
+async fn widen<T: ClusterTransport>(ground: Arc<Ground<T>>) {
+    const STEP: Duration = Duration::from_secs(1);
+    let mut known = 0;
+    loop {
+        let count = ground.roots.read_on(&*ground.transport, &ground.canonicalizer()).await;
+        for found in ground.roots.from(known) {
+            ground.parts().values().for_each(|part| part.inlet.widen(&found));
+        }
+        known = count;
+        sleep(STEP).await;
+    }
+}
+
+/// Says that this node is gone: nobody need wait for its lease to end.
+async fn farewell<T: ClusterTransport>(ground: &Ground<T>) {
+    let key = ClusterSubject::Key(ClusterKey::Node(ground.node.clone()));
+    bury(&*ground.transport, &key).await;
+}
+
+/// Says that a node is gone.
+pub(crate) async fn bury<T: ClusterTransport>(transport: &T, key: &ClusterSubject) {
+    loop {
+        let Ok(last) = transport.last(key).await else {
+            transport.rest(LOOK).await;
+            continue;
+        };
+        let Some(last) = last else { return };
+        let value = values::read::<NodeValue>(&last.bytes).unwrap_or_default();
+        let gone = NodeValue { is_gone: true, beat: draw(), ..value };
+        if value_is_gone(&last.bytes) || append(transport, key, last.sequence, values::to_bytes(&gone)).await.is_ok() {
+            return;
+        }
+    }
+}
+
+fn value_is_gone(bytes: &[u8]) -> bool {
+    values::read::<NodeValue>(bytes).is_some_and(|value| value.is_gone)
+}

@@ -1,0 +1,258 @@
+//! A partition and its owner: read, opened, crawled, given back.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::error::ClusterError;
+use super::ground::{Brake, Ground, OpenPart};
+use super::inbox::Inbox;
+use super::outbox::Outbox;
+use super::partitions::Partitions;
+use super::pieces::{JournalFiles, JournalPieces};
+use super::publisher::{PublishProgress, Publisher};
+use super::roots::RootList;
+use super::succession::{Fold, Overtaken};
+use super::totals::before;
+use super::transport::{AbortOnDrop, ClusterTransport};
+use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
+use crate::gate::{Found, ScopeKind, Via};
+use crate::job::{Job, JobJournal};
+
+/// What an owner is told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Own it.
+    Own,
+    /// End in good order, and give it back.
+    Release,
+    /// Leave it: others own it, or may do so.
+    Drop,
+}
+
+/// How an owner has ended.
+#[derive(Debug)]
+pub(crate) enum OwnerEnd {
+    /// Another owner has begun, or the node has lost its lease.
+    Overtaken,
+    /// In good order. All is in the log.
+    Released,
+    /// In good order, but by itself: the disk is nearly full, the filter is full, records cannot be written.
+    Stopped(FinishReason),
+}
+
+/// Owns a partition: reads its log, makes its journal again, and crawls it until it is told otherwise.
+///
+/// # Errors
+/// Where its log is damaged, or its files cannot be kept.
+pub(crate) async fn own<T: ClusterTransport>(
+    ground: Arc<Ground<T>>,
+    partition: u32,
+    mut commands: watch::Receiver<Command>,
+) -> Result<OwnerEnd, ClusterError> {
+    let opened = {
+        let opening = async {
+            let _turn = ground.opening.acquire().await;
+            open(&ground, partition).await
+        };
+        tokio::select! {
+            opened = opening => opened?,
+            // Nothing was done yet, but that an epoch may have begun.
+            _ = commands.wait_for(|command| *command != Command::Own) => return Ok(OwnerEnd::Overtaken),
+        }
+    };
+    let Some(Opened { crawl, parts, publisher, inbox }) = opened else { return Ok(OwnerEnd::Overtaken) };
+    let (stop, told) = (crawl.stop(), Arc::clone(&publisher.told));
+    let (end, ended) = watch::channel(false);
+    let mut crawling = tokio::spawn(crawl.run(ground.writer.clone()));
+    let mut publishing = tokio::spawn(publisher.run(ended));
+    let reading = tokio::spawn(inbox.run());
+    let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
+    let brake = Arc::clone(&parts.brake);
+    ground.parts().insert(partition, parts);
+    // Who watches the lease sees it from here on.
+    brake.set_late(!ground.lease.may_ask());
+    let mut command = Command::Own;
+    let finished = loop {
+        tokio::select! {
+            biased;
+            published = &mut publishing => break overtaken(published, crawling, &stop).await.map(Err),
+            _ = commands.changed() => {
+                command = *commands.borrow_and_update();
+                match command {
+                    Command::Own => {}
+                    Command::Release => {
+                        reading.abort();
+                        stop.drain();
+                    }
+                    Command::Drop => break overtaken(Ok(Err(Overtaken)), crawling, &stop).await.map(Err),
+                }
+            }
+            finished = &mut crawling => break finished.map_err(panicked).map(Ok),
+        }
+    };
+    reading.abort();
+    ground.parts().remove(&partition);
+    let finished: Finished = match finished? {
+        Ok(finished) => finished,
+        Err(end) => return Ok(end),
+    };
+    if let Some(source) = finished.storage_error {
+        return Err(ClusterError::Storage { what: format!("partition {partition}"), source });
+    }
+    let _ = end.send(true);
+    told.notify_one();
+    tokio::select! {
+        published = publishing => if !matches!(published, Ok(Ok(()))) { return Ok(OwnerEnd::Overtaken) },
+        _ = commands.wait_for(|command| *command == Command::Drop) => return Ok(OwnerEnd::Overtaken),
+    }
+    Ok(if command == Command::Release { OwnerEnd::Released } else { OwnerEnd::Stopped(finished.reason) })
+}
+
+/// Ends a crawl that another owner goes on with.
+async fn overtaken(
+    published: Result<Result<(), Overtaken>, tokio::task::JoinError>,
+    crawling: JoinHandle<Finished>,
+    stop: &crate::crawl::Stop,
+) -> Result<OwnerEnd, ClusterError> {
+    stop.now();
+    // What it has done since is nobody's; only that it ends matters.
+    let _ = crawling.await;
+    published.map_err(panicked).map(|_| OwnerEnd::Overtaken)
+}
+
+fn panicked(error: tokio::task::JoinError) -> ClusterError {
+    ClusterError::Storage { what: "a partition".to_owned(), source: std::io::Error::other(error) }
+}
+
+/// A partition that was opened.
+#[derive(Debug)]
+struct Opened<T: ClusterTransport> {
+    crawl: Crawl<JobJournal>,
+    parts: OpenPart,
+    publisher: Publisher<T>,
+    inbox: Inbox<T>,
+}
+
+/// Reads the log, begins an epoch, and opens the crawl. `None` where another owner was first.
+async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> Result<Option<Opened<T>>, ClusterError> {
+    let directory = ground.directory.join("partitions").join(format!("{partition:04}"));
+    let frontier = directory.join("frontier");
+    if directory.exists() {
+        // It is of an earlier owner: what counts is the log.
+        fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
+    }
+    fs::create_dir_all(&frontier).map_err(ClusterError::storing("a partition"))?;
+    let mut fold = Fold::default();
+    let mut files = JournalFiles::new(frontier.clone());
+    fold.read_on(&*ground.transport, partition, |piece| files.keep(piece)).await?;
+    drop(files);
+    let token = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), partition);
+    let began = fold.begin(Arc::clone(&ground.transport), partition, &ground.node, token).await;
+    let Ok(tenure) = began else { return Ok(None) };
+    let told = Arc::new(Notify::new());
+    let pieces = Arc::new(JournalPieces::new(fold.read, Arc::clone(&told)));
+    let kind = ground.options.frontier.scope.kind;
+    let has_roots = !matches!(kind, ScopeKind::Any | ScopeKind::Page);
+    let place = (tenure.epoch(), fold.end);
+    let lease = Arc::clone(&ground.lease);
+    let outbox = Outbox::new(partition, ground.partitions, lease, place, has_roots, Arc::clone(&told));
+    let outbox = Arc::new(outbox);
+    let crawl = {
+        let (ground, fold, pieces, outbox) =
+            (Arc::clone(ground), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
+        let opening = move || open_crawl(&ground, partition, &directory, &fold, &pieces, outbox);
+        spawn_blocking(opening).await.map_err(panicked)??
+    };
+    plant(&crawl, &ground.roots, &ground.partitions, partition, fold.epoch == 0, has_roots)?;
+    let (inlet, stop) = (crawl.inlet(), crawl.stop());
+    let brake = Arc::new(Brake::new(stop, !ground.lease.may_ask()));
+    let canonicalizer = crawl.gate().canonicalizer().clone();
+    let unread = Arc::new(AtomicU64::new(0));
+    let publisher = Publisher {
+        ground: Arc::clone(ground),
+        partition,
+        tenure,
+        pieces: Arc::clone(&pieces),
+        outbox,
+        inlet: inlet.clone(),
+        observer: crawl.observer(),
+        brake: Arc::clone(&brake),
+        told,
+        unread: Arc::clone(&unread),
+        progress: PublishProgress::from(fold.read),
+    };
+    let transport = Arc::clone(&ground.transport);
+    let inbox = Inbox { transport, partition, inlet: inlet.clone(), pieces, canonicalizer, unread };
+    let parts = OpenPart { inlet, brake, watch: Box::new(crawl.watch()) };
+    Ok(Some(Opened { crawl, parts, publisher, inbox }))
+}
+
+/// Opens the crawl over the journal that was made again, and tells of all that is written from where the log ends.
+fn open_crawl<T: ClusterTransport>(
+    ground: &Ground<T>,
+    partition: u32,
+    directory: &Path,
+    fold: &Fold,
+    pieces: &Arc<JournalPieces>,
+    outbox: Arc<Outbox>,
+) -> Result<Crawl<JobJournal>, ClusterError> {
+    let job = Job::adopt(directory, ground.id.wrapping_add(partition.into()), ground.partitions.key)?;
+    let (carried, refused) = before(&fold.counts);
+    let part = CrawlPart {
+        means: &ground.means,
+        elsewhere: outbox,
+        tap: Arc::clone(pieces) as Arc<dyn crate::job::journal::Tap>,
+        carried: &carried,
+        refused: &refused,
+    };
+    let (crawl, cut) = Crawl::open_part(&ground.options, &job, part)?;
+    // A torn end was cut off. The log has it, and the first piece of this owner replaces it.
+    let kept = cut.and_then(|cut| {
+        let name = cut.path.file_name()?.to_str()?.strip_prefix("journal-")?.to_owned();
+        Some(u64::from_str_radix(&name, 16).ok()? + cut.offset)
+    });
+    let from = kept.map_or(fold.end, |kept| kept.min(fold.end));
+    let files = job.frontier_directory();
+    pieces.add_files(&files, from).map_err(ClusterError::storing("the journal of a partition"))?;
+    Ok(crawl)
+}
+
+/// Gives a partition its seeds, and tells it of all others: they say what is in scope.
+fn plant(
+    crawl: &Crawl<JobJournal>,
+    roots: &RootList,
+    partitions: &Partitions,
+    partition: u32,
+    is_first: bool,
+    has_roots: bool,
+) -> Result<(), CrawlError> {
+    let (mut taken, mut refused) = (0, 0);
+    for found in roots.from(0) {
+        if found.via == Via::Seed && partitions.of(&found.url) == partition {
+            // To give a seed again costs a look, and counts nothing.
+            let refusal = if is_first { crawl.seed(found.url)? } else { crawl.seed_again(found.url)? };
+            match refusal {
+                None => taken += 1,
+                Some(crate::gate::Refusal::Seen) => {}
+                Some(refusal) => {
+                    tracing::warn!(partition, %refusal, "a seed is refused");
+                    refused += u64::from(is_first);
+                }
+            }
+        } else if has_roots {
+            widen(crawl, &found);
+        }
+    }
+    crawl.count_seeds(taken, refused);
+    crawl.sync()
+}
+
+/// Opens the scope for what a seed of another partition opens.
+fn widen(crawl: &Crawl<JobJournal>, found: &Found) {
+    let _ = crawl.gate().check(found);
+}

@@ -1,0 +1,90 @@
+//! Which partition a URL is in.
+
+use crate::address::{CanonicalUrl, FingerprintKey};
+use crate::gate::domain;
+
+/// The most partitions that a crawl may have.
+pub(crate) const MOST: u32 = 1024;
+
+/// What of a URL says which partition it is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PartitionBy {
+    /// Its registrable domain: all hosts of a site together.
+    Domain,
+    /// Its host, with scheme and port.
+    #[default]
+    Host,
+}
+
+impl PartitionBy {
+    /// Its name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Domain => "domain",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// Which partition a URL is in: the same on all machines, for as long as the crawl lasts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partitions {
+    pub(crate) count: u32,
+    pub(crate) by: PartitionBy,
+    pub(crate) key: FingerprintKey,
+}
+
+impl Partitions {
+    /// The partition of a URL.
+    pub(crate) fn of(&self, url: &CanonicalUrl) -> u32 {
+        let text = match self.by {
+            PartitionBy::Domain => domain(url.host()),
+            PartitionBy::Host => url.origin(),
+        };
+        let bits = self.key.fingerprint(text).bits();
+        u32::try_from(bits % u64::from(self.count.max(1))).unwrap_or_default()
+    }
+
+    /// The node that should own a partition: that for which its name draws the highest number. So a node that comes takes its share
+    /// from all others, and one that goes leaves it to all others (rendezvous hashing: Thaler and Ravishankar 1998).
+    pub(crate) fn target<'a>(&self, partition: u32, nodes: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        let draw = |node: &str| self.key.fingerprint(&format!("{partition} {node}")).bits();
+        nodes.max_by_key(|node| (draw(node), *node))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Canonicalizer, KeyRules};
+
+    #[test]
+    fn hosts_of_a_site_are_together_by_domain_and_apart_by_host() {
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let of = |by, text: &str| {
+            let partitions = Partitions { count: 64, by, key: FingerprintKey::from_u64(7) };
+            partitions.of(&canonicalizer.canonicalize(text).unwrap())
+        };
+        let pages = |by| [1, 2, 3, 4, 5].map(|host| of(by, &format!("https://www{host}.example.co.uk/{host}")));
+        assert_eq!(pages(PartitionBy::Domain), [of(PartitionBy::Domain, "http://example.co.uk/"); 5]);
+        let apart = pages(PartitionBy::Host);
+        assert!(apart.iter().any(|partition| *partition != apart[0]));
+        assert_eq!(of(PartitionBy::Host, "http://a.test/b"), of(PartitionBy::Host, "http://a.test/c?d"));
+    }
+
+    #[test]
+    fn a_node_that_goes_moves_its_partitions_alone() {
+        let partitions = Partitions { count: 1000, by: PartitionBy::Host, key: FingerprintKey::from_u64(7) };
+        let nodes = ["a", "b", "c", "d"];
+        let all: Vec<_> = (0..1000).map(|partition| partitions.target(partition, nodes.into_iter()).unwrap()).collect();
+        for node in nodes {
+            let owned = all.iter().filter(|owner| **owner == node).count();
+            assert!((200..300).contains(&owned), "{owned}");
+        }
+        for (partition, owner) in (0..).zip(&all) {
+            let without = partitions.target(partition, nodes.into_iter().filter(|node| *node != "b")).unwrap();
+            assert!(without == *owner || *owner == "b");
+        }
+        assert_eq!(partitions.target(1, std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! Puts what a partition has done into its log, in the order in which nothing can be lost.
+//!
+//! One round takes what the journal has written, and then:
+//!
+//! 1. the letters of all pages in it are sent, and acknowledged;
+//! 2. the records of all pages in it are with the operating system;
+//! 3. the bytes go to the log.
+//!
+//! So what the log has of a page is the last that is kept of it: whoever reads the log finds its links on their way, and its record in a
+//! file. A page of which the log has nothing was never fetched, and the next owner fetches it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::entry::{EntryKind, JournalPiece};
+use super::ground::{Brake, Ground};
+use super::outbox::Outbox;
+use super::pieces::JournalPieces;
+use super::roots::deliver;
+use super::subject::{ClusterKey, ClusterSubject};
+use super::succession::{Overtaken, Tenure};
+use super::totals::counts;
+use super::transport::ClusterTransport;
+use super::values::{self, StateValue};
+use crate::crawl::{Inlet, Observer};
+use crate::job::JobJournal;
+
+/// What comes within this time goes together.
+const GROUP: Duration = Duration::from_millis(20);
+/// Where a round takes longer, nothing new is fetched until it is over: all that was fetched and is not in the log would be fetched
+/// again, should this node be killed.
+const SLOW: Duration = Duration::from_millis(500);
+/// How often counts go to the log while something changes.
+const COUNTS: Duration = Duration::from_secs(5);
+/// How often it looks whether the partition is idle.
+const LOOK: Duration = Duration::from_millis(250);
+/// Letters on their way at once.
+const LETTERS: usize = 32;
+
+/// Puts what a partition has done into its log.
+#[derive(Debug)]
+pub(crate) struct Publisher<T: ClusterTransport> {
+    pub(crate) ground: Arc<Ground<T>>,
+    pub(crate) partition: u32,
+    pub(crate) tenure: Tenure<T>,
+    pub(crate) pieces: Arc<JournalPieces>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) inlet: Inlet,
+    pub(crate) observer: Observer<JobJournal>,
+    pub(crate) brake: Arc<Brake>,
+    pub(crate) told: Arc<Notify>,
+    pub(crate) unread: Arc<AtomicU64>,
+    pub(crate) progress: PublishProgress,
+}
+
+/// How far a publisher has come.
+#[derive(Debug, Default)]
+pub(crate) struct PublishProgress {
+    /// Letters that were sent.
+    letters: u64,
+    /// Letters up to here are known to be read, by the log.
+    pub(crate) read: u64,
+    /// The segment of the last piece in the log, and its end.
+    published: (u64, u64),
+    /// Something was done since it was counted last.
+    is_uncounted: bool,
+    /// What was said last of whether anything is to be done.
+    said: Option<StateValue>,
+}
+
+impl From<u64> for PublishProgress {
+    /// One that has put nothing into the log yet, which knows that letters up to here are read.
+    fn from(read: u64) -> Self {
+        Self { read, ..Self::default() }
+    }
+}
+
+impl<T: ClusterTransport> Publisher<T> {
+    /// Publishes until the crawl of the partition has ended and all that it has done is in the log.
+    ///
+    /// # Errors
+    /// Where another owner has begun.
+    pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Overtaken> {
+        let mut counted = Instant::now();
+        loop {
+            // Asked first: what comes behind it is published by the round.
+            let is_last = *ended.borrow();
+            self.round().await?;
+            let is_idle = self.is_idle();
+            if self.progress.is_uncounted && (is_last || is_idle || counted.elapsed() >= COUNTS) {
+                self.count().await?;
+                counted = Instant::now();
+            }
+            if is_last {
+                return self.tenure.append(EntryKind::Released).await;
+            }
+            self.say(is_idle).await;
+            // A timeout is a look, too: that the frontier is drained, nobody tells.
+            if timeout(LOOK, self.told.notified()).await.is_ok() && !*ended.borrow() {
+                sleep(GROUP).await;
+            }
+        }
+    }
+
+    /// Whether nothing is to be done, and all that was done is in the log.
+    fn is_idle(&self) -> bool {
+        self.inlet.is_drained()
+            && self.pieces.is_empty()
+            && self.outbox.is_empty()
+            && self.progress.read == self.pieces.read()
+    }
+
+    /// One round. While it takes long, nothing is fetched.
+    async fn round(&mut self) -> Result<(), Overtaken> {
+        let read = self.pieces.read();
+        let pieces = self.pieces.take();
+        if pieces.is_empty() && read == self.progress.read && self.outbox.is_empty() {
+            return Ok(());
+        }
+        let brake = Arc::clone(&self.brake);
+        let is_over = {
+            let mut work = std::pin::pin!(self.publish(pieces, read));
+            tokio::select! {
+                biased;
+                published = &mut work => return published,
+                () = sleep(SLOW) => {}
+            }
+            brake.set_slow(true);
+            work.await
+        };
+        brake.set_slow(false);
+        is_over
+    }
+
+    async fn publish(&mut self, pieces: Vec<JournalPiece>, read: u64) -> Result<(), Overtaken> {
+        let letters = self.outbox.take(self.tenure.token(), &mut self.progress.letters);
+        let mut sending = JoinSet::new();
+        for (to, id, letter) in letters {
+            if sending.len() >= LETTERS {
+                sending.join_next().await;
+            }
+            let transport = Arc::clone(&self.ground.transport);
+            sending.spawn(async move { deliver(&*transport, &to, id, &letter).await });
+        }
+        while sending.join_next().await.is_some() {}
+        if !self.ground.writer.is_caught_up() {
+            let writer = self.ground.writer.clone();
+            let is_written = tokio::task::spawn_blocking(move || writer.catch_up()).await.unwrap_or(false);
+            if !is_written {
+                // The writer has failed, and the crawl ends by that. What has no record was not fetched.
+                std::future::pending::<()>().await;
+            }
+        }
+        for piece in pieces {
+            self.journal(piece).await?;
+        }
+        if read > self.progress.read {
+            // The letters brought nothing that is new.
+            let (segment, at) = self.progress.published;
+            self.journal(JournalPiece { segment, at, read, bytes: Vec::new() }).await?;
+        }
+        self.progress.is_uncounted = true;
+        Ok(())
+    }
+
+    async fn journal(&mut self, piece: JournalPiece) -> Result<(), Overtaken> {
+        let (read, published) = (piece.read, (piece.segment, piece.at + piece.bytes.len() as u64));
+        self.tenure.append(EntryKind::Journal(piece)).await?;
+        self.progress.read = self.progress.read.max(read);
+        self.progress.published = published;
+        Ok(())
+    }
+
+    /// What was counted goes to the log.
+    async fn count(&mut self) -> Result<(), Overtaken> {
+        let (inlet, observer, options) = (self.inlet.clone(), self.observer.clone(), self.ground.options.clone());
+        let counted = tokio::task::spawn_blocking(move || counts(&inlet, &observer, &options)).await;
+        if let Ok(counted) = counted {
+            self.tenure.append(EntryKind::Counts(counted)).await?;
+        }
+        self.progress.is_uncounted = false;
+        Ok(())
+    }
+
+    /// Says whether the partition has anything to do, where that is not what was said.
+    async fn say(&mut self, is_idle: bool) {
+        let (journal, read) = (self.tenure.last(), self.progress.read);
+        let unread = self.unread.load(Ordering::Relaxed);
+        let state = StateValue { is_idle, journal, read, unread };
+        let is_said = |said: &StateValue| *said == state || !said.is_idle && !is_idle;
+        if self.progress.said.as_ref().is_some_and(is_said) {
+            return;
+        }
+        let key = ClusterSubject::Key(ClusterKey::State(self.partition));
+        let told = self.ground.transport.publish(&key, values::to_bytes(&state), None, None).await;
+        // Without an answer it is said again at the next look.
+        self.progress.said = told.is_ok().then_some(state);
+    }
+}

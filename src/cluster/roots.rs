@@ -1,0 +1,92 @@
+//! Seeds, and where seeds redirect to: every partition must know them, since they say what is in scope.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::letter::{self, LetterDraft, LetterId};
+use super::subject::ClusterSubject;
+use super::transport::{Backoff, ClusterTransport};
+use crate::address::{CanonicalUrl, Canonicalizer};
+use crate::gate::Found;
+
+/// All seeds, and what they redirect to, as far as they were read.
+#[derive(Debug, Default)]
+pub(crate) struct RootList {
+    found: Mutex<Vec<Found>>,
+    /// The last message that was read.
+    read: AtomicU64,
+}
+
+impl RootList {
+    fn found(&self) -> MutexGuard<'_, Vec<Found>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those from a place in the list on.
+    pub(crate) fn from(&self, first: usize) -> Vec<Found> {
+        self.found().get(first..).unwrap_or_default().to_vec()
+    }
+
+    /// Reads on until it has this message.
+    pub(crate) async fn read_to<T: ClusterTransport>(&self, transport: &T, canonicalizer: &Canonicalizer, last: u64) {
+        let mut backoff = Backoff::new();
+        while self.read_on(transport, canonicalizer).await == 0 || self.read.load(Ordering::Acquire) < last {
+            backoff.rest(transport).await;
+        }
+    }
+
+    /// Reads on to the end of the list as it is now. Returns how many there are. What cannot be reached is tried again.
+    pub(crate) async fn read_on<T: ClusterTransport>(&self, transport: &T, canonicalizer: &Canonicalizer) -> usize {
+        let mut backoff = Backoff::new();
+        loop {
+            let read = self.read.load(Ordering::Acquire);
+            match transport.next(&ClusterSubject::Roots, read).await {
+                Ok(Some(message)) => {
+                    match letter::open(&message.bytes, canonicalizer) {
+                        Ok((_, found)) => self.found().extend(found),
+                        Err(reason) => {
+                            tracing::error!(sequence = message.sequence, reason, "seeds that cannot be read");
+                        }
+                    }
+                    self.read.store(message.sequence, Ordering::Release);
+                }
+                Ok(None) => return self.found().len(),
+                Err(_) => backoff.rest(transport).await,
+            }
+        }
+    }
+}
+
+/// Sends seeds to all. Returns the sequence of the last message. What is not answered is sent again, without end.
+pub(crate) async fn plant<T: ClusterTransport>(transport: &T, token: u64, seeds: &[CanonicalUrl]) -> u64 {
+    let (mut last, mut serial, mut draft) = (0, 0, LetterDraft::default());
+    for (number, seed) in (1..).zip(seeds) {
+        draft.add(&Found::seed(seed.clone()));
+        if draft.is_full() || number == seeds.len() {
+            serial += 1;
+            let id = LetterId { partition: None, token, serial };
+            let letter = std::mem::take(&mut draft).letter(id);
+            last = deliver(transport, &ClusterSubject::Roots, id, &letter).await;
+        }
+    }
+    last
+}
+
+/// Sends a letter, and returns once no crash of a server can take it.
+pub(crate) async fn deliver<T: ClusterTransport>(
+    transport: &T,
+    to: &ClusterSubject,
+    id: LetterId,
+    letter: &[u8],
+) -> u64 {
+    let from = id.partition.map_or_else(|| "seeds".to_owned(), |partition| partition.to_string());
+    // One letter may be for one partition and another, of another number, for the next.
+    let name = format!("{from}-{:016x}-{}", id.token, id.serial);
+    let mut backoff = Backoff::new();
+    loop {
+        if let Ok(sequence) = transport.publish(to, letter.to_vec(), None, Some(name.clone())).await {
+            return sequence;
+        }
+        backoff.rest(transport).await;
+    }
+}

@@ -1,0 +1,93 @@
+//! Where the messages of a cluster go.
+
+use std::fmt;
+
+/// Where a message goes. All subjects of a crawl begin with its name, so a server can bind a user to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ClusterSubject {
+    /// URLs that were found for a partition.
+    Found(u32),
+    /// What an owner of a partition has journaled.
+    Journal(u32),
+    /// A value that is replaced: the last message counts.
+    Key(ClusterKey),
+    /// Seeds, and where seeds redirect to: what widens the scope of all partitions.
+    Roots,
+    /// Letters that nobody could read.
+    Unread(u32),
+}
+
+/// What a value is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ClusterKey {
+    /// What all nodes must agree on.
+    Crawl,
+    /// A node that is to give back what it has.
+    Drain(String),
+    /// The crawl has ended.
+    End,
+    /// A node, while it lives.
+    Node(String),
+    /// Who owns a partition.
+    Owner(u32),
+    /// Whether a partition has anything to do.
+    State(u32),
+}
+
+/// Keys of one kind, which can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyKind {
+    Drain,
+    Node,
+}
+
+impl KeyKind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::Node => "node",
+        }
+    }
+
+    /// The key of this kind that ends so.
+    pub(crate) fn key(self, end: &str) -> ClusterKey {
+        match self {
+            Self::Drain => ClusterKey::Drain(end.to_owned()),
+            Self::Node => ClusterKey::Node(end.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+impl ClusterKey {
+    /// Whether it is of this kind.
+    pub(crate) fn is_of(&self, kind: KeyKind) -> bool {
+        matches!((self, kind), (Self::Drain(_), KeyKind::Drain) | (Self::Node(_), KeyKind::Node))
+    }
+}
+
+impl fmt::Display for ClusterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crawl => f.write_str("crawl"),
+            Self::Drain(node) => write!(f, "drain.{node}"),
+            Self::End => f.write_str("end"),
+            Self::Node(node) => write!(f, "node.{node}"),
+            Self::Owner(partition) => write!(f, "owner.{partition}"),
+            Self::State(partition) => write!(f, "state.{partition}"),
+        }
+    }
+}
+
+/// What follows the crawl's own prefix.
+impl fmt::Display for ClusterSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found(partition) => write!(f, "log.found.{partition}"),
+            Self::Journal(partition) => write!(f, "log.journal.{partition}"),
+            Self::Key(key) => key.fmt(f),
+            Self::Roots => f.write_str("log.roots"),
+            Self::Unread(partition) => write!(f, "log.unread.{partition}"),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Owners that race, over a transport that loses, doubles and delays.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use super::*;
+use crate::cluster::in_process::InProcess;
+
+/// What an owner was told.
+#[derive(Debug, Default)]
+struct Told {
+    /// The owners that could begin, by their tokens, with their epochs.
+    began: BTreeMap<u64, u64>,
+    /// Pieces that were kept, by their place in the journal.
+    kept: Vec<JournalPiece>,
+    /// Owners that have released the partition.
+    released: Vec<u64>,
+}
+
+const PARTITION: u32 = 7;
+
+/// Reads the log, begins, journals a few pieces, and goes on until it is overtaken, has enough, or is cut off.
+async fn own(transport: Arc<InProcess>, token: u64, told: Arc<Mutex<Told>>) {
+    let mut fold = Fold::default();
+    for _ in 0..=transport.draw(3) {
+        fold.read_on(&*transport, PARTITION, |_| Ok(())).await.expect("a log that owners have written");
+        let Ok(mut tenure) = fold.begin(Arc::clone(&transport), PARTITION, "a node", token).await else { continue };
+        assert_eq!(told.lock().unwrap().began.insert(token, tenure.epoch()), None, "it begins once");
+        let mut at = fold.end;
+        for _ in 0..transport.draw(6) {
+            // What it does meanwhile may take long, and another may take it for dead.
+            for _ in 0..transport.draw(2) * transport.draw(20) {
+                transport.rest(std::time::Duration::ZERO).await;
+            }
+            let bytes = vec![token.to_le_bytes()[0]; 1 + usize::try_from(transport.draw(5)).unwrap()];
+            let piece = JournalPiece { segment: 0, at, read: at, bytes };
+            if tenure.append(EntryKind::Journal(piece.clone())).await.is_err() {
+                return;
+            }
+            at += piece.bytes.len() as u64;
+            told.lock().unwrap().kept.push(piece);
+        }
+        if transport.draw(2) == 0 && tenure.append(EntryKind::Released).await.is_ok() {
+            told.lock().unwrap().released.push(token);
+        }
+        return;
+    }
+}
+
+/// Polls all, one at random at a time; now and then one is dropped, as a process is killed.
+fn run(transport: &InProcess, mut owners: Vec<Pin<Box<dyn Future<Output = ()>>>>) {
+    let mut context = Context::from_waker(Waker::noop());
+    while !owners.is_empty() {
+        let at = usize::try_from(transport.draw(owners.len() as u64)).unwrap();
+        if owners[at].as_mut().poll(&mut context).is_ready() || transport.draw(400) == 0 {
+            drop(owners.swap_remove(at));
+        }
+    }
+}
+
+fn now<R>(future: impl Future<Output = R>) -> R {
+    let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
+            return done;
+        }
+    }
+}
+
+/// The whole log, as somebody reads it who has nothing else.
+fn read_all(transport: &InProcess) -> (Fold, Vec<u8>) {
+    let (mut fold, mut journal) = (Fold::default(), Vec::new());
+    let keep = |piece: &JournalPiece| {
+        journal.truncate(usize::try_from(piece.at).unwrap());
+        journal.extend_from_slice(&piece.bytes);
+        Ok(())
+    };
+    now(fold.read_on(transport, PARTITION, keep)).expect("a log that owners have written");
+    (fold, journal)
+}
+
+/// Owners that race, are killed, stall and come back, over a transport that loses, doubles and delays. What one was told is kept is there,
+/// in its place and once, whatever comes after; nobody who was overtaken writes; and all who read the log read the same.
+#[test]
+fn ten_thousand_histories_keep_what_they_promised() {
+    let (mut epochs, mut pieces, mut torn) = (0, 0, 0);
+    for seed in 1..=10_000 {
+        let transport = InProcess::new(seed, seed % 60);
+        let told = Arc::<Mutex<Told>>::default();
+        let count = 1 + transport.draw(5);
+        let owners = (1..=count).map(|token| {
+            Box::pin(own(Arc::clone(&transport), token, Arc::clone(&told))) as Pin<Box<dyn Future<Output = ()>>>
+        });
+        run(&transport, owners.collect());
+        transport.mend();
+        let (fold, journal) = read_all(&transport);
+        assert_eq!(read_all(&transport), (fold.clone(), journal.clone()), "seed {seed}");
+        let told = told.lock().unwrap();
+        for piece in &told.kept {
+            let at = usize::try_from(piece.at).unwrap();
+            assert_eq!(journal.get(at..at + piece.bytes.len()), Some(&*piece.bytes), "seed {seed}: {piece:?}");
+        }
+        // Those that began were told their own place in the line, each another one.
+        let mut places: Vec<u64> = told.began.values().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), told.began.len(), "seed {seed}");
+        assert!(places.last().is_none_or(|&last| last <= fold.epoch), "seed {seed}");
+        let is_last = |token: &u64| told.began[token] == fold.epoch;
+        assert!(fold.is_released || !told.released.iter().any(is_last), "seed {seed}");
+        epochs += fold.epoch;
+        pieces += told.kept.len();
+        torn += u64::from(fold.epoch > told.began.len() as u64);
+    }
+    assert!(epochs > 15_000 && pieces > 20_000, "histories with something in them: {epochs}, {pieces}");
+    assert!(torn > 100, "owners were cut off between the message and its answer: {torn}");
+}
+
+#[test]
+fn what_no_owner_can_have_written_is_told() {
+    let transport = InProcess::new(1, 0);
+    let subject = ClusterSubject::Journal(PARTITION);
+    let mut last = 0;
+    let mut write = |token, what| {
+        let bytes = LogEntry { token, serial: 0, behind: last, what }.to_bytes();
+        last = now(transport.publish(&subject, bytes, None, None)).unwrap();
+        let mut fold = Fold::default();
+        now(fold.read_on(&*transport, PARTITION, |_| Ok(()))).map(|()| fold).map_err(|error| error.to_string())
+    };
+    let piece = |at| EntryKind::Journal(JournalPiece { segment: 0, at, read: 0, bytes: vec![1] });
+    let epoch = |number| EntryKind::Epoch { number, node: "a".to_owned() };
+    write(1, epoch(1)).unwrap();
+    write(1, piece(0)).unwrap();
+    write(2, epoch(2)).unwrap();
+    // A torn end is replaced by who begins, and by nobody else.
+    assert_eq!(write(2, piece(0)).unwrap().end, 1);
+    assert_eq!(
+        write(2, piece(0)).unwrap_err(),
+        "log.journal.7, message 5: a piece of the journal that is not the next"
+    );
+}

@@ -1,0 +1,170 @@
+//! What all nodes of a crawl must agree on.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ClusterError;
+use super::partitions::{PartitionBy, Partitions};
+use super::roots::plant;
+use super::subject::{ClusterKey, ClusterSubject};
+use super::succession::append;
+use super::transport::{Backoff, ClusterTransport};
+use super::values;
+use crate::address::{CanonicalUrl, FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
+use crate::crawl::CrawlOptions;
+use crate::seen::SeenOptions;
+
+/// The version of messages and terms.
+const VERSION: u32 = 1;
+/// How often the servers are asked before a node gives up.
+const TRIES: u32 = 20;
+/// How often a node looks whether another one has given the seeds.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// What all nodes of a crawl must agree on. Whoever comes first says it, and it never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Terms {
+    version: u32,
+    rules: [u32; 2],
+    /// Drawn by whoever began the crawl.
+    pub(crate) id: u64,
+    key: u64,
+    pub(crate) partitions: u32,
+    partition_by: String,
+    scope: String,
+    keys: String,
+    filter: String,
+    seeds: String,
+    /// The last message of the seeds; `None` while they are given.
+    pub(crate) roots: Option<u64>,
+}
+
+impl Terms {
+    /// What a node wants. Numbers are drawn, should it be the first.
+    pub(crate) fn of(options: &CrawlOptions, partitions: u32, by: PartitionBy, seeds: &[CanonicalUrl]) -> Self {
+        let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
+        let filter = SeenOptions { key: FingerprintKey::from_u64(0), directory: None, ..options.frontier.seen.clone() };
+        Self {
+            version: VERSION,
+            rules: [FINGERPRINT_STRATEGY, KEY_RULES_VERSION],
+            id: FingerprintKey::random().to_u64(),
+            key: key.to_u64(),
+            partitions,
+            partition_by: by.name().to_owned(),
+            scope: format!("{:?}", options.frontier.scope),
+            keys: format!("{:?}", options.frontier.keys),
+            filter: format!("{filter:?}"),
+            seeds: digest(seeds),
+            roots: None,
+        }
+    }
+
+    pub(crate) fn key(&self) -> FingerprintKey {
+        FingerprintKey::from_u64(self.key)
+    }
+
+    pub(crate) fn partitions(&self) -> Partitions {
+        let by = if self.partition_by == PartitionBy::Domain.name() { PartitionBy::Domain } else { PartitionBy::Host };
+        Partitions { count: self.partitions, by, key: self.key() }
+    }
+
+    /// Checks that a crawl that was begun is the one that a node wants. A node without seeds takes those that there are.
+    fn check(&self, wanted: &Self, crawl: &str, has_seeds: bool) -> Result<(), ClusterError> {
+        if (self.version, self.rules) != (wanted.version, wanted.rules) {
+            return Err(ClusterError::Version { crawl: crawl.to_owned() });
+        }
+        let number = |terms: &Self| terms.partitions.to_string();
+        for (what, theirs, ours) in [
+            ("number of partitions (cluster.partitions)", &number(self), &number(wanted)),
+            ("rule of partitions (cluster.partition_by)", &self.partition_by, &wanted.partition_by),
+            ("scope (scope.*)", &self.scope, &wanted.scope),
+            ("rule of keys (keys.*)", &self.keys, &wanted.keys),
+            ("filter (seen.*)", &self.filter, &wanted.filter),
+            ("list of seeds", &self.seeds, if has_seeds { &wanted.seeds } else { &self.seeds }),
+        ] {
+            if theirs != ours {
+                let (crawl, theirs, ours) = (crawl.to_owned(), theirs.clone(), ours.clone());
+                return Err(ClusterError::Another { crawl, what, theirs, ours });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many seeds there are, and a digest that does not depend on their order.
+fn digest(seeds: &[CanonicalUrl]) -> String {
+    let mut all: Vec<u64> = seeds.iter().map(|url| url.fingerprint(FingerprintKey::from_u64(0)).bits()).collect();
+    all.sort_unstable();
+    all.dedup();
+    let bytes: Vec<u8> = all.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+    format!("{} seeds, {:016x}", all.len(), FingerprintKey::from_u64(0).fingerprint_bytes(&bytes).bits())
+}
+
+/// Reads the terms of a crawl; `None` where it was not begun.
+///
+/// # Errors
+/// Where the servers do not answer, or it is of another version.
+pub(crate) async fn find<T: ClusterTransport>(
+    transport: &T,
+    crawl: &str,
+    addresses: &str,
+) -> Result<Option<(u64, Terms)>, ClusterError> {
+    let (mut backoff, mut tries) = (Backoff::new(), 0);
+    loop {
+        match transport.last(&ClusterSubject::Key(ClusterKey::Crawl)).await {
+            Ok(None) => return Ok(None),
+            Ok(Some(message)) => {
+                let terms = values::read(&message.bytes);
+                let terms = terms.ok_or_else(|| ClusterError::Version { crawl: crawl.to_owned() })?;
+                return Ok(Some((message.sequence, terms)));
+            }
+            Err(error) if tries == TRIES => {
+                return Err(ClusterError::Unreachable { addresses: addresses.to_owned(), reason: error.0 });
+            }
+            Err(_) => {
+                tries += 1;
+                backoff.rest(transport).await;
+            }
+        }
+    }
+}
+
+/// Begins a crawl, or agrees to one that was begun. Returns once its seeds are where no crash can take them.
+///
+/// # Errors
+/// Where it was begun with something else; where it was not begun, and there are no seeds; where the servers do not answer.
+pub(crate) async fn agree<T: ClusterTransport>(
+    transport: &T,
+    wanted: &Terms,
+    seeds: &[CanonicalUrl],
+    crawl: &str,
+    addresses: &str,
+) -> Result<Terms, ClusterError> {
+    let mut has_waited = false;
+    let key = ClusterSubject::Key(ClusterKey::Crawl);
+    loop {
+        let Some((sequence, terms)) = find(transport, crawl, addresses).await? else {
+            if seeds.is_empty() {
+                return Err(ClusterError::NoSeeds { crawl: crawl.to_owned() });
+            }
+            // Whoever is first says it; all others look again.
+            let _ = append(transport, &key, 0, values::to_bytes(wanted)).await;
+            continue;
+        };
+        terms.check(wanted, crawl, !seeds.is_empty())?;
+        if terms.roots.is_some() {
+            return Ok(terms);
+        }
+        if seeds.is_empty() {
+            if !std::mem::replace(&mut has_waited, true) {
+                tracing::warn!(crawl, "waiting for the node that gives the seeds");
+            }
+            transport.rest(WAIT).await;
+            continue;
+        }
+        // Two may do this at once: a seed that is given twice is one.
+        let last = plant(transport, terms.id, seeds).await;
+        let _ = append(transport, &key, sequence, values::to_bytes(&Terms { roots: Some(last), ..terms })).await;
+    }
+}

@@ -1,0 +1,120 @@
+//! What a cluster needs of whatever carries its messages.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::subject::{ClusterSubject, KeyKind};
+
+/// A message that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// It grows with each message, over all subjects of a stream.
+    pub(crate) sequence: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Why a message may not be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PublishError {
+    /// The last message of its subject is another one than was expected. It is not kept.
+    Refused,
+    /// No answer came, or a bad one. It may be kept all the same, or come to be.
+    Unanswered(String),
+}
+
+impl fmt::Display for PublishError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused => f.write_str("another message came before it"),
+            Self::Unanswered(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Why nothing could be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreachable(pub(crate) String);
+
+/// Tells of new messages. It may tell of one before it can be read, or not at all.
+#[derive(Debug)]
+pub(crate) struct Hints {
+    pub(crate) told: Arc<Notify>,
+    /// Dropped with the hints: it ends whoever tells.
+    pub(crate) _teller: Option<AbortOnDrop>,
+}
+
+/// A task that ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop(pub(crate) tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What carries the messages of a cluster: logs with an order, in which a message can be refused when it is not the next one.
+///
+/// Answers may be lost and calls may be slow. A read may be of a moment ago. Only what is said of [`publish`](Self::publish) is relied on.
+pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
+    /// Keeps a message, and returns its sequence once no crash of a server can take it. With `after`, it is kept only where the last
+    /// message of its subject has this sequence; 0 where there is none. Of messages with one `id` within two minutes, one is kept.
+    fn publish(
+        &self,
+        subject: &ClusterSubject,
+        bytes: Vec<u8>,
+        after: Option<u64>,
+        id: Option<String>,
+    ) -> impl Future<Output = Result<u64, PublishError>> + Send;
+
+    /// The first message of a subject behind a sequence.
+    fn next(
+        &self,
+        subject: &ClusterSubject,
+        behind: u64,
+    ) -> impl Future<Output = Result<Option<Message>, Unreachable>> + Send;
+
+    /// The last message of a subject.
+    fn last(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Option<Message>, Unreachable>> + Send;
+
+    /// The keys of a kind that have values.
+    fn keys(&self, kind: KeyKind) -> impl Future<Output = Result<Vec<ClusterSubject>, Unreachable>> + Send;
+
+    /// Tells of new messages from here on.
+    fn hints(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Hints, Unreachable>> + Send;
+
+    /// Waits.
+    fn rest(&self, time: Duration) -> impl Future<Output = ()> + Send;
+}
+
+/// The first wait before something is tried again. It doubles each time.
+pub(crate) const FIRST_REST: Duration = Duration::from_millis(20);
+/// The longest.
+pub(crate) const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// Waits for ever longer times.
+#[derive(Debug)]
+pub(crate) struct Backoff(Duration);
+
+impl Backoff {
+    pub(crate) const fn new() -> Self {
+        Self(FIRST_REST)
+    }
+
+    /// Waits, and the next time for twice as long.
+    pub(crate) async fn rest<T: ClusterTransport>(&mut self, transport: &T) {
+        transport.rest(self.next()).await;
+    }
+
+    /// How long to wait now.
+    pub(crate) fn next(&mut self) -> Duration {
+        let rest = self.0;
+        self.0 = (rest * 2).min(LONGEST_REST);
+        rest
+    }
+}

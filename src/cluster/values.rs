@@ -1,0 +1,69 @@
+//! What stands under the keys of a cluster: JSON, so that whoever looks after the servers can read it.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::report::Report;
+
+/// A node, while it lives. It says so again and again, each time with another `beat`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NodeValue {
+    /// What it is called by people: its machine, and its job directory.
+    pub(crate) name: String,
+    pub(crate) beat: u64,
+    /// It takes no partitions any more, and gives back what it has.
+    pub(crate) is_leaving: bool,
+    /// It has left, or others have taken it for dead.
+    pub(crate) is_gone: bool,
+    /// Partitions that it owns.
+    pub(crate) partitions: usize,
+    /// Pages that it has recorded.
+    pub(crate) pages: u64,
+}
+
+/// Who owns a partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnerValue {
+    /// The node; `None` where it was given back.
+    pub(crate) node: Option<String>,
+    /// Drawn by whoever wrote it, so that each value is another one.
+    pub(crate) token: u64,
+}
+
+/// Whether a partition has anything to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StateValue {
+    pub(crate) is_idle: bool,
+    /// The last message of its log then.
+    pub(crate) journal: u64,
+    /// The last letter that it had taken.
+    pub(crate) read: u64,
+    /// Letters that could not be read.
+    pub(crate) unread: u64,
+}
+
+/// A node that is to give back what it has, or the end of the crawl.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MarkValue {
+    pub(crate) at: String,
+    pub(crate) token: u64,
+}
+
+/// What is counted in a partition, as its log has it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CountsValue {
+    /// For its next owner.
+    pub(crate) carried: String,
+    /// Its report so far.
+    pub(crate) report: Option<Report>,
+}
+
+/// As it is kept.
+pub(crate) fn to_bytes(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("plain data")
+}
+
+/// Reads a value. What is none counts as missing: another version has other values.
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    serde_json::from_slice(bytes).ok()
+}

@@ -1,0 +1,22 @@
+//! What a page has found for other parts of its crawl.
+
+use super::elsewhere::Elsewhere;
+use super::visit::Visit;
+use crate::gate::{Gate, Refusal};
+
+/// Takes out of a visit what other parts of the crawl are to fetch, and sends it to them. What they were sent not long ago counts as seen.
+pub(super) fn send_away(elsewhere: &dyn Elsewhere, gate: &Gate, visit: &mut Visit) {
+    let mut away = visit.links.split_off(|url| elsewhere.has(url));
+    if let Some(found) = visit.redirect.take_if(|found| elsewhere.has(&found.url)) {
+        let fingerprint = found.url.fingerprint(gate.fingerprint_key());
+        away.push((found, fingerprint));
+    }
+    visit.record.cluster = Some(elsewhere.place());
+    if away.is_empty() {
+        return;
+    }
+    let found = away.len() as u64;
+    let recent = elsewhere.send(away);
+    visit.record.links.sent = found - recent;
+    visit.links.refuse(Refusal::Seen, u32::try_from(recent).unwrap_or(u32::MAX));
+}

@@ -1,0 +1,121 @@
+//! A crawl that is a part of a greater one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, PoisonError};
+
+use super::checkpointer::Checkpointer;
+use super::elsewhere::Elsewhere;
+use super::error::CrawlError;
+use super::lock::lock;
+use super::means::Means;
+use super::numbers::Carried;
+use super::options::CrawlOptions;
+use super::records::OutputFiles;
+use super::run::Crawl;
+use super::shared::Shared;
+use crate::frontier::Frontier;
+use crate::gate::{Admission, Found, Refusal};
+use crate::job::journal::{Cut, Tap};
+use crate::job::{Job, JobJournal};
+use crate::lending::Clock;
+
+/// What a part of a crawl is told by whoever runs it.
+#[derive(Debug)]
+pub(crate) struct CrawlPart<'a> {
+    /// What it fetches with.
+    pub(crate) means: &'a Means,
+    /// Where the other parts are.
+    pub(crate) elsewhere: Arc<dyn Elsewhere>,
+    /// Who is told what its journal writes.
+    pub(crate) tap: Arc<dyn Tap>,
+    /// What was counted before, as [`Inlet::carried`] gives it; empty where nothing was.
+    pub(crate) carried: &'a [u8],
+    /// What was refused before, by the names of the reasons.
+    pub(crate) refused: &'a BTreeMap<String, u64>,
+}
+
+/// The way into a part of a crawl, for what other parts have found. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Inlet {
+    shared: Arc<Shared<JobJournal>>,
+}
+
+impl Crawl<JobJournal> {
+    /// A crawl that is a part of a greater one, and goes on where its journal ends. It has no outputs of its own: what its journal calls
+    /// done is done. It does not end when it is drained, since others may find more for it. URLs that were given up with their hosts
+    /// are not asked for again: it goes on, and nobody has asked for another try. Also returns what was cut off the journal's end.
+    ///
+    /// # Errors
+    /// Where an option is out of its range, or one on which the job's files depend has changed; where the job's files are damaged;
+    /// where the file system refuses.
+    pub(crate) fn open_part(
+        options: &CrawlOptions,
+        job: &Job,
+        part: CrawlPart<'_>,
+    ) -> Result<(Self, Option<Cut>), CrawlError> {
+        let clock = Clock::start();
+        let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, |_, _| true, clock.now())?;
+        frontier.journal_mut().tell(part.tap);
+        let carried = Carried::read(part.carried)
+            .map_err(|source| CrawlError::Totals { directory: job.frontier_directory(), source })?;
+        let carried = carried.map(|carried| Carried { resumes: carried.resumes + 1, ..carried });
+        let (gate, cut) = (Arc::clone(frontier.gate()), frontier.opening().recovery.cut.clone());
+        let mut crawl = Self::over(frontier, clock, options, false, carried, Some(part.means.clone()))?;
+        for refusal in Refusal::ALL {
+            gate.count_refused(refusal, part.refused.get(refusal.name()).copied().unwrap_or_default());
+        }
+        let shared = Arc::get_mut(&mut crawl.shared).expect("nobody else has it before it runs");
+        shared.elsewhere = Some(part.elsewhere);
+        shared.frontier.stay_open();
+        let outputs = OutputFiles::default();
+        crawl.checkpointer = Some(Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, outputs));
+        Ok((crawl, cut))
+    }
+
+    /// The way into it.
+    pub(crate) fn inlet(&self) -> Inlet {
+        Inlet { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Inlet {
+    /// Takes what others have found through the gate, and hands what is new to the journal's storage. `then` is called while nothing else
+    /// can go to the journal.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails.
+    pub(crate) fn take(&self, found: Vec<Found>, then: impl FnOnce()) -> io::Result<()> {
+        let _no_checkpoint = self.shared.quiesce.read().unwrap_or_else(PoisonError::into_inner);
+        let frontier = &self.shared.frontier;
+        let new = frontier.gate().admit_batch(found).into_iter().filter_map(|admission| match admission {
+            Admission::Admitted(admitted) => Some(admitted),
+            Admission::Refused(_) => None,
+        });
+        let new: Vec<_> = new.collect();
+        {
+            let mut tally = lock(&self.shared.tally);
+            for admitted in &new {
+                tally.sources.add(admitted.found().via);
+            }
+        }
+        Ok(frontier.submit_and(new, then)?)
+    }
+
+    /// Opens the scope for what a seed opens.
+    pub(crate) fn widen(&self, found: &Found) {
+        // Only that it is judged matters, not how.
+        let _ = self.shared.frontier.gate().check(found);
+    }
+
+    /// Whether nothing waits, for its turn or for a time, and nothing is out.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.shared.frontier.with(|frontier| frontier.statistics()).is_drained()
+    }
+
+    /// What was counted so far, for whoever goes on with this part. No page is counted by half.
+    pub(crate) fn carried(&self) -> Vec<u8> {
+        let _nobody = self.shared.quiesce.write().unwrap_or_else(PoisonError::into_inner);
+        self.shared.carried().to_bytes()
+    }
+}

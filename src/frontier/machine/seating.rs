@@ -1,0 +1,138 @@
+//! A host gets its seat: idle, in the agenda, due, held back, or back to where it was lent from.
+//!
+//! | what happens | the host goes |
+//! |---|---|
+//! | a URL of it comes | from idle to where its clock says; up in the queue where the URL is better than its best |
+//! | a lease of it comes back | to the agenda, to the front queue, or idle |
+//! | its rest is over | from the agenda to the front queue |
+//! | it is due, and nobody knows it | to the held ones, where as many such hosts are out as may be |
+//!
+//! A host is in one list at a time, and its seat says in which: list and seat change together here, and nowhere between two calls do
+//! they differ. Nothing of this is journaled, since it follows from queues and clocks: a resume places all hosts once.
+
+use super::Frontier;
+use crate::frontier::Timestamp;
+use crate::frontier::durable::Journal;
+use crate::frontier::hosts::{HostId, HostState};
+use crate::frontier::queues::Queued;
+
+impl<J: Journal> Frontier<J> {
+    /// A URL has come to the queue of a host, which may move up by it. A host that is on the agenda, or lent out without further
+    /// connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) where it stands in a line.
+    pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
+        match self.state.host(host).seat.state {
+            HostState::Idle => self.place(host, now),
+            state @ (HostState::Due(worse) | HostState::Called(worse) | HostState::CalledByAddress(worse))
+                if priority < worse =>
+            {
+                let seats = &mut self.state.seats();
+                let called = state.caller().map(|tie| HostState::called(tie, priority));
+                seats[host].state = called.unwrap_or(HostState::Due(priority));
+                self.front.remove(seats, host, worse);
+                self.front.push(seats, host, priority);
+            }
+            HostState::Held(worse) if priority < worse => {
+                let seats = &mut self.state.seats();
+                seats[host].state = HostState::Held(priority);
+                self.held.remove(seats, host, worse);
+                self.held.push(seats, host, priority);
+            }
+            state @ (HostState::InLine(worse) | HostState::InLineOfAddress(worse)) if priority < worse => {
+                let (tie, _) = state.line().expect("it stands in a line");
+                self.promote(host, tie, worse, priority);
+                self.call_in(host, now);
+            }
+            HostState::Leased if self.treatment(host).connections > 1 => self.place(host, now),
+            _ => {}
+        }
+    }
+
+    /// Puts a host, that is nowhere, where it belongs by its queue and its clock: idle, resting or due. One that has pages out rests or
+    /// is due for a further one, or stays leased.
+    pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
+        let host = self.state.host(id);
+        let was_idle = host.seat.state == HostState::Idle;
+        let turn = match host.seat.out {
+            // A host that is not asked need not rest.
+            0 => host.queue.first().map(|first| (if host.is_retired() { now } else { host.due }, first)),
+            _ => self.further(id, now),
+        };
+        let state = match turn {
+            None if host.seat.out > 0 => HostState::Leased,
+            None => {
+                self.waits.idle(id);
+                HostState::Idle
+            }
+            Some((due, _)) if due > now => {
+                self.agenda.push(due, id);
+                self.waits.placed(id, due, now);
+                HostState::Snoozed
+            }
+            Some((_, Queued { priority, .. })) => {
+                // Hosts that have been due for longer come first.
+                self.wake(now);
+                self.front.push(&mut self.state.seats(), id, priority);
+                self.waits.placed(id, now, now);
+                HostState::Due(priority)
+            }
+        };
+        self.state.seats()[id].state = state;
+        self.busy = self.busy + usize::from(was_idle) - usize::from(state == HostState::Idle);
+        self.count_prospect(id);
+    }
+
+    /// Places all hosts: they are nowhere yet. Once, at the end of a resume.
+    pub(crate) fn place_all(&mut self, now: Timestamp) {
+        self.state.hosts().ids().for_each(|host| self.place(host, now));
+    }
+
+    /// Hosts with URLs queued that are not lent out: where there are none and nothing is out, the frontier has drained but for its schedule.
+    pub(crate) fn active_hosts(&self) -> usize {
+        self.agenda.len() + self.front.len() + self.held.len() + self.circles.waiting()
+    }
+
+    /// Whether a host that is due must wait until another has come back that nobody knew either. Hosts that accept and never answer would
+    /// else have all fetches that may be under way, and known hosts would wait behind them.
+    pub(super) fn is_to_be_held(&self, id: HostId) -> bool {
+        let host = self.state.host(id);
+        !host.has_answered && !host.is_retired() && self.lent.first_contacts >= self.first_contacts
+    }
+
+    /// Holds a host back that is due. It keeps its priority, and goes to the front again when one of its kind has come back.
+    pub(super) fn hold(&mut self, host: HostId, priority: u8) {
+        let seats = &mut self.state.seats();
+        self.held.push(seats, host, priority);
+        seats[host].state = HostState::Held(priority);
+    }
+
+    /// Lets hosts go that nobody knows, as many as may be asked now.
+    pub(super) fn let_go(&mut self) {
+        if self.held.len() == 0 {
+            return;
+        }
+        let seats = &mut self.state.seats();
+        for _ in self.lent.first_contacts..self.first_contacts {
+            let Some((host, priority)) = self.held.pop(seats) else { break };
+            self.front.push(seats, host, priority);
+            seats[host].state = HostState::Due(priority);
+        }
+    }
+
+    /// Moves hosts that have become due from the agenda to the front, in the order of their times; then calls hosts from the lines of circles
+    /// that have rested. O(log hosts) for each. Each call that may lend or seat a host comes here first, so that hosts that have been due for
+    /// longer go before one that becomes due now.
+    #[inline]
+    pub(crate) fn wake(&mut self, now: Timestamp) {
+        while let Some(id) = self.agenda.pop_due(now) {
+            let host = self.state.host(id);
+            let best = self.first_free(host, id).expect("a host in the agenda has a URL to be lent");
+            let seats = &mut self.state.seats();
+            seats[id].state = HostState::Due(best.priority);
+            self.front.push(seats, id, best.priority);
+        }
+        while let Some((circle, tie)) = self.circles.pop_due(now) {
+            // A rest that was asked for may leave room for several.
+            while self.call(circle, tie, now) {}
+        }
+    }
+}

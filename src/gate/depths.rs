@@ -1,0 +1,50 @@
+//! How many links from a seed a page may be.
+
+use crate::address::HostTable;
+
+/// No bound.
+const ANY: u32 = u32::MAX;
+
+/// How many links from a seed a page may be, by its host.
+#[derive(Debug)]
+pub(crate) struct Depths {
+    /// Of hosts whose rules do not say it.
+    others: u32,
+    by_host: HostTable<u32>,
+    /// Of all of these.
+    least: u32,
+    most: u32,
+}
+
+impl Depths {
+    /// `others` is that of hosts of which nothing is said; `None` is any number, and so is `u32::MAX` of a host.
+    pub(crate) fn new(others: Option<u32>, by_host: HostTable<u32>) -> Self {
+        let others = others.unwrap_or(ANY);
+        let all = || by_host.values().copied().chain([others]);
+        let (least, most) = (all().min().unwrap_or(others), all().max().unwrap_or(others));
+        Self { others, by_host, least, most }
+    }
+
+    /// How many links from a seed a page of a host may be; `None` for any number.
+    pub(crate) fn of(&self, host: &str) -> Option<u32> {
+        Some(self.by_host.get(host).copied().unwrap_or(self.others)).filter(|depth| *depth != ANY)
+    }
+
+    /// Whether a rule of the host says so.
+    pub(crate) fn is_ruled(&self, host: &str) -> bool {
+        self.by_host.get(host).is_some()
+    }
+
+    /// Whether pages that are so many links from a seed are too deep; `None` where that depends on their hosts.
+    pub(crate) fn are_too_deep(&self, depth: u32) -> Option<bool> {
+        if depth <= self.least {
+            return Some(false);
+        }
+        (depth > self.most).then_some(true)
+    }
+
+    /// Whether any links are followed.
+    pub(crate) fn follows_links(&self) -> bool {
+        self.most > 0
+    }
+}

@@ -1,0 +1,221 @@
+//! A checkpoint that is being written: its files one by one, and at last the summary, by which they count.
+//!
+//! The calls come in this order: `begin`, `hosts`, `seen`, `contents`, `sync_journal`, `commit`. The counts are last because all else is
+//! replayed up to them. The journal is synced before them because a summary must not speak of what a power cut can take.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use super::CheckpointError;
+use super::evicted::{self, WrittenRuns};
+use super::eviction::Eviction;
+use super::frames::{self, HOSTS, SUMMARY};
+use super::names::{FILES, RUN, name};
+use super::run::HostRun;
+use super::store::{BESIDE, Checkpoints, remove, remove_all};
+use super::stream::{BUFFER, Writing};
+use super::summary::Summary;
+use crate::address::KeyRules;
+use crate::bytes::FileError;
+use crate::frontier::{Counts, Slice, waiting};
+use crate::gate::Position;
+use crate::job::journal::{Disk, Needs, Storage};
+use crate::seen::SeenSet;
+
+/// A checkpoint that is being written. If it is dropped before [`commit`](Self::commit), or commit fails, its files are removed.
+#[derive(Debug)]
+pub(super) struct Draft<'a, S: Storage = Disk> {
+    store: &'a mut Checkpoints<S>,
+    number: u64,
+    /// What is known so far.
+    summary: Summary,
+    /// Bytes written, without the seen set.
+    bytes: u64,
+    /// Its runs, where they differ from those of the checkpoint before.
+    runs: Option<Vec<Arc<HostRun>>>,
+    is_placed: bool,
+}
+
+impl<S: Storage> Checkpoints<S> {
+    /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is
+    /// saved: a replay begins there, and gives each slice what was recorded behind its own position.
+    pub(super) fn begin(&mut self, needs: Needs) -> Draft<'_, S> {
+        // A failed try may have left a summary that could not be removed. It must not meet files of the same number.
+        self.last += 1;
+        let number = self.last;
+        self.evictable.clear();
+        Draft {
+            store: self,
+            number,
+            summary: Summary { needs, ..Summary::default() },
+            bytes: 0,
+            runs: None,
+            is_placed: false,
+        }
+    }
+}
+
+impl<S: Storage> Draft<'_, S> {
+    /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice, and returns where the journal
+    /// ended then and which slice follows. Up to `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is
+    /// committed: of the idle ones, those that have rested for longest.
+    ///
+    /// Takes the memory of the largest slice, which is 2,048 hosts with their queues or a piece of the schedule, and of up to twice the
+    /// hosts that are to be evicted.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(super) fn hosts(
+        &mut self,
+        to_evict: u64,
+        mut next: impl FnMut(Slice, &mut Vec<u8>) -> (Position, Option<Slice>),
+    ) -> Result<(), CheckpointError> {
+        let (number, job) = (self.number, self.store.job);
+        let (mut slices, mut bytes) = (0, 0);
+        let mut needs = std::mem::take(&mut self.summary.needs);
+        let mut eviction = Eviction::up_to(to_evict);
+        self.write(FILES[0], |to| {
+            let mut frames = frames::begin(to, HOSTS, job, number)?;
+            let mut slice = Vec::new();
+            let mut rest = Some(Slice::default());
+            while let Some(part) = rest {
+                slice.clear();
+                let position;
+                (position, rest) = next(part, &mut slice);
+                // The frontier is not locked here: one host may have millions of URLs.
+                waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
+                frames.put(position.to_u64().to_le_bytes()).put(&slice).end()?;
+                eviction.look_at(&slice);
+                slices += 1;
+                bytes += slice.len() as u64;
+            }
+            frames.finish().map(drop)
+        })?;
+        (self.summary.slices, self.summary.needs) = (slices, needs);
+        self.bytes += bytes;
+        if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
+    }
+
+    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: without it, the run is removed.
+    fn write_run(&mut self, eviction: &mut Eviction) -> Result<(), CheckpointError> {
+        let store = &mut *self.store;
+        store.runs.push(self.number);
+        let WrittenRuns { runs, evictable } = store.evicted.write(&mut store.storage, self.number, eviction.hosts())?;
+        (self.runs, store.evictable) = (Some(runs), evictable);
+        Ok(())
+    }
+
+    /// Writes the seen set. For a layout that can [forget](crate::seen::Layout::forgets), `at` is called for each shard. It holds the
+    /// frontier, locks the shard by calling its argument, and returns where the journal ends: nothing is forgotten between the two.
+    /// So a replay forgets again what was forgotten after that position, and nothing before it.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(super) fn seen(
+        &mut self,
+        seen: &SeenSet,
+        mut at: impl FnMut(&mut dyn FnMut()) -> Position,
+    ) -> Result<(), CheckpointError> {
+        let mut positions = Vec::new();
+        let forgets = seen.options().layout.forgets();
+        self.write(FILES[1], |to| seen.save_with(to, |lock| if forgets { positions.push(at(lock)) } else { lock() }))?;
+        (self.summary.has_seen, self.summary.seen_at) = (true, positions);
+        Ok(())
+    }
+
+    /// Writes what pages said. A page that is done since may be in it: the replay tells it again, which does no harm.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(super) fn contents(&mut self, contents: &SeenSet) -> Result<(), CheckpointError> {
+        self.write(FILES[2], |to| contents.save(to))?;
+        self.summary.has_contents = true;
+        Ok(())
+    }
+
+    /// Syncs a segment of the journal through a handle of its own, so that nobody waits for the journal meanwhile.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(super) fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
+        let storage = &mut self.store.storage;
+        Ok(storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)))?)
+    }
+
+    /// Makes this the newest checkpoint, and removes all but the last two. The counts are taken last. Journal and output must be
+    /// safe on disk up to them. `extra` are bytes that the owner gets back at a resume.
+    ///
+    /// The names are synced twice. Before the rename, so that no power cut keeps the summary's name and loses those of the files that
+    /// it names. After it, so that the older checkpoint and the journal's old segments can go.
+    ///
+    /// Returns the bytes written, without the seen set.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(super) fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
+        let (position, runs) = (counts.position, self.runs.take());
+        let mut summary = std::mem::take(&mut self.summary);
+        let Self { ref mut store, number, bytes, .. } = self;
+        (summary.keys, summary.counts, summary.extra) = (keys.clone(), counts, extra.to_vec());
+        summary.runs = runs.as_deref().map_or_else(|| store.evicted.numbers(), evicted::numbers);
+        let payload = summary.to_bytes();
+        let (name, beside) = (name(FILES[3], number), name(FILES[3], number) + BESIDE);
+        let job = store.job;
+        write(&mut store.storage, &beside, |to| {
+            let mut frames = frames::begin(to, SUMMARY, job, number)?;
+            frames.put(position.to_u64().to_le_bytes()).put(&payload).end()?;
+            frames.to().flush()
+        })?;
+        let storage = &mut store.storage;
+        let placed =
+            storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
+        placed.map_err(FileError::of("rename", storage.path(&beside)))?;
+        store.numbers.push((number, Some(summary.needs)));
+        store.listed.insert(number, summary.runs);
+        if let Some(runs) = runs {
+            store.evicted.publish(runs);
+        }
+        store.tidy();
+        self.is_placed = true;
+        Ok(bytes + payload.len() as u64)
+    }
+
+    fn write(
+        &mut self,
+        file: &str,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CheckpointError> {
+        write(&mut self.store.storage, &name(file, self.number), content)
+    }
+}
+
+impl<S: Storage> Drop for Draft<'_, S> {
+    /// Removes the files of a draft that was not committed. Files that stay are removed when the checkpoints are opened again.
+    fn drop(&mut self) {
+        if !self.is_placed {
+            let Checkpoints { storage, runs, evictable, .. } = &mut *self.store;
+            evictable.clear();
+            let is_gone = remove_all(storage, self.number).is_ok();
+            let _ = remove(storage, &(name(FILES[3], self.number) + BESIDE));
+            if is_gone {
+                runs.retain(|run| *run != self.number || remove(storage, &name(RUN, *run)).is_err());
+            }
+        }
+    }
+}
+
+/// Writes a file, and waits for the disk.
+fn write<S: Storage>(
+    storage: &mut S,
+    name: &str,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CheckpointError> {
+    let created = storage.create(name);
+    created.map_err(FileError::of("create", storage.path(name)))?;
+    let mut to = BufWriter::with_capacity(BUFFER, Writing { storage, name });
+    let written = content(&mut to).and_then(|()| to.flush());
+    // Taking the writer apart drops what it still holds, without another try.
+    let _ = to.into_parts();
+    written.map_err(FileError::of("write", storage.path(name)))?;
+    Ok(storage.sync(name).map_err(FileError::of("sync", storage.path(name)))?)
+}

@@ -1,0 +1,319 @@
+//! Merges reports: of the parts of a crawl that many machines made together, or of several jobs.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::cost::Cost;
+use super::format::{
+    DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Simulated,
+    TooEarly, Urls,
+};
+#[cfg(feature = "cluster")]
+use super::histograms::Histograms;
+use super::histograms::NAMES;
+use super::other_sets::OtherSets;
+use super::times::Percentiles;
+use crate::crawl::{CheckpointCosts, FinishReason, NameCounts, merge_examples};
+use crate::frontier::Timestamp;
+use crate::seen::{SeenStatistics, ShardStatistics};
+
+/// Names in a list of the most frequent ones.
+const TOP: usize = 10;
+
+impl Report {
+    /// Adds the report of another part of the crawl: of hosts that this part does not have, as another machine, partition or job crawled them.
+    ///
+    /// Counts are summed, and so is memory. Percentiles are those of all times together. It began with the first part, and took until the end of the last
+    /// one. Of what cannot be summed the worse counts: the reason of its end, the fairness, the longest wait. The shards of the seen set are all of both, and what
+    /// follows from them is computed anew. Settings are those of this part, but that robots.txt was honored by both, and workers are summed.
+    ///
+    /// It does not matter in which order parts are merged, but for the settings and the three examples of each error, which are of the first parts. The sums of
+    /// names are always exact; beyond [`NameCounts::MOST`] names of one kind the rare ones are counted together.
+    pub fn merge(&mut self, mut other: Self) {
+        let (began, others_began) = (began(&self.started), began(&other.started));
+        let first = began.min(others_began);
+        let [late, others_late] = [began, others_began].map(|began| micros(began.since(first)));
+        self.timeline.merge(late, &other.timeline, others_late);
+        let ends = [self.elapsed_us.saturating_add(late), other.elapsed_us.saturating_add(others_late)];
+        self.elapsed_us = ends[0].max(ends[1]);
+        if others_began < began {
+            self.started.clone_from(&other.started);
+        }
+        self.finished = std::mem::take(&mut self.finished).max(other.finished.clone());
+        self.crawler = std::mem::take(&mut self.crawler).max(other.crawler.clone());
+        self.finish =
+            [self.finish, other.finish].into_iter().max_by_key(|reason| gravity(*reason)).unwrap_or(self.finish);
+        self.resumes += other.resumes;
+        self.settings.robots &= other.settings.robots;
+        self.settings.private_addresses |= other.settings.private_addresses;
+        self.settings.workers += other.settings.workers;
+        self.seeds.taken += other.seeds.taken;
+        self.seeds.refused += other.seeds.refused;
+        self.urls.merge(&other.urls);
+        self.pages.merge(&other.pages);
+        self.robots.merge(&other.robots);
+        self.breakdown.merge(&other.breakdown);
+        self.sitemaps.merge(other.sitemaps);
+        self.duplicates.merge(other.duplicates);
+        self.recrawl = both(self.recrawl, other.recrawl, RecrawlFigures::beside);
+        self.hosts.merge(&other.hosts);
+        self.politeness.merge(&other.politeness);
+        merge_seen(&mut self.seen, &other.seen);
+        self.other_sets.merge(other.other_sets);
+        for (name, end) in &other.outputs {
+            let sum = self.outputs.entry(name.clone()).or_default();
+            (sum.bytes, sum.pages) = (sum.bytes + end.bytes, sum.pages + end.pages);
+        }
+        self.checkpoints = both(self.checkpoints, other.checkpoints, CheckpointCosts::beside);
+        self.cost = self.cost.beside(other.cost);
+        self.simulated = both(self.simulated, other.simulated, Simulated::beside);
+        let mut histograms = std::mem::take(&mut self.histograms);
+        let others = std::mem::take(&mut other.histograms);
+        histograms.merge(self.percentiles(), (&others, other.percentiles()));
+        self.histograms = histograms;
+    }
+
+    /// Leaves out what exact percentiles are made of when it is merged.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn forget_histograms(&mut self) {
+        self.histograms = Histograms::default();
+    }
+
+    /// All percentiles, in the order of their names.
+    fn percentiles(&mut self) -> [&mut Percentiles; NAMES.len()] {
+        let Self { pages, robots, connections, waits, .. } = self;
+        [
+            &mut pages.first_byte,
+            &mut pages.whole,
+            &mut robots.first_byte,
+            &mut robots.whole,
+            &mut connections.lookup,
+            &mut connections.connect,
+            &mut connections.tls,
+            &mut waits.queued,
+            &mut waits.rested,
+            &mut waits.due,
+        ]
+    }
+}
+
+/// How bad the end of a crawl is.
+fn gravity(reason: FinishReason) -> u8 {
+    match reason {
+        FinishReason::Drained => 0,
+        FinishReason::MaxPages => 1,
+        FinishReason::MaxDuration => 2,
+        FinishReason::ReaderLeft => 3,
+        FinishReason::Stopped => 4,
+        FinishReason::Unfinished => 5,
+        FinishReason::SeenFull => 6,
+        FinishReason::ProxyFailed => 7,
+        FinishReason::DiskLow => 8,
+        FinishReason::SinkFailed => 9,
+        FinishReason::StorageFailed => 10,
+    }
+}
+
+fn began(started: &str) -> Timestamp {
+    Timestamp::read(started).unwrap_or_default()
+}
+
+/// What both have, made one; what one has, as it is.
+fn both<T>(one: Option<T>, other: Option<T>, merge: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(merge(one, other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn sum<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>) {
+    for (name, count) in others {
+        let sum = counts.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+}
+
+/// Counts by names of the web, which are kept few.
+fn sum_bounded(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
+    sum(counts, others);
+    if counts.len() > NameCounts::MOST {
+        let rare = most_first(counts).split_off(NameCounts::MOST / 2);
+        for name in rare.into_iter().filter(|name| name != "other") {
+            let count = counts.remove(&name).unwrap_or_default();
+            *counts.entry("other".to_owned()).or_default() += count;
+        }
+    }
+}
+
+/// The names, those with most first, then in their order.
+fn most_first(counts: &BTreeMap<String, u64>) -> Vec<String> {
+    let mut names: Vec<_> = counts.iter().collect();
+    names.sort_by_key(|&(_, &count)| Reverse(count));
+    names.into_iter().map(|(name, _)| name.clone()).collect()
+}
+
+impl Urls {
+    fn merge(&mut self, other: &Self) {
+        for (ours, others) in [
+            (&mut self.found, other.found),
+            (&mut self.admitted, other.admitted),
+            (&mut self.fetched, other.fetched),
+            (&mut self.failed, other.failed),
+            (&mut self.unwanted, other.unwanted),
+            (&mut self.queued, other.queued),
+            (&mut self.in_flight, other.in_flight),
+            (&mut self.sources.seeds, other.sources.seeds),
+            (&mut self.userinfo, other.userinfo),
+        ] {
+            *ours += others;
+        }
+        self.sources.found.merge(other.sources.found);
+        sum(&mut self.refused, &other.refused);
+        sum(&mut self.unreachable, &other.unreachable);
+        sum(&mut self.refused_shapes, &other.refused_shapes);
+        // A shape begins with its host, so it is of one part alone.
+        for rare in most_first(&self.refused_shapes).into_iter().skip(TOP) {
+            self.refused_shapes.remove(&rare);
+        }
+    }
+}
+
+impl Requests {
+    /// Percentiles are merged by themselves.
+    fn merge(&mut self, other: &Self) {
+        for (ours, others) in [
+            (&mut self.requests, other.requests),
+            (&mut self.retries, other.retries),
+            (&mut self.redirects, other.redirects),
+            (&mut self.truncated, other.truncated),
+            (&mut self.wire_bytes, other.wire_bytes),
+            (&mut self.decoded_bytes, other.decoded_bytes),
+        ] {
+            *ours += others;
+        }
+        sum(&mut self.statuses, &other.statuses);
+        sum(&mut self.errors, &other.errors);
+        sum(&mut self.unwanted, &other.unwanted);
+        sum_bounded(&mut self.content_types, &other.content_types);
+        merge_examples(&mut self.examples, &other.examples);
+    }
+}
+
+impl DuplicateFigures {
+    fn merge(&mut self, other: Self) {
+        (self.same, self.near, self.bytes) = (self.same + other.same, self.near + other.near, self.bytes + other.bytes);
+        let rate = &mut self.false_positive_rate_estimated;
+        *rate = rate.max(other.false_positive_rate_estimated);
+        self.expected_lost += other.expected_lost;
+    }
+}
+
+impl RecrawlFigures {
+    fn beside(self, other: Self) -> Self {
+        let mut counts = self.counts;
+        counts.merge(other.counts);
+        let sum = |one: u64, other: u64| one + other;
+        Self { known: both(self.known, other.known, sum), unmet: both(self.unmet, other.unmet, sum), counts }
+    }
+}
+
+impl HostFigures {
+    fn merge(&mut self, other: &Self) {
+        for (ours, others) in [
+            (&mut self.known, other.known),
+            (&mut self.in_memory, other.in_memory),
+            (&mut self.active, other.active),
+            (&mut self.resting, other.resting),
+            (&mut self.failing, other.failing),
+            (&mut self.unreachable, other.unreachable),
+        ] {
+            *ours += others;
+        }
+        self.fairness = both(self.fairness, other.fairness, f64::min);
+        self.longest_due_us = self.longest_due_us.max(other.longest_due_us);
+        let mut rows: BTreeMap<String, HostRow> = BTreeMap::new();
+        for row in self.top.drain(..).chain(other.top.iter().cloned()) {
+            match rows.get_mut(&row.host) {
+                Some(known) => known.add(&row),
+                None => _ = rows.insert(row.host.clone(), row),
+            }
+        }
+        self.top = rows.into_values().collect();
+        self.top.sort_by_key(|row| Reverse(row.requests));
+        self.top.truncate(TOP);
+        let mut buckets: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+        for HostBucket { from, to, hosts } in self.by_requests.drain(..).chain(other.by_requests.iter().cloned()) {
+            *buckets.entry((from, to)).or_default() += hosts;
+        }
+        self.by_requests = buckets.into_iter().map(|((from, to), hosts)| HostBucket { from, to, hosts }).collect();
+    }
+}
+
+impl HostRow {
+    /// The same host, as another job asked it.
+    fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.queued += other.queued;
+        self.failures = self.failures.max(other.failures);
+        self.delay_us = self.delay_us.max(other.delay_us);
+        self.unreachable |= other.unreachable;
+    }
+}
+
+impl PolitenessFigures {
+    fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.by_address += other.by_address;
+        self.violations += other.violations;
+        let badness = |worst: &TooEarly| {
+            (worst.taken, worst.delay_us.saturating_sub(worst.waited_us), Reverse(worst.host.clone()))
+        };
+        self.worst = [self.worst.take(), other.worst.clone()].into_iter().flatten().max_by_key(badness);
+    }
+}
+
+/// All shards of both; what follows from them is computed anew.
+fn merge_seen(seen: &mut SeenStatistics, other: &SeenStatistics) {
+    let shards: Vec<ShardStatistics> = seen.shards.drain(..).chain(other.shards.iter().cloned()).collect();
+    *seen = SeenStatistics::new(shards, seen.recent_hits + other.recent_hits);
+}
+
+impl OtherSets {
+    fn merge(&mut self, other: Self) {
+        self.urls_bytes += other.urls_bytes;
+        self.md5_bytes += other.md5_bytes;
+        self.sha1_bytes += other.sha1_bytes;
+    }
+}
+
+impl Cost {
+    fn beside(self, other: Self) -> Self {
+        let sum = |one: u64, other: u64| one + other;
+        Self {
+            cpu_us: both(self.cpu_us, other.cpu_us, sum),
+            peak_memory_bytes: both(self.peak_memory_bytes, other.peak_memory_bytes, sum),
+        }
+    }
+}
+
+impl Simulated {
+    fn beside(self, other: Self) -> Self {
+        Self {
+            reachable: self.reachable + other.reachable,
+            fetched: self.fetched + other.fetched,
+            missed: self.missed + other.missed,
+            missed_by_filter: self.missed_by_filter + other.missed_by_filter,
+            fetched_twice: self.fetched_twice + other.fetched_twice,
+            against_robots: self.against_robots + other.against_robots,
+            trapped: self.trapped + other.trapped,
+            requests: self.requests + other.requests,
+            unknown_urls: self.unknown_urls + other.unknown_urls,
+            interval_violations: self.interval_violations + other.interval_violations,
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,173 @@
+//! One crawl on many machines, here all of them one: real NATS servers, real nodes, and a simulated web that has seen everything.
+//!
+//! It needs `nats-server`. Where that is not installed, it says that it is skipped; with `NO_SKIPS`, it fails.
+#![cfg(all(feature = "cluster", unix))]
+
+mod nodes;
+mod servers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Output;
+use std::time::Duration;
+
+use nodes::{Crawl, SEED, Web, records};
+use serde_json::Value;
+use servers::{Servers, program, until};
+
+/// The rest of hosts where nothing else takes time.
+const SHORT: Duration = Duration::from_millis(20);
+
+/// What must hold of any crawl, whatever happened to it.
+fn assert_polite_and_whole(web: &Web, crawl: &Crawl<'_>) -> u64 {
+    let judgment = web.judgment();
+    assert_eq!((judgment.missed, judgment.fetched), (0, judgment.reachable), "{judgment}");
+    assert_eq!((judgment.fetched_against_robots, judgment.hosts_before_robots, judgment.unknown_urls), (0, 0, 0));
+    assert_eq!((judgment.hosts_hurried, judgment.hosts_concurrent), (0, 0), "{judgment}");
+    let (merged, left_out) = crawl.merged();
+    assert!(merged.len() as u64 >= judgment.reachable, "{} records of {judgment}", merged.len());
+    assert!(left_out as u64 <= judgment.fetched_twice + 50, "{left_out} left out: {judgment}");
+    judgment.fetched_twice
+}
+
+/// Three nodes, one of which is told to go and one of which comes later: page by page and number by number the same as without servers.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_the_crawl_that_one_machine_makes() {
+    let Some(program) = program() else { return };
+    let alone = Web::serve(40, 1200, SHORT).await;
+    let job = tempfile::tempdir().unwrap();
+    let output = alone.crawler().args([SEED, "--json", "--job"]).arg(job.path().join("job")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected: Value = serde_json::from_slice(&output.stdout).unwrap();
+
+    let servers = Servers::start(program, 3, "");
+    let web = Web::serve(40, 1200, SHORT).await;
+    let crawl = Crawl::new(&web, servers.addresses(), "same");
+    let (first, second) = (crawl.start(0), crawl.start(1));
+    crawl.await_records(100);
+    let third = crawl.start(2);
+    until("all nodes are there", || crawl.names().len() == 3);
+    let leaving = crawl.names()["j1"].clone();
+    assert!(crawl.ask(&["cluster", "drain", &leaving]).status.success());
+    second.wait();
+    for node in [first, third] {
+        node.wait();
+    }
+    assert_eq!(assert_polite_and_whole(&web, &crawl), 0, "none is fetched twice where all end in good order");
+    let (merged, left_out) = crawl.merged();
+    let keys = |records: &[Value]| -> BTreeSet<String> {
+        records.iter().map(|record| record["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let theirs = keys(&records(&job.path().join("job/pages.jsonl")));
+    assert_eq!((merged.keys().cloned().collect::<BTreeSet<_>>(), left_out), (theirs, 0));
+    let report = crawl.report();
+    assert_eq!(report["finish"], "drained");
+    // By which way a URL came first, link or redirect, is chance here and there: the ways are compared together.
+    let urls = |report: &Value| {
+        let mut urls = report["urls"].clone();
+        let sources = urls.as_object_mut().unwrap().remove("sources").unwrap();
+        (urls, sources.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum::<u64>())
+    };
+    assert_eq!(urls(&report), urls(&expected));
+    for path in ["/pages/requests", "/pages/statuses", "/robots/requests", "/robots/statuses", "/seeds", "/hosts/known"]
+    {
+        assert_eq!(report.pointer(path), expected.pointer(path), "{path}");
+    }
+    // A host has one partition. How many of the twelve have a host at all depends on the port of this web, which is drawn.
+    let partition = |record: &Value| record["cluster"]["partition"].as_u64().unwrap();
+    let host = |record: &Value| record["url"].as_str().unwrap().split('/').nth(2).unwrap().to_owned();
+    let partitions: BTreeMap<String, u64> = merged.values().map(|record| (host(record), partition(record))).collect();
+    assert!(merged.values().all(|record| partitions[&host(record)] == partition(record)), "{partitions:?}");
+    assert!(partitions.values().collect::<BTreeSet<_>>().len() > 4, "{partitions:?}");
+    let status = String::from_utf8(crawl.ask(&["cluster", "status"]).stdout).unwrap();
+    assert!(status.contains("12 partitions, 0 owned, 12 idle, it is over"), "{status}");
+    // Whoever comes too late is told so, and has the report.
+    crawl.start(3).wait();
+}
+
+/// Nodes are killed, stopped for longer than their lease and begun again, and so is a server: nothing is lost, nobody is hurried, and hardly
+/// anything is fetched twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_dies_nothing_is_lost() {
+    let Some(program) = program() else { return };
+    let mut servers = Servers::start(program, 3, "");
+    let web = Web::serve(60, 2500, Duration::from_millis(100)).await;
+    let crawl = Crawl::new(&web, servers.addresses(), "chaos");
+    let mut nodes: Vec<_> = (0..3).map(|number| Some(crawl.start(number))).collect();
+    crawl.await_records(200);
+    nodes[1].take().unwrap().kill();
+    crawl.await_records(400);
+    nodes[1] = Some(crawl.start(1));
+    // It lives, and does not know that others own what it did.
+    let stopped = nodes[2].take().unwrap();
+    let name = crawl.names().get("j2").cloned();
+    stopped.signal("-STOP");
+    until("it is taken for dead", || name.is_none() || crawl.names().get("j2") != name.as_ref());
+    stopped.signal("-CONT");
+    crawl.await_records(800);
+    servers.kill(0);
+    crawl.await_records(1000);
+    servers.begin(0);
+    nodes[0].take().unwrap().kill();
+    nodes[0] = Some(crawl.start(0));
+    crawl.await_records(1300);
+    // All at once.
+    nodes.iter_mut().filter_map(Option::take).for_each(nodes::Node::kill);
+    stopped.kill();
+    (0..3).for_each(|number| servers.kill(number));
+    (0..3).for_each(|number| servers.begin(number));
+    servers.await_health();
+    let nodes: Vec<_> = (0..3).map(|number| crawl.start(number)).collect();
+    for node in nodes {
+        node.wait();
+    }
+    let twice = assert_polite_and_whole(&web, &crawl);
+    eprintln!("{twice} of 2,500 pages were fetched twice");
+    assert!(twice < 250, "{twice} of 2,500 pages were fetched twice");
+}
+
+/// Each refusal has its exit code, and names what is to be changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_is_refused_by_name() {
+    let Some(program) = program() else { return };
+    let more = "authorization { user: ann, password: \"quite secret\" }\n";
+    let servers = Servers::start(program, 1, more);
+    let web = Web::serve(3, 20, SHORT).await;
+    let crawl = Crawl::new(&web, servers.addresses(), "refused");
+    let refused = |output: Output, code: i32, words: &str| {
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{error}");
+        assert!(error.contains(words) && !error.contains("quite secret"), "{words}: {error}");
+    };
+    let address = servers.addresses();
+    refused(
+        crawl.command(0).output().unwrap(),
+        1,
+        &format!("the servers {address} do not let us in: see cluster.sign_in"),
+    );
+    let signed = |number| {
+        let mut command = crawl.command(number);
+        command.env("CRAWLER_CLUSTER_SIGN_IN", "env:NATS").env("NATS", "ann:quite secret");
+        command
+    };
+    let wrong = signed(0).env("NATS", "ann:wrong").output().unwrap();
+    refused(wrong, 1, "do not let us in");
+    refused(signed(0).env_remove("NATS").output().unwrap(), 2, "the environment variable NATS");
+    let nowhere = Crawl::new(&web, "nats://127.0.0.1:1".to_owned(), "nowhere");
+    let nowhere = nowhere.command(0).output().unwrap();
+    refused(nowhere, 1, "127.0.0.1:1");
+    refused(signed(0).arg("--warc").output().unwrap(), 2, "--warc");
+    refused(signed(0).args(["--max-pages", "9"]).output().unwrap(), 2, "--max-pages");
+
+    let done = signed(0).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    refused(signed(1).env("CRAWLER_CLUSTER_PARTITIONS", "13").output().unwrap(), 5, "cluster.partitions): 12, not 13");
+    refused(signed(1).args(["--scope", "host"]).output().unwrap(), 5, "scope");
+    refused(signed(1).env("CRAWLER_SEEN_LAYOUT", "exact").output().unwrap(), 5, "filter (seen.*)");
+    refused(signed(1).args(["--partition-by", "domain"]).output().unwrap(), 5, "host, not domain");
+    refused(signed(1).arg("http://other.simulated.test/").output().unwrap(), 5, "list of seeds: 1 seeds");
+    let mut other = crawl.command_of("another", 0);
+    let other = other.env("CRAWLER_CLUSTER_SIGN_IN", "env:NATS").env("NATS", "ann:quite secret").output().unwrap();
+    refused(other, 5, "holds a node of another crawl, refused");
+    let gone = crawl.ask(&["cluster", "drain", "nobody"]);
+    refused(gone, 1, "do not let us in");
+}

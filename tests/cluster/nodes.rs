@@ -1,0 +1,196 @@
+//! Nodes of a cluster: the real command, in a directory each, on a simulated web that outlives them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use crawler::simulate::{Judgment, Server, SimulateOptions, TruthOptions, World};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::servers::until;
+
+/// A web that goes on while its crawlers come and go, and the rest that its hosts ask for.
+pub(crate) struct Web(Server, Duration);
+
+impl Web {
+    pub(crate) async fn serve(hosts: u32, pages: u32, delay: Duration) -> Self {
+        let mut options = SimulateOptions::default();
+        (options.seed, options.hosts, options.pages) = (5, hosts, pages);
+        options.latency = Duration::from_millis(10);
+        // What nobody has read yet, nobody can keep to.
+        options.crawl_delay = delay;
+        options.retry_after = 0;
+        Self(Server::start(World::new(&options).unwrap()).await.unwrap(), delay)
+    }
+
+    pub(crate) fn judgment(&self) -> Judgment {
+        let (world, judge) = (self.0.world(), self.0.judge());
+        judge.judgment(world, &world.truth(&TruthOptions::default()), self.1, 1)
+    }
+
+    /// The command, for a crawl of this web.
+    pub(crate) fn crawler(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.0.address().to_string());
+        for (name, value) in [
+            ("SCOPE_KIND", "any"),
+            ("SCOPE_MAX_DEPTH", "1000"),
+            ("POLITENESS_BACKOFF", "20ms"),
+            ("SEEN_CAPACITY", "100000"),
+            ("OUTPUT_PROGRESS", "false"),
+            ("OUTPUT_LOG", "warn,crawler=info"),
+            ("CLUSTER_PARTITIONS", "12"),
+            ("CLUSTER_LEASE", "5s"),
+        ] {
+            command.env(format!("CRAWLER_{name}"), value);
+        }
+        command.env("CRAWLER_POLITENESS_HOST_DELAY", format!("{}ms", self.1.as_millis()));
+        command.stdin(Stdio::null());
+        command
+    }
+}
+
+pub(crate) const SEED: &str = "http://www.simulated.test/";
+
+/// The job directories of the nodes of one crawl.
+pub(crate) struct Crawl<'a> {
+    web: &'a Web,
+    addresses: String,
+    name: &'static str,
+    directory: TempDir,
+}
+
+/// A node that runs.
+pub(crate) struct Node {
+    pub(crate) child: Child,
+    log: PathBuf,
+}
+
+impl<'a> Crawl<'a> {
+    pub(crate) fn new(web: &'a Web, addresses: String, name: &'static str) -> Self {
+        Self { web, addresses, name, directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn job(&self, number: usize) -> PathBuf {
+        self.directory.path().join(format!("j{number}"))
+    }
+
+    /// The command for a node, with its seed.
+    pub(crate) fn command(&self, number: usize) -> Command {
+        self.command_of(self.name, number)
+    }
+
+    /// As `command`, for a crawl of another name.
+    pub(crate) fn command_of(&self, name: &str, number: usize) -> Command {
+        let mut command = self.web.crawler();
+        command.args([SEED, "--cluster", &self.addresses, "--cluster-name", name, "--json", "--job"]);
+        command.arg(self.job(number));
+        command
+    }
+
+    /// Starts a node.
+    pub(crate) fn start(&self, number: usize) -> Node {
+        let log = self.directory.path().join(format!("j{number}.log"));
+        let stderr = fs::File::options().append(true).create(true).open(&log).unwrap();
+        let stdout = fs::File::create(self.directory.path().join(format!("j{number}.json"))).unwrap();
+        let child = self.command(number).stdout(stdout).stderr(stderr).spawn().unwrap();
+        Node { child, log }
+    }
+
+    /// What the desk of the cluster answers.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Output {
+        let mut command = self.web.crawler();
+        command.args(arguments).args(["--cluster", &self.addresses]);
+        if arguments[0] == "cluster" {
+            command.args(["--cluster-name", self.name]);
+        }
+        command.output().unwrap()
+    }
+
+    /// The nodes that the desk knows: their names, by their job directories.
+    pub(crate) fn names(&self) -> BTreeMap<String, String> {
+        let status = self.ask(&["cluster", "status"]);
+        let text = String::from_utf8(status.stdout).unwrap();
+        let lines = text.lines().filter_map(|line| line.strip_prefix("node ")?.split_once(": "));
+        lines.map(|(node, rest)| (rest.rsplit('/').next().unwrap().to_owned(), node.to_owned())).collect()
+    }
+
+    /// The one report of all nodes.
+    pub(crate) fn report(&self) -> Value {
+        let output = self.ask(&["stats", self.name, "--json"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// All records of all nodes.
+    pub(crate) fn records(&self) -> Vec<Value> {
+        let jobs = fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        jobs.filter(|path| path.is_dir()).flat_map(|job| records(&job.join("pages.jsonl"))).collect()
+    }
+
+    /// The records by their keys: of those of one page, the one that counts; and how many do not.
+    pub(crate) fn merged(&self) -> (BTreeMap<String, Value>, usize) {
+        let (mut merged, mut left_out) = (BTreeMap::<String, Value>::new(), 0);
+        for record in self.records() {
+            let place = |record: &Value| {
+                ["epoch", "sequence"].map(|name| record["cluster"][name].as_u64().expect("each record has its place"))
+            };
+            let key = record["key"].as_str().unwrap().to_owned();
+            let before = merged.get(&key).map(place);
+            left_out += usize::from(before.is_some());
+            if before.is_none_or(|before| before < place(&record)) {
+                merged.insert(key, record);
+            }
+        }
+        (merged, left_out)
+    }
+
+    /// Returns once all nodes together have so many records.
+    pub(crate) fn await_records(&self, count: usize) {
+        until("records are written", || self.records().len() >= count);
+    }
+}
+
+/// The whole lines of a file of records.
+pub(crate) fn records(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+impl Node {
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        let mut status = None;
+        until("a node ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let status = status.unwrap();
+        assert!(status.success(), "{status}: {}", fs::read_to_string(&self.log).unwrap_or_default());
+        status
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+/// Whatever happens, no process outlives its test.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,122 @@
+//! NATS servers on loopback, each in a directory of its own.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use tempfile::TempDir;
+
+/// How long something may take that happens at once on a machine with nothing else to do.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+
+/// Returns once something holds.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Where the server's program is; `None` where it is not installed and tests may be skipped.
+pub(crate) fn program() -> Option<PathBuf> {
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&paths).map(|path| path.join("nats-server")).find(|path| path.is_file());
+    let found = found.or_else(|| Some(PathBuf::from("/usr/sbin/nats-server")).filter(|path| path.is_file()));
+    if found.is_none() {
+        assert!(env::var_os("NO_SKIPS").is_none(), "nats-server is not installed: apt-get install nats-server");
+        eprintln!("SKIPPED: nats-server is not installed (Debian: apt-get install nats-server)");
+    }
+    found
+}
+
+/// Servers that are one cluster; they end with this.
+pub(crate) struct Servers {
+    program: PathBuf,
+    directory: TempDir,
+    clients: Vec<u16>,
+    monitors: Vec<u16>,
+    running: Vec<Option<Child>>,
+}
+
+fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+impl Servers {
+    /// Starts so many, and waits until they keep messages. `more` is what each has in its configuration beside.
+    pub(crate) fn start(program: PathBuf, count: usize, more: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (clients, routes, monitors) = (free_ports(count), free_ports(count), free_ports(count));
+        let all = routes.iter().map(|port| format!("nats-route://127.0.0.1:{port}")).collect::<Vec<_>>().join(", ");
+        for number in 0..count {
+            let cluster = format!("cluster {{ name: c, listen: \"127.0.0.1:{}\", routes: [{all}] }}\n", routes[number]);
+            let store = directory.path().join(format!("store{number}"));
+            let config = format!(
+                "server_name: n{number}\nlisten: \"127.0.0.1:{}\"\nhttp: \"127.0.0.1:{}\"\n\
+                 jetstream {{ store_dir: \"{}\" }}\n{}{more}",
+                clients[number],
+                monitors[number],
+                store.display(),
+                if count > 1 { &cluster } else { "" },
+            );
+            fs::write(directory.path().join(format!("n{number}.conf")), config).unwrap();
+        }
+        let mut servers = Self { program, directory, clients, monitors, running: Vec::new() };
+        servers.running.resize_with(count, || None);
+        (0..count).for_each(|number| servers.begin(number));
+        servers.await_health();
+        servers
+    }
+
+    /// Their addresses, as `--cluster` takes them.
+    pub(crate) fn addresses(&self) -> String {
+        self.clients.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
+    }
+
+    /// Starts one that does not run.
+    pub(crate) fn begin(&mut self, number: usize) {
+        let log = self.directory.path().join(format!("n{number}.log"));
+        let log = fs::File::options().append(true).create(true).open(log).unwrap();
+        let config = self.directory.path().join(format!("n{number}.conf"));
+        let mut command = Command::new(&self.program);
+        command.arg("-c").arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.running[number] = Some(command.spawn().unwrap());
+    }
+
+    /// Kills one.
+    pub(crate) fn kill(&mut self, number: usize) {
+        if let Some(mut server) = self.running[number].take() {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
+    }
+
+    /// Waits until all that run keep messages.
+    pub(crate) fn await_health(&self) {
+        for (monitor, _) in self.monitors.iter().zip(&self.running).filter(|(_, server)| server.is_some()) {
+            until("a server is healthy", || is_healthy(*monitor));
+        }
+    }
+}
+
+fn is_healthy(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+    let mut answer = String::new();
+    let asked = stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").and_then(|()| stream.read_to_string(&mut answer));
+    asked.is_ok() && answer.contains(" 200 ")
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for server in self.running.iter_mut().flatten() {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}

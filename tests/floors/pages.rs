@@ -1,0 +1,61 @@
+//! Links between the pages of the repository, and within them: each leads to a file, and to a heading of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::report;
+
+const PAGES: [&str; 4] = ["README.md", "src/cli/REFERENCE.md", "CONTRIBUTING.md", "benches/peers/README.md"];
+
+/// Lines that are no code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut code = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        !code && !fence
+    })
+}
+
+/// The names by which headings are linked to: lower case, a hyphen for each space, and no punctuation.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = prose(text).filter(|line| line.starts_with('#'));
+    let letters = |heading: &str| heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    headings
+        .map(|heading| letters(heading).chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect())
+        .collect()
+}
+
+/// What is linked to, but for other sites.
+fn links(text: &str) -> Vec<&str> {
+    let ends = prose(text).flat_map(|line| line.split("](").skip(1)).filter_map(|rest| rest.split_once(')'));
+    ends.map(|(link, _)| link).filter(|link| !link.contains("://")).collect()
+}
+
+/// The links of `page` that lead nowhere, where `read` has a file's text.
+fn dead_links(page: &str, text: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let folder = page.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let is_dead = |link: &&str| {
+        let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+        let text = if file.is_empty() { Some(text.to_owned()) } else { read(&format!("{folder}{file}")) };
+        text.is_none_or(|text| !heading.is_empty() && !anchors(&text).contains(heading))
+    };
+    links(text).into_iter().filter(is_dead).map(|link| format!("{page}: nothing is at {link}")).collect()
+}
+
+#[test]
+fn links_of_pages_lead_somewhere() {
+    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).ok();
+    let pages = PAGES.map(|page| (page, read(page).unwrap()));
+    assert!(links(&pages[0].1).len() > 20, "links are where they are looked for");
+    report(&pages.iter().flat_map(|(page, text)| dead_links(page, text, read)).collect());
+}
+
+#[test]
+fn a_dead_link_is_seen() {
+    let text = "# Why not?\n[a](#why-not) [b](#why) [c](b.md#b) [d](b.md#c) [e](c.md) [f](https://c.example/)\n```\n# c\n[g](#g)\n```\n";
+    let read = |path: &str| (path == "a/b.md").then(|| "## B\n".to_owned());
+    let dead = ["#why", "b.md#c", "c.md"].map(|link| format!("a/a.md: nothing is at {link}"));
+    assert_eq!(dead_links("a/a.md", text, read), dead);
+}

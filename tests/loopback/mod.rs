@@ -1,0 +1,51 @@
+//! A server on loopback that answers as it is told, one request a connection, and remembers what it was asked.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// It serves until the process ends.
+pub(crate) struct Loopback {
+    pub(crate) address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Loopback {
+    /// `answer` gives the bytes of the answer for a URL without its scheme: `a.test/b?c`.
+    pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, asked) = (listener.local_addr().unwrap(), Arc::default());
+        let log = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                // A client that gives a request up is part of some tests.
+                let _ = exchange(&stream.unwrap(), &answer, &log);
+            }
+        });
+        Self { address, asked }
+    }
+
+    /// The URLs that it was asked for so far, without their schemes.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// A whole answer. `head` is its status and further lines, without the last line's end.
+pub(crate) fn response(head: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+fn exchange(mut stream: &TcpStream, answer: &impl Fn(&str) -> Vec<u8>, log: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while reader.read_line(&mut head)? > 2 {}
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let host = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("host: ").map(str::to_owned));
+    let url = host.unwrap_or_default() + path;
+    log.lock().unwrap().push(url.clone());
+    stream.write_all(&answer(&url))
+}
