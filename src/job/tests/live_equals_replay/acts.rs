@@ -71,7 +71,7 @@ pub(super) enum How {
 pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
     let how = prop_oneof![
         6 => Just(How::Fine), 1 => Just(How::Redirect), 1 => Just(How::Broken), 1 => Just(How::Slow),
-        1 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Lost), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
+        3 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Lost), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
     ];
     let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
     let act = prop_oneof![
@@ -79,16 +79,36 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0..6u8, any::<u8>(), prop_oneof![0..250u16, 0..9000u16])
             .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
         2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Forget { host, page }),
-        1 => Just(Act::AskAgain),
+        3 => Just(Act::AskAgain),
         6 => Just(Act::Lease),
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
         1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
         1 => (0..6u8).prop_map(|host| Act::Evict { host }),
-        1 => Just(Act::Save),
+        3 => Just(Act::Save),
     ];
     prop::collection::vec(act, 0..120)
+}
+
+/// A host that cannot be reached, whose pages are given up; all that was given up is asked for again while a checkpoint is under way.
+pub(super) fn given_up_and_asked_for() -> impl Strategy<Value = Vec<Act>> {
+    let pages =
+        (0..6u8, 1..5u8).prop_map(|(host, count)| (0..count).map(|page| Act::Seed { host, page: 3 * page }).collect());
+    let complete = any::<prop::sample::Index>().prop_map(|which| {
+        vec![Act::Lease, Act::Complete { which, how: How::Down, links: Vec::new() }, Act::Rest { seconds: 200 }]
+    });
+    let failures = prop::collection::vec(complete, 8..12).prop_map(|failures| failures.concat());
+    let (before, after) = (prop::collection::vec(Just(Act::Save), 1..4), prop::collection::vec(Just(Act::Save), 8..12));
+    let all = (pages, failures, before, Just(vec![Act::AskAgain]), after, acts());
+    all.prop_map(|(pages, failures, before, again, after, rest): (Vec<_>, Vec<_>, Vec<_>, Vec<_>, Vec<_>, Vec<_>)| {
+        let mut acts = [pages, failures, before, again, after, rest].concat();
+        // Patience ends at once where their number is even.
+        if acts.len() % 2 == 1 {
+            acts.push(Act::Lease);
+        }
+        acts
+    })
 }
 
 pub(super) fn url(host: u8, page: u8) -> String {

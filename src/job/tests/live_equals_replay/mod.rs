@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use self::acts::{Act, Rules, acts, options, rules, url};
+use self::acts::{Act, Rules, acts, given_up_and_asked_for, options, rules, url};
 use self::world::{Checkpoint, Images, OnDisk, Puppet, WithEvicted, journal};
 use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
@@ -108,6 +108,12 @@ proptest! {
     #[test]
     fn a_long_schedule_is_made_again(acts in acts()) {
         is_made_again(&acts, true, Rules::of(Layout::Blocked), 8000)?;
+    }
+
+    /// A page that was given up is no longer done once it is asked for again, and that is counted once.
+    #[test]
+    fn what_was_given_up_is_asked_for_once(acts in given_up_and_asked_for()) {
+        is_made_again(&acts, true, Rules::of(Layout::Blocked), 0)?;
     }
 
     /// So many are found that a counting filter takes many a new one for seen, and forgets it by mistake.
