@@ -181,12 +181,18 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     let Progress { frontier, now, filter_used, is_filter_full, is_paused, is_cut_off, .. } = *progress;
     let cut_off = is_cut_off.then(|| "the cluster's servers do not answer".to_owned());
     let paused = is_paused.then(|| "paused".to_owned());
-    let failing = counted(frontier.failing_hosts, "host fails", "hosts fail");
-    let failing = (frontier.failing_hosts > 0).then(|| format!("{failing} and will be tried again"));
-    let resting = frontier.next_due.filter(|_| frontier.leased == 0).map(|due| {
-        let hosts = counted(frontier.resting_hosts, "host rests", "hosts rest");
-        format!("{hosts}, next in {}", duration(due.since(now)))
-    });
+    let fail = || counted(frontier.failing_hosts, "host fails", "hosts fail");
+    let next = frontier.next_due.filter(|_| frontier.leased == 0).map(|due| duration(due.since(now)));
+    // Where all that rest have failed, their next try is what the crawl waits for.
+    let [resting, failing] = match next {
+        Some(next) if frontier.failing_hosts >= frontier.resting_hosts => {
+            [Some(format!("{}, next try in {next}", fail())), None]
+        }
+        next => [
+            next.map(|next| format!("{}, next in {next}", counted(frontier.resting_hosts, "host rests", "hosts rest"))),
+            (frontier.failing_hosts > 0).then(|| format!("{} and will be tried again", fail())),
+        ],
+    };
     let in_line = counted(frontier.hosts_in_line, "host waits", "hosts wait");
     let in_line = (frontier.hosts_in_line > 0).then(|| format!("{in_line} for a group or IP address"));
     let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
@@ -245,6 +251,12 @@ mod tests {
         let reason = "; 411 hosts rest, next in 3.20 s";
         assert!(waits.find(reason).is_some_and(|at| at + reason.len() <= 76), "{waits}");
         assert!(waits.contains("; 7 min 5 s left; "), "{waits}");
+        (progress.frontier.failing_hosts, progress.frontier.resting_hosts) = (3, 3);
+        assert!(
+            line(progress, None).contains(" queued; 3 hosts fail, next try in 3.20 s; 84.0 KiB/s"),
+            "{}",
+            line(progress, None)
+        );
         progress.frontier.leased = 1;
         (progress.frontier.hosts_in_line, progress.frontier.held_by_rate) = (2, 3);
         progress.frontier.failing_hosts = 1;
