@@ -4,7 +4,10 @@
 //! `CHROMEDRIVER` and `AXE`, so that it is not skipped there.
 #![cfg(feature = "cli")]
 
+mod hostile_site;
 mod live;
+#[expect(dead_code, reason = "other tests ask it more")]
+mod loopback;
 mod until;
 
 use std::env;
@@ -249,6 +252,40 @@ fn a_crawl_is_watched_paused_and_stopped_in_a_browser() {
     assert_eq!(live.end().0, Some(130));
     browser.waits_for("document.querySelector('#state').textContent === 'lost'");
     browser.waits_for("document.querySelector('#pause').disabled");
+}
+
+#[test]
+fn whatever_a_site_says_stays_a_text_in_a_browser() {
+    let Some(browser) = Browser::start() else { return };
+    let site = hostile_site::serve();
+    let live = Live::start(TempDir::new().unwrap(), |command| {
+        command.args([
+            hostile_site::SEED,
+            "--scope",
+            "any",
+            "--depth",
+            "9",
+            "--job",
+            "job",
+            "--no-progress",
+            "--no-sitemaps",
+        ]);
+        command.args(["--dashboard", "127.0.0.1:0", "--host-delay", "100ms"]);
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", site.address.to_string());
+    });
+    open(&browser, &live);
+    browser.waits_for("document.querySelector('#errors').textContent.includes('<img src=x onerror=alert(1)>')");
+    browser.waits_for("document.querySelectorAll('#hosts tr').length > 3");
+    browser.run(&format!("document.querySelector('#url').value = {}", json!(hostile_site::SEED.to_owned() + HOSTILE)));
+    browser.click("#explain button");
+    browser.waits_for("document.querySelector('#answer').textContent.length > 5");
+    let markup = "return [document.images.length, document.scripts.length]";
+    assert_eq!(browser.run(markup), json!([0, 1]), "the page's own script is the only one");
+    let report = format!("http://{}/report.html", live.address);
+    browser.act("url", &json!({ "url": report }));
+    browser.waits_for("document.querySelector('h1')");
+    assert_eq!(browser.run(markup), json!([0, 0]), "the report has none");
+    is_quiet(&browser, &live);
 }
 
 #[test]
