@@ -233,13 +233,15 @@
 //!
 //! | what | measured | a billion pages in a day on 12 nodes | 10 billion URLs on 100 nodes |
 //! |---|---|---|---|
-//! | log | 4.2 kB a page on each of three servers; some 0.24 kB more for each further URL found | 6.4 TB at ten URLs a page, 70 MB/s | 42 TB and 0.4 GB/s, for each of three copies: nine servers or more |
+//! | log as it is written | 4.2 kB a page on each of three servers; some 0.24 kB more for each further URL found | 6.4 TB at ten URLs a page, 70 MB/s | 42 TB and 0.4 GB/s, for each of three copies: nine servers or more |
 //! | between servers | two copies of that | 1.1 Gbit/s | 6.1 Gbit/s |
 //! | server CPU | 2.0 ms a page, in small messages | 21 cores of all servers, less in full messages | 180 |
 //! | memory of a node | 31 GB of filters and 23 to 66 GB of queues, shared out | 4.5 to 8 GB | 0.5 to 1 GB |
 //! | partitions | 1,024 at most, one node each by rendezvous | 85 a node, 100 on the fullest | 10 a node, 19 on the fullest |
-//! | a node dies | its partitions are read from their beginnings, 0.8 million records a second | 530 GB and 0.9 billion records over 11 nodes: 7 minutes at 1 Gbit/s | 420 GB over 99: 35 s |
+//! | kept of the log | two snapshots, and what follows the older | 3 bytes a URL found and 142 a URL that waits, twice: 2.6 TB where nine of ten wait | the same |
+//! | a node dies | the snapshots of its partitions are read, and the log behind them, at most as much again; 0.8 million records a second | 110 to 220 GB over 11 nodes: 2 to 3 minutes at 1 Gbit/s | 13 to 26 GB over 99: 1 to 2 s |
 //!
-//! **The log binds first**, since nothing of it is removed while the crawl runs: a snapshot of each partition every million records would
-//! leave some 100 MB of it to read, and seconds instead of minutes when a node dies. Then the CPU of the servers, which is mostly paid a
-//! message and not a URL. **A thousand partitions are few for a hundred nodes**: the fullest has almost twice its share.
+//! **The log binds first.** A snapshot is made whenever the log has grown by half of what it takes, so all of them cost the network twice the log
+//! at most. What it cannot leave out is the text of each URL that waits, and its segment of the journal (4 MiB) as long as one waits in it. Then
+//! comes the CPU of the servers, which is mostly paid a message and not a URL. **A thousand partitions are few for a hundred nodes**: the
+//! fullest has almost twice its share.

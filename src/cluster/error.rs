@@ -94,7 +94,7 @@ pub enum ClusterError {
 impl From<SuccessionError> for ClusterError {
     fn from(error: SuccessionError) -> Self {
         match error {
-            SuccessionError::Damaged { .. } => Self::Log(error.to_string()),
+            SuccessionError::Damaged { .. } | SuccessionError::Purged(_) => Self::Log(error.to_string()),
             SuccessionError::Storage(source) => Self::Storage { what: "the journal of a partition".to_owned(), source },
         }
     }

@@ -94,6 +94,16 @@ impl InProcess {
         self.with(|kept| kept.draw(below))
     }
 
+    /// How many messages of a subject are kept.
+    pub(crate) fn count(&self, subject: &ClusterSubject) -> usize {
+        self.with(|kept| kept.logs.get(subject).map_or(0, Vec::len))
+    }
+
+    /// Changes a byte of a message, by its place among those of its subject.
+    pub(crate) fn damage(&self, subject: &ClusterSubject, at: usize) {
+        self.with(|kept| kept.logs.get_mut(subject).expect("a subject with messages")[at].bytes[20] ^= 1);
+    }
+
     /// From here on nothing goes wrong, and nothing is on its way.
     pub(crate) fn mend(&self) {
         self.with(|kept| {
@@ -173,6 +183,17 @@ impl ClusterTransport for InProcess {
     async fn last(&self, subject: &ClusterSubject) -> Result<Option<Message>, Unreachable> {
         self.wander().await;
         Ok(self.with(|kept| kept.logs.get(subject).and_then(|log| log.last().cloned())))
+    }
+
+    async fn purge(&self, subject: &ClusterSubject, before: u64) -> Result<(), Unreachable> {
+        self.wander().await;
+        self.with(|kept| {
+            let fails = kept.fails();
+            if let Some(log) = kept.logs.get_mut(subject).filter(|_| !fails) {
+                log.retain(|message| message.sequence >= before);
+            }
+            if fails { Err(Unreachable("no answer".to_owned())) } else { Ok(()) }
+        })
     }
 
     async fn keys(&self, kind: KeyKind) -> Result<Vec<ClusterSubject>, Unreachable> {

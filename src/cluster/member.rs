@@ -134,6 +134,9 @@ impl Member {
         let share = 2 * places.fetches / usize::try_from(count).unwrap_or(1).max(1);
         options.workers = Some(share.max(LEAST_FETCHES).min(places.fetches));
         options.frontier.fingerprint_key = Some(self.terms.key());
+        // What is needed of a partition is with the servers, and nobody looks into its journal here.
+        options.job.open.keep_journal = false;
+        options.job.open.journal.segment_bytes = SEGMENT;
         let seen = &mut options.frontier.seen;
         // Hosts are not equally large, so a partition may get more than its share.
         seen.capacity = (seen.capacity / u64::from(count) * 3 / 2).max(LEAST_CAPACITY.min(seen.capacity));
@@ -153,6 +156,9 @@ impl Member {
         })
     }
 }
+
+/// Bytes of a segment of a partition's journal. One URL that waits keeps its segment in each snapshot.
+const SEGMENT: u64 = 4 << 20;
 
 /// URLs that the filter of a partition is sized for, at least, where the crawl's is not smaller.
 const LEAST_CAPACITY: u64 = 10_000;

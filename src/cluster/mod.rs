@@ -14,6 +14,7 @@
 //! | letters are taken in, each once | `inbox` |
 //! | the journal's bytes, links and records go out in their order | `publisher`, `pieces`, `entry` |
 //! | one owner after the other, and none beside | `succession` |
+//! | a partition's files go to the servers, so that its log need not be kept from the beginning | `snapshot`, `snapshot_maker` |
 //! | a partition is read, opened, crawled and given back | `owner` |
 //! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
 //! | all nodes agree on what is crawled; its seeds | `terms`, `roots` |
@@ -30,12 +31,15 @@
 //! 4. **One owner at a time asks.** A node that has not renewed its lease begins no request after three quarters of its life. Others wait
 //!    for the whole of it, each by its own clock, which never steps.
 //!
+//! The log and the letters are kept from the older of a partition's two last snapshots on. So what the servers keep, and a new owner reads, goes by what
+//! the partition is, and not by how long it has been crawled.
+//!
 //! What a power cut of a node takes are records of pages that its disk did not have yet: those were not synced.
 //!
 //! # Subjects
 //!
-//! All begin with `crawler.NAME.`: `log.journal.P`, `log.found.P`, `log.unread.P` for each partition, and `log.roots`. The keys are those
-//! of a bucket, `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
+//! All begin with `crawler.NAME.`: `log.journal.P`, `log.found.P`, `log.snapshot.P`, `log.unread.P` for each partition, and `log.roots`. The
+//! keys are those of a bucket, `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `snapshot.P`, `state.P`.
 
 mod crc32c;
 mod desk;
@@ -59,6 +63,8 @@ mod pieces;
 mod publisher;
 mod roots;
 mod sign_in;
+mod snapshot;
+mod snapshot_maker;
 mod subject;
 mod succession;
 mod terms;

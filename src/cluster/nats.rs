@@ -205,6 +205,15 @@ impl ClusterTransport for Nats {
         found(self.stream(subject).get_last_raw_message_by_subject(&self.full(subject)).await)
     }
 
+    async fn purge(&self, subject: &ClusterSubject, before: u64) -> Result<(), Unreachable> {
+        // Servers take these for no number at all, and would purge the whole subject.
+        if before <= 1 {
+            return Ok(());
+        }
+        let purging = self.stream(subject).purge().sequence(before).filter(self.full(subject));
+        purging.await.map(drop).map_err(|error| Unreachable(chain(&error)))
+    }
+
     async fn keys(&self, kind: KeyKind) -> Result<Vec<ClusterSubject>, Unreachable> {
         let prefix = format!("{}{}.", self.prefixes[1], kind.name());
         let listed = self.keys.info_with_subjects(format!("{prefix}*")).await;

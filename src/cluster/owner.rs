@@ -13,9 +13,11 @@ use super::ground::{Brake, Ground, OpenPart};
 use super::inbox::Inbox;
 use super::outbox::Outbox;
 use super::partitions::Partitions;
-use super::pieces::{JournalFiles, JournalPieces};
+use super::pieces::JournalPieces;
 use super::publisher::{PublishProgress, Publisher};
 use super::roots::RootList;
+use super::snapshot::restore;
+use super::snapshot_maker::SnapshotMaker;
 use super::succession::{Fold, Overtaken};
 use super::totals::before;
 use super::transport::{AbortOnDrop, ClusterTransport};
@@ -146,11 +148,16 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
         // It is of an earlier owner: what counts is the log.
         fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
     }
-    fs::create_dir_all(&frontier).map_err(ClusterError::storing("a partition"))?;
-    let mut fold = Fold::default();
-    let mut files = JournalFiles::new(frontier.clone());
-    fold.read_on(&*ground.transport, partition, |piece| files.keep(piece)).await?;
-    drop(files);
+    let (fold, snapshot) = restore(&*ground.transport, partition, Some(&frontier)).await?;
+    if snapshot.bytes > 0 {
+        let behind = fold.end - snapshot.end;
+        tracing::info!(
+            partition,
+            bytes = snapshot.bytes,
+            behind,
+            "begins with a snapshot and what the log has behind it"
+        );
+    }
     let token = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), partition);
     let began = fold.begin(Arc::clone(&ground.transport), partition, &ground.node, token).await;
     let Ok(tenure) = began else { return Ok(None) };
@@ -158,7 +165,7 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
     let pieces = Arc::new(JournalPieces::new(fold.read, Arc::clone(&told)));
     let kind = ground.options.frontier.scope.kind;
     let has_roots = !matches!(kind, ScopeKind::Any | ScopeKind::Page);
-    let place = (tenure.epoch(), fold.end);
+    let place = (tenure.fold().epoch, fold.end);
     let lease = Arc::clone(&ground.lease);
     let outbox = Outbox::new(partition, ground.partitions, lease, place, has_roots, Arc::clone(&told));
     let outbox = Arc::new(outbox);
@@ -185,6 +192,7 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
         told,
         unread: Arc::clone(&unread),
         progress: PublishProgress::from(fold.read),
+        snapshots: SnapshotMaker::new(snapshot, token),
     };
     let transport = Arc::clone(&ground.transport);
     let inbox = Inbox { transport, partition, inlet: inlet.clone(), pieces, canonicalizer, unread };

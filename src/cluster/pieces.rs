@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::entry::JournalPiece;
-use crate::job::journal::{Tap, segment_name};
+use crate::job::journal::{Tap, segment_name, segment_start};
 
 /// Bytes of one message, at most: a server takes 1 MiB by default.
 const MOST: usize = 512 << 10;
@@ -62,14 +62,7 @@ impl JournalPieces {
 
     /// Adds what files of a journal have from a position on: it was written before anybody was told.
     pub(crate) fn add_files(&self, directory: &Path, from: u64) -> io::Result<()> {
-        let mut starts: Vec<u64> = Vec::new();
-        for entry in fs::read_dir(directory)? {
-            let name = entry?.file_name();
-            let start = name.to_str().and_then(|name| name.strip_prefix("journal-"));
-            starts.extend(start.and_then(|start| u64::from_str_radix(start, 16).ok()));
-        }
-        starts.sort_unstable();
-        for segment in starts {
+        for segment in starts(directory)? {
             let mut file = File::open(directory.join(segment_name(segment)))?;
             let skipped = from.saturating_sub(segment);
             if file.metadata()?.len() > skipped {
@@ -111,9 +104,18 @@ pub(crate) struct JournalFiles {
 }
 
 impl JournalFiles {
-    /// In a directory that has none yet.
-    pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory, open: None }
+    /// Those of a directory, which may have some already.
+    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
+        let mut files = Self { directory: directory.to_owned(), open: None };
+        if let Some(last) = starts(directory)?.pop() {
+            files.open = Some((last, files.segment(last)?));
+        }
+        Ok(files)
+    }
+
+    fn segment(&self, start: u64) -> io::Result<File> {
+        let path = self.directory.join(segment_name(start));
+        OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
     }
 
     /// Adds a piece. What stood at its place and behind is replaced.
@@ -122,8 +124,7 @@ impl JournalFiles {
             return Ok(());
         }
         if self.open.as_ref().is_none_or(|(segment, _)| *segment != piece.segment) {
-            let path = self.directory.join(segment_name(piece.segment));
-            let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+            let file = self.segment(piece.segment)?;
             if self.open.as_ref().is_some_and(|(segment, _)| *segment > piece.segment) {
                 // The last segment was torn before its first record.
                 self.remove_behind(piece.segment)?;
@@ -140,15 +141,19 @@ impl JournalFiles {
     }
 
     fn remove_behind(&self, segment: u64) -> io::Result<()> {
-        for entry in fs::read_dir(&self.directory)? {
-            let path = entry?.path();
-            let start = path.file_name().and_then(|name| name.to_str()?.strip_prefix("journal-"));
-            if start.and_then(|start| u64::from_str_radix(start, 16).ok()).is_some_and(|start| start > segment) {
-                fs::remove_file(path)?;
-            }
-        }
-        Ok(())
+        let mut behind = starts(&self.directory)?.into_iter().filter(|start| *start > segment);
+        behind.try_for_each(|start| fs::remove_file(self.directory.join(segment_name(start))))
     }
+}
+
+/// Where the segments of a directory start, ascending.
+fn starts(directory: &Path) -> io::Result<Vec<u64>> {
+    let mut starts = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        starts.extend(entry?.file_name().to_str().and_then(segment_start));
+    }
+    starts.sort_unstable();
+    Ok(starts)
 }
 
 #[cfg(test)]
@@ -165,7 +170,7 @@ mod tests {
         pieces.written(0, 4, &long);
         let second = 4 + long.len() as u64;
         pieces.written(second, second, b"the next segment");
-        let mut files = JournalFiles::new(here.path().to_owned());
+        let mut files = JournalFiles::open(here.path()).unwrap();
         let taken = pieces.take();
         assert!(taken.len() == 5 && taken.iter().all(|piece| piece.bytes.len() <= MOST), "{}", taken.len());
         assert_eq!((taken[0].read, taken[1].read, pieces.is_empty()), (3, 9, true));
@@ -179,7 +184,7 @@ mod tests {
         assert_eq!(read(here.path(), second), b"the other");
 
         pieces.add_files(here.path(), 2).unwrap();
-        let mut files = JournalFiles::new(there.path().to_owned());
+        let mut files = JournalFiles::open(there.path()).unwrap();
         files.keep(&JournalPiece { segment: 0, at: 0, read: 0, bytes: b"he".to_vec() }).unwrap();
         pieces.take().iter().for_each(|piece| files.keep(piece).unwrap());
         for start in [0, second] {

@@ -22,6 +22,7 @@ use super::ground::{Brake, Ground};
 use super::outbox::Outbox;
 use super::pieces::JournalPieces;
 use super::roots::deliver;
+use super::snapshot_maker::SnapshotMaker;
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::{Overtaken, Tenure};
 use super::totals::counts;
@@ -56,6 +57,7 @@ pub(crate) struct Publisher<T: ClusterTransport> {
     pub(crate) told: Arc<Notify>,
     pub(crate) unread: Arc<AtomicU64>,
     pub(crate) progress: PublishProgress,
+    pub(crate) snapshots: SnapshotMaker,
 }
 
 /// How far a publisher has come.
@@ -100,6 +102,7 @@ impl<T: ClusterTransport> Publisher<T> {
                 return self.tenure.append(EntryKind::Released).await;
             }
             self.say(is_idle).await;
+            self.snapshots.look(&self.ground.transport, self.partition, self.tenure.fold(), &self.inlet);
             // A timeout is a look, too: that the frontier is drained, nobody tells.
             if timeout(LOOK, self.told.notified()).await.is_ok() && !*ended.borrow() {
                 sleep(GROUP).await;
@@ -189,7 +192,7 @@ impl<T: ClusterTransport> Publisher<T> {
 
     /// Says whether the partition has anything to do, where that is not what was said.
     async fn say(&mut self, is_idle: bool) {
-        let (journal, read) = (self.tenure.last(), self.progress.read);
+        let (journal, read) = (self.tenure.fold().last(), self.progress.read);
         let unread = self.unread.load(Ordering::Relaxed);
         let state = StateValue { is_idle, journal, read, unread };
         let is_said = |said: &StateValue| *said == state || !said.is_idle && !is_idle;

@@ -13,6 +13,8 @@ pub(crate) enum ClusterSubject {
     Key(ClusterKey),
     /// Seeds, and where seeds redirect to: what widens the scope of all partitions.
     Roots,
+    /// The files of a partition, as they were at a place of its log.
+    Snapshot(u32),
     /// Letters that nobody could read.
     Unread(u32),
 }
@@ -30,6 +32,8 @@ pub(crate) enum ClusterKey {
     Node(String),
     /// Who owns a partition.
     Owner(u32),
+    /// Where the snapshots of a partition are.
+    Snapshot(u32),
     /// Whether a partition has anything to do.
     State(u32),
 }
@@ -74,6 +78,7 @@ impl fmt::Display for ClusterKey {
             Self::End => f.write_str("end"),
             Self::Node(node) => write!(f, "node.{node}"),
             Self::Owner(partition) => write!(f, "owner.{partition}"),
+            Self::Snapshot(partition) => write!(f, "snapshot.{partition}"),
             Self::State(partition) => write!(f, "state.{partition}"),
         }
     }
@@ -87,6 +92,7 @@ impl fmt::Display for ClusterSubject {
             Self::Journal(partition) => write!(f, "log.journal.{partition}"),
             Self::Key(key) => key.fmt(f),
             Self::Roots => f.write_str("log.roots"),
+            Self::Snapshot(partition) => write!(f, "log.snapshot.{partition}"),
             Self::Unread(partition) => write!(f, "log.unread.{partition}"),
         }
     }

@@ -8,13 +8,18 @@
 //! messages that are on their way at once, a cluster of version 2.9 may keep both. And an answer may be lost, so that a message is sent
 //! again and is there twice. So whoever writes looks afterwards which message follows the last one that counts: where it is its own, all
 //! is well, and where it is not, another owner has begun.
+//!
+//! The beginning of a log may be purged, behind a [snapshot](super::snapshot). Who reads on then meets a message that follows one which is gone.
+//! Such a message is no void one: whoever meets it does not know all that counts, and begins again with the snapshot.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
 use super::entry::{EntryKind, JournalPiece, LogEntry};
 use super::subject::ClusterSubject;
 use super::transport::{Backoff, ClusterTransport, Message, Unreachable};
+use crate::bytes::Fields;
 
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +27,9 @@ pub(crate) enum SuccessionError {
     /// A message is not one that an owner can have written there.
     #[error("{subject}, message {sequence}: {reason}")]
     Damaged { subject: ClusterSubject, sequence: u64, reason: &'static str },
+    /// Messages are gone that were not read: they were purged.
+    #[error("{0}: its beginning was purged")]
+    Purged(ClusterSubject),
     /// What it says cannot be kept here.
     #[error(transparent)]
     Storage(#[from] io::Error),
@@ -31,13 +39,57 @@ pub(crate) enum SuccessionError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overtaken;
 
+/// Which messages of a log count, as far as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Chain {
+    /// The last message that counts; 0 where there is none.
+    last: u64,
+    /// The last message that was read.
+    seen: u64,
+    /// Those behind the last one that counts which are void. So is what follows them.
+    void: BTreeSet<u64>,
+}
+
+/// What a message is to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// It follows the last one that counts.
+    Next,
+    /// It does not count.
+    Void,
+    /// It follows one that was not read, and is gone.
+    Purged,
+}
+
+impl Chain {
+    /// The log up to a message that counts.
+    fn up_to(last: u64) -> Self {
+        Self { last, seen: last, void: BTreeSet::new() }
+    }
+
+    /// Takes the next message, and which one it follows. What cannot be read follows none.
+    fn read(&mut self, sequence: u64, behind: Option<u64>) -> Link {
+        self.seen = sequence;
+        match behind {
+            Some(behind) if behind == self.last => {
+                self.last = sequence;
+                // What follows one of these follows one before the last that counts.
+                self.void.clear();
+                Link::Next
+            }
+            Some(behind) if behind > self.last && !self.void.contains(&behind) => Link::Purged,
+            _ => {
+                self.void.insert(sequence);
+                Link::Void
+            }
+        }
+    }
+}
+
 /// What the log of a partition says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fold {
-    /// The last message that counts; 0 where there is none.
-    pub(crate) last: u64,
-    /// The last message that was read.
-    seen: u64,
+    chain: Chain,
     /// How many owners there were.
     pub(crate) epoch: u64,
     /// The last owner's.
@@ -55,6 +107,40 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
+    /// The last message that counts; 0 where there is none.
+    pub(crate) fn last(&self) -> u64 {
+        self.chain.last
+    }
+
+    /// As bytes, for a snapshot. What is void is not kept.
+    ///
+    /// ```text
+    /// last, epoch, token, end, read   u64 each, little-endian
+    /// flags                           u8: bit 0 released, bit 1 fresh
+    /// counts                          u32 length, bytes
+    /// ```
+    pub(super) fn put(&self, to: &mut Vec<u8>) {
+        for number in [self.chain.last, self.epoch, self.token, self.end, self.read] {
+            to.extend(number.to_le_bytes());
+        }
+        to.push(u8::from(self.is_released) | u8::from(self.is_fresh) << 1);
+        to.extend(u32::try_from(self.counts.len()).expect("a message").to_le_bytes());
+        to.extend_from_slice(&self.counts);
+    }
+
+    /// Reads it from the front of these fields.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn take_off(fields: &mut Fields<'_>) -> Result<Self, &'static str> {
+        let chain = Chain::up_to(fields.u64()?);
+        let (epoch, token, end, read) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+        let flags = fields.u8()?;
+        let length = usize::try_from(fields.u32()?).unwrap_or(usize::MAX);
+        let counts = fields.part(length)?.bytes().to_vec();
+        Ok(Self { chain, epoch, token, end, read, counts, is_released: flags & 1 > 0, is_fresh: flags & 2 > 0 })
+    }
+
     /// Takes the next message. Pieces of the journal go to `keep`.
     fn take(
         &mut self,
@@ -65,31 +151,42 @@ impl Fold {
         let damaged =
             |reason| SuccessionError::Damaged { subject: subject.clone(), sequence: message.sequence, reason };
         let LogEntry { token, behind, what, .. } = LogEntry::read(&message.bytes).map_err(damaged)?;
-        self.seen = message.sequence;
-        if behind != self.last {
-            return Ok(());
+        match self.chain.read(message.sequence, Some(behind)) {
+            Link::Next => {}
+            Link::Void => return Ok(()),
+            Link::Purged => return Err(SuccessionError::Purged(subject.clone())),
         }
         if !matches!(what, EntryKind::Epoch { .. }) && token != self.token {
             return Err(damaged("of an owner that was overtaken"));
         }
+        self.apply(token, &what).map_err(damaged)?;
+        if let EntryKind::Journal(piece) = &what {
+            keep(piece)?;
+        }
+        Ok(())
+    }
+
+    /// What a message that counts changes.
+    ///
+    /// # Errors
+    /// Why no owner can have written it.
+    fn apply(&mut self, token: u64, what: &EntryKind) -> Result<(), &'static str> {
         match what {
-            EntryKind::Epoch { number, .. } if number == self.epoch + 1 => {
-                (self.epoch, self.token, self.is_released, self.is_fresh) = (number, token, false, true);
+            EntryKind::Epoch { number, .. } if *number == self.epoch + 1 => {
+                (self.epoch, self.token, self.is_released, self.is_fresh) = (*number, token, false, true);
             }
-            EntryKind::Epoch { .. } => return Err(damaged("an epoch that is not the next")),
+            EntryKind::Epoch { .. } => return Err("an epoch that is not the next"),
             EntryKind::Journal(piece) => {
                 if piece.at > self.end || piece.at < self.end && !self.is_fresh {
-                    return Err(damaged("a piece of the journal that is not the next"));
+                    return Err("a piece of the journal that is not the next");
                 }
-                keep(&piece)?;
                 self.is_fresh &= piece.bytes.is_empty();
                 self.end = piece.at + piece.bytes.len() as u64;
                 self.read = self.read.max(piece.read);
             }
-            EntryKind::Counts(bytes) => self.counts = bytes,
+            EntryKind::Counts(bytes) => self.counts.clone_from(bytes),
             EntryKind::Released => self.is_released = true,
         }
-        self.last = message.sequence;
         Ok(())
     }
 
@@ -106,7 +203,7 @@ impl Fold {
         let subject = ClusterSubject::Journal(partition);
         let mut backoff = Backoff::new();
         loop {
-            match transport.next(&subject, self.seen).await {
+            match transport.next(&subject, self.chain.seen).await {
                 Ok(Some(message)) => self.take(&subject, &message, &mut keep)?,
                 Ok(None) => return Ok(()),
                 Err(_) => backoff.rest(transport).await,
@@ -119,16 +216,15 @@ impl Fold {
     /// # Errors
     /// Where more was written since.
     pub(crate) async fn begin<T: ClusterTransport>(
-        &mut self,
+        &self,
         transport: Arc<T>,
         partition: u32,
         node: &str,
         token: u64,
     ) -> Result<Tenure<T>, Overtaken> {
-        let epoch = self.epoch + 1;
         let subject = ClusterSubject::Journal(partition);
-        let mut tenure = Tenure { transport, subject, token, serial: 0, last: self.last, seen: self.seen, epoch };
-        tenure.append(EntryKind::Epoch { number: epoch, node: node.to_owned() }).await?;
+        let mut tenure = Tenure { transport, subject, token, serial: 0, fold: self.clone() };
+        tenure.append(EntryKind::Epoch { number: self.epoch + 1, node: node.to_owned() }).await?;
         Ok(tenure)
     }
 }
@@ -140,27 +236,19 @@ pub(crate) struct Tenure<T: ClusterTransport> {
     subject: ClusterSubject,
     token: u64,
     serial: u64,
-    /// The last message that counts.
-    last: u64,
-    /// The last message that is known, which may be void.
-    seen: u64,
-    epoch: u64,
+    /// What the log says, with all that this owner has written.
+    fold: Fold,
 }
 
 impl<T: ClusterTransport> Tenure<T> {
-    /// Which owner this is.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
+    /// What the log says.
+    pub(crate) fn fold(&self) -> &Fold {
+        &self.fold
     }
 
-    /// The number that it has drawn.
+    /// The number that its owner has drawn.
     pub(crate) fn token(&self) -> u64 {
         self.token
-    }
-
-    /// The last message that counts.
-    pub(crate) fn last(&self) -> u64 {
-        self.last
     }
 
     /// Appends to the log. Returns when no crash of a server can take it. Without an answer it tries again, without end.
@@ -168,13 +256,14 @@ impl<T: ClusterTransport> Tenure<T> {
     /// # Errors
     /// Where another owner has begun. Nothing more can be written.
     pub(crate) async fn append(&mut self, what: EntryKind) -> Result<(), Overtaken> {
-        let behind = self.last;
-        let bytes = LogEntry { token: self.token, serial: self.serial, behind, what }.to_bytes();
+        let entry = LogEntry { token: self.token, serial: self.serial, behind: self.fold.last(), what };
+        let bytes = entry.to_bytes();
         let mut backoff = Backoff::new();
         loop {
-            let published = self.transport.publish(&self.subject, bytes.clone(), Some(self.seen), None).await;
+            let seen = self.fold.chain.seen;
+            let published = self.transport.publish(&self.subject, bytes.clone(), Some(seen), None).await;
             // What was kept may not be to be read yet, and what was refused may be there already.
-            while let Ok(found) = self.transport.next(&self.subject, self.seen).await {
+            while let Ok(found) = self.transport.next(&self.subject, self.fold.chain.seen).await {
                 let Some(message) = found else {
                     if published.is_err() {
                         break;
@@ -182,14 +271,17 @@ impl<T: ClusterTransport> Tenure<T> {
                     backoff.rest(&*self.transport).await;
                     continue;
                 };
-                self.seen = message.sequence;
-                if message.bytes == bytes {
-                    self.last = message.sequence;
-                    self.serial += 1;
-                    return Ok(());
-                }
-                if follows(&message, behind) {
-                    return Err(Overtaken);
+                let link = self.fold.chain.read(message.sequence, behind(&message));
+                match link {
+                    Link::Next if message.bytes == bytes => {
+                        self.serial += 1;
+                        return self.fold.apply(self.token, &entry.what).map_err(|reason| {
+                            tracing::error!(log = %self.subject, reason, "what was written to the log cannot be");
+                            Overtaken
+                        });
+                    }
+                    Link::Void => {}
+                    Link::Next | Link::Purged => return Err(Overtaken),
                 }
             }
             backoff.rest(&*self.transport).await;
@@ -197,9 +289,9 @@ impl<T: ClusterTransport> Tenure<T> {
     }
 }
 
-/// Whether a message of a log follows this one. What cannot be read follows none.
-fn follows(message: &Message, behind: u64) -> bool {
-    LogEntry::read(&message.bytes).is_ok_and(|entry| entry.behind == behind)
+/// The message that a message of a log follows.
+fn behind(message: &Message) -> Option<u64> {
+    Some(LogEntry::read(&message.bytes).ok()?.behind)
 }
 
 /// Whether a message is the last of a partition's log that counts, as the log is now.
@@ -211,12 +303,11 @@ pub(crate) async fn is_last<T: ClusterTransport>(
     partition: u32,
     last: u64,
 ) -> Result<bool, Unreachable> {
-    let (subject, mut seen) = (ClusterSubject::Journal(partition), last);
-    while let Some(message) = transport.next(&subject, seen).await? {
-        if follows(&message, last) {
+    let (subject, mut chain) = (ClusterSubject::Journal(partition), Chain::up_to(last));
+    while let Some(message) = transport.next(&subject, chain.seen).await? {
+        if chain.read(message.sequence, behind(&message)) != Link::Void {
             return Ok(false);
         }
-        seen = message.sequence;
     }
     Ok(true)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::error::ClusterError;
-use super::succession::Fold;
+use super::snapshot::restore;
 use super::transport::ClusterTransport;
 use super::values::{self, CountsValue};
 use crate::crawl::{CrawlOptions, FinishReason, Inlet, Observer, PartSums, Timeline};
@@ -42,8 +42,7 @@ pub(crate) async fn merged<T: ClusterTransport>(
 ) -> Result<Report, ClusterError> {
     let mut parts: Vec<CountsValue> = Vec::new();
     for partition in 0..partitions {
-        let mut fold = Fold::default();
-        fold.read_on(transport, partition, |_| Ok(())).await?;
+        let (fold, _) = restore(transport, partition, None).await?;
         parts.extend(values::read::<CountsValue>(&fold.counts));
     }
     merge(parts, has_ended, options)

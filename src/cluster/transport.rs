@@ -82,6 +82,9 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// The last message of a subject.
     fn last(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Option<Message>, Unreachable>> + Send;
 
+    /// Removes the messages of a subject that stand before a sequence.
+    fn purge(&self, subject: &ClusterSubject, before: u64) -> impl Future<Output = Result<(), Unreachable>> + Send;
+
     /// The keys of a kind that have values.
     fn keys(&self, kind: KeyKind) -> impl Future<Output = Result<Vec<ClusterSubject>, Unreachable>> + Send;
 

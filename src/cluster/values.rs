@@ -42,6 +42,29 @@ pub(crate) struct StateValue {
     pub(crate) unread: u64,
 }
 
+/// Where the snapshots of a partition are: the newest, and the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SnapshotsValue {
+    pub(crate) snapshots: Vec<SnapshotValue>,
+}
+
+/// Where a snapshot of a partition is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SnapshotValue {
+    /// Drawn by whoever wrote it.
+    pub(crate) token: u64,
+    /// Its messages stand behind this one.
+    pub(crate) behind: u64,
+    /// The message of the log that it was made at.
+    pub(crate) last: u64,
+    /// Where the journal ended there.
+    pub(crate) end: u64,
+    /// It has what letters up to here brought.
+    pub(crate) read: u64,
+    /// Bytes of its files.
+    pub(crate) bytes: u64,
+}
+
 /// A node that is to give back what it has, or the end of the crawl.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MarkValue {

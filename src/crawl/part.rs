@@ -15,7 +15,8 @@ use super::records::OutputFiles;
 use super::run::Crawl;
 use super::shared::Shared;
 use crate::frontier::Frontier;
-use crate::gate::{Admission, Found, Refusal};
+use crate::gate::{Admission, Found, Position, Refusal};
+use crate::job::checkpoint::{CheckpointError, FileCopy};
 use crate::job::journal::{Cut, Tap};
 use crate::job::{Job, JobJournal};
 use crate::lending::Clock;
@@ -111,6 +112,18 @@ impl Inlet {
     /// Whether nothing waits, for its turn or for a time, and nothing is out.
     pub(crate) fn is_drained(&self) -> bool {
         self.shared.frontier.with(|frontier| frontier.statistics()).is_drained()
+    }
+
+    /// Opens the files of the newest checkpoint, and what it needs of the journal up to a position; see [`Checkpoints::copies`]. Waits for the
+    /// checkpoint that is being written.
+    ///
+    /// [`Checkpoints::copies`]: crate::job::checkpoint::Checkpoints::copies
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(crate) fn copies(&self, end: Position) -> Result<Option<(Position, Vec<FileCopy>)>, CheckpointError> {
+        let checkpoints = self.shared.frontier.with(|frontier| frontier.journal().checkpoints());
+        checkpoints.lock().unwrap_or_else(PoisonError::into_inner).copies(end)
     }
 
     /// What was counted so far, for whoever goes on with this part. No page is counted by half.

@@ -125,6 +125,29 @@ async fn whatever_dies_nothing_is_lost() {
     assert!(twice < 250, "{twice} of 2,500 pages were fetched twice");
 }
 
+/// A partition whose log was purged goes on elsewhere, with what its snapshot has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_owner_begins_with_a_snapshot() {
+    let Some(program) = program() else { return };
+    let servers = Servers::start(program, 1, "");
+    let web = Web::serve(400, 10_000, SHORT).await;
+    let mut crawl = Crawl::new(&web, servers.addresses(), "snapshots");
+    crawl.settings = vec![("CLUSTER_PARTITIONS", "1"), ("JOB_CHECKPOINT_INTERVAL", "1s"), ("SEEN_CAPACITY", "20000")];
+    // Behind the second snapshot the log is purged.
+    for number in 0..2 {
+        let node = crawl.start(number);
+        until("a snapshot is made", || crawl.log(number).contains("a snapshot was made"));
+        node.kill();
+    }
+    crawl.start(2).wait();
+    for number in 1..3 {
+        assert!(crawl.log(number).contains("begins with a snapshot"), "{}", crawl.log(number));
+    }
+    let twice = assert_polite_and_whole(&web, &crawl);
+    assert!(twice < 1000, "{twice} of 10,000 pages were in flight at two kills");
+    assert_eq!(crawl.report()["finish"], "drained");
+}
+
 /// Each refusal has its exit code, and names what is to be changed.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_is_refused_by_name() {

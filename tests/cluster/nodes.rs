@@ -61,6 +61,8 @@ pub(crate) struct Crawl<'a> {
     addresses: String,
     name: &'static str,
     directory: TempDir,
+    /// Settings of its own.
+    pub(crate) settings: Vec<(&'static str, &'static str)>,
 }
 
 /// A node that runs.
@@ -71,7 +73,7 @@ pub(crate) struct Node {
 
 impl<'a> Crawl<'a> {
     pub(crate) fn new(web: &'a Web, addresses: String, name: &'static str) -> Self {
-        Self { web, addresses, name, directory: tempfile::tempdir().unwrap() }
+        Self { web, addresses, name, directory: tempfile::tempdir().unwrap(), settings: Vec::new() }
     }
 
     fn job(&self, number: usize) -> PathBuf {
@@ -88,7 +90,13 @@ impl<'a> Crawl<'a> {
         let mut command = self.web.crawler();
         command.args([SEED, "--cluster", &self.addresses, "--cluster-name", name, "--json", "--job"]);
         command.arg(self.job(number));
+        command.envs(self.settings.iter().map(|(name, value)| (format!("CRAWLER_{name}"), value)));
         command
+    }
+
+    /// What a node has said.
+    pub(crate) fn log(&self, number: usize) -> String {
+        fs::read_to_string(self.directory.path().join(format!("j{number}.log"))).unwrap()
     }
 
     /// Starts a node.

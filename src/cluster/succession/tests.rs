@@ -28,7 +28,7 @@ async fn own(transport: Arc<InProcess>, token: u64, told: Arc<Mutex<Told>>) {
     for _ in 0..=transport.draw(3) {
         fold.read_on(&*transport, PARTITION, |_| Ok(())).await.expect("a log that owners have written");
         let Ok(mut tenure) = fold.begin(Arc::clone(&transport), PARTITION, "a node", token).await else { continue };
-        assert_eq!(told.lock().unwrap().began.insert(token, tenure.epoch()), None, "it begins once");
+        assert_eq!(told.lock().unwrap().began.insert(token, tenure.fold().epoch), None, "it begins once");
         let mut at = fold.end;
         for _ in 0..transport.draw(6) {
             // What it does meanwhile may take long, and another may take it for dead.

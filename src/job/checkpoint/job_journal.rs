@@ -74,6 +74,12 @@ impl<S: Storage> JobJournal<S> {
         self.file.tap = Some(tap);
     }
 
+    /// The checkpoints, which are locked before the frontier is, never after.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn checkpoints(&self) -> Arc<Mutex<Checkpoints<S>>> {
+        Arc::clone(&self.checkpoints)
+    }
+
     /// Returns when everything appended so far is safe from a power cut.
     ///
     /// # Errors

@@ -70,6 +70,8 @@
 //! So a run needs no position of its own, and no record is replayed that an image already reflects. No record says that a host came
 //! back: the record of what happened to it next does.
 
+#[cfg(feature = "cluster")]
+mod copy;
 mod draft;
 mod error;
 mod evicted;
@@ -86,6 +88,8 @@ mod store;
 mod stream;
 mod summary;
 
+#[cfg(feature = "cluster")]
+pub(crate) use copy::FileCopy;
 pub use error::CheckpointError;
 pub use job_journal::JobJournal;
 pub use opening::Opening;

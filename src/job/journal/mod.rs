@@ -150,3 +150,9 @@ pub(crate) use tap::Tap;
 pub(crate) fn segment_name(start: u64) -> String {
     segment::Segment::new(start, 0).name
 }
+
+/// The position at which a segment of this name starts; `None` for the name of another file.
+#[cfg(feature = "cluster")]
+pub(crate) fn segment_start(name: &str) -> Option<u64> {
+    segment::Segment::start_of(name)
+}

@@ -1,0 +1,296 @@
+//! A partition as it was at a place of its log, so that who takes it over reads the end of the log, and not all of it.
+//!
+//! A snapshot is the files of a checkpoint, and what it needs of the journal, up to where the log had come. It goes to `log.snapshot.P` in
+//! messages that are numbered. When the servers have them all, the key `snapshot.P` names it, and the one before it. Then what stands
+//! before the older of the two is purged, of the log and of the letters. Where the newer one cannot be read, the older one serves, with
+//! more of the log to read.
+//!
+//! It needs no fence: it is made of messages that count, so whoever made it, what it says is true. Of two, the one that is further counts.
+//!
+//! ```text
+//! message:  0  version   u8
+//!           1  token     u64, drawn for the snapshot
+//!           9  number    u32, counts its messages from 0
+//!          13  rest: of message 0 the head; of the others the bytes of the files, one behind the other
+//!              CRC-32C   u32, of all before; little-endian, as all numbers
+//!
+//! head:     what the log said there; then for each file its length, u64, the length of its name, u16, and its name
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use tokio::task::spawn_blocking;
+
+use super::crc32c::{seal, unseal};
+use super::error::ClusterError;
+use super::pieces::JournalFiles;
+use super::subject::{ClusterKey, ClusterSubject};
+use super::succession::{Fold, SuccessionError, append};
+use super::transport::{Backoff, ClusterTransport};
+use super::values::{self, SnapshotValue, SnapshotsValue};
+use crate::bytes::Fields;
+use crate::job::checkpoint::FileCopy;
+
+const VERSION: u8 = 1;
+/// Bytes of files in one message, at most.
+const MOST: usize = 512 << 10;
+/// Snapshots that are kept.
+const KEPT: usize = 2;
+/// How often it is looked again for what cannot be read: an answer may be of a moment ago.
+const LOOKS: u32 = 8;
+
+/// Why a snapshot does not serve.
+#[derive(Debug, thiserror::Error)]
+enum SnapshotError {
+    #[error("{0}")]
+    Damaged(&'static str),
+    #[error(transparent)]
+    Storage(#[from] io::Error),
+}
+
+/// One message of a snapshot.
+fn message(token: u64, number: u32, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(rest.len() + 32);
+    bytes.push(VERSION);
+    bytes.extend(token.to_le_bytes());
+    bytes.extend(number.to_le_bytes());
+    bytes.extend_from_slice(rest);
+    seal(&mut bytes);
+    bytes
+}
+
+/// What stands in message number so many of a snapshot; `None` where this is another snapshot's, or came before.
+fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static str> {
+    let mut fields = Fields::of(unseal(bytes)?);
+    if fields.u8()? != VERSION {
+        return Err("of a version that is not known here");
+    }
+    if fields.u64()? != token {
+        return Ok(None);
+    }
+    match fields.u32()? {
+        found if found < number => Ok(None),
+        found if found == number => Ok(Some(fields.bytes())),
+        _ => Err("a message is missing"),
+    }
+}
+
+/// Sends a snapshot of a partition, names it, and purges what is no longer needed. Without an answer it tries again, without end.
+/// `None` where somebody else has made one that is further.
+///
+/// # Errors
+/// Where the files cannot be read.
+pub(super) async fn write<T: ClusterTransport>(
+    transport: &T,
+    partition: u32,
+    fold: &Fold,
+    files: Vec<FileCopy>,
+    token: u64,
+) -> io::Result<Option<SnapshotValue>> {
+    let subject = ClusterSubject::Snapshot(partition);
+    let behind = last(transport, &subject).await.map_or(0, |(sequence, _)| sequence);
+    let bytes = files.iter().map(|file| file.length).sum();
+    let mut head = Vec::new();
+    fold.put(&mut head);
+    for file in &files {
+        head.extend(file.length.to_le_bytes());
+        head.extend(u16::try_from(file.name.len()).expect("a short name").to_le_bytes());
+        head.extend_from_slice(file.name.as_bytes());
+    }
+    send(transport, &subject, message(token, 0, &head)).await;
+    let mut all: Box<dyn Read + Send> = Box::new(io::empty());
+    for FileCopy { file, length, .. } in files {
+        all = Box::new(all.chain(file.take(length)));
+    }
+    let (mut number, mut left) = (0, bytes);
+    while left > 0 {
+        let reading = spawn_blocking(move || {
+            let mut part = Vec::with_capacity(MOST);
+            (&mut all).take(MOST as u64).read_to_end(&mut part).map(|_| (part, all))
+        });
+        let part;
+        (part, all) = reading.await.map_err(io::Error::other)??;
+        if part.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a file of the checkpoint has become shorter"));
+        }
+        number += 1;
+        left -= part.len() as u64;
+        send(transport, &subject, message(token, number, &part)).await;
+    }
+    let made = SnapshotValue { token, behind, last: fold.last(), end: fold.end, read: fold.read, bytes };
+    Ok(name(transport, partition, made).await)
+}
+
+/// Names a snapshot that is whole, and purges what stands before the one before it.
+async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: SnapshotValue) -> Option<SnapshotValue> {
+    let key = ClusterSubject::Key(ClusterKey::Snapshot(partition));
+    let (behind, mut known) = named(transport, &key).await;
+    if known.first().is_some_and(|newest| newest.last >= made.last) {
+        return None;
+    }
+    known.insert(0, made);
+    known.truncate(KEPT);
+    let value = values::to_bytes(&SnapshotsValue { snapshots: known.clone() });
+    append(transport, &key, behind, value).await.ok()?;
+    if let Some(oldest) = known.get(KEPT - 1) {
+        // The message at the place of each stays: it tells that the log is not shorter than that. What is left now goes the next time.
+        for (subject, before) in [
+            (ClusterSubject::Journal(partition), oldest.last),
+            (ClusterSubject::Found(partition), oldest.read),
+            (ClusterSubject::Snapshot(partition), oldest.behind + 1),
+        ] {
+            if let Err(error) = transport.purge(&subject, before).await {
+                tracing::debug!(%subject, %error, "what is not needed stays for now");
+            }
+        }
+    }
+    Some(made)
+}
+
+/// Where the snapshots of a partition are, the newest first, and the message that says so; 0 where there is none.
+async fn named<T: ClusterTransport>(transport: &T, key: &ClusterSubject) -> (u64, Vec<SnapshotValue>) {
+    let named = last(transport, key).await;
+    let read = |bytes: &[u8]| values::read::<SnapshotsValue>(bytes).unwrap_or_default().snapshots;
+    named.map_or((0, Vec::new()), |(sequence, bytes)| (sequence, read(&bytes)))
+}
+
+/// The last message of a subject, asked for without end.
+async fn last<T: ClusterTransport>(transport: &T, subject: &ClusterSubject) -> Option<(u64, Vec<u8>)> {
+    let mut backoff = Backoff::new();
+    loop {
+        if let Ok(last) = transport.last(subject).await {
+            return last.map(|last| (last.sequence, last.bytes));
+        }
+        backoff.rest(transport).await;
+    }
+}
+
+async fn send<T: ClusterTransport>(transport: &T, subject: &ClusterSubject, bytes: Vec<u8>) {
+    let mut backoff = Backoff::new();
+    while transport.publish(subject, bytes.clone(), None, None).await.is_err() {
+        backoff.rest(transport).await;
+    }
+}
+
+/// What the log of a partition says now, by its newest snapshot that serves and what the log has behind it. With a directory, which is
+/// emptied, also makes the files there. Returns the snapshot; an empty one where the log was read from its beginning.
+///
+/// # Errors
+/// Where the log is damaged, or neither a snapshot nor the log's beginning can be read; where the files cannot be kept.
+pub(super) async fn restore<T: ClusterTransport>(
+    transport: &T,
+    partition: u32,
+    directory: Option<&Path>,
+) -> Result<(Fold, SnapshotValue), ClusterError> {
+    let key = ClusterSubject::Key(ClusterKey::Snapshot(partition));
+    let (mut backoff, mut looks, mut why) = (Backoff::new(), 0, String::new());
+    while looks < LOOKS {
+        let named = named(transport, &key).await.1;
+        // As long as nothing was purged, the whole log serves too.
+        let whole = (named.len() < KEPT).then(SnapshotValue::default);
+        for snapshot in named.into_iter().chain(whole) {
+            if let Some(directory) = directory {
+                let emptied = fs::remove_dir_all(directory).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                });
+                emptied.and_then(|()| fs::create_dir_all(directory)).map_err(ClusterError::storing("a partition"))?;
+            }
+            let read = if snapshot == SnapshotValue::default() {
+                Ok(Fold::default())
+            } else {
+                read(transport, partition, snapshot, directory).await
+            };
+            let mut fold = match read {
+                Ok(fold) => fold,
+                Err(SnapshotError::Storage(source)) => return Err(ClusterError::storing("a partition")(source)),
+                Err(SnapshotError::Damaged(reason)) => {
+                    tracing::warn!(partition, last = snapshot.last, reason, "a snapshot cannot be read");
+                    reason.clone_into(&mut why);
+                    continue;
+                }
+            };
+            let mut files =
+                directory.map(JournalFiles::open).transpose().map_err(ClusterError::storing("a partition"))?;
+            let keep = |piece: &_| files.as_mut().map_or(Ok(()), |files| files.keep(piece));
+            match fold.read_on(transport, partition, keep).await {
+                Ok(()) => return Ok((fold, snapshot)),
+                Err(error @ SuccessionError::Purged(_)) => why = error.to_string(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        backoff.rest(transport).await;
+        looks += 1;
+    }
+    Err(ClusterError::Log(format!("partition {partition}: no snapshot serves, and the log is not whole: {why}")))
+}
+
+/// Reads a snapshot: its head, and with a directory its files.
+async fn read<T: ClusterTransport>(
+    transport: &T,
+    partition: u32,
+    snapshot: SnapshotValue,
+    directory: Option<&Path>,
+) -> Result<Fold, SnapshotError> {
+    let (mut seen, mut number) = (snapshot.behind, 0);
+    let head = next(transport, partition, snapshot.token, &mut seen, &mut number).await?;
+    let mut fields = Fields::of(&head);
+    let fold = Fold::take_off(&mut fields).map_err(SnapshotError::Damaged)?;
+    let Some(directory) = directory else { return Ok(fold) };
+    let mut part: Vec<u8> = Vec::new();
+    while fields.end().is_err() {
+        let (mut left, name) = file_of(&mut fields).map_err(SnapshotError::Damaged)?;
+        let mut file = File::create_new(directory.join(name))?;
+        while left > 0 {
+            if part.is_empty() {
+                part = next(transport, partition, snapshot.token, &mut seen, &mut number).await?;
+            }
+            let rest = part.split_off(usize::try_from(left).unwrap_or(usize::MAX).min(part.len()));
+            file.write_all(&part)?;
+            left -= part.len() as u64;
+            part = rest;
+        }
+    }
+    Ok(fold)
+}
+
+/// The length and the name of the next file in a head.
+fn file_of<'a>(fields: &mut Fields<'a>) -> Result<(u64, &'a str), &'static str> {
+    let (length, name) = (fields.u64()?, fields.u16()?);
+    let name = fields.text(name.into())?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if is_name { Ok((length, name)) } else { Err("a file with another's name") }
+}
+
+/// What stands in the next message of a snapshot.
+async fn next<T: ClusterTransport>(
+    transport: &T,
+    partition: u32,
+    token: u64,
+    seen: &mut u64,
+    number: &mut u32,
+) -> Result<Vec<u8>, SnapshotError> {
+    let subject = ClusterSubject::Snapshot(partition);
+    let (mut backoff, mut looks) = (Backoff::new(), 0);
+    while looks < LOOKS {
+        match transport.next(&subject, *seen).await {
+            Ok(Some(message)) => {
+                *seen = message.sequence;
+                if let Some(rest) = rest(&message.bytes, token, *number).map_err(SnapshotError::Damaged)? {
+                    *number += 1;
+                    return Ok(rest.to_vec());
+                }
+                continue;
+            }
+            Ok(None) => looks += 1,
+            Err(_) => {}
+        }
+        backoff.rest(transport).await;
+    }
+    Err(SnapshotError::Damaged("it is not whole"))
+}
+
+#[cfg(test)]
+mod tests;

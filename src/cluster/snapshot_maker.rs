@@ -1,0 +1,100 @@
+//! When a snapshot of a partition is made, beside what else its owner does.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::Instant;
+
+use super::snapshot;
+use super::succession::Fold;
+use super::transport::ClusterTransport;
+use super::values::SnapshotValue;
+use crate::crawl::Inlet;
+use crate::gate::Position;
+
+/// A log that is shorter than this is read in a moment.
+const LEAST: u64 = 256 << 10;
+/// A snapshot may take so many times what the log has grown by.
+const SHARE: u64 = 2;
+/// How often it looks whether a snapshot would be worth it.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Makes a snapshot of a partition where it is smaller than [twice](SHARE) what the log has grown by since the last one. So all snapshots
+/// together take no more than two such logs. The more of what was found is done, the fewer bytes of the journal a snapshot needs, and the more
+/// often one is made; where most of it waits, the log is hardly larger than a snapshot.
+#[derive(Debug)]
+pub(crate) struct SnapshotMaker {
+    last: SnapshotValue,
+    /// Drawn by the partition's owner.
+    token: u64,
+    /// Where the journal ended at the checkpoint that was looked at last.
+    checkpoint: Position,
+    looked: Option<Instant>,
+    /// The one that is being made.
+    making: JoinSet<Looked>,
+}
+
+/// What came of a look: where the journal ended at the newest checkpoint, and the snapshot of it, if it was worth one.
+type Looked = (Position, Option<SnapshotValue>);
+
+impl SnapshotMaker {
+    /// For a partition that was restored from this snapshot, or from none.
+    pub(crate) fn new(last: SnapshotValue, token: u64) -> Self {
+        Self { last, token, checkpoint: Position::default(), looked: None, making: JoinSet::new() }
+    }
+
+    /// Begins a snapshot, if it is time for one. Returns at once.
+    pub(crate) fn look<T: ClusterTransport>(&mut self, transport: &Arc<T>, partition: u32, fold: &Fold, inlet: &Inlet) {
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return;
+        }
+        if let Some(Ok((checkpoint, made))) = self.making.try_join_next() {
+            (self.checkpoint, self.last) = (checkpoint, made.unwrap_or(self.last));
+        }
+        let grown = fold.end.saturating_sub(self.last.end);
+        if grown < LEAST || !self.making.is_empty() {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        let (transport, fold, inlet, before) = (Arc::clone(transport), fold.clone(), inlet.clone(), self.checkpoint);
+        // Each place in the log has its own.
+        let token = self.token.wrapping_add(fold.last());
+        self.making
+            .spawn(async move { make(&*transport, partition, &fold, inlet, SHARE * grown, before, token).await });
+    }
+}
+
+/// Makes a snapshot of the newest checkpoint, if that is newer than the last one that was looked at, and the log is as far, and the
+/// snapshot takes less than so many bytes.
+async fn make<T: ClusterTransport>(
+    transport: &T,
+    partition: u32,
+    fold: &Fold,
+    inlet: Inlet,
+    most: u64,
+    before: Position,
+    token: u64,
+) -> Looked {
+    let end = Position::from_u64(fold.end);
+    let failed = |error: &dyn Error| tracing::warn!(partition, %error, "no snapshot can be made");
+    let copies = match spawn_blocking(move || inlet.copies(end)).await {
+        Ok(Ok(copies)) => copies.filter(|(checkpoint, _)| *checkpoint > before),
+        Ok(Err(error)) => {
+            failed(&error);
+            None
+        }
+        Err(_) => None,
+    };
+    let Some((checkpoint, files)) = copies else { return (before, None) };
+    if files.iter().map(|file| file.length).sum::<u64>() >= most {
+        return (checkpoint, None);
+    }
+    let made = snapshot::write(transport, partition, fold, files, token).await;
+    let made = made.inspect_err(|error| failed(error)).ok().flatten();
+    if let Some(SnapshotValue { bytes, last, .. }) = made {
+        tracing::info!(partition, bytes, last, "a snapshot was made");
+    }
+    (checkpoint, made)
+}

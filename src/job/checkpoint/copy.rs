@@ -1,0 +1,54 @@
+//! The files of a checkpoint, and what it needs of the journal, to be copied elsewhere.
+
+use std::fs::File;
+
+use super::names::{FILES, RUN, name};
+use super::{CheckpointError, Checkpoints};
+use crate::bytes::FileError;
+use crate::gate::Position;
+use crate::job::journal::{Disk, Storage, segment_name, segment_start};
+
+/// A file that is to be copied. It is open, so that it is there although its name may go.
+#[derive(Debug)]
+pub(crate) struct FileCopy {
+    /// Its name in the directory of the frontier.
+    pub(crate) name: String,
+    pub(crate) file: File,
+    /// So many of its bytes belong to the copy.
+    pub(crate) length: u64,
+}
+
+impl Checkpoints<Disk> {
+    /// Opens the files of the newest checkpoint, and what it needs of the journal up to a position. Returns where the journal ended when the
+    /// checkpoint was written. `None` where that is further than this position, or where there is no checkpoint.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub(crate) fn copies(&mut self, end: Position) -> Result<Option<(Position, Vec<FileCopy>)>, CheckpointError> {
+        let Some((number, summary)) = self.newest_summary().filter(|(_, summary)| summary.counts.position <= end)
+        else {
+            return Ok(None);
+        };
+        let has = [true, summary.has_seen, summary.has_contents, true];
+        let own = FILES.iter().zip(has).filter(|(_, has)| *has).map(|(file, _)| name(file, number));
+        let runs = summary.runs.iter().map(|run| name(RUN, *run));
+        let mut copies = own.chain(runs).map(|name| self.copy(name, u64::MAX)).collect::<Result<Vec<_>, _>>()?;
+        let names = self.storage.list().map_err(FileError::of("list", self.storage.path("")))?;
+        let mut starts: Vec<u64> = names.iter().filter_map(|name| segment_start(name)).collect();
+        starts.sort_unstable();
+        for (at, start) in starts.iter().copied().enumerate().filter(|(_, start)| *start < end.to_u64()) {
+            let next = starts.get(at + 1).copied().unwrap_or(u64::MAX);
+            if summary.needs.any_in(&(Position::from_u64(start)..Position::from_u64(next))) {
+                copies.push(self.copy(segment_name(start), end.to_u64() - start)?);
+            }
+        }
+        Ok(Some((summary.counts.position, copies)))
+    }
+
+    fn copy(&self, name: String, most: u64) -> Result<FileCopy, CheckpointError> {
+        let path = self.storage.path(&name);
+        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len().min(most), file)));
+        let (length, file) = opened.map_err(FileError::of("open", path))?;
+        Ok(FileCopy { name, file, length })
+    }
+}
