@@ -74,6 +74,39 @@ fn ten_million_acts_agree_with_a_model() {
     agrees_with_a_model(10_000_000);
 }
 
+/// What a URL takes, from a first size on until there are a hundred times as many: the least, the mean over all sizes alike, and the most.
+fn bytes_while_it_grows(from: u64) -> [f64; 3] {
+    let seen = SeenSet::new(&lines(from, 16, 38)).unwrap();
+    let (mut shown, mut sightings, mut bytes) = (0, Vec::new(), Vec::new());
+    while shown < from * 100 {
+        let until = (shown + shown / 40).max(from);
+        for start in (shown..until).step_by(8192) {
+            let keys: Vec<_> = (start..until.min(start + 8192)).map(key).collect();
+            seen.insert_batch(&keys, &mut sightings);
+        }
+        shown = until;
+        bytes.push(seen.statistics().merged.bytes as f64 / shown as f64);
+    }
+    let mean = bytes.iter().sum::<f64>() / bytes.len() as f64;
+    bytes.sort_by(f64::total_cmp);
+    [bytes[0], mean, bytes[bytes.len() - 1]]
+}
+
+#[test]
+fn a_url_takes_six_to_fourteen_bytes_while_it_grows() {
+    // In small shards the space between the lines counts too.
+    let [least, mean, most] = bytes_while_it_grows(50_000);
+    assert!(least > 6.0 && mean < 9.7 && most < 14.5, "{least:.2}, {mean:.2}, {most:.2}");
+}
+
+#[test]
+#[ignore = "takes a minute and a gigabyte; measures"]
+fn what_a_url_takes_up_to_a_hundred_million() {
+    let [least, mean, most] = bytes_while_it_grows(1_000_000);
+    println!("{least:.2} to {most:.2} bytes a URL, {mean:.2} on average");
+    assert!(least > 6.0 && mean <= 9.0 && most <= 12.6, "{least:.2}, {mean:.2}, {most:.2}");
+}
+
 /// With 38 bits of identity, in a table that is as full as it gets and one that has doubled three times.
 #[test]
 #[ignore = "takes a minute; measures, so in release"]
