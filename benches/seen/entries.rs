@@ -89,14 +89,14 @@ pub(crate) fn ours(batch: usize, change: impl Fn(&mut SeenOptions) + 'static) ->
         let mut options = options(urls);
         change(&mut options);
         let seen = Rc::new(set(&options));
-        let (told, mut sightings) = (Rc::clone(&seen), Vec::new());
+        let (told, grown, mut sightings) = (Rc::clone(&seen), Rc::clone(&seen), Vec::new());
         let run = move |keys: &[Fingerprint]| {
             for batch in keys.chunks(batch) {
                 seen.insert_batch(batch, &mut sightings);
                 black_box(&sightings);
             }
         };
-        Runner::new(told.statistics().merged.bytes * 8, run).remarking(move || remark(&told))
+        Runner::new(0, run).growing(move || grown.statistics().merged.bytes * 8).remarking(move || remark(&told))
     })
 }
 

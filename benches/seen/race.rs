@@ -12,15 +12,20 @@ type Run = Box<dyn FnMut(&[Fingerprint])>;
 /// One that is timed.
 pub(crate) struct Runner {
     run: Run,
-    /// Memory that it takes.
-    bits: u64,
+    /// Memory that it takes in the end.
+    bits: Box<dyn Fn() -> u64>,
     /// What else there is to say at the end.
     remark: Box<dyn Fn() -> String>,
 }
 
 impl Runner {
     pub(crate) fn new(bits: u64, run: impl FnMut(&[Fingerprint]) + 'static) -> Self {
-        Self { run: Box::new(run), bits, remark: Box::new(String::new) }
+        Self { run: Box::new(run), bits: Box::new(move || bits), remark: Box::new(String::new) }
+    }
+
+    /// Its memory grows.
+    pub(crate) fn growing(self, bits: impl Fn() -> u64 + 'static) -> Self {
+        Self { bits: Box::new(bits), ..self }
     }
 
     pub(crate) fn remarking(self, remark: impl Fn() -> String + 'static) -> Self {
@@ -73,7 +78,7 @@ impl Times {
             times.sort_by(f64::total_cmp);
             times.truncate(times.len() - times.len() / 10);
             let mean = times.iter().sum::<f64>() / times.len() as f64;
-            let bits_per_url = runner.bits as f64 / urls as f64;
+            let bits_per_url = (runner.bits)() as f64 / urls as f64;
             println!("{name:<46} {mean:>8.1} ns {bits_per_url:>8.2} bits/URL  {}", (runner.remark)());
         }
     }
