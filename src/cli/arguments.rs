@@ -55,7 +55,7 @@ pub(super) enum Request {
     /// Say how a job differs from another one.
     Diff { old: PathBuf, new: PathBuf, form: DiffForm },
     /// Say why these URLs were not fetched, or that they were.
-    Explain { urls: Vec<String>, job: PathBuf, json: bool },
+    Explain { urls: Vec<String>, job: PathBuf, of_cluster: bool, json: bool },
     /// Print the records of a job, or write them to a file: its pages, links or skipped links.
     Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
     /// Print what is selected from a page, by the rules in the settings or by this one.
@@ -140,6 +140,7 @@ impl CommandLine {
             "explain" => Request::Explain {
                 urls: own.get_many("urls").into_iter().flatten().cloned().collect(),
                 job: path("job"),
+                of_cluster: own.contains_id("cluster"),
                 json: is_on("json"),
             },
             "export" => Request::Export {
@@ -175,6 +176,7 @@ impl CommandLine {
             Request::Resume { .. } | Request::Retry { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
             Request::Cluster(_) => own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_of_cluster)),
+            Request::Explain { .. } => given(own, is_of_cluster),
             Request::Stats { .. } => given(own, is_of_servers),
             Request::Export { .. } | Request::Merge(_) => given(own, is_of_filter),
             Request::Extract { .. } => given(own, is_of_page),
@@ -284,7 +286,7 @@ pub(super) fn command() -> Command {
         )
         .subcommand(subcommands::dashboard())
         .subcommand(subcommands::diff())
-        .subcommand(subcommands::explain())
+        .subcommand(subcommands::explain().args(some(is_of_cluster)))
         .subcommand(subcommands::export().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::extract().arg(config()).args(some(is_of_page)))
         .subcommand(subcommands::man())

@@ -1,13 +1,17 @@
 //! `crawler --cluster`: a crawl on many machines, and what its desk is asked.
 
 #[cfg(not(feature = "cluster"))]
-pub(super) use without::{ask, crawl, stats};
+pub(super) use without::{ask, crawl, explain, stats};
 
 /// What a command says that was built without the feature.
 #[cfg(not(feature = "cluster"))]
 mod without {
+    use std::path::Path;
+
+    use crate::cli::arguments::CommandLine;
     use crate::cli::cluster_request::ClusterRequest;
     use crate::cli::command_error::CommandError;
+    use crate::cli::effective::settings;
     use crate::cli::exit::Exit;
     use crate::cli::layers::Layers;
     use crate::cli::progress::Screen;
@@ -31,23 +35,32 @@ mod without {
         Err(refused(layers).and(advice))
     }
 
-    pub(in crate::cli) fn stats(layers: &Layers, _: &str, _: &StatsForm) -> Result<(), CommandError> {
-        Err(refused(layers))
+    pub(in crate::cli) fn explain(line: &CommandLine, _: &[String], _: &Path, _: bool) -> Result<(), CommandError> {
+        Err(refused(&settings(line)?))
+    }
+
+    pub(in crate::cli) fn stats(line: &CommandLine, _: &str, _: &StatsForm) -> Result<(), CommandError> {
+        Err(refused(&settings(line)?))
     }
 }
 
 #[cfg(feature = "cluster")]
-pub(super) use within::{ask, crawl, stats};
+pub(super) use within::{ask, crawl, explain, stats};
 
 #[cfg(feature = "cluster")]
 mod within {
     use std::future::Future;
+    use std::path::Path;
     use std::time::Duration;
 
     use crate::address::Canonicalizer;
+    use crate::cli::arguments::CommandLine;
     use crate::cli::cluster_request::ClusterRequest;
     use crate::cli::command_error::CommandError;
+    use crate::cli::config;
+    use crate::cli::effective::{of_crawl, settings};
     use crate::cli::exit::Exit;
+    use crate::cli::explain::{AskedUrls, UrlAnswer, options};
     use crate::cli::layers::Layers;
     use crate::cli::output::{self, print};
     use crate::cli::parts;
@@ -57,11 +70,13 @@ mod within {
     use crate::cli::simulated::world;
     use crate::cli::stats_form::StatsForm;
     use crate::cluster::{ClusterError, ClusterOptions, Desk, Member, PartitionBy, Servers};
-    use crate::crawl::FinishReason;
+    use crate::crawl::{CrawlOptions, FinishReason, look_through};
     use crate::report::{Report, metrics};
 
     /// How long the report waits for what others have counted last.
     const LAST_COUNTS: Duration = Duration::from_secs(30);
+    /// Page records, in a node's directory.
+    const PAGES: &str = "pages.jsonl";
     /// How often it looks for that.
     const LOOK: Duration = Duration::from_millis(250);
 
@@ -77,6 +92,7 @@ mod within {
             none if none.is_empty() && settings.simulate.enabled => SeedLists::of_urls(&world(layers)?.seeds()),
             seeds => seeds,
         };
+        let here = std::env::current_dir().map_err(CommandError::of(Exit::NotKept, "no working directory"))?;
         let options = ClusterOptions {
             servers: servers.clone(),
             crawl: cluster.name.clone(),
@@ -86,6 +102,7 @@ mod within {
             directory: settings.job.dir.clone(),
             options: settings.crawl.clone(),
             seeds: seeds.urls(&canonicalizer)?,
+            settings: config::kept(layers, &here),
         };
         run(async {
             let (member, writer) = Member::join(options).await.map_err(|error| failed(layers, &error))?;
@@ -137,13 +154,48 @@ mod within {
     }
 
     /// Prints the one report of a crawl on many machines.
-    pub(in crate::cli) fn stats(layers: &Layers, crawl: &str, form: &StatsForm) -> Result<(), CommandError> {
-        let servers = servers(layers)?;
+    pub(in crate::cli) fn stats(line: &CommandLine, crawl: &str, form: &StatsForm) -> Result<(), CommandError> {
+        let layers = settings(line)?;
         let report = run(async {
-            let desk = Desk::open(&servers, crawl).await.map_err(|error| failed(layers, &error))?;
-            desk.report(&layers.settings.crawl).await.map_err(|error| failed(layers, &error))
+            let (desk, layers) = open(line, &layers, crawl).await?;
+            desk.report(&layers.settings.crawl).await.map_err(|error| failed(&layers, &error))
         })?;
         show(&report, form)
+    }
+
+    /// Prints why URLs were not fetched by a crawl on many machines. Page records are those of a node's directory, where it is here.
+    pub(in crate::cli) fn explain(
+        line: &CommandLine,
+        urls: &[String],
+        job: &Path,
+        json: bool,
+    ) -> Result<(), CommandError> {
+        let layers = settings(line)?;
+        run(async {
+            let (desk, layers) = open(line, &layers, &layers.settings.cluster.name).await?;
+            let options = options(&layers);
+            let asked = AskedUrls::new(urls, &options);
+            let of_crawl = CrawlOptions { frontier: options.clone(), ..layers.settings.crawl.clone() };
+            let found = desk.explain(&of_crawl, &asked.urls()).await.map_err(|error| failed(&layers, &error))?;
+            let (mut explanations, places): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+            let records = job.join(PAGES);
+            let looked = look_through(&records, &mut explanations);
+            looked.map_err(CommandError::cannot(Exit::Failed, "read", &records))?;
+            let answers = explanations.iter().zip(&places);
+            let partitions = desk.partitions();
+            asked.tell(answers.map(|(told, place)| UrlAnswer::of(told, &options).at(place, partitions)), json)
+        })
+    }
+
+    /// Opens the desk of a crawl, and the settings that it was begun with.
+    async fn open(line: &CommandLine, layers: &Layers, crawl: &str) -> Result<(Desk, Layers), CommandError> {
+        let desk = Desk::open(&servers(layers)?, crawl).await.map_err(|error| failed(layers, &error))?;
+        let layers = match desk.settings() {
+            Some(text) => of_crawl(line, crawl, text)?,
+            // Its settings were too long to be kept: it is taken to have those that are here.
+            None => settings(line)?.checked()?,
+        };
+        Ok((desk, layers))
     }
 
     /// Answers at the desk of a cluster.

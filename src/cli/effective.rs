@@ -58,6 +58,13 @@ pub(super) fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: 
     Ok(layers)
 }
 
+/// The settings of whoever began a crawl on many machines, overridden by those given now.
+#[cfg(feature = "cluster")]
+pub(super) fn of_crawl(line: &CommandLine, crawl: &str, text: &str) -> Result<Layers, CommandError> {
+    let file = whole_settings(Path::new(&format!("the crawl {crawl}")), text.as_bytes().to_vec())?;
+    merge(&Inputs { file, is_whole: true, environment: layers::environment(), flags: line.flags.clone() })?.checked()
+}
+
 /// Reads a job's own settings file, which must have every key. A missing key would mean its default, and so another scope or web.
 fn whole_settings(path: &Path, bytes: Vec<u8>) -> Result<Vec<TomlEntry>, CommandError> {
     let text = String::from_utf8(bytes).map_err(|error| unread(path, &io::Error::other(error)))?;

@@ -1,5 +1,6 @@
 //! `crawler explain`: why a URL was not fetched, or not yet, by the files of its job.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,6 +11,8 @@ use super::layers::Layers;
 use super::output::{self, Safe, print, safe_json};
 use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
+#[cfg(feature = "cluster")]
+use crate::cluster::PartitionPlace;
 use crate::crawl::{CrawlError, FinishReason, look_up};
 use crate::frontier::{Explanation, FrontierOptions, History, Place, RobotsAnswer, Timestamp, Verdict};
 use crate::gate::{Refusal, Ruled};
@@ -18,26 +21,14 @@ use crate::lending::Clock;
 use crate::report::{self, Settings};
 use crate::seen::Sighting;
 
-/// Prints an answer for each URL, in the order given.
+/// Prints an answer of a job for each URL, in the order given.
 pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<(), CommandError> {
     let settings = &layers.settings;
     let job = Job::open_for_reading(&settings.job.dir).map_err(|error| refused(&error))?;
-    let mut options = settings.crawl.frontier.clone();
-    options.scope.blocklists.retain(|list| {
-        let is_there = list.exists();
-        if !is_there {
-            output::warn(&format!(
-                "blocklist {} is gone: what it refused looks as if it were never found",
-                list.display()
-            ));
-        }
-        is_there
-    });
-    let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes);
-    let canonical: Vec<_> = urls.iter().map(|url| canonicalizer.canonicalize(url)).collect();
-    let asked: Vec<CanonicalUrl> = canonical.iter().filter_map(|url| url.as_ref().ok()).cloned().collect();
+    let options = options(layers);
+    let asked = AskedUrls::new(urls, &options);
     let Explained { mut explanations, damaged, is_resumed, .. } =
-        explain_from(&job, &options, &asked, Clock::start().now())
+        explain_from(&job, &options, &asked.urls(), Clock::start().now())
             .map_err(|error| unfit(layers, &CrawlError::Checkpoint(error)))?;
     for damage in &damaged {
         output::warn(&damage.to_string());
@@ -48,35 +39,116 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
         &job.pages_path(),
     ))?;
     let limit = if is_resumed { None } else { limit(&job) };
-    let rate = rate(&options);
-    print(|out| {
-        let mut explanations = explanations.iter();
-        for (text, url) in urls.iter().zip(&canonical) {
-            match (url, json) {
-                (Ok(_), false) => {
-                    let text = explanations.next().map(ToString::to_string).unwrap_or_default();
-                    text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line)))?;
-                    rate.iter().try_for_each(|rate| writeln!(out, "  rate         of the whole crawl: {rate}"))?;
-                    limit.iter().try_for_each(|limit| writeln!(out, "  last run     ended at its limit, {limit}"))?;
-                }
-                (Ok(_), true) => {
-                    explanations.next().map_or(Ok(()), |explanation| {
-                        writeln!(out, "{}", safe_json(&to_json(explanation, &options, limit.as_deref())))
-                    })?;
-                }
-                (Err(error), false) => {
-                    writeln!(out, "{}\n  url          {}", not_a_url(error), Safe(text))?;
-                }
-                (Err(error), true) => {
-                    let refusal = Refusal::from(error).name();
-                    let verdict = not_a_url(error).to_string();
-                    let told = json!({ "verdict": "refused", "refusal": refusal, "text": verdict, "url": text });
-                    writeln!(out, "{}", safe_json(&told))?;
+    let answers = explanations.iter().map(|explanation| {
+        let answer = UrlAnswer::of(explanation, &options);
+        match &limit {
+            Some(limit) => answer.and("last run", &format!("ended at its limit, {limit}"), "limit", json!(limit)),
+            None => answer,
+        }
+    });
+    asked.tell(answers, json)
+}
+
+/// The options of the frontier, as far as they can be had now.
+pub(super) fn options(layers: &Layers) -> FrontierOptions {
+    let mut options = layers.settings.crawl.frontier.clone();
+    options.scope.blocklists.retain(|list| {
+        let is_there = list.exists();
+        if !is_there {
+            output::warn(&format!(
+                "blocklist {} is gone: what it refused looks as if it were never found",
+                list.display()
+            ));
+        }
+        is_there
+    });
+    options
+}
+
+/// The texts that were given, and the URLs that they are.
+pub(super) struct AskedUrls<'a>(Vec<(&'a str, Result<CanonicalUrl, AddressError>)>);
+
+impl<'a> AskedUrls<'a> {
+    pub(super) fn new(texts: &'a [String], options: &FrontierOptions) -> Self {
+        let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes);
+        Self(texts.iter().map(|text| (text.as_str(), canonicalizer.canonicalize(text))).collect())
+    }
+
+    /// Those that are URLs.
+    pub(super) fn urls(&self) -> Vec<CanonicalUrl> {
+        self.0.iter().filter_map(|(_, url)| url.as_ref().ok()).cloned().collect()
+    }
+
+    /// Prints the answers, which are one for each URL, in the order given.
+    pub(super) fn tell(&self, mut answers: impl Iterator<Item = UrlAnswer>, json: bool) -> Result<(), CommandError> {
+        print(|out| {
+            for (text, url) in &self.0 {
+                match (url, json) {
+                    (Ok(_), _) => match answers.next() {
+                        Some(answer) if json => writeln!(out, "{}", safe_json(&answer.json))?,
+                        Some(answer) => answer.text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line)))?,
+                        None => {}
+                    },
+                    (Err(error), false) => writeln!(out, "{}\n  url          {}", not_a_url(error), Safe(text))?,
+                    (Err(error), true) => {
+                        let refusal = Refusal::from(error).name();
+                        let verdict = not_a_url(error).to_string();
+                        let told = json!({ "verdict": "refused", "refusal": refusal, "text": verdict, "url": text });
+                        writeln!(out, "{}", safe_json(&told))?;
+                    }
                 }
             }
+            Ok(())
+        })
+    }
+}
+
+/// What is said of a URL: for people, and for programs.
+pub(super) struct UrlAnswer {
+    text: String,
+    json: Value,
+}
+
+impl UrlAnswer {
+    pub(super) fn of(explanation: &Explanation, options: &FrontierOptions) -> Self {
+        let mut text = explanation.to_string();
+        if let Some(rate) = rate(options) {
+            push(&mut text, "rate", &format!("of the whole crawl: {rate}"));
         }
-        Ok(())
-    })
+        Self { text, json: to_json(explanation, options) }
+    }
+
+    /// Says where a crawl on many machines has it.
+    #[cfg(feature = "cluster")]
+    pub(super) fn at(self, place: &PartitionPlace, partitions: u32) -> Self {
+        let PartitionPlace { partition, owner, is_in_letter, .. } = place;
+        let owned = owner
+            .as_ref()
+            .map_or_else(|| "owned by nobody now".to_owned(), |(node, name)| format!("owned by {node}, {name}"));
+        let waits = if *is_in_letter { "; found, in a letter that it has not taken in yet" } else { "" };
+        let value = json!({
+            "partition": partition,
+            "owner": owner.as_ref().map(|(node, name)| json!({ "node": node, "name": name })),
+            "in_letter": is_in_letter,
+        });
+        self.and("partition", &format!("{partition} of {partitions}, {owned}{waits}"), "cluster", value)
+    }
+
+    /// Adds a line to the text, and a value to the JSON.
+    fn and(mut self, name: &str, words: &str, key: &str, value: Value) -> Self {
+        push(&mut self.text, name, words);
+        self.json[key] = value;
+        self
+    }
+}
+
+/// Adds a line to an answer.
+fn push(text: &mut String, name: &str, words: &str) {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    // A text takes all that is written to it.
+    let _ = write!(text, "  {name:<13}{words}");
 }
 
 /// The verdict on a text that is not a URL.
@@ -105,7 +177,7 @@ fn limit(job: &Job) -> Option<String> {
 }
 
 /// One line. Each line has every key; `null` is "not known", or "none".
-fn to_json(explanation: &Explanation, options: &FrontierOptions, limit: Option<&str>) -> Value {
+fn to_json(explanation: &Explanation, options: &FrontierOptions) -> Value {
     let Explanation { scope, trap, host, history, page, .. } = explanation;
     let verdict = explanation.verdict();
     let refusal = match &verdict {
@@ -148,7 +220,7 @@ fn to_json(explanation: &Explanation, options: &FrontierOptions, limit: Option<&
             "recrawl": page.recrawled,
         })),
         "rate": { "requests": options.request_rate, "bytes": options.byte_rate },
-        "limit": limit,
+        "limit": null,
     })
 }
 

@@ -105,7 +105,8 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
         Request::Dashboard { job, address, token } => dashboard::dashboard(line, job, *address, token.as_ref())?,
         Request::Diff { old, new, form } => diff::diff(line, old, new, *form)?,
-        Request::Explain { urls, job, json } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
+        Request::Explain { urls, job, of_cluster: true, json } => cluster::explain(line, urls, job, *json)?,
+        Request::Explain { urls, job, json, .. } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
         Request::Export { job, of, to, format } => {
             export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
         }
@@ -128,8 +129,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         }
         Request::Simulate(request) => return simulate::simulate(&settings(line)?.checked()?, request),
         Request::Stats { jobs: crawls, of_cluster: true, form } => {
-            let layers = settings(line)?;
-            crawls.iter().try_for_each(|crawl| cluster::stats(&layers, &crawl.display().to_string(), form))?;
+            crawls.iter().try_for_each(|crawl| cluster::stats(line, &crawl.display().to_string(), form))?;
         }
         Request::Stats { jobs, of_cluster: false, form } => stats::stats(line, jobs, form)?,
         Request::Top { job } => return top::top(line, job),

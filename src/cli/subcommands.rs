@@ -99,7 +99,8 @@ pub(super) fn explain() -> Command {
             option(
                 "job",
                 "DIR",
-                "The job directory; nothing is written to it, and another process may be crawling into it",
+                "The job directory; nothing is written to it, and another process may be crawling into it; \
+                 with --cluster, a node's, for its page records",
             )
             .default_value("crawl")
             .value_parser(value_parser!(PathBuf))

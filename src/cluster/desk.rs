@@ -3,15 +3,18 @@
 use std::fmt::Write;
 
 use super::error::ClusterError;
+use super::inquiry::{PartitionPlace, ask};
 use super::nats::Nats;
 use super::node::draw;
 use super::sign_in::Servers;
 use super::subject::{ClusterKey, ClusterSubject, KeyKind};
-use super::terms::find;
+use super::terms::{Terms, find};
 use super::totals::merged;
 use super::transport::{ClusterTransport, Unreachable};
 use super::values::{self, MarkValue, NodeValue, OwnerValue, StateValue};
+use crate::address::CanonicalUrl;
 use crate::crawl::CrawlOptions;
+use crate::frontier::Explanation;
 use crate::lending::Clock;
 use crate::report::Report;
 
@@ -21,7 +24,7 @@ pub struct Desk {
     nats: std::sync::Arc<Nats>,
     addresses: String,
     crawl: String,
-    partitions: u32,
+    terms: Terms,
 }
 
 impl Desk {
@@ -36,7 +39,7 @@ impl Desk {
             let reason = "it was not begun".to_owned();
             return Err(ClusterError::NoCrawl { crawl: crawl.to_owned(), addresses, reason });
         };
-        Ok(Self { nats, addresses, crawl: crawl.to_owned(), partitions: terms.partitions })
+        Ok(Self { nats, addresses, crawl: crawl.to_owned(), terms })
     }
 
     fn unreachable(&self, error: Unreachable) -> ClusterError {
@@ -57,7 +60,7 @@ impl Desk {
     /// # Errors
     /// Where the servers do not answer.
     pub async fn is_given_back(&self) -> Result<bool, ClusterError> {
-        for partition in 0..self.partitions {
+        for partition in 0..self.terms.partitions {
             let owner = self.nats.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await;
             let owner = owner.map_err(|error| self.unreachable(error))?;
             if owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node).is_some() {
@@ -73,7 +76,30 @@ impl Desk {
     /// Where the servers do not answer, or a log cannot be read.
     pub async fn report(&self, options: &CrawlOptions) -> Result<Report, ClusterError> {
         let has_ended = self.has_ended().await?;
-        merged(&*self.nats, self.partitions, has_ended, options).await
+        merged(&*self.nats, self.terms.partitions, has_ended, options).await
+    }
+
+    /// The settings of whoever began the crawl, as a file; `None` where they were too long to be kept.
+    pub fn settings(&self) -> Option<&str> {
+        Some(self.terms.settings.as_str()).filter(|settings| !settings.is_empty())
+    }
+
+    /// Says why URLs were not fetched, by the logs of their partitions: what counts is there, whether or not a node is. Each partition is
+    /// read as a new owner reads it, into a directory for temporary files. Page records are with the nodes, and not looked up.
+    ///
+    /// # Errors
+    /// Where the servers do not answer, a log cannot be read, or an option is another than the crawl's.
+    pub async fn explain(
+        &self,
+        options: &CrawlOptions,
+        urls: &[CanonicalUrl],
+    ) -> Result<Vec<(Explanation, PartitionPlace)>, ClusterError> {
+        ask(&*self.nats, &self.terms, options, urls).await
+    }
+
+    /// How many partitions the crawl has.
+    pub fn partitions(&self) -> u32 {
+        self.terms.partitions
     }
 
     /// The nodes, and how the partitions stand, a line each.
@@ -87,7 +113,7 @@ impl Desk {
 
     async fn look(&self) -> Result<String, Unreachable> {
         let (mut taken, mut idle, mut unread) = (0, 0, 0);
-        for partition in 0..self.partitions {
+        for partition in 0..self.terms.partitions {
             let owner = self.nats.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await?;
             let owner = owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node);
             taken += u32::from(owner.is_some());
@@ -99,7 +125,7 @@ impl Desk {
         let ended =
             if self.nats.last(&ClusterSubject::Key(ClusterKey::End)).await?.is_some() { ", it is over" } else { "" };
         let mut text =
-            format!("crawl {}: {} partitions, {taken} owned, {idle} idle{ended}\n", self.crawl, self.partitions);
+            format!("crawl {}: {} partitions, {taken} owned, {idle} idle{ended}\n", self.crawl, self.terms.partitions);
         if unread > 0 {
             // A text takes all that is written to it.
             let _ = writeln!(text, "!! {unread} letters could not be read: they are kept in log.unread");

@@ -39,6 +39,8 @@ pub struct ClusterOptions {
     pub options: CrawlOptions,
     /// The seeds; none where another node gives them.
     pub seeds: Vec<CanonicalUrl>,
+    /// Its settings as a file, for those who [ask](super::Desk::explain) what became of it.
+    pub settings: String,
 }
 
 /// A process that takes part in a crawl on many machines.
@@ -68,7 +70,8 @@ impl Member {
     pub async fn join(options: ClusterOptions) -> Result<(Self, WriterThread), ClusterError> {
         let ClusterOptions { servers, crawl, directory, seeds, .. } = &options;
         let by = options.partition_by;
-        let wanted = Terms::of(&options.options, options.partitions.clamp(1, MOST), by, seeds);
+        let partitions = options.partitions.clamp(1, MOST);
+        let wanted = Terms::of(&options.options, partitions, by, seeds, &options.settings);
         let means = Means::new(&options.options)?;
         let nats = Nats::connect(servers, crawl, !seeds.is_empty()).await?;
         let terms = agree(&*nats, &wanted, seeds, crawl, &servers.to_string()).await?;
@@ -127,19 +130,15 @@ impl Member {
         let node = format!("{:08x}", draw() >> 32);
         let about = About { crawl, terms: &self.terms, node: &node };
         about.write(directory).map_err(ClusterError::storing(ABOUT))?;
-        let mut options = options.clone();
+        let mut options = self.terms.of_partition(options.clone());
         let count = self.terms.partitions;
         let places = Places::fit(options.workers, options.memory);
         // Partitions are not equally busy. Where a node owns them all, open files may run short, and then each fetches less.
         let share = 2 * places.fetches / usize::try_from(count).unwrap_or(1).max(1);
         options.workers = Some(share.max(LEAST_FETCHES).min(places.fetches));
-        options.frontier.fingerprint_key = Some(self.terms.key());
         // What is needed of a partition is with the servers, and nobody looks into its journal here.
         options.job.open.keep_journal = false;
         options.job.open.journal.segment_bytes = SEGMENT;
-        let seen = &mut options.frontier.seen;
-        // Hosts are not equally large, so a partition may get more than its share.
-        seen.capacity = (seen.capacity / u64::from(count) * 3 / 2).max(LEAST_CAPACITY.min(seen.capacity));
         Ok(Ground {
             transport: Arc::clone(&self.nats),
             options,
@@ -159,9 +158,6 @@ impl Member {
 
 /// Bytes of a segment of a partition's journal. One URL that waits keeps its segment in each snapshot.
 const SEGMENT: u64 = 4 << 20;
-
-/// URLs that the filter of a partition is sized for, at least, where the crawl's is not smaller.
-const LEAST_CAPACITY: u64 = 10_000;
 
 /// Fetches that a partition may have at once, at least, where the node may have so many.
 const LEAST_FETCHES: usize = 8;

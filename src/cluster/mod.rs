@@ -19,6 +19,7 @@
 //! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
 //! | all nodes agree on what is crawled; its seeds | `terms`, `roots` |
 //! | the crawl is over; one report of all partitions | `ending`, `totals` |
+//! | why a URL was not fetched | `inquiry` |
 //! | what carries the messages | `transport`; `nats` |
 //!
 //! # What is promised
@@ -50,6 +51,7 @@ mod ground;
 #[cfg(test)]
 mod in_process;
 mod inbox;
+mod inquiry;
 mod lease;
 mod letter;
 mod member;
@@ -74,6 +76,7 @@ mod values;
 
 pub use desk::Desk;
 pub use error::ClusterError;
+pub use inquiry::PartitionPlace;
 pub use member::{ClusterOptions, Member};
 pub use partitions::PartitionBy;
 pub use sign_in::Servers;

@@ -15,14 +15,14 @@ use super::outbox::Outbox;
 use super::partitions::Partitions;
 use super::pieces::JournalPieces;
 use super::publisher::{PublishProgress, Publisher};
-use super::roots::RootList;
+use super::roots::{RootList, has_roots};
 use super::snapshot::restore;
 use super::snapshot_maker::SnapshotMaker;
 use super::succession::{Fold, Overtaken};
 use super::totals::before;
 use super::transport::{AbortOnDrop, ClusterTransport};
 use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
-use crate::gate::{Found, ScopeKind, Via};
+use crate::gate::{Found, Via};
 use crate::job::{Job, JobJournal};
 
 /// What an owner is told to do.
@@ -127,7 +127,7 @@ async fn overtaken(
     published.map_err(panicked).map(|_| OwnerEnd::Overtaken)
 }
 
-fn panicked(error: tokio::task::JoinError) -> ClusterError {
+pub(super) fn panicked(error: tokio::task::JoinError) -> ClusterError {
     ClusterError::Storage { what: "a partition".to_owned(), source: std::io::Error::other(error) }
 }
 
@@ -163,8 +163,7 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
     let Ok(tenure) = began else { return Ok(None) };
     let told = Arc::new(Notify::new());
     let pieces = Arc::new(JournalPieces::new(fold.read, Arc::clone(&told)));
-    let kind = ground.options.frontier.scope.kind;
-    let has_roots = !matches!(kind, ScopeKind::Any | ScopeKind::Page);
+    let has_roots = has_roots(ground.options.frontier.scope.kind);
     let place = (tenure.fold().epoch, fold.end);
     let lease = Arc::clone(&ground.lease);
     let outbox = Outbox::new(partition, ground.partitions, lease, place, has_roots, Arc::clone(&told));

@@ -7,7 +7,7 @@ use super::letter::{self, LetterDraft, LetterId};
 use super::subject::ClusterSubject;
 use super::transport::{Backoff, ClusterTransport};
 use crate::address::{CanonicalUrl, Canonicalizer};
-use crate::gate::Found;
+use crate::gate::{Found, ScopeKind};
 
 /// All seeds, and what they redirect to, as far as they were read.
 #[derive(Debug, Default)]
@@ -55,6 +55,11 @@ impl RootList {
             }
         }
     }
+}
+
+/// Whether seeds say what is in scope.
+pub(crate) fn has_roots(kind: ScopeKind) -> bool {
+    !matches!(kind, ScopeKind::Any | ScopeKind::Page)
 }
 
 /// Sends seeds to all. Returns the sequence of the last message. What is not answered is sent again, without end.

@@ -17,8 +17,12 @@ use crate::seen::SeenOptions;
 
 /// The version of messages and terms.
 const VERSION: u32 = 1;
+/// Bytes of settings that are kept, at most.
+const MOST_SETTINGS: usize = 256 << 10;
 /// How often the servers are asked before a node gives up.
 const TRIES: u32 = 20;
+/// URLs that the filter of a partition is sized for, at least, where the crawl's is not smaller.
+const LEAST_CAPACITY: u64 = 10_000;
 /// How often a node looks whether another one has given the seeds.
 const WAIT: Duration = Duration::from_millis(200);
 
@@ -36,13 +40,22 @@ pub(crate) struct Terms {
     keys: String,
     filter: String,
     seeds: String,
+    /// The settings of whoever began the crawl, for those who ask what became of it; none where they are too long for one message.
+    #[serde(default)]
+    pub(crate) settings: String,
     /// The last message of the seeds; `None` while they are given.
     pub(crate) roots: Option<u64>,
 }
 
 impl Terms {
     /// What a node wants. Numbers are drawn, should it be the first.
-    pub(crate) fn of(options: &CrawlOptions, partitions: u32, by: PartitionBy, seeds: &[CanonicalUrl]) -> Self {
+    pub(crate) fn of(
+        options: &CrawlOptions,
+        partitions: u32,
+        by: PartitionBy,
+        seeds: &[CanonicalUrl],
+        settings: &str,
+    ) -> Self {
         let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         let filter = SeenOptions { key: FingerprintKey::from_u64(0), directory: None, ..options.frontier.seen.clone() };
         Self {
@@ -56,6 +69,7 @@ impl Terms {
             keys: format!("{:?}", options.frontier.keys),
             filter: format!("{filter:?}"),
             seeds: digest(seeds),
+            settings: if settings.len() > MOST_SETTINGS { String::new() } else { settings.to_owned() },
             roots: None,
         }
     }
@@ -67,6 +81,15 @@ impl Terms {
     pub(crate) fn partitions(&self) -> Partitions {
         let by = if self.partition_by == PartitionBy::Domain.name() { PartitionBy::Domain } else { PartitionBy::Host };
         Partitions { count: self.partitions, by, key: self.key() }
+    }
+
+    /// The options of the crawl with those of each of its partitions.
+    pub(crate) fn of_partition(&self, mut options: CrawlOptions) -> CrawlOptions {
+        options.frontier.fingerprint_key = Some(self.key());
+        let seen = &mut options.frontier.seen;
+        // Hosts are not equally large, so a partition may get more than its share.
+        seen.capacity = (seen.capacity / u64::from(self.partitions) * 3 / 2).max(LEAST_CAPACITY.min(seen.capacity));
+        options
     }
 
     /// Checks that a crawl that was begun is the one that a node wants. A node without seeds takes those that there are.

@@ -123,6 +123,8 @@ pub(crate) use part_sums::PartSums;
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
+#[cfg(feature = "cluster")]
+pub(crate) use records::look_through;
 pub use records::{
     Archive, CdxjIndex, ClusterPlace, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd,
     OutputPlace, PageChange, PageRecord, RecordKind, Recrawled, RevisitOf, Sink, SkippedLink, Timings, Writer,

@@ -6,7 +6,7 @@ use super::look::replay;
 use super::trail::Trail;
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{Explanation, FrontierOptions, Record, Timestamp};
-use crate::gate::Position;
+use crate::gate::{Found, Position};
 
 /// What a job says of some URLs.
 #[derive(Debug)]
@@ -58,6 +58,17 @@ pub fn explain(
     urls: &[CanonicalUrl],
     now: Timestamp,
 ) -> Result<Explained, CheckpointError> {
+    explain_among(job, options, &[], urls, now)
+}
+
+/// As [`explain`], where the scope also has what these seeds of others open.
+pub(crate) fn explain_among(
+    job: &Job,
+    options: &FrontierOptions,
+    seeds: &[Found],
+    urls: &[CanonicalUrl],
+    now: Timestamp,
+) -> Result<Explained, CheckpointError> {
     // No limit of length: it may be lower now than when a URL was admitted.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
@@ -70,6 +81,9 @@ pub fn explain(
             trail.record(position, record, &canonicalizer);
         }
     })?;
+    for seed in seeds {
+        replay.widen(seed);
+    }
     let explanations = trails.into_iter().zip(urls).map(|(trail, url)| {
         let history = trail.history(!is_whole);
         replay.explain(&mut journal, url, history, now)

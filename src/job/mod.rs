@@ -74,6 +74,8 @@ pub(crate) use directory::PAGES;
 #[cfg(feature = "crawl")]
 pub(crate) use directory::VISITS;
 pub use error::JobError;
+#[cfg(feature = "cluster")]
+pub(crate) use explain::explain_among;
 pub use explain::{Explained, explain};
 pub use lock::Lock;
 pub use look::{look, newest_extra, newest_keys, newest_seen};

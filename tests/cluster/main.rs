@@ -80,6 +80,27 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     assert!(partitions.values().collect::<BTreeSet<_>>().len() > 4, "{partitions:?}");
     let status = String::from_utf8(crawl.ask(&["cluster", "status"]).stdout).unwrap();
     assert!(status.contains("12 partitions, 0 owned, 12 idle, it is over"), "{status}");
+    // Why a URL was not fetched, the logs say as the job does, without any node.
+    let mut urls: Vec<&str> = merged.keys().step_by(40).map(String::as_str).collect();
+    urls.extend(["http://www.simulated.test/nowhere", "http://never.simulated.test/", "mailto:x@simulated.test"]);
+    let explained =
+        alone.crawler().args(["explain", "--json", "--job"]).arg(job.path().join("job")).args(&urls).output();
+    let explained = String::from_utf8(explained.unwrap().stdout).unwrap();
+    let expected: Vec<Value> = explained.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = crawl.explained(&urls);
+    assert_eq!((told.len(), expected.len()), (urls.len(), urls.len()));
+    for (told, expected) in told.iter().zip(&expected) {
+        // Page records are with the nodes.
+        let verdict = if expected["verdict"] == "fetched" { "no_record".into() } else { expected["verdict"].clone() };
+        assert_eq!(told["verdict"], verdict, "{told}");
+        for path in ["/url", "/scope", "/trap", "/seen/sighting", "/robots/answer", "/journal/place"] {
+            assert_eq!(told.pointer(path), expected.pointer(path), "{path}: {told}");
+        }
+    }
+    let with_records = (0..3).map(|node| crawl.explained(&["--job", crawl.job(node).to_str().unwrap(), urls[0]]));
+    assert_eq!(with_records.filter(|told| told[0]["verdict"] == "fetched").count(), 1);
+    assert_eq!(told[0]["cluster"]["owner"], Value::Null, "{}", told[0]);
+    assert_eq!(told[0]["cluster"]["partition"], merged[urls[0]]["cluster"]["partition"]);
     // Whoever comes too late is told so, and has the report.
     crawl.start(3).wait();
 }

@@ -76,7 +76,7 @@ impl<'a> Crawl<'a> {
         Self { web, addresses, name, directory: tempfile::tempdir().unwrap(), settings: Vec::new() }
     }
 
-    fn job(&self, number: usize) -> PathBuf {
+    pub(crate) fn job(&self, number: usize) -> PathBuf {
         self.directory.path().join(format!("j{number}"))
     }
 
@@ -112,10 +112,17 @@ impl<'a> Crawl<'a> {
     pub(crate) fn ask(&self, arguments: &[&str]) -> Output {
         let mut command = self.web.crawler();
         command.args(arguments).args(["--cluster", &self.addresses]);
-        if arguments[0] == "cluster" {
+        if ["cluster", "explain"].contains(&arguments[0]) {
             command.args(["--cluster-name", self.name]);
         }
         command.output().unwrap()
+    }
+
+    /// What the desk says of URLs, in their order.
+    pub(crate) fn explained(&self, urls: &[&str]) -> Vec<Value> {
+        let output = self.ask(&[&["explain", "--json"], urls].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// The nodes that the desk knows: their names, by their job directories.

@@ -25,7 +25,22 @@ pub fn look_up(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> 
     let is_anywhere = |explanation: &&mut Explanation| {
         explanation.history == History::None { is_cut: true } && explanation.sighting == Sighting::Seen
     };
-    let mut sought: Vec<_> = explanations.iter_mut().filter(is_anywhere).map(|of| (needle(&of.key), of)).collect();
+    search(file, explanations.iter_mut().filter(is_anywhere))
+}
+
+/// As [`look_up`], in a file of which the journal says nothing: that of a node, which has the records of what it has fetched itself.
+///
+/// # Errors
+/// Where the file cannot be read.
+#[cfg(feature = "cluster")]
+pub(crate) fn look_through(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> {
+    let Some(file) = open_if_there(path)? else { return Ok(()) };
+    search(file, explanations.iter_mut())
+}
+
+/// Reads the whole file once, for the last record of each of these.
+fn search<'a>(mut file: File, of: impl Iterator<Item = &'a mut Explanation>) -> io::Result<()> {
+    let mut sought: Vec<_> = of.map(|of| (needle(&of.key), of)).collect();
     if sought.is_empty() {
         return Ok(());
     }

@@ -32,6 +32,8 @@ pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
 pub use link_list::{LinkList, LinkRecord};
 pub(super) use logged::log_page;
+#[cfg(feature = "cluster")]
+pub(crate) use lookup::look_through;
 pub use lookup::look_up;
 pub(super) use lookup::open_if_there;
 pub(super) use output::Output;

@@ -27,7 +27,7 @@ use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId, Manners};
 use crate::frontier::queues::{Circles, Queued, SCHEDULE};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
-use crate::gate::{Gate, OptionError, Position};
+use crate::gate::{Found, Gate, OptionError, Position};
 use crate::seen::SeenSet;
 
 /// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
@@ -188,6 +188,12 @@ impl Resume {
     pub(crate) fn state(&mut self) -> &State {
         self.lost.queue_all(&mut self.state);
         &self.state
+    }
+
+    /// Opens the scope for what a seed of somebody else opens.
+    pub(crate) fn widen(&self, seed: &Found) {
+        // Only that it is judged matters, not how.
+        let _ = self.state.gate().check(seed);
     }
 
     /// Explains a URL by the frontier that was left behind: nothing is lent out, and no host rests longer than it

@@ -1,0 +1,125 @@
+//! "Why was this URL not fetched?", asked of a crawl on many machines.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use tokio::task::spawn_blocking;
+
+use super::error::ClusterError;
+use super::letter;
+use super::node::draw;
+use super::owner::panicked;
+use super::roots::{RootList, has_roots};
+use super::snapshot::restore;
+use super::subject::{ClusterKey, ClusterSubject};
+use super::terms::Terms;
+use super::transport::{ClusterTransport, Unreachable};
+use super::values::{self, NodeValue, OwnerValue};
+use crate::address::{CanonicalUrl, Canonicalizer};
+use crate::crawl::{CrawlError, CrawlOptions};
+use crate::frontier::Explanation;
+use crate::job::{Explained, Job, explain_among};
+use crate::lending::Clock;
+
+/// Where a crawl on many machines has a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartitionPlace {
+    /// Its partition.
+    pub partition: u32,
+    /// The node that owns the partition, and its machine and directory; `None` where none does.
+    pub owner: Option<(String, String)>,
+    /// It stands in a letter that the partition has not taken in yet.
+    pub is_in_letter: bool,
+}
+
+/// Asks the logs of the partitions of these URLs, as a new owner would read them: nobody is disturbed by it, and nobody need be there.
+/// Page records are with the nodes, and not looked up.
+/// Takes the memory and the time of a new owner for each partition asked, and a directory for temporary files.
+///
+/// # Errors
+/// Where the servers do not answer, or a log is damaged; where the directory cannot be used.
+pub(super) async fn ask<T: ClusterTransport>(
+    transport: &T,
+    terms: &Terms,
+    options: &CrawlOptions,
+    urls: &[CanonicalUrl],
+) -> Result<Vec<(Explanation, PartitionPlace)>, ClusterError> {
+    let options = terms.of_partition(options.clone()).frontier;
+    // No limit of length: it may be lower here than where a URL was found.
+    let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
+    let roots = RootList::default();
+    match terms.roots {
+        Some(last) => roots.read_to(transport, &canonicalizer, last).await,
+        None => drop(roots.read_on(transport, &canonicalizer).await),
+    }
+    let roots = if has_roots(options.scope.kind) { roots.from(0) } else { Vec::new() };
+    let mut asked: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (place, url) in urls.iter().enumerate() {
+        asked.entry(terms.partitions().of(url)).or_default().push(place);
+    }
+    let mut answers: Vec<_> = urls.iter().map(|_| None).collect();
+    for (partition, places) in asked {
+        let room = Room::new();
+        let (fold, _) = restore(transport, partition, Some(&room.0.join("frontier"))).await?;
+        let job = Job::adopt(&room.0, terms.id.wrapping_add(partition.into()), terms.key())?;
+        let here: Vec<CanonicalUrl> = places.iter().map(|&place| urls[place].clone()).collect();
+        let (options, roots) = (options.clone(), roots.clone());
+        let explaining = spawn_blocking(move || {
+            let explained = explain_among(&job, &options, &roots, &here, Clock::start().now());
+            explained.map(|Explained { explanations, .. }| explanations)
+        });
+        let explanations = explaining.await.map_err(panicked)?.map_err(CrawlError::Checkpoint)?;
+        let owner = owner(transport, partition).await.map_err(|error| ClusterError::Log(error.0))?;
+        let waiting = letters(transport, partition, fold.read, &canonicalizer).await;
+        let waiting = waiting.map_err(|error| ClusterError::Log(error.0))?;
+        for (place, explanation) in places.into_iter().zip(explanations) {
+            let is_in_letter = waiting.iter().any(|url| url.key() == urls[place].key());
+            answers[place] = Some((explanation, PartitionPlace { partition, owner: owner.clone(), is_in_letter }));
+        }
+    }
+    Ok(answers.into_iter().flatten().collect())
+}
+
+/// The node that owns a partition, and what people call it.
+async fn owner<T: ClusterTransport>(transport: &T, partition: u32) -> Result<Option<(String, String)>, Unreachable> {
+    let owner = transport.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await?;
+    let Some(node) = owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node) else { return Ok(None) };
+    let value = transport.last(&ClusterSubject::Key(ClusterKey::Node(node.clone()))).await?;
+    let name = value.and_then(|value| Some(values::read::<NodeValue>(&value.bytes)?.name));
+    Ok(Some((node, name.unwrap_or_default())))
+}
+
+/// What stands in the letters that a partition has not taken in yet.
+async fn letters<T: ClusterTransport>(
+    transport: &T,
+    partition: u32,
+    mut read: u64,
+    canonicalizer: &Canonicalizer,
+) -> Result<Vec<CanonicalUrl>, Unreachable> {
+    let mut all = Vec::new();
+    while let Some(message) = transport.next(&ClusterSubject::Found(partition), read).await? {
+        read = message.sequence;
+        // One that cannot be read is the owner's to keep and to count.
+        all.extend(letter::open(&message.bytes, canonicalizer).into_iter().flat_map(|(_, found)| found));
+    }
+    Ok(all.into_iter().map(|found| found.url).collect())
+}
+
+/// A directory for temporary files, which goes with it.
+struct Room(PathBuf);
+
+impl Room {
+    fn new() -> Self {
+        Self(env::temp_dir().join(format!("crawler-{:016x}", draw())))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let directory: &Path = &self.0;
+        // Whoever clears such directories takes it else.
+        let _ = fs::remove_dir_all(directory);
+    }
+}
