@@ -23,7 +23,7 @@ use crate::seen::statistics::GenerationStatistics;
 /// [`STEPS`] homes and of those that they are split into. The only call that takes longer is the one that begins a split: it asks the
 /// operating system for the larger table, which is zeroed as it is filled. That table is in small pages: to zero a huge one takes 180
 /// microseconds, and no insert shall wait as long. So a large table that was made at once is faster than one that has grown. At the end of
-/// its first split its huge pages are given back together, in up to 135 microseconds for 10 MiB. The memory of a small page's table goes back
+/// its first split its huge pages are given back together, in up to 135 microseconds for 10 MiB. That of a table in small pages goes back
 /// 64 KiB at a time, in 10 to 30 microseconds with glibc's allocator; jemalloc does that less often, and takes up to half a millisecond.
 #[derive(Debug)]
 pub(in crate::seen) struct Lines {
@@ -311,11 +311,10 @@ mod tests {
             };
             assert!(split <= STEPS, "{split} lines at {count}");
             // Tables have some lines behind the last home, and memory is given back in pieces.
-            let slack = 64 * LINE + LEAST_PIECE * LINE + size_of::<Lines>();
+            let slack = 64 * LINE + PIECE * LINE + size_of::<Lines>();
             let beside = [Some(&lines.table), lines.next.as_ref().map(|next| &next.table)];
             let overflows: usize = beside.iter().flatten().map(|table| table.overflow().len()).sum();
             let whole = lines.lines() * LINE + slack + overflows * 24;
-            let whole = whole + lines.lines() / 2 / PIECES * LINE;
             assert!(lines.bytes() as f64 <= most * whole as f64, "{} of {whole} bytes at {count}", lines.bytes());
             let asked: usize = beside.iter().flatten().map(|table| table.bytes()).sum();
             assert!(asked as f64 <= 1.6 * whole as f64, "{asked} asked for of {whole} bytes at {count}");
