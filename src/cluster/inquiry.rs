@@ -1,7 +1,7 @@
 //! "Why was this URL not fetched?", asked of a crawl on many machines.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
 use tokio::task::spawn_blocking;
@@ -118,8 +118,37 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let directory: &Path = &self.0;
         // Whoever clears such directories takes it else.
-        let _ = fs::remove_dir_all(directory);
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::in_process::InProcess;
+    use crate::cluster::letter::{LetterDraft, LetterId};
+    use crate::cluster::partitions::PartitionBy;
+    use crate::gate::Found;
+
+    #[tokio::test]
+    async fn what_nobody_has_taken_in_yet_is_told() {
+        let options = CrawlOptions::default();
+        let terms = Terms::of(&options, 4, PartitionBy::Host, &[], "");
+        let canonicalizer = Canonicalizer::new(&options.frontier.keys);
+        let [sent, other] =
+            ["http://a.test/sent", "http://a.test/other"].map(|url| canonicalizer.canonicalize(url).unwrap());
+        let partition = terms.partitions().of(&sent);
+        let mut draft = LetterDraft::default();
+        draft.add(&Found::seed(sent.clone()));
+        let letter = draft.letter(LetterId { partition: None, token: 1, serial: 1 });
+        let transport = InProcess::new(1, 0);
+        for bytes in [letter, b"no letter".to_vec()] {
+            transport.publish(&ClusterSubject::Found(partition), bytes, None, None).await.unwrap();
+        }
+        let told = ask(&*transport, &terms, &options, &[sent, other]).await.unwrap();
+        let places: Vec<_> = told.into_iter().map(|(_, place)| place).collect();
+        let place = |is_in_letter| PartitionPlace { partition, owner: None, is_in_letter };
+        assert_eq!(places, [place(true), place(false)]);
     }
 }

@@ -7,7 +7,7 @@ mod nodes;
 mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Output;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use nodes::{Crawl, SEED, Web, records};
@@ -103,6 +103,18 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     assert_eq!(told[0]["cluster"]["partition"], merged[urls[0]]["cluster"]["partition"]);
     // Whoever comes too late is told so, and has the report.
     crawl.start(3).wait();
+    // A crawl keeps the settings that it was begun with: who asks need not know them.
+    let scoped = |command: &mut Command| command.env_remove("CRAWLER_SCOPE_KIND").output().unwrap();
+    let output = scoped(crawl.command_of("scoped", 4).args(["--scope", "domain", "--depth", "0"]));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut command = web.crawler();
+    command.args(["explain", "--json", "--cluster-name", "scoped", "--cluster"]).arg(servers.addresses());
+    let output = scoped(command.args(["http://never.simulated.test/", "http://other.example/"]));
+    let told = String::from_utf8(output.stdout).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rules: Vec<_> = told.iter().map(|told| told["scope"]["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["scope.kind = domain: a seed opened it", "scope.kind = domain"]);
+    assert_eq!(told[1]["refusal"], "out_of_scope");
 }
 
 /// Nodes are killed, stopped for longer than their lease and begun again, and so is a server: nothing is lost, nobody is hurried, and hardly
