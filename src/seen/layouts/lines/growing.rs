@@ -20,11 +20,13 @@ use crate::seen::statistics::GenerationStatistics;
 /// search never looks into both. The shard's lock is held over each call.
 ///
 /// A test costs one cache line, mostly. An insertion that is new costs the same line, and while the table is split, the lines of
-/// [`STEPS`] homes and of those that they are split into. The only call that takes longer is the one that begins a split: it asks the
-/// operating system for the larger table, which is zeroed as it is filled. That table is in small pages: to zero a huge one takes 180
-/// microseconds, and no insert shall wait as long. So a large table that was made at once is faster than one that has grown. At the end of
-/// its first split its huge pages are given back together, in up to 135 microseconds for 10 MiB. That of a table in small pages goes back
-/// 64 KiB at a time, in 10 to 30 microseconds with glibc's allocator; jemalloc does that less often, and takes up to half a millisecond.
+/// [`STEPS`] homes and of those that they are split into. Three kinds of calls take longer:
+/// - the one that begins a split asks the operating system for the larger table, which is zeroed as it is filled. It is in small pages: to
+///   zero a huge one takes 180 microseconds, and no insert shall wait as long. So a large table that was made at once is faster than one
+///   that has grown;
+/// - the one that ends the first split gives the old table's huge pages back together, in up to 135 microseconds for 10 MiB;
+/// - one of [`PIECE`] lines in a later split gives 64 KiB of the old table back, in 10 to 30 microseconds with glibc's allocator; jemalloc
+///   does it less often, and takes up to half a millisecond.
 #[derive(Debug)]
 pub(in crate::seen) struct Lines {
     geometry: Geometry,
