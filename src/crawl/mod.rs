@@ -73,8 +73,6 @@ mod observer;
 mod options;
 #[cfg(feature = "cluster")]
 mod part;
-#[cfg(feature = "cluster")]
-mod part_sums;
 mod records;
 mod recrawl;
 mod resume;
@@ -108,6 +106,8 @@ pub use look::{Underway, look};
 pub(crate) use means::Means;
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
+#[cfg(feature = "cluster")]
+pub(crate) use numbers::Carried;
 pub(crate) use numbers::merge_examples;
 pub use numbers::{
     Breakdown, DuplicateCounts, Example, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
@@ -118,8 +118,6 @@ pub use observer::Observer;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
 #[cfg(feature = "cluster")]
 pub(crate) use part::{CrawlPart, Inlet};
-#[cfg(feature = "cluster")]
-pub(crate) use part_sums::PartSums;
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::seen::ShardStatistics;
+
 /// `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -26,6 +28,16 @@ pub(crate) fn short(number: u64) -> String {
         0..1_000_000 => thousands(number),
         _ => scaled(number as f64, 1e3, &["", " k", " M", " G", " T", " P", " E"]),
     }
+}
+
+/// What shards are called: by their numbers, `3`, and where partitions have them, by the partition's first: `17/3`.
+pub(crate) fn shard_names(shards: &[ShardStatistics]) -> Vec<String> {
+    let mut names = Vec::with_capacity(shards.len());
+    for of_one in shards.chunk_by(|one, next| one.partition == next.partition) {
+        let partition = of_one[0].partition.map(|partition| format!("{partition}/")).unwrap_or_default();
+        names.extend((0..of_one.len()).map(|number| format!("{partition}{number}")));
+    }
+    names
 }
 
 /// `1.23 MiB`.

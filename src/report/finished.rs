@@ -22,7 +22,7 @@ const TOP: usize = 10;
 impl Report {
     /// Makes the report of a crawl that has ended. `simulated` is what the simulated web knows of it.
     pub fn of(finished: &Finished, options: &CrawlOptions, cost: Cost, simulated: Option<Simulated>) -> Self {
-        Self { histograms: Histograms::of(finished), ..Self::so_far(finished, options, cost, simulated) }
+        Self { histograms: Histograms::of(&finished.tally), ..Self::so_far(finished, options, cost, simulated) }
     }
 
     /// As `of`, without the times behind the percentiles: for those who look again and again, and merge nothing.

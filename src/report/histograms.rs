@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::times::Percentiles;
-use crate::crawl::{Finished, Latencies};
+use crate::crawl::{Latencies, Tally};
 
 /// The times behind a report's percentiles, by the percentiles' names: `pages.first_byte`.
 ///
@@ -31,8 +31,7 @@ pub(super) const NAMES: [&str; 10] = [
 ];
 
 impl Histograms {
-    pub(super) fn of(finished: &Finished) -> Self {
-        let tally = &finished.tally;
+    pub(super) fn of(tally: &Tally) -> Self {
         let (connections, waits) = (&tally.connections, &tally.waits);
         let [pages, robots] = [&tally.pages, &tally.robots];
         let times = [

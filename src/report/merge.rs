@@ -14,6 +14,8 @@ use super::histograms::Histograms;
 use super::histograms::NAMES;
 use super::other_sets::OtherSets;
 use super::times::Percentiles;
+#[cfg(feature = "cluster")]
+use crate::crawl::{Carried, Timeline};
 use crate::crawl::{CheckpointCosts, FinishReason, NameCounts, merge_examples};
 use crate::frontier::Timestamp;
 use crate::seen::{SeenStatistics, ShardStatistics};
@@ -74,10 +76,16 @@ impl Report {
         self.histograms = histograms;
     }
 
-    /// Leaves out what exact percentiles are made of when it is merged.
+    /// Leaves out what is long, and in what the crawl carries to its next run as well.
     #[cfg(feature = "cluster")]
-    pub(crate) fn forget_histograms(&mut self) {
-        self.histograms = Histograms::default();
+    pub(crate) fn shorten(&mut self) {
+        (self.timeline, self.histograms) = (Timeline::default(), Histograms::default());
+    }
+
+    /// Takes what was left out from what the crawl has carried.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn complete(&mut self, carried: Carried) {
+        (self.timeline, self.histograms) = (carried.timeline, Histograms::of(&carried.tally));
     }
 
     /// All percentiles, in the order of their names.

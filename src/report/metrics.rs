@@ -14,12 +14,13 @@ use super::numbers::{Number, numbers};
 
 /// Numbers that are no metrics: what does not change, what is for charts, and what would be a series for each name of the web or each age of
 /// a fingerprint.
-const LEFT_OUT: [&str; 10] = [
+const LEFT_OUT: [&str; 11] = [
     "hosts.by_requests",
     "hosts.top",
     "outputs",
     "politeness.worst",
     "seen.merged.generations",
+    "seen.merged.partition",
     "settings",
     "simulated",
     "timeline",

@@ -10,6 +10,10 @@ use super::maths::interval::clopper_pearson;
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShardStatistics {
+    /// The partition that has the shard, of a crawl on many machines; `None` in all shards as one, and
+    /// elsewhere.
+    #[cfg_attr(feature = "crawl", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub partition: Option<u32>,
     /// URLs it is sized for.
     pub capacity: u64,
     /// Fingerprints answered `New`: URLs.

@@ -68,10 +68,33 @@ async fn it_is_the_crawl_that_one_machine_makes() {
         (urls, sources.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum::<u64>())
     };
     assert_eq!(urls(&report), urls(&expected));
-    for path in ["/pages/requests", "/pages/statuses", "/robots/requests", "/robots/statuses", "/seeds", "/hosts/known"]
-    {
+    for path in [
+        "/pages/requests",
+        "/pages/statuses",
+        "/pages/whole/count",
+        "/robots/requests",
+        "/robots/statuses",
+        "/seeds",
+        "/hosts/known",
+        "/politeness",
+    ] {
         assert_eq!(report.pointer(path), expected.pointer(path), "{path}");
     }
+    let histograms = |report: &Value| report["histograms"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(histograms(&report), histograms(&expected));
+    // Of all partitions, up to the last moment that each has kept.
+    let moments = report["timeline"]["moments"].as_array().unwrap();
+    let fetched = moments.last().unwrap()["fetched"].as_u64().unwrap();
+    assert!(fetched * 2 > expected["urls"]["fetched"].as_u64().unwrap(), "{fetched}");
+    let shards = report["seen"]["shards"].as_array().unwrap();
+    let of_one = expected["seen"]["shards"].as_array().unwrap().len();
+    let partitions: Vec<u64> = shards.iter().map(|shard| shard["partition"].as_u64().unwrap()).collect();
+    assert_eq!(partitions, (0..12).flat_map(|partition| vec![partition; of_one]).collect::<Vec<_>>());
+    let inserted = |report: &Value| report["seen"]["merged"]["inserted"].as_u64().unwrap();
+    assert_eq!(inserted(&report), inserted(&expected));
+    let text = String::from_utf8(crawl.ask(&["stats", "same", "--filter"]).stdout).unwrap();
+    let is_of_partition = |line: &str| line.split_whitespace().next().is_some_and(|name| name.contains('/'));
+    assert!(text.lines().any(is_of_partition), "{text}");
     // A host has one partition. How many of the twelve have a host at all depends on the port of this web, which is drawn.
     let partition = |record: &Value| record["cluster"]["partition"].as_u64().unwrap();
     let host = |record: &Value| record["url"].as_str().unwrap().split('/').nth(2).unwrap().to_owned();

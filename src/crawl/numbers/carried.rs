@@ -15,7 +15,7 @@ use crate::frontier::Timestamp;
 /// What one run of a job hands to the next, beside the frontier. It is in each checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(in crate::crawl) struct Carried {
+pub(crate) struct Carried {
     /// When the first run began, in microseconds since the Unix epoch.
     pub(in crate::crawl) started_us: u64,
     /// How long all runs took, in microseconds.
@@ -23,10 +23,10 @@ pub(in crate::crawl) struct Carried {
     /// Runs but the first.
     pub(in crate::crawl) resumes: u64,
     pub(in crate::crawl) seeds: SeedCounts,
-    pub(in crate::crawl) tally: Tally,
+    pub(crate) tally: Tally,
     pub(in crate::crawl) politeness: PolitenessCounts,
     /// The numbers over time, of all runs.
-    pub(in crate::crawl) timeline: Timeline,
+    pub(crate) timeline: Timeline,
     /// Where the outputs end, by their names.
     pub(in crate::crawl) outputs: OutputEnds,
 }
@@ -47,7 +47,7 @@ impl Carried {
     ///
     /// # Errors
     /// Where the bytes cannot be read. They are never taken for a new beginning.
-    pub(in crate::crawl) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
+    pub(crate) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         if bytes.is_empty() { Ok(None) } else { Ok(serde_json::from_slice(bytes).map(Some)?) }
     }
 

@@ -15,7 +15,7 @@ mod tally;
 mod timeline;
 mod wait_times;
 
-pub(super) use carried::Carried;
+pub(crate) use carried::Carried;
 pub use duplicate_counts::DuplicateCounts;
 pub use examples::Example;
 pub(crate) use examples::merge as merge_examples;

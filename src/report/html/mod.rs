@@ -12,7 +12,7 @@ use std::time::Duration;
 use askama::Template;
 
 use self::chart::{ChartLine, chart};
-use super::figures::{about, bytes, duration, expected, one_in, percent, short, thousands, whole};
+use super::figures::{about, bytes, duration, expected, one_in, percent, shard_names, short, thousands, whole};
 use super::{HostBucket, HostRow, Percentiles, Report, ReportPart};
 use crate::crawl::Moment;
 
@@ -218,8 +218,9 @@ impl Report {
         shards.truncate(SHARDS);
         shards.sort_by_key(|&(number, _)| number);
         let top = shards.iter().fold(f64::MIN_POSITIVE, |top, &(_, fill)| top.max(fill));
+        let names = shard_names(&self.seen.shards);
         let shard = |(number, fill): (usize, f64)| Bar {
-            name: format!("shard {number}"),
+            name: format!("shard {}", names[number]),
             number: percent(fill, 1.0),
             percent: share(fill, top),
         };

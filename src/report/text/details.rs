@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::page::TextPage;
 use crate::crawl::{Example, SitemapCounts, StatusClasses};
-use crate::report::figures::{bytes, chance, duration, expected, percent, short, thousands, whole};
+use crate::report::figures::{bytes, chance, duration, expected, percent, shard_names, short, thousands, whole};
 use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, Percentiles, Report, Simulated};
 use crate::seen::ShardStatistics;
 
@@ -271,13 +271,14 @@ impl Report {
     pub(super) fn shards(&self, page: &mut TextPage) {
         let shards = &self.seen.shards;
         page.heading("The seen filter, by shard");
+        let names = shard_names(shards);
         let mut fullest: Vec<_> = shards.iter().enumerate().collect();
         fullest.sort_by(|(_, a), (_, b)| b.fill_ratio.total_cmp(&a.fill_ratio));
         fullest.truncate(SHARDS);
         fullest.sort_by_key(|&(number, _)| number);
         let header = ["shard", "capacity", "URLs", "tests", "layers", "fill", "shown", "rate", "mean", "lost"];
         let mut rows = vec![header.map(str::to_owned), shard_row("all", &self.seen.merged)];
-        rows.extend(fullest.iter().map(|(number, shard)| shard_row(&number.to_string(), shard)));
+        rows.extend(fullest.iter().map(|&(number, shard)| shard_row(&names[number], shard)));
         page.table(&rows);
         page.line("shown: URLs by the bits that are set; rate: of new URLs taken for seen, now;");
         page.line("mean: the same over the whole crawl; a full shard adds a layer");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
-use crate::report::figures::{about, bytes, counted, duration, one_in, percent, thousands};
+use crate::report::figures::{about, bytes, counted, duration, one_in, percent, shard_names, thousands};
 use crate::report::{HostRow, Report};
 
 /// Hosts with a line of their own.
@@ -67,14 +67,11 @@ impl Report {
         page.entry("filled", &format!("{urls} URLs, {share} of its capacity of {capacity}; {}", bytes(filter.bytes)));
         let [now, target] = [filter.false_positive_rate_estimated, filter.false_positive_rate_target].map(one_in);
         page.entry("takes for seen", &format!("{now} new URLs now, {target} at capacity"));
-        let shards = self.seen.shards.iter().enumerate();
-        if let Some((number, worst)) = shards.max_by(|(_, a), (_, b)| a.fill_ratio.total_cmp(&b.fill_ratio)) {
+        let shards = self.seen.shards.iter().zip(shard_names(&self.seen.shards));
+        if let Some((worst, name)) = shards.max_by(|(a, _), (b, _)| a.fill_ratio.total_cmp(&b.fill_ratio)) {
             let (filled, lost) = (percent(worst.fill_ratio, 1.0), about(worst.expected_lost));
             let of = thousands(self.seen.shards.len() as u64);
-            page.entry(
-                "fullest shard",
-                &format!("number {number} of {of}: {filled} of its bits set, {lost} URLs lost"),
-            );
+            page.entry("fullest shard", &format!("number {name} of {of}: {filled} of its bits set, {lost} URLs lost"));
         }
     }
 
