@@ -39,6 +39,7 @@ impl Desk {
             let reason = "it was not begun".to_owned();
             return Err(ClusterError::NoCrawl { crawl: crawl.to_owned(), addresses, reason });
         };
+        nats.open_logs(terms.partitions, false, servers).await?;
         Ok(Self { nats, addresses, crawl: crawl.to_owned(), terms })
     }
 
@@ -128,7 +129,7 @@ impl Desk {
             format!("crawl {}: {} partitions, {taken} owned, {idle} idle{ended}\n", self.crawl, self.terms.partitions);
         if unread > 0 {
             // A text takes all that is written to it.
-            let _ = writeln!(text, "!! {unread} letters could not be read: they are kept in log.unread");
+            let _ = writeln!(text, "!! {unread} letters could not be read: they are kept in the log, as unread.P");
         }
         for subject in self.nats.keys(KeyKind::Node).await? {
             let ClusterSubject::Key(ClusterKey::Node(node)) = &subject else { continue };

@@ -15,7 +15,7 @@ use super::partitions::{MOST, PartitionBy};
 use super::roots::RootList;
 use super::sign_in::Servers;
 use super::subject::{ClusterKey, ClusterSubject};
-use super::terms::{Terms, agree};
+use super::terms::{Terms, agree, find};
 use crate::address::CanonicalUrl;
 use crate::crawl::{CrawlOptions, FinishReason, Means, Places, Progress, Stop, Writer, WriterThread};
 use crate::job::{Lock, replace};
@@ -74,7 +74,14 @@ impl Member {
         let wanted = Terms::of(&options.options, partitions, by, seeds, &options.settings);
         let means = Means::new(&options.options)?;
         let nats = Nats::connect(servers, crawl, !seeds.is_empty()).await?;
+        if !seeds.is_empty() {
+            // Where a crawl begins, its seeds go to a log before its terms are whole.
+            let begun = find(&*nats, crawl, &servers.to_string()).await?;
+            let partitions = begun.map_or(partitions, |(_, terms)| terms.partitions);
+            nats.open_logs(partitions, true, servers).await?;
+        }
         let terms = agree(&*nats, &wanted, seeds, crawl, &servers.to_string()).await?;
+        nats.open_logs(terms.partitions, false, servers).await?;
         fs::create_dir_all(directory).map_err(ClusterError::storing("the job directory"))?;
         let before = About::read(directory, &terms)?;
         let lock = Lock::take(directory)?;

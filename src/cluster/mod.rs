@@ -39,8 +39,9 @@
 //!
 //! # Subjects
 //!
-//! All begin with `crawler.NAME.`: `log.journal.P`, `log.found.P`, `log.snapshot.P`, `log.unread.P` for each partition, and `log.roots`. The
-//! keys are those of a bucket, `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `snapshot.P`, `state.P`.
+//! A crawl has a log for each eight partitions, eight at most. All that it has begins with `crawler.NAME.log.L.`, for log `L`: `journal.P`,
+//! `found.P`, `snapshot.P`, `unread.P` for each of its partitions `P`, and in the first log `roots`. The keys are those of a bucket,
+//! `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `snapshot.P`, `state.P`.
 
 mod crc32c;
 mod desk;

@@ -1,9 +1,11 @@
 //! The transport over NATS and its kept streams: the one door to its client.
 //!
-//! A crawl has two streams, with three replicas where there are three servers: its log, of which nothing is removed, and its keys, of which
-//! the last values are kept. A message is acknowledged once most of the servers have it.
+//! A crawl has a stream of keys, of which the last values are kept, and up to eight logs, over which its partitions are spread: each stream
+//! has a leader among the servers, who orders all that is written to it. All have three replicas where there are three servers. A message
+//! is acknowledged once most of them have it.
 
-use std::sync::Arc;
+use std::fmt::Display;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_nats::jetstream::context::{Context, ContextBuilder, PublishErrorKind};
@@ -23,6 +25,10 @@ use super::transport::{AbortOnDrop, Backoff, ClusterTransport, Hints, Message, P
 const ANSWER: Duration = Duration::from_secs(3);
 /// Servers that have each message, where there are so many.
 const REPLICAS: usize = 3;
+/// Logs of a crawl, at most.
+const MOST_LOGS: u32 = 8;
+/// Partitions that are worth a log.
+const PARTITIONS: u32 = 8;
 /// Messages on their way to be acknowledged, at most.
 const IN_FLIGHT: usize = 200;
 /// How long what was just made may answer oddly.
@@ -35,55 +41,81 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub(crate) struct Nats {
     context: Context,
     client: Client,
-    /// What the subjects of the log begin with, and those of the keys.
-    prefixes: [String; 2],
-    log: Stream,
+    crawl: String,
     keys: Stream,
+    /// None until it is known how many there are.
+    logs: OnceLock<Vec<Stream>>,
 }
 
 impl Nats {
-    /// Connects, and finds the streams of a crawl or, with `makes`, makes them.
+    /// Connects, and finds the keys of a crawl or, with `makes`, makes them.
     ///
     /// # Errors
     /// Where no server can be reached, none lets us in, or they cannot keep what is published.
     pub(crate) async fn connect(servers: &Servers, crawl: &str, makes: bool) -> Result<Arc<Self>, ClusterError> {
         let client = client(servers).await?;
-        let addresses = servers.to_string();
         let context =
             ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).max_ack_inflight(IN_FLIGHT).build(client.clone());
-        let bucket = format!("crawler-{crawl}");
-        let prefixes = [format!("crawler.{crawl}."), format!("$KV.{bucket}.")];
-        let base = Config { num_replicas: REPLICAS, discard: DiscardPolicy::New, ..Config::default() };
-        let log = Config {
-            name: bucket.clone(),
-            subjects: vec![format!("{}log.>", prefixes[0])],
-            description: Some("the log of a crawl".to_owned()),
-            ..base.clone()
-        };
         // As a bucket of keys is made, so that its tools can show it.
         let keys = Config {
-            name: format!("KV_{bucket}"),
-            subjects: vec![format!("{}>", prefixes[1])],
+            name: format!("KV_crawler-{crawl}"),
+            subjects: vec![format!("{}>", of_keys(crawl))],
             max_messages_per_subject: 1,
             allow_rollup: true,
             deny_delete: true,
-            ..base
+            ..base()
         };
-        let log = stream(&context, log, makes, &addresses, crawl).await?;
-        let keys = stream(&context, keys, makes, &addresses, crawl).await?;
-        Ok(Arc::new(Self { context, client, prefixes, log, keys }))
+        let keys = stream(&context, keys, makes, &servers.to_string(), crawl).await?;
+        Ok(Arc::new(Self { context, client, crawl: crawl.to_owned(), keys, logs: OnceLock::new() }))
     }
 
-    /// The whole of a subject.
-    fn full(&self, subject: &ClusterSubject) -> String {
-        let [log, keys] = &self.prefixes;
-        let prefix = if matches!(subject, ClusterSubject::Key(_)) { keys } else { log };
-        format!("{prefix}{subject}")
+    /// Finds the logs of so many partitions or, with `makes`, makes them. Nothing but keys can be read or published before.
+    ///
+    /// # Errors
+    /// Where they are not there, or the servers do not answer.
+    pub(crate) async fn open_logs(&self, partitions: u32, makes: bool, servers: &Servers) -> Result<(), ClusterError> {
+        if self.logs.get().is_some() {
+            return Ok(());
+        }
+        let mut logs = Vec::new();
+        for number in 0..partitions.div_ceil(PARTITIONS).min(MOST_LOGS) {
+            let log = Config {
+                name: format!("crawler-{}-{number}", self.crawl),
+                subjects: vec![format!("{}>", of_log(&self.crawl, number))],
+                description: Some("a log of a crawl".to_owned()),
+                ..base()
+            };
+            logs.push(stream(&self.context, log, makes, &servers.to_string(), &self.crawl).await?);
+        }
+        // Only whoever has just connected opens them.
+        self.logs.get_or_init(|| logs);
+        Ok(())
     }
 
-    fn stream(&self, subject: &ClusterSubject) -> &Stream {
-        if matches!(subject, ClusterSubject::Key(_)) { &self.keys } else { &self.log }
+    /// The stream of a subject, and the whole of its name.
+    fn place(&self, subject: &ClusterSubject) -> Result<(&Stream, String), Unreachable> {
+        if matches!(subject, ClusterSubject::Key(_)) {
+            return Ok((&self.keys, format!("{}{subject}", of_keys(&self.crawl))));
+        }
+        let logs = self.logs.get().ok_or_else(|| Unreachable("the logs are not open yet".to_owned()))?;
+        let number = subject.partition().unwrap_or_default() as usize % logs.len();
+        Ok((&logs[number], format!("{}{subject}", of_log(&self.crawl, number))))
     }
+}
+
+/// What all streams have in common.
+fn base() -> Config {
+    Config { num_replicas: REPLICAS, discard: DiscardPolicy::New, ..Config::default() }
+}
+
+/// What the subjects of the keys begin with.
+fn of_keys(crawl: &str) -> String {
+    format!("$KV.crawler-{crawl}.")
+}
+
+/// What the subjects of a log begin with.
+fn of_log(crawl: &str, number: impl Display) -> String {
+    format!("crawler.{crawl}.log.{number}.")
 }
 
 async fn client(servers: &Servers) -> Result<Client, ClusterError> {
@@ -193,16 +225,19 @@ impl ClusterTransport for Nats {
             PublishErrorKind::WrongLastSequence => PublishError::Refused,
             _ => PublishError::Unanswered(chain(&error)),
         };
-        let sent = self.context.send_publish(self.full(subject), message).await.map_err(unanswered)?;
+        let (_, name) = self.place(subject).map_err(|error| PublishError::Unanswered(error.0))?;
+        let sent = self.context.send_publish(name, message).await.map_err(unanswered)?;
         Ok(sent.await.map_err(unanswered)?.sequence)
     }
 
     async fn next(&self, subject: &ClusterSubject, behind: u64) -> Result<Option<Message>, Unreachable> {
-        found(self.stream(subject).get_first_raw_message_by_subject(self.full(subject), behind + 1).await)
+        let (stream, name) = self.place(subject)?;
+        found(stream.get_first_raw_message_by_subject(name, behind + 1).await)
     }
 
     async fn last(&self, subject: &ClusterSubject) -> Result<Option<Message>, Unreachable> {
-        found(self.stream(subject).get_last_raw_message_by_subject(&self.full(subject)).await)
+        let (stream, name) = self.place(subject)?;
+        found(stream.get_last_raw_message_by_subject(&name).await)
     }
 
     async fn purge(&self, subject: &ClusterSubject, before: u64) -> Result<(), Unreachable> {
@@ -210,12 +245,13 @@ impl ClusterTransport for Nats {
         if before <= 1 {
             return Ok(());
         }
-        let purging = self.stream(subject).purge().sequence(before).filter(self.full(subject));
+        let (stream, name) = self.place(subject)?;
+        let purging = stream.purge().sequence(before).filter(name);
         purging.await.map(drop).map_err(|error| Unreachable(chain(&error)))
     }
 
     async fn keys(&self, kind: KeyKind) -> Result<Vec<ClusterSubject>, Unreachable> {
-        let prefix = format!("{}{}.", self.prefixes[1], kind.name());
+        let prefix = format!("{}{}.", of_keys(&self.crawl), kind.name());
         let listed = self.keys.info_with_subjects(format!("{prefix}*")).await;
         let mut listed = listed.map_err(|error| Unreachable(chain(&error)))?;
         let mut keys: Vec<ClusterKey> = Vec::new();
@@ -227,7 +263,7 @@ impl ClusterTransport for Nats {
     }
 
     async fn hints(&self, subject: &ClusterSubject) -> Result<Hints, Unreachable> {
-        let subscribed = self.client.subscribe(self.full(subject)).await;
+        let subscribed = self.client.subscribe(self.place(subject)?.1).await;
         let mut subscription = subscribed.map_err(|error| Unreachable(chain(&error)))?;
         let told = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();

@@ -19,6 +19,18 @@ pub(crate) enum ClusterSubject {
     Unread(u32),
 }
 
+impl ClusterSubject {
+    /// The partition whose messages go there; `None` where they are of all.
+    pub(crate) fn partition(&self) -> Option<u32> {
+        match self {
+            Self::Found(partition) | Self::Journal(partition) | Self::Snapshot(partition) | Self::Unread(partition) => {
+                Some(*partition)
+            }
+            Self::Key(_) | Self::Roots => None,
+        }
+    }
+}
+
 /// What a value is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ClusterKey {
@@ -84,16 +96,16 @@ impl fmt::Display for ClusterKey {
     }
 }
 
-/// What follows the crawl's own prefix.
+/// What follows the prefix of its stream.
 impl fmt::Display for ClusterSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Found(partition) => write!(f, "log.found.{partition}"),
-            Self::Journal(partition) => write!(f, "log.journal.{partition}"),
+            Self::Found(partition) => write!(f, "found.{partition}"),
+            Self::Journal(partition) => write!(f, "journal.{partition}"),
             Self::Key(key) => key.fmt(f),
-            Self::Roots => f.write_str("log.roots"),
-            Self::Snapshot(partition) => write!(f, "log.snapshot.{partition}"),
-            Self::Unread(partition) => write!(f, "log.unread.{partition}"),
+            Self::Roots => f.write_str("roots"),
+            Self::Snapshot(partition) => write!(f, "snapshot.{partition}"),
+            Self::Unread(partition) => write!(f, "unread.{partition}"),
         }
     }
 }

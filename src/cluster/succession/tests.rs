@@ -139,6 +139,6 @@ fn what_no_owner_can_have_written_is_told() {
     assert_eq!(write(2, piece(0)).unwrap().end, 1);
     assert_eq!(
         write(2, piece(0)).unwrap_err(),
-        "log.journal.7, message 5: a piece of the journal that is not the next"
+        "journal.7, message 5: a piece of the journal that is not the next"
     );
 }
