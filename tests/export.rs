@@ -110,7 +110,9 @@ async fn a_file_has_all_records_whole_and_once_after_each_run() {
 async fn what_cannot_be_written_is_said_before_anything_is_asked_for() {
     let web = web().await;
     for (arguments, says) in [
-        (&["-o", "pages.parquet"][..], "Parquet"),
+        (&["-o", "pages.parquet.gz"][..], "Parquet is packed by itself"),
+        #[cfg(not(feature = "parquet"))]
+        (&["-o", "pages.parquet"], "this build writes no Parquet"),
         (&["-o", "pages.csv", "--keep-status", "twenty"], "404"),
         (&["-o", "pages.csv", "--keep-urls", "("], "unclosed group"),
         (&["-o", "nowhere/pages.csv"], "cannot write nowhere/pages.csv"),
@@ -120,5 +122,74 @@ async fn what_cannot_be_written_is_said_before_anything_is_asked_for() {
         let ran = run(directory.path(), &web, &[&["http://www.simulated.test/"][..], arguments].concat());
         assert_eq!(ran.code, Some(2), "{}", ran.err);
         assert!(ran.err.contains(says) && !directory.path().join("crawl").exists(), "{}", ran.err);
+    }
+}
+
+/// Each value that a line of JSON has stands in the table, by its type, and nothing else does.
+#[cfg(feature = "parquet")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_with_types_has_what_the_records_have() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    use serde_json::Value;
+
+    let (web, directory) = (web().await, TempDir::new().unwrap());
+    let place = directory.path();
+    fs::write(
+        place.join("crawler.toml"),
+        "[extract.name]\nselect = \"title\"\n[extract.links]\nselect = \"a\"\nmany = true\n",
+    )
+    .unwrap();
+    let ran = run(place, &web, &["http://www.simulated.test/", "--links", "--skipped", "-o", "pages.parquet"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for (of, arguments, file) in [
+        ("pages", None, "pages.parquet"),
+        ("pages", Some(&["--as", "parquet", "--keep-status", "2xx", "-o", "some"][..]), "some"),
+        ("links", Some(&["-o", "links.parquet"]), "links.parquet"),
+        ("skipped", Some(&["-o", "skipped.parquet"]), "skipped.parquet"),
+    ] {
+        if let Some(arguments) = arguments {
+            let ran = run(place, &web, &[&["export", "crawl", "--of", of], arguments].concat());
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+        }
+        let lines = fs::read_to_string(place.join(format!("crawl/{of}.jsonl"))).unwrap();
+        let records = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let is_wanted =
+            |record: &Value| file != "some" || record["status"].as_u64().is_some_and(|status| status / 100 == 2);
+        let records: Vec<_> = records.filter(is_wanted).collect();
+        let reader = SerializedFileReader::new(fs::File::open(place.join(file)).unwrap()).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert!(rows.len() == records.len() && rows.len() > 10, "{of}: {} of {}", rows.len(), records.len());
+        let mut seen = 0;
+        for (row, record) in rows.iter().zip(&records) {
+            for (name, cell) in row.get_column_iter() {
+                let value = match name.strip_prefix("fields.") {
+                    Some(field) => record["fields"].get(field),
+                    None => name.split('.').try_fold(record, |value, key| value.get(key)),
+                };
+                let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                match (cell, value) {
+                    (Field::Null, None | Some(Value::Null)) => {}
+                    (Field::Bool(flag), Some(Value::Bool(value))) => assert_eq!(flag, value, "{name}"),
+                    (Field::Long(number), Some(Value::Number(value))) => {
+                        assert_eq!(Some(*number), value.as_i64(), "{name}")
+                    }
+                    (Field::Str(cell), Some(value)) => assert_eq!(*cell, text(value), "{name}"),
+                    (Field::TimestampMicros(micros), Some(Value::String(value))) => {
+                        let time: jiff::Timestamp = value.parse().unwrap();
+                        assert_eq!(*micros, time.as_microsecond(), "{name}");
+                    }
+                    (cell, value) => panic!("{name}: {cell:?} of {value:?}"),
+                }
+                seen += usize::from(!matches!(cell, Field::Null));
+            }
+        }
+        assert!(seen > 2 * rows.len(), "{of}: {seen} values");
+        if of == "pages" {
+            let names: Vec<_> = rows[0].get_column_iter().map(|(name, _)| name.as_str()).collect();
+            assert!(names.contains(&"fields.name") && names.contains(&"fields.links"), "{names:?}");
+            let fetched = rows[0].get_column_iter().find(|(name, _)| *name == "fetched_at").unwrap().1;
+            assert!(matches!(fetched, Field::TimestampMicros(_)), "{fetched:?}");
+        }
     }
 }

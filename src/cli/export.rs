@@ -8,18 +8,20 @@ use super::command_error::CommandError;
 use super::exit::Exit;
 use super::layers::Layers;
 use super::output::print;
-use super::record_file::{Column, DamagedLine, RecordFile, RecordFormat, field_names};
+use super::record_file::{DamagedLine, RecordFile, RecordFormat, field_names};
 use super::record_filter::RecordFilter;
+use super::record_table::Column;
 use super::settings::AllSettings;
 use super::unfit::{refused, unfit};
 use crate::crawl::CrawlError;
 use crate::job::{Job, PAGES, replace_with};
+use crate::report::SchemaOf;
 
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 18;
 
 /// The columns of a table of pages: paths of keys in page records. Those of the fields that were extracted follow.
-pub(super) const PAGE_COLUMNS: [&str; 38] = [
+pub(super) const PAGE_COLUMNS: [&str; 42] = [
     "url",
     "key",
     "status",
@@ -58,6 +60,10 @@ pub(super) const PAGE_COLUMNS: [&str; 38] = [
     "recrawl.since",
     "list",
     "outputs",
+    "links.sent",
+    "cluster.partition",
+    "cluster.epoch",
+    "cluster.sequence",
 ];
 const LINK_COLUMNS: [&str; 5] = ["from", "to", "kind", "text", "rel"];
 const SKIPPED_COLUMNS: [&str; 6] = ["url", "reason", "referrer", "depth", "links", "of"];
@@ -67,26 +73,30 @@ struct Source {
     path: PathBuf,
     file: File,
     columns: &'static [&'static str],
-    /// Its records have fields.
-    has_fields: bool,
+    schema: SchemaOf,
 }
 
 impl Source {
     fn open(job: &Job, of: &str) -> Result<Self, CommandError> {
-        let (name, columns): (_, &[_]) = match of {
-            "links" => ("links.jsonl", &LINK_COLUMNS),
-            "skipped" => ("skipped.jsonl", &SKIPPED_COLUMNS),
-            _ => (PAGES, &PAGE_COLUMNS),
+        let (name, schema, columns): (_, _, &[_]) = match of {
+            "links" => ("links.jsonl", SchemaOf::Link, &LINK_COLUMNS),
+            "skipped" => ("skipped.jsonl", SchemaOf::Skipped, &SKIPPED_COLUMNS),
+            _ => (PAGES, SchemaOf::Page, &PAGE_COLUMNS),
         };
         let path = job.directory().join(name);
         let file = File::open(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))?;
-        Ok(Self { path, file, columns, has_fields: name == PAGES })
+        Ok(Self { path, file, columns, schema })
+    }
+
+    /// Whether its records have fields.
+    fn has_fields(&self) -> bool {
+        self.schema == SchemaOf::Page
     }
 
     /// The columns of a table of it. A line of names comes first in a table, so the file is read twice.
     fn columns(&self, settings: &AllSettings) -> io::Result<Vec<Column>> {
-        let mut columns: Vec<_> = self.columns.iter().map(|path| Column::of(path)).collect();
-        if self.has_fields {
+        let mut columns = Column::all(self.schema, self.columns);
+        if self.has_fields() {
             let mut names = field_names(&mut BufReader::with_capacity(BUFFER, &self.file))?;
             (&self.file).rewind()?;
             // Those that no page has had so far, too.
@@ -119,7 +129,7 @@ impl Source {
                     damaged.line,
                     self.path.display()
                 );
-                CommandError::new(Exit::Failed, message).and(if self.has_fields { mend } else { or })
+                CommandError::new(Exit::Failed, message).and(if self.has_fields() { mend } else { or })
             }
             None => CommandError::cannot(Exit::Failed, "write", to)(error),
         }
@@ -211,7 +221,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::{Duplicate, LinkCounts, PageChange, PageRecord, RecordKind, Recrawled, RevisitOf};
+    use crate::crawl::{ClusterPlace, Duplicate, LinkCounts, PageChange, PageRecord, RecordKind, Recrawled, RevisitOf};
 
     #[test]
     fn a_table_of_pages_has_a_column_for_each_key() {
@@ -223,7 +233,8 @@ mod tests {
             body_digest: Some(String::new()),
             payload_digest: Some(String::new()),
             revisit_of: Some(RevisitOf::default()),
-            links: LinkCounts { userinfo: 1, ..LinkCounts::default() },
+            links: LinkCounts { userinfo: 1, sent: 1, ..LinkCounts::default() },
+            cluster: Some(ClusterPlace::default()),
             ..PageRecord::default()
         };
         let record = serde_json::to_value(record).unwrap();

@@ -35,11 +35,14 @@ mod man;
 mod merge;
 mod output;
 mod own_settings;
+#[cfg(feature = "parquet")]
+mod parquet_table;
 mod parts;
 mod progress;
 mod quantity;
 mod record_file;
 mod record_filter;
+mod record_table;
 mod repair;
 mod report;
 mod robots;

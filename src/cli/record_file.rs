@@ -9,7 +9,10 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use thiserror::Error;
 
+#[cfg(feature = "parquet")]
+use super::parquet_table::ParquetTable;
 use super::record_filter::RecordFilter;
+use super::record_table::{Column, CsvTable, FIELDS, RecordTable};
 
 /// How hard records are compressed.
 const GZIP_LEVEL: u32 = 6;
@@ -23,28 +26,6 @@ pub(super) struct DamagedLine {
     reason: serde_json::Error,
 }
 
-/// A column of a table: its name, and the keys that lead to its values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Column {
-    name: String,
-    keys: Vec<String>,
-}
-
-impl Column {
-    /// That of a path of keys.
-    pub(super) fn of(path: &str) -> Self {
-        Self { name: path.to_owned(), keys: path.split('.').map(str::to_owned).collect() }
-    }
-
-    /// That of an extracted field, whatever its name.
-    pub(super) fn of_field(name: &str) -> Self {
-        Self { name: format!("{FIELDS}.{name}"), keys: vec![FIELDS.to_owned(), name.to_owned()] }
-    }
-}
-
-/// The key of what was extracted.
-const FIELDS: &str = "fields";
-
 /// How records are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RecordFormat {
@@ -55,6 +36,8 @@ pub(super) enum RecordFormat {
     Csv,
     /// A JSON object a line.
     Jsonl,
+    /// Columns with types.
+    Parquet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +67,19 @@ impl RecordFile {
             plain => (Packing::Plain, plain.to_owned()),
         };
         let format = match (format, inner.as_str()) {
-            (_, "parquet") => return Err("Parquet is not written here; duckdb and polars make it of .jsonl or .csv"),
             (RecordFormat::Auto, "csv") => RecordFormat::Csv,
+            (RecordFormat::Auto, "parquet") => RecordFormat::Parquet,
             (RecordFormat::Auto, _) => RecordFormat::Jsonl,
             (asked, _) => asked,
         };
+        if format == RecordFormat::Parquet && packing != Packing::Plain {
+            return Err("Parquet is packed by itself: .parquet, without .gz or .zst");
+        }
+        if format == RecordFormat::Parquet && cfg!(not(feature = "parquet")) {
+            return Err(
+                "this build writes no Parquet: cargo install --features parquet, or let duckdb make it of .csv",
+            );
+        }
         Ok(Self { format, packing, keeps_formulas: false })
     }
 
@@ -97,9 +88,19 @@ impl RecordFile {
         Self { keeps_formulas, ..self }
     }
 
-    /// Whether records are lines of a table, and not of JSON.
+    /// Whether records are rows of a table, and not lines of JSON.
     pub(super) fn is_table(self) -> bool {
-        self.format == RecordFormat::Csv
+        self.format != RecordFormat::Jsonl
+    }
+
+    /// The table that its format has; `None` where records are copied as the lines that they are.
+    fn table(self, columns: &[Column]) -> io::Result<Option<Box<dyn RecordTable + '_>>> {
+        Ok(match self.format {
+            RecordFormat::Csv => Some(Box::new(CsvTable::new(columns, self.keeps_formulas)?)),
+            #[cfg(feature = "parquet")]
+            RecordFormat::Parquet => Some(Box::new(ParquetTable::new(columns)?)),
+            _ => None,
+        })
     }
 
     /// Writes the records that the lines of `from` hold and `filter` takes. A line that is not whole yet is passed over.
@@ -129,21 +130,6 @@ impl RecordFile {
         }
     }
 
-    /// What stands in a column: texts as they are, nothing for `null`, lists and objects as JSON.
-    fn cell(self, record: &Value, column: &Column) -> String {
-        match column.keys.iter().try_fold(record, |value, key| value.get(key)) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => self.safe(text.clone()),
-            Some(value) => value.to_string(),
-        }
-    }
-
-    /// A text from the web, which no spreadsheet takes for a formula: a `'` stands before what would be one.
-    fn safe(self, text: String) -> String {
-        let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        if is_formula && !self.keeps_formulas { format!("'{text}") } else { text }
-    }
-
     fn write_plain(
         self,
         from: &mut dyn BufRead,
@@ -151,38 +137,23 @@ impl RecordFile {
         filter: &RecordFilter,
         to: &mut dyn Write,
     ) -> io::Result<()> {
-        let is_table = self.is_table();
-        let mut table = csv::Writer::from_writer(Vec::new());
+        let mut table = self.table(columns)?;
         let (mut line, mut number) = (Vec::new(), 0);
-        if is_table {
-            table.write_record(columns.iter().map(|column| self.safe(column.name.clone())))?;
-        }
         while from.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             number += 1;
             let damaged = |reason| io::Error::other(DamagedLine { line: number, reason });
-            let parsed = (is_table || !filter.is_empty()).then(|| serde_json::from_slice::<Value>(&line));
+            let parsed = (table.is_some() || !filter.is_empty()).then(|| serde_json::from_slice::<Value>(&line));
             let record = parsed.transpose().map_err(damaged)?;
-            let is_wanted = record.as_ref().is_none_or(|record| filter.takes(record));
-            match record {
-                _ if !is_wanted => {}
-                Some(record) if is_table => {
-                    table.write_record(columns.iter().map(|column| self.cell(&record, column)))?;
-                    if table.get_ref().len() > 1 << 16 {
-                        table = drain(table, to)?;
-                    }
+            if record.as_ref().is_none_or(|record| filter.takes(record)) {
+                match (&mut table, &record) {
+                    (Some(table), Some(record)) => table.add(record, to)?,
+                    _ => to.write_all(&line)?,
                 }
-                _ => to.write_all(&line)?,
             }
             line.clear();
         }
-        drain(table, to).map(drop)
+        table.map_or(Ok(()), |table| table.end(to))
     }
-}
-
-/// Writes what a table has so far.
-fn drain(table: csv::Writer<Vec<u8>>, to: &mut dyn Write) -> io::Result<csv::Writer<Vec<u8>>> {
-    to.write_all(&table.into_inner().map_err(|error| io::Error::other(error.to_string()))?)?;
-    Ok(csv::Writer::from_writer(Vec::new()))
 }
 
 /// The names of the fields that the whole lines of `from` have. A line that is no record has none here.
@@ -207,11 +178,16 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::report::SchemaOf;
+
+    fn columns(paths: &[&str]) -> Vec<Column> {
+        Column::all(SchemaOf::Page, paths)
+    }
 
     fn written<const N: usize>(name: &str, lines: &str, statuses: [&str; N]) -> Vec<u8> {
         let filter = RecordFilter::new(&statuses.map(str::to_owned), &[], &[]).unwrap();
         let (file, mut to) = (RecordFile::of(Path::new(name), RecordFormat::Auto).unwrap(), Vec::new());
-        let columns = ["url", "status", "timings.total_us", "list"].map(Column::of);
+        let columns = columns(&["url", "status", "timings.total_us", "list"]);
         file.write(&mut lines.as_bytes(), &columns, &filter, &mut to).unwrap();
         to
     }
@@ -249,13 +225,13 @@ mod tests {
         ] {
             for (keeps, cell) in [(false, safe), (true, text)] {
                 let mut to = Vec::new();
-                let columns = ["title", "bytes"].map(Column::of);
+                let columns = columns(&["title", "bytes"]);
                 file.with_formulas(keeps).write(&mut line(text).as_bytes(), &columns, &filter, &mut to).unwrap();
                 assert_eq!(String::from_utf8(to).unwrap(), format!("title,bytes\n{cell},-1\n"), "numbers are no texts");
             }
         }
         let mut to = Vec::new();
-        file.write(&mut line("\r=1").as_bytes(), &[Column::of("title")], &filter, &mut to).unwrap();
+        file.write(&mut line("\r=1").as_bytes(), &columns(&["title"]), &filter, &mut to).unwrap();
         assert_eq!(to, b"title\n\"'\r=1\"\n");
     }
 
@@ -272,7 +248,7 @@ mod tests {
         let names = field_names(&mut lines.as_bytes()).unwrap();
         assert!(names.iter().eq(["=name", "a.b", "price"]));
         let columns: Vec<_> =
-            std::iter::once(Column::of("url")).chain(names.iter().map(|name| Column::of_field(name))).collect();
+            columns(&["url"]).into_iter().chain(names.iter().map(|name| Column::of_field(name))).collect();
         let (filter, mut to) = (RecordFilter::new(&[], &[], &[]).unwrap(), Vec::new());
         let file = RecordFile::of(Path::new("x.csv"), RecordFormat::Auto).unwrap();
         file.write(&mut lines.as_bytes(), &columns, &filter, &mut to).unwrap();
@@ -286,7 +262,7 @@ mod tests {
         let (filter, file) =
             (RecordFilter::new(&[], &[], &[]).unwrap(), RecordFile::of(Path::new("x.csv"), RecordFormat::Auto));
         let error =
-            file.unwrap().write(&mut lines.as_bytes(), &[Column::of("url")], &filter, &mut Vec::new()).unwrap_err();
+            file.unwrap().write(&mut lines.as_bytes(), &columns(&["url"]), &filter, &mut Vec::new()).unwrap_err();
         let damaged = error.get_ref().unwrap().downcast_ref::<DamagedLine>().unwrap();
         assert_eq!(damaged.line, 2);
         assert!(error.to_string().starts_with("line 2 is no record: "), "{error}");
@@ -300,6 +276,9 @@ mod tests {
             .unwrap();
         assert_eq!(unpacked, plain);
         assert_eq!(zstd::stream::decode_all(&written("X.JSONL.ZST", LINES, [])[..]).unwrap(), plain);
-        assert!(RecordFile::of(Path::new("x.parquet"), RecordFormat::Auto).is_err());
+        let parquet = RecordFile::of(Path::new("x.parquet"), RecordFormat::Auto);
+        assert_eq!(parquet.is_ok(), cfg!(feature = "parquet"));
+        assert!(RecordFile::of(Path::new("x.parquet.gz"), RecordFormat::Auto).is_err());
+        assert!(RecordFile::of(Path::new("x.zst"), RecordFormat::Parquet).is_err());
     }
 }

@@ -116,9 +116,9 @@ fn record_file() -> [Arg; 2] {
             .short('o')
             .value_parser(value_parser!(PathBuf))
             .value_hint(ValueHint::FilePath),
-        option("as", "FORMAT", "auto (by the ending), jsonl or csv")
+        option("as", "FORMAT", "auto (by the ending), jsonl, csv or parquet")
             .default_value("auto")
-            .value_parser(PossibleValuesParser::new(["auto", "jsonl", "csv"])),
+            .value_parser(PossibleValuesParser::new(["auto", "jsonl", "csv", "parquet"])),
     ]
 }
 
@@ -127,6 +127,7 @@ pub(super) fn format(given: &ArgMatches) -> RecordFormat {
     match given.get_one::<String>("as").map(String::as_str) {
         Some("csv") => RecordFormat::Csv,
         Some("jsonl") => RecordFormat::Jsonl,
+        Some("parquet") => RecordFormat::Parquet,
         _ => RecordFormat::Auto,
     }
 }
@@ -134,7 +135,7 @@ pub(super) fn format(given: &ArgMatches) -> RecordFormat {
 /// `crawler export`; its settings are added.
 pub(super) fn export() -> Command {
     Command::new("export")
-        .about("Print a job's records, or write them to a file: .jsonl or .csv")
+        .about("Print a job's records, or write them to a file: .jsonl, .csv or .parquet")
         .arg(
             path("job", "JOB", "The job directory; another process may be crawling into it")
                 .value_hint(ValueHint::DirPath),

@@ -43,7 +43,7 @@ impl SchemaOf {
     }
 
     /// The same in one piece: no part of it stands elsewhere.
-    pub(super) fn in_one_piece(self) -> Value {
+    pub(crate) fn in_one_piece(self) -> Value {
         self.generate(true).into()
     }
 

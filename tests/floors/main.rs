@@ -62,7 +62,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/html/words.rs",
         ],
     ),
-    ("csv", &["src/cli/record_file.rs"]),
+    ("csv", &["src/cli/record_table.rs"]),
     ("ego_tree", &["src/crawl/fields/text.rs"]),
     // What the crawl decompresses, files in gzip among it; the members of archives, made and read; what the simulated web
     // compresses.
@@ -157,6 +157,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/dashboard/door.rs",
         ],
     ),
+    ("parquet", &["src/cli/parquet_table.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors; the number of open files; a signal.
     (
@@ -197,7 +198,9 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/explain.rs",
             "src/cli/export.rs",
             "src/cli/extract.rs",
+            "src/cli/parquet_table.rs",
             "src/cli/record_file.rs",
+            "src/cli/record_table.rs",
             "src/cli/merge/claim.rs",
             "src/cli/record_filter.rs",
             "src/cli/simulate.rs",

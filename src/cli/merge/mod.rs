@@ -22,10 +22,12 @@ use super::exit::Exit;
 use super::export::{PAGE_COLUMNS, check_place, filter};
 use super::layers::Layers;
 use super::output::{note, print, warn};
-use super::record_file::{Column, RecordFile, RecordFormat, field_names};
+use super::record_file::{RecordFile, RecordFormat, field_names};
 use super::record_filter::RecordFilter;
+use super::record_table::Column;
 use crate::address::FingerprintKey;
 use crate::job::replace_with;
+use crate::report::SchemaOf;
 use crate::report::figures::thousands;
 use claim::{Claim, Mark};
 use kept::{Kept, KeptLines};
@@ -153,11 +155,9 @@ fn choose(sorter: Sorter, records: u64, left_out: &mut LeftOut) -> io::Result<Ke
 fn columns(mut lines: KeptLines<'_>, layers: &Layers) -> io::Result<Vec<Column>> {
     let mut names = field_names(&mut lines)?;
     names.extend(layers.settings.crawl.extract.keys().cloned());
-    Ok(PAGE_COLUMNS
-        .iter()
-        .map(|path| Column::of(path))
-        .chain(names.iter().map(|name| Column::of_field(name)))
-        .collect())
+    let mut columns = Column::all(SchemaOf::Page, &PAGE_COLUMNS);
+    columns.extend(names.iter().map(|name| Column::of_field(name)));
+    Ok(columns)
 }
 
 /// Says what was merged, and what was left out.

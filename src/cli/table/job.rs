@@ -14,8 +14,12 @@ const SYNC: &[(&str, SyncPolicy)] = &[
     ("never", SyncPolicy::Never),
 ];
 
-const FORMATS: &[(&str, RecordFormat)] =
-    &[("auto", RecordFormat::Auto), ("csv", RecordFormat::Csv), ("jsonl", RecordFormat::Jsonl)];
+const FORMATS: &[(&str, RecordFormat)] = &[
+    ("auto", RecordFormat::Auto),
+    ("csv", RecordFormat::Csv),
+    ("jsonl", RecordFormat::Jsonl),
+    ("parquet", RecordFormat::Parquet),
+];
 
 const LOG_FORMATS: &[(&str, LogFormat)] = &[("json", LogFormat::Json), ("text", LogFormat::Text)];
 
@@ -47,10 +51,10 @@ pub(super) static ROWS: &[Setting] = &[
         "A directory that the body of each page goes to, decoded, once, by its SHA-256: DIR/ab/cdef...", "none")
     .flags(&[value("bodies", "DIR").rare()]),
     setting!(Maybe, "output.pages" => output.pages,
-        "Where page records go: job (its pages.jsonl), a file too, at the end (.jsonl, .csv; .gz, .zst), or - (standard output)", "job")
-    .flags(&[value("output", "FILE").short('o').says("Write page records to a file too (.jsonl, .csv; .gz, .zst), or to -")]),
+        "Where page records go: job (its pages.jsonl), a file too, at the end (.jsonl, .csv, .parquet; .gz, .zst), or - (standard output)", "job")
+    .flags(&[value("output", "FILE").short('o').says("Write page records to a file too (.jsonl, .csv, .parquet; .gz, .zst), or to -")]),
     setting!(Choice, "output.format" => output.format,
-        "How that file is written: auto (by its ending), jsonl or csv", FORMATS)
+        "How that file is written: auto (by its ending), jsonl, csv or parquet", FORMATS)
     .flags(&[value("format", "FORMAT").rare()]),
     setting!(One, "output.formulas" => output.formulas,
         "In a table, leave texts that begin with =, +, -, @ as they are; else a ' before them says that they are no formulas")

@@ -59,6 +59,7 @@ pub struct PageRecord {
     /// Tries in all.
     pub attempts: u8,
     /// RFC 3339, UTC, milliseconds.
+    #[cfg_attr(feature = "cli", schemars(extend("format" = "date-time")))]
     pub fetched_at: String,
     /// Why there is no whole response, by the name of the [`Failure`](crate::frontier::Failure).
     pub error: Option<String>,
@@ -158,6 +159,7 @@ pub struct RevisitOf {
     /// Its wire URL.
     pub url: String,
     /// When it was fetched, as in its own record.
+    #[cfg_attr(feature = "cli", schemars(extend("format" = "date-time")))]
     pub fetched_at: String,
 }
 

@@ -11,5 +11,6 @@ pub struct Recrawled {
     /// How it compares.
     pub change: PageChange,
     /// When the body was fetched that it was compared with. `null` for a page that is new.
+    #[cfg_attr(feature = "cli", schemars(extend("format" = "date-time")))]
     pub since: Option<String>,
 }
