@@ -80,7 +80,7 @@ impl<T: ClusterTransport> Inbox<T> {
     /// Keeps a letter that nobody can read where somebody may look at it.
     async fn put_aside(&self, message: &Message, reason: &str) {
         let (partition, sequence) = (self.partition, message.sequence);
-        tracing::error!(partition, sequence, reason, "a letter that cannot be read: it is kept in the log, as unread.P");
+        tracing::error!(partition, sequence, reason, "a letter that cannot be read: it is kept, as unread.P");
         let id = Some(format!("unread-{partition}-{sequence}"));
         let mut backoff = Backoff::new();
         let to = ClusterSubject::Unread(partition);

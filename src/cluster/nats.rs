@@ -28,7 +28,7 @@ const REPLICAS: usize = 3;
 /// Logs of a crawl, at most.
 const MOST_LOGS: u32 = 8;
 /// Partitions that are worth a log.
-const PARTITIONS: u32 = 8;
+const PARTITIONS: u32 = 32;
 /// Messages on their way to be acknowledged, at most.
 const IN_FLIGHT: usize = 200;
 /// How long what was just made may answer oddly.
@@ -78,7 +78,7 @@ impl Nats {
             return Ok(());
         }
         let mut logs = Vec::new();
-        for number in 0..partitions.div_ceil(PARTITIONS).min(MOST_LOGS) {
+        for number in 0..logs_of(partitions) {
             let log = Config {
                 name: format!("crawler-{}-{number}", self.crawl),
                 subjects: vec![format!("{}>", of_log(&self.crawl, number))],
@@ -101,6 +101,11 @@ impl Nats {
         let number = subject.partition().unwrap_or_default() as usize % logs.len();
         Ok((&logs[number], format!("{}{subject}", of_log(&self.crawl, number))))
     }
+}
+
+/// How many logs so many partitions are spread over. It never changes: where a message is, follows from it.
+fn logs_of(partitions: u32) -> u32 {
+    partitions.div_ceil(PARTITIONS).min(MOST_LOGS)
 }
 
 /// What all streams have in common.
@@ -279,5 +284,17 @@ impl ClusterTransport for Nats {
 
     async fn rest(&self, time: Duration) {
         sleep(time).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_for_partitions_enough() {
+        for (partitions, logs) in [(1, 1), (32, 1), (33, 2), (64, 2), (256, 8), (1024, 8)] {
+            assert_eq!(logs_of(partitions), logs, "{partitions}");
+        }
     }
 }

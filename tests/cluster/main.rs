@@ -147,7 +147,9 @@ async fn whatever_dies_nothing_is_lost() {
     let Some(program) = program() else { return };
     let mut servers = Servers::start(program, 3, "");
     let web = Web::serve(60, 2500, Duration::from_millis(100)).await;
-    let crawl = Crawl::new(&web, servers.addresses(), "chaos");
+    let mut crawl = Crawl::new(&web, servers.addresses(), "chaos");
+    // Enough for two logs.
+    crawl.settings.push(("CLUSTER_PARTITIONS", "40"));
     let mut nodes: Vec<_> = (0..3).map(|number| Some(crawl.start(number))).collect();
     crawl.await_records(200);
     nodes[1].take().unwrap().kill();

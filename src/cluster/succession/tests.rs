@@ -137,8 +137,5 @@ fn what_no_owner_can_have_written_is_told() {
     write(2, epoch(2)).unwrap();
     // A torn end is replaced by who begins, and by nobody else.
     assert_eq!(write(2, piece(0)).unwrap().end, 1);
-    assert_eq!(
-        write(2, piece(0)).unwrap_err(),
-        "journal.7, message 5: a piece of the journal that is not the next"
-    );
+    assert_eq!(write(2, piece(0)).unwrap_err(), "journal.7, message 5: a piece of the journal that is not the next");
 }
