@@ -172,7 +172,7 @@ async fn a_table_with_types_has_what_the_records_have() {
                     (Field::Null, None | Some(Value::Null)) => {}
                     (Field::Bool(flag), Some(Value::Bool(value))) => assert_eq!(flag, value, "{name}"),
                     (Field::Long(number), Some(Value::Number(value))) => {
-                        assert_eq!(Some(*number), value.as_i64(), "{name}")
+                        assert_eq!(Some(*number), value.as_i64(), "{name}");
                     }
                     (Field::Str(cell), Some(value)) => assert_eq!(*cell, text(value), "{name}"),
                     (Field::TimestampMicros(micros), Some(Value::String(value))) => {

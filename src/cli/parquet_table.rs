@@ -158,6 +158,7 @@ fn failed(error: ParquetError) -> io::Error {
 mod tests {
     use std::fs::File;
 
+    use parquet::file::metadata::RowGroupMetaData;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     use serde_json::json;
@@ -175,7 +176,7 @@ mod tests {
         }
         table.end(&mut file).unwrap();
         let reader = SerializedFileReader::<File>::new(file).unwrap();
-        let rows = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        let rows = reader.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).collect();
         let cell =
             |row: Result<parquet::record::Row, ParquetError>| row.unwrap().get_column_iter().next().unwrap().1.clone();
         (rows, reader.get_row_iter(None).unwrap().map(cell).collect())
@@ -183,10 +184,10 @@ mod tests {
 
     #[test]
     fn a_group_is_bounded_by_its_rows_and_by_its_texts() {
-        let many = MOST_ROWS + 1;
-        let (groups, cells) = written(&["status"], (0..many).map(|number| json!({ "status": number })));
-        assert_eq!(groups, [MOST_ROWS as i64, 1]);
-        assert!((0..many).map(|number| Field::Long(number as i64)).eq(cells));
+        let most = i64::try_from(MOST_ROWS).unwrap();
+        let (groups, cells) = written(&["status"], (0..=most).map(|number| json!({ "status": number })));
+        assert_eq!(groups, [most, 1]);
+        assert!((0..=most).map(Field::Long).eq(cells));
         let title = "ü".repeat(MOST_BYTES / 8);
         let (groups, cells) = written(&["title"], std::iter::repeat_n(json!({ "title": title }), 5));
         assert_eq!(groups, [4, 1]);
