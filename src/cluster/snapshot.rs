@@ -1,9 +1,12 @@
 //! A partition as it was at a place of its log, so that who takes it over reads the end of the log, and not all of it.
 //!
 //! A snapshot is the files of a checkpoint, and what it needs of the journal, up to where the log had come. It goes to `log.snapshot.P` in
-//! messages that are numbered. When the servers have them all, the key `snapshot.P` names it, and the one before it. Then what stands
-//! before the older of the two is purged, of the log and of the letters. Where the newer one cannot be read, the older one serves, with
-//! more of the log to read.
+//! messages that are numbered. When the servers have them all, a message to `log.named.P` names it. Two are kept: what stands before
+//! the older one is purged, of the log and of the letters. Where the newer one cannot be read, the older one serves, with more of the log to
+//! read.
+//!
+//! All that are named are looked at, and the two that are furthest in the log count. So a name that arrives late, behind a newer one,
+//! does no harm: as the value of a key it would have replaced the newer one, after what it names had been purged.
 //!
 //! It needs no fence: it is made of messages that count, so whoever made it, what it says is true. Of two, the one that is further counts.
 //!
@@ -17,6 +20,7 @@
 //! head:     what the log said there; then for each file its length, u64, the length of its name, u16, and its name
 //! ```
 
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -26,10 +30,10 @@ use tokio::task::spawn_blocking;
 use super::crc32c::{seal, unseal};
 use super::error::ClusterError;
 use super::pieces::JournalFiles;
-use super::subject::{ClusterKey, ClusterSubject};
-use super::succession::{Fold, SuccessionError, append};
+use super::subject::ClusterSubject;
+use super::succession::{Fold, SuccessionError};
 use super::transport::{Backoff, ClusterTransport};
-use super::values::{self, SnapshotValue, SnapshotsValue};
+use super::values::{self, SnapshotValue};
 use crate::bytes::Fields;
 use crate::job::checkpoint::FileCopy;
 
@@ -123,23 +127,22 @@ pub(super) async fn write<T: ClusterTransport>(
     Ok(name(transport, partition, made).await)
 }
 
-/// Names a snapshot that is whole, and purges what stands before the one before it.
+/// Names a snapshot that is whole, and purges what stands before the one before it. `None` where one is named that is further.
 async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: SnapshotValue) -> Option<SnapshotValue> {
-    let key = ClusterSubject::Key(ClusterKey::Snapshot(partition));
-    let (behind, mut known) = named(transport, &key).await;
-    if known.first().is_some_and(|newest| newest.last >= made.last) {
+    let known = named(transport, partition).await;
+    if known.first().is_some_and(|(_, newest)| newest.last >= made.last) {
         return None;
     }
-    known.insert(0, made);
-    known.truncate(KEPT);
-    let value = values::to_bytes(&SnapshotsValue { snapshots: known.clone() });
-    append(transport, &key, behind, value).await.ok()?;
-    if let Some(oldest) = known.get(KEPT - 1) {
+    let names = ClusterSubject::Named(partition);
+    send(transport, &names, values::to_bytes(&made)).await;
+    // With the one that was just named these are as many as are kept.
+    if let Some((at, oldest)) = known.get(KEPT - 2) {
         // The message at the place of each stays: it tells that the log is not shorter than that. What is left now goes the next time.
         for (subject, before) in [
             (ClusterSubject::Journal(partition), oldest.last),
             (ClusterSubject::Found(partition), oldest.read),
             (ClusterSubject::Snapshot(partition), oldest.behind + 1),
+            (names, *at),
         ] {
             if let Err(error) = transport.purge(&subject, before).await {
                 tracing::debug!(%subject, %error, "what is not needed stays for now");
@@ -149,11 +152,24 @@ async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: Snapshot
     Some(made)
 }
 
-/// Where the snapshots of a partition are, the newest first, and the message that says so; 0 where there is none.
-async fn named<T: ClusterTransport>(transport: &T, key: &ClusterSubject) -> (u64, Vec<SnapshotValue>) {
-    let named = last(transport, key).await;
-    let read = |bytes: &[u8]| values::read::<SnapshotsValue>(bytes).unwrap_or_default().snapshots;
-    named.map_or((0, Vec::new()), |(sequence, bytes)| (sequence, read(&bytes)))
+/// The snapshots of a partition that count, the furthest first, each with the message that names it.
+async fn named<T: ClusterTransport>(transport: &T, partition: u32) -> Vec<(u64, SnapshotValue)> {
+    let subject = ClusterSubject::Named(partition);
+    let (mut backoff, mut seen, mut named) = (Backoff::new(), 0, Vec::<(u64, SnapshotValue)>::new());
+    let end = last(transport, &subject).await.map_or(0, |(sequence, _)| sequence);
+    while seen < end {
+        let Ok(Some(message)) = transport.next(&subject, seen).await else {
+            backoff.rest(transport).await;
+            continue;
+        };
+        seen = message.sequence;
+        let value = values::read::<SnapshotValue>(&message.bytes);
+        // What was sent twice is one.
+        named.extend(value.filter(|value| named.iter().all(|(_, other)| other != value)).map(|value| (seen, value)));
+    }
+    named.sort_by_key(|(_, snapshot)| Reverse(snapshot.last));
+    named.truncate(KEPT);
+    named
 }
 
 /// The last message of a subject, asked for without end.
@@ -184,13 +200,12 @@ pub(super) async fn restore<T: ClusterTransport>(
     partition: u32,
     directory: Option<&Path>,
 ) -> Result<(Fold, SnapshotValue), ClusterError> {
-    let key = ClusterSubject::Key(ClusterKey::Snapshot(partition));
     let (mut backoff, mut looks, mut why) = (Backoff::new(), 0, String::new());
     while looks < LOOKS {
-        let named = named(transport, &key).await.1;
+        let named = named(transport, partition).await;
         // As long as nothing was purged, the whole log serves too.
         let whole = (named.len() < KEPT).then(SnapshotValue::default);
-        for snapshot in named.into_iter().chain(whole) {
+        for snapshot in named.into_iter().map(|(_, snapshot)| snapshot).chain(whole) {
             if let Some(directory) = directory {
                 let emptied = fs::remove_dir_all(directory).or_else(|error| match error.kind() {
                     io::ErrorKind::NotFound => Ok(()),

@@ -11,6 +11,8 @@ pub(crate) enum ClusterSubject {
     Journal(u32),
     /// A value that is replaced: the last message counts.
     Key(ClusterKey),
+    /// Where the snapshots of a partition are.
+    Named(u32),
     /// Seeds, and where seeds redirect to: what widens the scope of all partitions.
     Roots,
     /// The files of a partition, as they were at a place of its log.
@@ -23,9 +25,11 @@ impl ClusterSubject {
     /// The partition whose messages go there; `None` where they are of all.
     pub(crate) fn partition(&self) -> Option<u32> {
         match self {
-            Self::Found(partition) | Self::Journal(partition) | Self::Snapshot(partition) | Self::Unread(partition) => {
-                Some(*partition)
-            }
+            Self::Found(partition)
+            | Self::Journal(partition)
+            | Self::Named(partition)
+            | Self::Snapshot(partition)
+            | Self::Unread(partition) => Some(*partition),
             Self::Key(_) | Self::Roots => None,
         }
     }
@@ -44,8 +48,6 @@ pub(crate) enum ClusterKey {
     Node(String),
     /// Who owns a partition.
     Owner(u32),
-    /// Where the snapshots of a partition are.
-    Snapshot(u32),
     /// Whether a partition has anything to do.
     State(u32),
 }
@@ -90,7 +92,6 @@ impl fmt::Display for ClusterKey {
             Self::End => f.write_str("end"),
             Self::Node(node) => write!(f, "node.{node}"),
             Self::Owner(partition) => write!(f, "owner.{partition}"),
-            Self::Snapshot(partition) => write!(f, "snapshot.{partition}"),
             Self::State(partition) => write!(f, "state.{partition}"),
         }
     }
@@ -103,6 +104,7 @@ impl fmt::Display for ClusterSubject {
             Self::Found(partition) => write!(f, "found.{partition}"),
             Self::Journal(partition) => write!(f, "journal.{partition}"),
             Self::Key(key) => key.fmt(f),
+            Self::Named(partition) => write!(f, "named.{partition}"),
             Self::Roots => f.write_str("roots"),
             Self::Snapshot(partition) => write!(f, "snapshot.{partition}"),
             Self::Unread(partition) => write!(f, "unread.{partition}"),

@@ -42,13 +42,7 @@ pub(crate) struct StateValue {
     pub(crate) unread: u64,
 }
 
-/// Where the snapshots of a partition are: the newest, and the one before it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SnapshotsValue {
-    pub(crate) snapshots: Vec<SnapshotValue>,
-}
-
-/// Where a snapshot of a partition is.
+/// Where a snapshot of a partition is. It stands in the log: a key's value could be replaced by an older one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotValue {
     /// Drawn by whoever wrote it.

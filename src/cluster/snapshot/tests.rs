@@ -142,6 +142,23 @@ fn where_the_newest_is_damaged_the_one_before_serves() {
     assert_eq!(error, format!("the log of a partition is damaged: {expected}"));
 }
 
+/// A name that was on its way for long, and arrives behind newer ones, whose purges took what it names, replaces none of them.
+#[test]
+fn a_name_that_arrives_late_does_no_harm() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _entered = runtime.enter();
+    let desk = tempfile::tempdir().unwrap();
+    let (transport, expected, _) = purged(desk.path());
+    let newest = now(named(&*transport, PARTITION));
+    assert_eq!(newest.iter().map(|(_, snapshot)| snapshot.token).collect::<Vec<_>>(), [5, 3]);
+    let gone = SnapshotValue { token: 1, behind: 0, last: 3, ..newest[1].1 };
+    for late in [gone, newest[1].1, gone] {
+        now(send(&*transport, &ClusterSubject::Named(PARTITION), values::to_bytes(&late)));
+    }
+    let (fold, snapshot) = now(restore(&*transport, PARTITION, Some(&desk.path().join("next")))).unwrap();
+    assert_eq!((fold, snapshot), (expected, newest[0].1));
+}
+
 /// An owner that was stopped for long meets messages that follow what it never read, and knows that it is none any more.
 #[test]
 fn who_slept_through_a_purge_is_overtaken() {
