@@ -47,14 +47,14 @@ async fn crawl(web: &SimulateOptions, traps: TrapLimits, max_pages: Option<u64>)
 fn small() -> TrapLimits {
     let mut traps = TrapLimits::default();
     (traps.shape_budget, traps.section_budget, traps.host_budget) = (10, 20, 40);
-    (traps.domain_budget, traps.session_budget, traps.budget_growth) = (5, 10, 1);
+    (traps.domain_budget, traps.session_budget, traps.mirror_budget, traps.budget_growth) = (5, 10, 10, 1);
     traps
 }
 
 fn without_budgets() -> TrapLimits {
     let mut traps = TrapLimits::default();
     (traps.shape_budget, traps.section_budget, traps.host_budget) = (0, 0, 0);
-    (traps.domain_budget, traps.session_budget) = (0, 0);
+    (traps.domain_budget, traps.session_budget, traps.mirror_budget) = (0, 0, 0);
     traps
 }
 
@@ -118,9 +118,9 @@ async fn measure(pages: u32, traps: TrapLimits, most_percent: u64) {
     let refused = |refusal| crawled.finished.gate.refusals().of(refusal);
     for refusal in [
         Refusal::BarrenDomain,
-        Refusal::BarrenHost,
         Refusal::BarrenSection,
         Refusal::BarrenShape,
+        Refusal::KnownMirror,
         Refusal::KnownSession,
     ] {
         assert!(refused(refusal) > 0, "{refusal}");
@@ -130,7 +130,7 @@ async fn measure(pages: u32, traps: TrapLimits, most_percent: u64) {
 }
 
 fn is_of_budget(refusal: Refusal) -> bool {
-    refusal.name().starts_with("barren") || refusal == Refusal::KnownSession
+    refusal.name().starts_with("barren") || matches!(refusal, Refusal::KnownMirror | Refusal::KnownSession)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -141,8 +141,7 @@ async fn a_crawl_does_not_drown() {
 #[ignore = "a larger web, with the budgets that a user has"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crawl_does_not_drown_with_the_budgets_of_a_user() {
-    // The mirror is as fast as the portal, so about half of its pages come first, and are fresh: nearly all of it is fetched.
-    measure(60_000, TrapLimits::default(), 120).await;
+    measure(60_000, TrapLimits::default(), 110).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -141,7 +141,7 @@ def judge(job: Path, wanted: set[str]) -> bool:
     }
     print(f"{len(records)} records, by status {dict(statuses)}; duplicates {duplicates['same']} same, {duplicates['near']} near", flush=True)
     print(f"archive: {dict(types)}; digests {dict(digests)}; {edges} links of {len(linking)} pages; judged in {time.monotonic() - begun:.0f} s")
-    barren = {name: count for name, count in report["urls"]["refused"].items() if name.startswith(("barren", "known_session"))}
+    barren = {name: count for name, count in report["urls"]["refused"].items() if name.startswith(("barren", "known_"))}
     print(f"refused by budgets: {barren}")
     for name, count in rows.items():
         print(f"  {name}: {count}")

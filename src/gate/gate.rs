@@ -11,7 +11,9 @@ use super::{
     Admission, Admitted, Blocklist, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, ScopeKind,
     TrapLimits, Via,
 };
-use crate::address::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostTable};
+use crate::address::{
+    AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostTable, path_and_query,
+};
 use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 
 /// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
@@ -183,7 +185,16 @@ impl Gate {
     }
 
     /// Goes on from the counts of an earlier run, and from what the seeds had opened by then. Nobody else has the gate yet.
-    pub(crate) fn restore(&mut self, admitted: u64, refused: &[(Refusal, u64)], roots: &[String]) {
+    pub(crate) fn restore(
+        &mut self,
+        admitted: u64,
+        refused: &[(Refusal, u64)],
+        roots: &[String],
+        originals: &[String],
+    ) {
+        for origin in originals {
+            self.budgets.add_original(origin);
+        }
         *self.admitted.get_mut() = admitted;
         for &(refusal, count) in refused {
             *self.refused[refusal as usize].get_mut() = count;
@@ -195,6 +206,7 @@ impl Gate {
     /// set and the counts are to have it: those of a checkpoint may have it already.
     pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
         if via.widens_scope(depth) {
+            self.budgets.add_original(url.origin());
             self.forget_narrower(self.scope.widen_by(url));
         }
         if insert {
@@ -258,7 +270,30 @@ impl Gate {
 
     /// Whether what this URL belongs to has brought anything new lately. Seeds and sitemaps are not asked.
     pub(super) fn judge_by_budgets(&self, found: &Found) -> Result<(), Refusal> {
-        if has_budget(found) { self.budgets.judge_link(found.url.host(), found.url.path_and_query()) } else { Ok(()) }
+        if !has_budget(found) {
+            return Ok(());
+        }
+        self.budgets.judge_link(found.url.host(), found.url.path_and_query())?;
+        if self.is_known_mirror(&found.url) {
+            self.budgets.count_mirror(found.url.host());
+            return Err(Refusal::KnownMirror);
+        }
+        Ok(())
+    }
+
+    /// Whether a URL whose turn has come may be asked for, as far as budgets go. Seeds and sitemaps have none.
+    ///
+    /// # Errors
+    /// The reason of the first budget that is spent.
+    pub(crate) fn judge_turn(&self, host: &str, wire: &str) -> Result<(), Refusal> {
+        self.budgets.judge(host, path_and_query(wire))?;
+        let is_known = || self.canonicalizer.canonicalize(wire).is_ok_and(|url| self.is_known_mirror(&url));
+        if self.budgets.is_any_spent() && is_known() { Err(Refusal::KnownMirror) } else { Ok(()) }
+    }
+
+    /// Whether a URL's host is a mirror of a seed's, where the same page was found.
+    fn is_known_mirror(&self, url: &CanonicalUrl) -> bool {
+        self.budgets.is_known_mirror(url, |key| self.seen.contains(self.key.fingerprint(key)))
     }
 
     /// The budgets, and what pages said.
@@ -275,6 +310,9 @@ impl Gate {
     ///
     /// It comes before any verdict on the same batch, so that a seed does not refuse the links that came in with it.
     fn widen(&self, found: &[Found]) {
+        for seed in found.iter().filter(|found| found.via.widens_scope(found.depth)) {
+            self.budgets.add_original(seed.url.origin());
+        }
         self.forget_narrower(self.scope.widen(found));
     }
 
@@ -295,6 +333,9 @@ impl Gate {
             && let Some((refusal, rule)) = self.budgets.rule(found.url.host(), found.url.path_and_query())
         {
             traps = Ruled { refusal: Some(refusal), rule: Some(rule) };
+        }
+        if traps.refusal.is_none() && has_budget(found) && self.is_known_mirror(&found.url) {
+            traps = Ruled { refusal: Some(Refusal::KnownMirror), rule: self.budgets.mirror_rule(found.url.host()) };
         }
         (scope, traps)
     }

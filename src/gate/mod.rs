@@ -80,7 +80,7 @@ mod trap;
 
 pub use admission::{Admission, Admitted};
 pub use blocklist::Blocklist;
-pub(crate) use budget::{Content, Session, What, Yielded};
+pub(crate) use budget::{Content, Mirrored, Session, What, Yielded};
 pub use found::{Found, Via};
 pub use gate::Gate;
 pub use links::Links;

@@ -7,8 +7,8 @@ use crate::address::AddressError;
 /// Why a URL was found and not fetched. A URL has one reason: the first rule that refused it.
 ///
 /// The [gate](crate::gate::Gate) refuses by scope, traps and the seen set. Texts that are no URLs are refused before it, by
-/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots` and by the budgets of `Barren…` and `KnownSession`, when
-/// the URL's turn comes.
+/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots` and by the budgets of `Barren…` and `Known…`, when the
+/// URL's turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -26,6 +26,8 @@ pub enum Refusal {
     CrossHost,
     /// `--exclude` matches.
     Excluded,
+    /// Its host is a mirror of a seed's host, on which its page is found too.
+    KnownMirror,
     /// Its page is known under another session: its host writes ids into URLs that lead to one page.
     KnownSession,
     /// A text that is no URL.
@@ -63,7 +65,7 @@ pub enum Refusal {
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here, in memory alone: a checkpoint has counts by
     /// [name](Self::name), so a reason that is new moves none of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::BarrenDomain,
         Self::BarrenHost,
         Self::BarrenSection,
@@ -71,6 +73,7 @@ impl Refusal {
         Self::Blocked,
         Self::CrossHost,
         Self::Excluded,
+        Self::KnownMirror,
         Self::KnownSession,
         Self::Malformed,
         Self::Nofollow,
@@ -99,6 +102,7 @@ impl Refusal {
             Self::Blocked => "blocked",
             Self::CrossHost => "cross_host",
             Self::Excluded => "excluded",
+            Self::KnownMirror => "known_mirror",
             Self::KnownSession => "known_session",
             Self::Malformed => "malformed",
             Self::Nofollow => "nofollow",
@@ -125,7 +129,12 @@ impl Refusal {
     pub(crate) const fn is_of_budget(self) -> bool {
         matches!(
             self,
-            Self::BarrenDomain | Self::BarrenHost | Self::BarrenSection | Self::BarrenShape | Self::KnownSession
+            Self::BarrenDomain
+                | Self::BarrenHost
+                | Self::BarrenSection
+                | Self::BarrenShape
+                | Self::KnownMirror
+                | Self::KnownSession
         )
     }
 }

@@ -36,6 +36,8 @@ pub struct TrapLimits {
     pub domain_budget: u32,
     /// Pages of one host that may be like a page whose URL differs in an id alone. Beyond, ids are taken for sessions.
     pub session_budget: u32,
+    /// Pages of one host that may be like the page at the same path of a seed's host. Beyond, it is taken for a mirror.
+    pub mirror_budget: u32,
     /// How much more each of these budgets is for each page that did bring something new.
     pub budget_growth: u32,
 }
@@ -53,6 +55,7 @@ impl Default for TrapLimits {
             host_budget: 1000,
             domain_budget: 100,
             session_budget: 20,
+            mirror_budget: 20,
             budget_growth: 4,
         }
     }

@@ -21,6 +21,8 @@ pub(crate) struct Counts {
     pub leased: u64,
     /// The hosts, domains or directories that the seeds opened.
     pub roots: Vec<String>,
+    /// Where the seeds are: `https://a.example`.
+    pub originals: Vec<String>,
     /// What shapes, hosts and domains have brought, by the numbers of their slots.
     pub evidence: Vec<(u32, u64)>,
 }

@@ -274,6 +274,6 @@ fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> O
 /// of which is judged by itself.
 fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
     let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
-    let judge = || gate.budgets().judge(host.key.host(), path_and_query(entry.wire)).err();
+    let judge = || gate.judge_turn(host.key.host(), entry.wire).err();
     if has_budget { judge() } else { None }
 }

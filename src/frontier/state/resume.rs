@@ -109,7 +109,7 @@ impl Resume {
         (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
         self.was_busy |= counts.leased > 0;
         let gate = self.state.gate_mut();
-        gate.restore(counts.admitted, &counts.refused, &counts.roots);
+        gate.restore(counts.admitted, &counts.refused, &counts.roots, &counts.originals);
         gate.budgets_mut().restore(&counts.evidence, self.contents.take());
     }
 

@@ -86,6 +86,7 @@ impl<J: Journal> Frontier<J> {
             output: count.output,
             leased: self.lent.all,
             roots: gate.roots(),
+            originals: gate.budgets().originals(),
             evidence: gate.budgets().slots(),
         }
     }

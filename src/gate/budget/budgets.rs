@@ -6,9 +6,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::evidence::{Brought, Evidence};
 use super::most_refused::MostRefused;
+use super::originals::Originals;
 use super::shape::{section, shape, without_ids};
-use super::{Content, Session, What, Yielded};
-use crate::address::{Fingerprint, FingerprintKey};
+use super::{Content, Mirrored, Session, What, Yielded};
+use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
 
@@ -26,6 +27,12 @@ enum Kind {
     Session,
     /// A body or words, and the page that said it first.
     First,
+    /// All pages of a host whose path a seed's host has too.
+    Mirror,
+    /// A path of a seed's host.
+    Path,
+    /// A path of a host that is no seed's.
+    Copied,
 }
 
 /// Bytes for the URLs of pages that were first with something. Each takes two places: for its body and for its words.
@@ -35,7 +42,7 @@ const FIRSTS: usize = 16 << 20;
 ///
 /// Asking takes no lock of the evidence; what a page says is learned under the lock of `firsts`, which is held for one insert. Memory: half
 /// a MiB of evidence from the first page on, at most 16 MiB of URLs, and about 3 bytes for each entry of the contents, of which a fresh page
-/// makes up to four.
+/// makes up to five.
 ///
 /// A text that the contents take for known by error makes one fresh page barren, at their rate of false positives. Each budget stands
 /// far above that, so no part of a site is given up by it.
@@ -51,6 +58,8 @@ pub(crate) struct Budgets {
     /// The URLs of pages that were first with a body or with words, in this run.
     firsts: Mutex<Firsts<u64>>,
     most_refused: MostRefused,
+    /// The hosts of the seeds.
+    originals: Originals,
 }
 
 impl fmt::Debug for Budgets {
@@ -84,6 +93,7 @@ impl Budgets {
             contents: SeenSet::new(&options)?,
             most_refused: MostRefused::default(),
             firsts: Mutex::new(Firsts::within(FIRSTS)),
+            originals: Originals::default(),
         })
     }
 
@@ -136,6 +146,43 @@ impl Budgets {
         let Some(Spent { refusal, of, .. }) = self.spent(host, path_and_query) else { return Ok(()) };
         self.most_refused.count(of);
         Err(refusal)
+    }
+
+    /// A seed is at this origin, or redirects there.
+    pub(in crate::gate) fn add_original(&self, origin: &str) {
+        self.originals.add(origin);
+    }
+
+    /// Where the seeds are, for a checkpoint.
+    pub(crate) fn originals(&self) -> Vec<String> {
+        self.originals.all()
+    }
+
+    /// Whether a URL's host is a mirror of a seed's, which has this URL's page too. One load, until a budget is spent; then a
+    /// hash, and of a mirror alone one more for each host of a seed. `is_found` says whether a key was found so far.
+    pub(in crate::gate) fn is_known_mirror(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
+        self.mirror(url.host()).is_some() && self.originals.have(url, is_found)
+    }
+
+    /// Counts a link that was refused for its mirror.
+    pub(in crate::gate) fn count_mirror(&self, host: &str) {
+        self.most_refused.count(host.to_owned());
+    }
+
+    /// By what a host is a mirror, in the words of the options; `None` where it is none.
+    pub(in crate::gate) fn mirror_rule(&self, host: &str) -> Option<String> {
+        let Brought { barren, fresh } = self.mirror(host)?;
+        let budget = self.limits.mirror_budget;
+        Some(format!(
+            "traps.mirror_budget = {budget}: {host} said what a seed's host says at the same path {barren} times, something else {fresh} times"
+        ))
+    }
+
+    /// What a mirror brought at paths that a seed's host has; `None` of other hosts.
+    fn mirror(&self, host: &str) -> Option<Brought> {
+        let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))?;
+        let brought = evidence.of(self.print(Kind::Mirror, host, ""));
+        brought.is_beyond(self.limits.mirror_budget, self.limits.budget_growth).then_some(brought)
     }
 
     /// What links were refused for most often in this run, and how often.
@@ -202,6 +249,12 @@ impl Budgets {
     ) -> (Yielded, Option<Box<str>>) {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
         let (what, first) = content.map_or((What::Nothing, None), |content| self.learn(content, url));
+        let mirrored = |is_original| {
+            let [own, other] = if is_original { [Kind::Path, Kind::Copied] } else { [Kind::Copied, Kind::Path] };
+            let path = self.print(own, "", path_and_query);
+            self.contents.insert(path);
+            Mirrored { path, is_original, is_known: self.contents.contains(self.print(other, "", path_and_query)) }
+        };
         let yielded = Yielded {
             what,
             opened_host: is_new(self.print(Kind::Host, host, "")),
@@ -211,6 +264,7 @@ impl Budgets {
                 let key = self.print(Kind::Session, host, &without);
                 Session { key, is_known: !is_new(key) }
             }),
+            mirrored: content.and_then(|_| self.originals.has(host)).map(mirrored),
             content,
         };
         (yielded, first)
@@ -251,6 +305,9 @@ impl Budgets {
         if let Some(session) = yielded.session {
             self.contents.insert(session.key);
         }
+        if let Some(mirrored) = yielded.mirrored {
+            self.contents.insert(mirrored.path);
+        }
         let Some(Content { page, body, words }) = yielded.content else { return };
         let words = words.filter(|_| yielded.what.is_fresh());
         for said in Some(body).filter(|_| yielded.what != What::Same).into_iter().chain(words) {
@@ -270,14 +327,20 @@ impl Budgets {
                 evidence.is_any_spent.store(true, Ordering::Relaxed);
             }
         };
-        note(yielded.shape, shape_budget);
-        note(yielded.section, section_budget);
-        note(self.print(Kind::Host, host, ""), host_budget);
+        // That a copy came first says nothing of its original.
+        if is_fresh || !yielded.mirrored.is_some_and(Mirrored::was_copied) {
+            note(yielded.shape, shape_budget);
+            note(yielded.section, section_budget);
+            note(self.print(Kind::Host, host, ""), host_budget);
+        }
         if yielded.opened_host {
             note(self.print(Kind::Domain, domain(host), ""), domain_budget);
         }
         if yielded.session.is_some_and(|session| session.is_known) {
             note(self.print(Kind::Sessions, host, ""), session_budget);
+        }
+        if yielded.mirrored.is_some_and(Mirrored::is_copy) {
+            note(self.print(Kind::Mirror, host, ""), self.limits.mirror_budget);
         }
     }
 

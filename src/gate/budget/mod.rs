@@ -22,6 +22,15 @@
 //! A URL may have an id in it: a long text, drawn at random. Where a page with the same URL but for the id came before, and most often the two
 //! are one page, the host writes sessions into its URLs. From then on a URL whose page is known under another id is refused.
 //!
+//! # Mirrors
+//!
+//! A host may say at each path what a seed's host says there: its mirror, or the same site by another name. Where a page of it comes after the
+//! one at the same path of a seed's host, and most often the two are one page, it is a mirror. From then on its URLs are refused that are found on a
+//! seed's host too, whether or not they were fetched there yet. What is there alone is asked for.
+//!
+//! Seeds are what the user named, so no copy stands against their hosts, however much faster it is: where a copy's page came first, the
+//! original's is not counted as barren. Of more than 64 hosts of seeds none has mirrors.
+//!
 //! # Contents
 //!
 //! The second seen set remembers what pages say: the fingerprint of each body, and that of its words with all numbers for one. It also
@@ -41,9 +50,10 @@
 mod budgets;
 mod evidence;
 mod most_refused;
+mod originals;
 mod shape;
 mod yielded;
 
 pub(crate) use budgets::Budgets;
 pub(crate) use shape::count_parameters;
-pub(crate) use yielded::{Content, Session, What, Yielded};
+pub(crate) use yielded::{Content, Mirrored, Session, What, Yielded};

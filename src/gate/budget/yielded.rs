@@ -15,6 +15,8 @@ pub(crate) struct Yielded {
     pub(crate) section: Fingerprint,
     /// Its URL without the ids in it, where there are any.
     pub(crate) session: Option<Session>,
+    /// What it says of mirrors; of a page only, and where seeds are on few hosts.
+    pub(crate) mirrored: Option<Mirrored>,
     /// What it says; of a page only.
     pub(crate) content: Option<Content>,
 }
@@ -39,6 +41,29 @@ pub(crate) struct Session {
     pub(crate) key: Fingerprint,
     /// A page with the same key came before.
     pub(crate) is_known: bool,
+}
+
+/// A page on a seed's host, and the pages at its path on all others; or the other way round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mirrored {
+    /// Stands for its path, on the seeds' hosts or on all others.
+    pub(crate) path: Fingerprint,
+    /// Its host is a seed's.
+    pub(crate) is_original: bool,
+    /// A page at this path came before: of another host where its own is a seed's, and else of a seed's.
+    pub(crate) is_known: bool,
+}
+
+impl Mirrored {
+    /// Whether its host repeats a seed's host at this path, and not the other way round.
+    pub(crate) const fn is_copy(self) -> bool {
+        !self.is_original && self.is_known
+    }
+
+    /// Whether it is a seed's host's, and another host's page at this path came first.
+    pub(crate) const fn was_copied(self) -> bool {
+        self.is_original && self.is_known
+    }
 }
 
 /// What a page says, and where.

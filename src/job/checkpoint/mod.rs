@@ -29,6 +29,7 @@
 //!          13  admitted, completed, retries, output, leased   u64 each
 //!          53  refused   u32 how many; for each a name (u32 length, text) and a u64
 //!              roots     u32 how many; for each u32 length, text
+//!              originals u32 how many; for each the origin of a seed, as the roots
 //!              rules     u32 how many rules on keys are on; for each its name in `crawler.toml`, as the roots
 //!              dropped   u32 how many; for each a parameter that keys leave out, as the roots
 //!              segments  u32 how many of the journal are needed before `from`; for each its start and end, u64 each

@@ -41,7 +41,8 @@ impl Summary {
     ///
     /// The owner's bytes come last and have no length: the frame's tells where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let Counts { admitted, completed, retries, output, leased, refused, roots, evidence, .. } = &self.counts;
+        let Counts { admitted, completed, retries, output, leased, refused, roots, originals, evidence, .. } =
+            &self.counts;
         let mut keys = self.keys.clone();
         let has_seen_at = !self.seen_at.is_empty();
         let mut bytes = vec![u8::from(self.has_seen) | u8::from(has_seen_at) << 1 | u8::from(self.has_contents) << 2];
@@ -55,7 +56,7 @@ impl Summary {
         }
         let rules = keys.switches().into_iter().filter(|(_, is_on)| **is_on);
         let rules: Vec<String> = rules.map(|(rule, _)| rule.to_owned()).collect();
-        for texts in [roots, &rules, &self.keys.drop_parameters] {
+        for texts in [roots, originals, &rules, &self.keys.drop_parameters] {
             put_length(&mut bytes, texts.len());
             for text in texts {
                 put_text(&mut bytes, text);
@@ -101,7 +102,7 @@ impl Summary {
             counts.refused.push((refusal.ok_or("an unknown reason to refuse")?, fields.u64()?));
         }
         let [mut rules, mut drop_parameters] = [Vec::new(), Vec::new()];
-        for texts in [&mut counts.roots, &mut rules, &mut drop_parameters] {
+        for texts in [&mut counts.roots, &mut counts.originals, &mut rules, &mut drop_parameters] {
             for _ in 0..fields.u32()? {
                 texts.push(text(&mut fields)?.to_owned());
             }
@@ -190,6 +191,7 @@ mod tests {
         counts.evidence = vec![(7, 1 << 60), (65_535, 3)];
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
         // A seed's directory may be as long as a URL.
+        counts.originals = vec!["https://a.example".to_owned()];
         counts.roots = vec!["a.example".to_owned(), format!("b.example/{}", "x".repeat(1 << 16))];
         let seen_at = vec![Position::from_u64(5), Position::from_u64(9)];
         let needs = Needs::with(

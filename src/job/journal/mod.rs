@@ -49,7 +49,7 @@
 //!                        failure's code; u16, pages in a row that broke; u8, length of the failure's words; these
 //!              receipts  only where there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
 //!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
-//!              yielded   only where that is said: 17 to 49 bytes, as `yielded_bytes` draws them
+//!              yielded   only where that is said: 17 to 58 bytes, as `yielded_bytes` draws them
 //!              host      the rest, UTF-8: scheme, name, port
 //!
 //! kind 3, something was learned of a host:

@@ -2,28 +2,31 @@
 //!
 //! ```text
 //! flags     u8: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its URL
-//!           has an id, bit 4 a page with that URL but for the id is known, bit 5 there is a content, bit 6 it has words
+//!           has an id, bit 4 a page with that URL but for the id is known, bit 5 there is a content, bit 6 it has words,
+//!           bit 7 it says something of mirrors
 //! shape     u64
 //! section   u64
 //! session   u64, the URL without its ids; only where it has some
 //! content   u64 for its page, u64 for the body; only where there is one
 //! words     u64; only where there are some
+//! mirrored      u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! ```
 
 use super::host_record::flag;
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::gate::{Content, Session, What, Yielded};
+use crate::gate::{Content, Mirrored, Session, What, Yielded};
 
 const OPENED_HOST: u8 = 1 << 2;
 const HAS_SESSION: u8 = 1 << 3;
 const IS_KNOWN: u8 = 1 << 4;
 const HAS_CONTENT: u8 = 1 << 5;
 const HAS_WORDS: u8 = 1 << 6;
+const HAS_MIRRORED: u8 = 1 << 7;
 
 /// Appends what a page yielded.
 pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
-    let Yielded { what, opened_host, shape, section, session, content } = *yielded;
+    let Yielded { what, opened_host, shape, section, session, mirrored, content } = *yielded;
     let words = content.and_then(|content| content.words);
     let what = match what {
         What::Fresh => 0,
@@ -35,11 +38,16 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
         | flag(session.is_some(), HAS_SESSION)
         | flag(session.is_some_and(|session| session.is_known), IS_KNOWN)
         | flag(content.is_some(), HAS_CONTENT)
-        | flag(words.is_some(), HAS_WORDS);
+        | flag(words.is_some(), HAS_WORDS)
+        | flag(mirrored.is_some(), HAS_MIRRORED);
     to.push(what | flags);
     let content = content.into_iter().flat_map(|content| [content.page, content.body]);
     let prints = [shape, section].into_iter().chain(session.map(|session| session.key)).chain(content).chain(words);
     to.extend(prints.flat_map(|print| print.bits().to_le_bytes()));
+    if let Some(Mirrored { path, is_original, is_known }) = mirrored {
+        to.extend(path.bits().to_le_bytes());
+        to.push(u8::from(is_original) | u8::from(is_known) << 1);
+    }
 }
 
 /// Reads what [`write_yielded`] wrote.
@@ -49,7 +57,7 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
 pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static str> {
     let flags = fields.u8()?;
     let has = |flag| flags & flag != 0;
-    if has(1 << 7) || has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) {
+    if has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) {
         return Err("unknown flags");
     }
     let mut print = || fields.u64().map(Fingerprint::from_bits);
@@ -64,7 +72,14 @@ pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static 
         } else {
             None
         },
+        mirrored: if has(HAS_MIRRORED) { Some(read_mirrored(fields)?) } else { None },
     })
+}
+
+fn read_mirrored(fields: &mut Fields<'_>) -> Result<Mirrored, &'static str> {
+    let (path, flags) = (Fingerprint::from_bits(fields.u64()?), fields.u8()?);
+    let (is_original, is_known) = (flags & 1 != 0, flags & 2 != 0);
+    if flags < 4 { Ok(Mirrored { path, is_original, is_known }) } else { Err("unknown flags") }
 }
 
 #[cfg(test)]
@@ -76,13 +91,32 @@ mod tests {
         let [page, body, shape, section, key] = [1, 2, 3, 4, 5].map(|bits| Fingerprint::from_bits(bits << 40 | 7));
         let content = Some(Content { page, body, words: None });
         let session = Some(Session { key, is_known: true });
-        let nothing = Yielded { what: What::Nothing, opened_host: false, shape, section, session: None, content: None };
+        let nothing = Yielded {
+            what: What::Nothing,
+            opened_host: false,
+            shape,
+            section,
+            session: None,
+            mirrored: None,
+            content: None,
+        };
         let words = Some(Content { page, body, words: Some(key) });
         for yielded in [
             nothing,
             Yielded { what: What::Same, content, ..nothing },
             Yielded { what: What::Near, opened_host: true, session, content: words, ..nothing },
-            Yielded { what: What::Fresh, content: words, ..nothing },
+            Yielded {
+                what: What::Fresh,
+                content: words,
+                mirrored: Some(Mirrored { path: key, is_original: true, is_known: false }),
+                ..nothing
+            },
+            Yielded {
+                what: What::Same,
+                content,
+                mirrored: Some(Mirrored { path: key, is_original: false, is_known: true }),
+                ..nothing
+            },
         ] {
             let mut bytes = Vec::new();
             write_yielded(&yielded, &mut bytes);
@@ -91,6 +125,6 @@ mod tests {
             assert_eq!(fields.end(), Ok(()));
             (0..bytes.len()).for_each(|length| assert!(read_yielded(&mut Fields::of(&bytes[..length])).is_err()));
         }
-        assert_eq!(read_yielded(&mut Fields::of(&[0x80; 50])), Err("unknown flags"));
+        assert_eq!(read_yielded(&mut Fields::of(&[0x40; 50])), Err("unknown flags"));
     }
 }

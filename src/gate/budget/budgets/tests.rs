@@ -124,3 +124,43 @@ fn a_page_is_no_duplicate_of_itself() {
         assert_eq!(recognize(budgets, content(1, 12, 20)).what, What::Fresh, "it has changed");
     }
 }
+
+#[test]
+fn a_mirror_is_told_by_what_a_seed_said_first() {
+    const SEED: &str = "seed.example";
+    let budgets = budgets(|limits| (limits.mirror_budget, limits.shape_budget) = (5, 0));
+    budgets.add_original("https://seed.example");
+    let canonicalizer = crate::address::Canonicalizer::new(&crate::address::KeyRules::default());
+    let is_known = |url: &str, found: &str| {
+        let url = canonicalizer.canonicalize(url).unwrap();
+        budgets.is_known_mirror(&url, |key| key == found)
+    };
+    let is_mirror = |host: &str| is_known(&format!("http://{host}/x?a=1"), "https://seed.example/x?a=1");
+    // Of half the pages the copy came first: these stand neither for it nor against it.
+    for page in 0..11 {
+        assert!(!is_mirror("copy.example"), "{page}");
+        let path = format!("/page-{page}");
+        let hosts = if page % 2 == 0 { [SEED, "copy.example"] } else { ["copy.example", SEED] };
+        assert_eq!(hosts.map(|host| done(&budgets, host, &path, 1 + page)), [What::Fresh, What::Same]);
+    }
+    assert!(is_mirror("copy.example"));
+    assert!(!is_known("http://copy.example/x", "https://seed.example/y"), "it was not found there");
+    assert!(!is_mirror(SEED) && !is_mirror("b.example"));
+    let expected = "traps.mirror_budget = 5: copy.example said what a seed's host says at the same path 6 times, something else 0 times";
+    assert_eq!(budgets.mirror_rule("copy.example").as_deref(), Some(expected));
+    // What differs stands against it, and an error says nothing.
+    (0..6).for_each(|page| _ = done(&budgets, "copy.example", &format!("/page-{page}"), 0));
+    assert!(is_mirror("copy.example"));
+    done(&budgets, "copy.example", "/page-0", 99);
+    assert!(!is_mirror("copy.example"));
+    // Where its pages come first, the seed's are like others, and its host is none the worse for it.
+    for page in 1000..1300 {
+        let hosts = ["copy.example", SEED].map(|host| done(&budgets, host, &format!("/page-{page}"), page));
+        assert_eq!(hosts, [What::Fresh, What::Same]);
+    }
+    assert_eq!(budgets.judge(SEED, "/page-0"), Ok(()));
+    // With as many seeds, none has mirrors.
+    (0..70).for_each(|number| budgets.add_original(&format!("https://s{number}.example")));
+    (0..50).for_each(|page| _ = done(&budgets, "copy.example", "/page-0", 1 + page % 3));
+    assert!(!is_mirror("copy.example"));
+}

@@ -45,7 +45,8 @@ fn bytes(state: &State, images: &Images) -> Vec<u8> {
 }
 
 fn roots(state: &State) -> BTreeSet<String> {
-    state.gate().roots().into_iter().collect()
+    let gate = state.gate();
+    gate.roots().into_iter().chain(gate.budgets().originals()).collect()
 }
 
 /// What its filters hold; of an exact set, in order.
