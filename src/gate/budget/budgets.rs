@@ -248,13 +248,10 @@ impl Budgets {
         content: Option<Content>,
     ) -> (Yielded, Option<Box<str>>) {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
+        // Before it is learned: a page is not like itself.
+        let mirrored =
+            content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
         let (what, first) = content.map_or((What::Nothing, None), |content| self.learn(content, url));
-        let mirrored = |is_original| {
-            let [own, other] = if is_original { [Kind::Path, Kind::Copied] } else { [Kind::Copied, Kind::Path] };
-            let path = self.print(own, "", path_and_query);
-            self.contents.insert(path);
-            Mirrored { path, is_original, is_known: self.contents.contains(self.print(other, "", path_and_query)) }
-        };
         let yielded = Yielded {
             what,
             opened_host: is_new(self.print(Kind::Host, host, "")),
@@ -264,10 +261,21 @@ impl Budgets {
                 let key = self.print(Kind::Session, host, &without);
                 Session { key, is_known: !is_new(key) }
             }),
-            mirrored: content.and_then(|_| self.originals.has(host)).map(mirrored),
+            mirrored,
             content,
         };
         (yielded, first)
+    }
+
+    /// What a page says of mirrors, whose host is a seed's or not. Its path is remembered. One that was the first with what it says, and
+    /// is asked for again, says nothing.
+    fn mirrored(&self, is_original: bool, path_and_query: &str, content: Content) -> Mirrored {
+        let of = |kind| self.print(kind, "", path_and_query);
+        let (own, other) = if is_original { (Kind::Path, Kind::Copied) } else { (Kind::Copied, Kind::Path) };
+        let path = of(own);
+        self.contents.insert(path);
+        let is_again = self.contents.contains(self.first(content.body, content.page));
+        Mirrored { path, is_original, is_known: !is_again && self.contents.contains(of(other)) }
     }
 
     /// Remembers what a page said, and who said it first. Asked again of the same page, the answer is that it is fresh: a kill between

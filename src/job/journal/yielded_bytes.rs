@@ -9,7 +9,7 @@
 //! session   u64, the URL without its ids; only where it has some
 //! content   u64 for its page, u64 for the body; only where there is one
 //! words     u64; only where there are some
-//! mirrored      u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
+//! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! ```
 
 use super::host_record::flag;

@@ -151,7 +151,10 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
     // What differs stands against it, and an error says nothing.
     (0..6).for_each(|page| _ = done(&budgets, "copy.example", &format!("/page-{page}"), 0));
     assert!(is_mirror("copy.example"));
-    done(&budgets, "copy.example", "/page-0", 99);
+    assert_eq!(done(&budgets, "copy.example", "/page-1", 2), What::Fresh, "it is asked for again, and was the first");
+    assert!(is_mirror("copy.example"));
+    assert_eq!(done(&budgets, SEED, "/page-500", 500), What::Fresh);
+    assert_eq!(done(&budgets, "copy.example", "/page-500", 99), What::Fresh);
     assert!(!is_mirror("copy.example"));
     // Where its pages come first, the seed's are like others, and its host is none the worse for it.
     for page in 1000..1300 {
