@@ -199,3 +199,40 @@ fn many_records_of_many_owners_are_what_a_map_makes_of_them() {
         assert_eq!((place("epoch"), place("sequence")), best[record["key"].as_str().unwrap()]);
     }
 }
+
+#[test]
+fn links_are_those_of_the_records_that_are_kept() {
+    let desk = Desk::new();
+    let small = ["--simulate-hosts", "3", "--simulate-pages", "40", "--host-delay", "1ms", "--no-progress"];
+    let ran = desk.run(&[&["--simulate", "--links", "--job", "plain"][..], &small].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let of_links = |job: &str| desk.merge(&["--of", "links", job]);
+    let links = read(&desk.at("plain/links.jsonl"));
+    assert!(links.lines().count() > 100);
+    assert_eq!(of_links("plain").out, links);
+    // Of a page that was asked for again the last record counts, and so do its links.
+    let pages = read(&desk.at("plain/pages.jsonl"));
+    let record = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    let has_links = |line: &&str| record(line)["outputs"]["links.jsonl"].is_object();
+    let (first, last) = (pages.lines().find(has_links).unwrap(), pages.lines().rfind(has_links).unwrap());
+    let mut again = record(first);
+    again["outputs"] = record(last)["outputs"].clone();
+    fs::write(desk.at("plain/pages.jsonl"), format!("{pages}{again}\n")).unwrap();
+    let merged = of_links("plain").out;
+    let place = |line: &str, name: &str| {
+        usize::try_from(record(line)["outputs"]["links.jsonl"][name].as_u64().unwrap()).unwrap()
+    };
+    let links_of = |line: &str| &links[place(line, "offset")..][..place(line, "length")];
+    assert_eq!(merged, links.strip_prefix(links_of(first)).unwrap().to_owned() + links_of(last));
+    let table = desk.merge(&["--of", "links", "--as", "csv", "plain"]).out;
+    assert!(table.starts_with("from,to,kind,text,rel\n") && table.lines().count() > 100, "{table}");
+    // Bytes that are not those of the record are told by their place.
+    let other = links.replacen("http", "hTTP", 1);
+    fs::write(desk.at("plain/links.jsonl"), other).unwrap();
+    let told = |words: &str| of_links("plain").says(1, words);
+    fs::write(desk.at("plain/pages.jsonl"), &pages).unwrap();
+    told("plain/links.jsonl: the links at byte 0 are not those of their page's record");
+    fs::remove_file(desk.at("plain/links.jsonl")).unwrap();
+    told("plain/links.jsonl: No such file");
+    desk.merge(&["--of", "links", "--keep-status", "2xx", "plain"]).says(2, "links have neither status nor type");
+}

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use archive::{Archived, archived, is_finished, judge};
+use archive::{Archived, archived, is_finished, walk};
 use crawler::simulate::{Server, SimulateOptions, World};
 use ran::Ran;
 use random::Random;
@@ -66,6 +66,15 @@ fn arguments(directory: &Path) -> &'static [&'static str] {
 
 fn run(directory: &Path, web: &Server) -> Ran {
     command(directory, web).args(arguments(directory)).output().unwrap().into()
+}
+
+/// What a job's archive has of each page, once, by its key.
+fn judge(job: &Path) -> BTreeMap<String, Archived> {
+    let mut pages = BTreeMap::new();
+    for (key, page) in walk(job) {
+        assert!(pages.insert(key.clone(), page).is_none(), "{key} is there twice");
+    }
+    pages
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -58,10 +58,12 @@ mod within {
     use crate::cli::cluster_request::ClusterRequest;
     use crate::cli::command_error::CommandError;
     use crate::cli::config;
+    use crate::cli::crawl::sinks;
     use crate::cli::effective::{of_crawl, settings};
     use crate::cli::exit::Exit;
     use crate::cli::explain::{AskedUrls, UrlAnswer, options};
     use crate::cli::layers::Layers;
+    use crate::cli::log;
     use crate::cli::output::{self, print};
     use crate::cli::parts;
     use crate::cli::progress::{Reporter, Screen};
@@ -103,22 +105,25 @@ mod within {
             options: settings.crawl.clone(),
             seeds: seeds.urls(&canonicalizer)?,
             settings: config::kept(layers, &here),
+            sinks: sinks(settings, ClusterOptions::number_of(&cluster.name, &settings.job.dir)),
+            skipped: settings.output.skipped,
+            bodies: settings.output.bodies.clone(),
+            logs_all: log::is_verbose(&settings.output.log),
         };
         run(async {
-            let (member, writer) = Member::join(options).await.map_err(|error| failed(layers, &error))?;
-            let stop = member.stop();
-            let signals = Signals::listen(stop.clone());
+            let (member, files) = Member::join(options).await.map_err(|error| failed(layers, &error))?;
+            let signals = Signals::listen(member.stop());
             let reporter = settings.output.progress.then(|| Reporter::start(screen, &settings.crawl, member.watch()));
-            let ended = member.run(stop).await;
+            let ended = member.run().await;
             drop(reporter);
-            let written = tokio::task::spawn_blocking(|| writer.join()).await;
+            let written = tokio::task::spawn_blocking(|| files.end()).await;
             let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
             let reason = ended.map_err(|error| failed(layers, &error))?;
-            written.map_err(CommandError::of(Exit::NotKept, "cannot write page records"))?;
+            written.map_err(CommandError::of(Exit::NotKept, "cannot keep what was crawled"))?;
             tell(layers, &servers, reason).await?;
             match reason {
                 FinishReason::Drained => Ok(Exit::Done),
-                FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Done)),
+                FinishReason::Stopped | FinishReason::MaxDuration => Ok(signals.exit().unwrap_or(Exit::Done)),
                 FinishReason::DiskLow => Err(CommandError::new(Exit::NotKept, "the disk is nearly full")),
                 reason => Err(CommandError::new(Exit::Failed, format!("this node cannot go on: {reason:?}"))),
             }
@@ -267,19 +272,14 @@ mod within {
         let (crawl, output) = (&settings.crawl, &settings.output);
         let serves = settings.simulate.enabled && crawl.fetch.resolve_all_to.is_none();
         let others = [
-            ("crawl.max_duration", crawl.max_duration.is_some()),
             ("crawl.max_pages", crawl.max_pages.is_some()),
             ("dashboard.listen", settings.dashboard.listen.is_some()),
             ("fetch.cookies", crawl.fetch.cookies),
             ("fetch.load_cookies", !crawl.fetch.load_cookies.is_empty()),
             ("job.add", settings.job.add),
             ("job.overwrite", settings.job.overwrite),
-            ("output.bodies", output.bodies.is_some()),
-            ("output.links", output.links),
             ("output.pages", output.pages.is_some()),
-            ("output.skipped", output.skipped),
             ("output.visits", output.visits),
-            ("output.warc", output.warc),
             ("rate.bytes", crawl.frontier.byte_rate.is_some()),
             ("rate.requests", crawl.frontier.request_rate.is_some()),
             ("recrawl.every", crawl.recrawl.every.is_some()),

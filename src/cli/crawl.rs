@@ -94,7 +94,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let (job, seeds) = job(layers, seeds, &mut options)?;
     let is_kept = settings.output.is_kept();
-    let sinks = sinks(settings, &job);
+    let sinks = sinks(settings, job.manifest().id);
     if !is_kept && !sinks.is_empty() {
         let reason = "outputs beside the page records need these in the job: output.pages = \"job\"";
         return Err(CommandError::new(Exit::Usage, layers.refusal("output.pages", reason)));
@@ -227,13 +227,13 @@ fn keep_bodies(crawl: &mut Crawl<JobJournal>, job: &Job, directory: Option<&Path
     crawl.keep_bodies(job, directory).map_err(CommandError::cannot(Exit::NotKept, "write to", directory))
 }
 
-/// What is kept of each page beside its record.
-fn sinks(settings: &AllSettings, job: &Job) -> Vec<Arc<dyn Sink>> {
+/// What is kept of each page beside its record. The number tells a job's archive from others.
+pub(super) fn sinks(settings: &AllSettings, number: u64) -> Vec<Arc<dyn Sink>> {
     let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
     if settings.output.warc {
         let CrawlOptions { fetch, frontier, .. } = &settings.crawl;
-        let (id, bytes) = (job.manifest().id, settings.output.warc_bytes);
-        sinks.push(Arc::new(Archive::new(id, fetch, frontier.politeness.robots, bytes)));
+        let bytes = settings.output.warc_bytes;
+        sinks.push(Arc::new(Archive::new(number, fetch, frontier.politeness.robots, bytes)));
     }
     if settings.output.links {
         sinks.push(Arc::new(LinkList::default()));

@@ -65,7 +65,8 @@ pub(super) const PAGE_COLUMNS: [&str; 42] = [
     "cluster.epoch",
     "cluster.sequence",
 ];
-const LINK_COLUMNS: [&str; 5] = ["from", "to", "kind", "text", "rel"];
+/// Those of a table of links.
+pub(super) const LINK_COLUMNS: [&str; 5] = ["from", "to", "kind", "text", "rel"];
 const SKIPPED_COLUMNS: [&str; 6] = ["url", "reason", "referrer", "depth", "links", "of"];
 
 /// What is exported: a file in the job.
@@ -153,10 +154,7 @@ pub(super) fn export(
 ) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let filter = filter(layers)?;
-    if of != "pages" && filter.is_of_pages() {
-        let reason = format!("{of} have neither status nor type: --keep-urls alone is for them");
-        return Err(CommandError::new(Exit::Usage, reason));
-    }
+    check_for(&filter, of)?;
     if let Some(to) = to.filter(|to| to.as_os_str() != "-") {
         check_place(to, directory)?;
         return write(&layers.settings, &job, of, to, format, &filter);
@@ -186,6 +184,15 @@ pub(super) fn filter(layers: &Layers) -> Result<RecordFilter, CommandError> {
     let output = &layers.settings.output;
     let filter = RecordFilter::new(&output.status, &output.types, &output.urls);
     filter.map_err(|error| unfit(layers, &CrawlError::Frontier(error)))
+}
+
+/// Refuses to ask of links, or of skipped ones, what pages alone have.
+pub(super) fn check_for(filter: &RecordFilter, of: &str) -> Result<(), CommandError> {
+    if of == "pages" || !filter.is_of_pages() {
+        return Ok(());
+    }
+    let reason = format!("{of} have neither status nor type: --keep-urls alone is for them");
+    Err(CommandError::new(Exit::Usage, reason))
 }
 
 /// Refuses what is no file, a directory that is not there, and the job's own directory, whose files must not be replaced.

@@ -224,7 +224,7 @@ pub(super) fn man() -> Command {
 /// `crawler merge`; its settings are added.
 pub(super) fn merge() -> Command {
     Command::new("merge")
-        .about("Make one set of page records, each page once, of those of all nodes of a crawl")
+        .about("Make one set of page records, each page once, of those of all nodes of a crawl; or of their links")
         .arg(
             path(
                 "jobs",
@@ -234,6 +234,11 @@ pub(super) fn merge() -> Command {
             .num_args(1..)
             .value_hint(ValueHint::DirPath),
         )
+        .arg(
+            option("of", "WHAT", "pages or links")
+                .default_value("pages")
+                .value_parser(PossibleValuesParser::new(["pages", "links"])),
+        )
         .args(record_file())
 }
 
@@ -241,6 +246,7 @@ pub(super) fn merge() -> Command {
 pub(super) fn merged(given: &ArgMatches) -> MergeRequest {
     MergeRequest {
         jobs: given.get_many("jobs").into_iter().flatten().cloned().collect(),
+        of: given.get_one("of").cloned().unwrap_or_default(),
         to: given.get_one("to").cloned(),
         format: format(given),
     }

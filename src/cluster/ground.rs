@@ -13,7 +13,7 @@ use super::partitions::Partitions;
 use super::roots::RootList;
 use super::transport::ClusterTransport;
 use crate::address::Canonicalizer;
-use crate::crawl::{CrawlOptions, Inlet, Means, Progress, Stop, Writer};
+use crate::crawl::{CrawlOptions, Inlet, Means, PartOutputs, Progress, Stop};
 
 /// Partitions that are opened at once, at most: each reads its log.
 const OPENING: usize = 4;
@@ -32,8 +32,10 @@ pub(crate) struct Ground<T: ClusterTransport> {
     pub(crate) node: String,
     /// The node's job directory.
     pub(crate) directory: PathBuf,
-    /// Where page records go.
-    pub(crate) writer: Writer,
+    /// Where page records go, and what else is kept of pages.
+    pub(crate) outputs: PartOutputs,
+    /// Each request and each refused link is logged.
+    pub(crate) logs_all: bool,
     pub(crate) lease: Arc<NodeLease>,
     pub(crate) roots: RootList,
     pub(crate) opening: Semaphore,

@@ -1,7 +1,7 @@
 //! A process that takes part in a crawl on many machines.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,9 +16,12 @@ use super::roots::RootList;
 use super::sign_in::Servers;
 use super::subject::{ClusterKey, ClusterSubject};
 use super::terms::{Terms, agree, find};
-use crate::address::CanonicalUrl;
-use crate::crawl::{CrawlOptions, FinishReason, Means, Places, Progress, Stop, Writer, WriterThread};
-use crate::job::{Lock, replace};
+use super::transport::AbortOnDrop;
+use crate::address::{CanonicalUrl, FingerprintKey};
+use crate::crawl::{
+    CrawlError, CrawlOptions, FinishReason, KeeperThread, Means, PartKeeps, PartOutputs, Places, Progress, Sink, Stop,
+};
+use crate::job::{Lock, PAGES, replace};
 
 /// What a process needs to take part.
 #[derive(Clone, Debug)]
@@ -41,6 +44,23 @@ pub struct ClusterOptions {
     pub seeds: Vec<CanonicalUrl>,
     /// Its settings as a file, for those who [ask](super::Desk::explain) what became of it.
     pub settings: String,
+    /// What is kept of each page in that directory, beside its record.
+    pub sinks: Vec<Arc<dyn Sink>>,
+    /// Each refused link is listed there.
+    pub skipped: bool,
+    /// Where bodies are kept, if they are. Nodes may share it.
+    pub bodies: Option<PathBuf>,
+    /// Each request and each refused link is logged.
+    pub logs_all: bool,
+}
+
+impl ClusterOptions {
+    /// A number that a node has for as long as it has its directory, and no other node has.
+    pub fn number_of(crawl: &str, directory: &Path) -> u64 {
+        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+        let place = format!("{crawl}\n{}\n{}", machine(), directory.display());
+        FingerprintKey::from_u64(0).fingerprint(&place).bits()
+    }
 }
 
 /// A process that takes part in a crawl on many machines.
@@ -50,14 +70,15 @@ pub struct Member {
     nats: Arc<Nats>,
     terms: Terms,
     means: Means,
-    writer: Writer,
+    outputs: PartOutputs,
+    stop: Stop,
     /// The node that it is now; after others have taken it for dead, it is another one.
     ground: Arc<Mutex<Option<Arc<Ground<Nats>>>>>,
     _lock: Lock,
 }
 
-/// Page records, as in a job of one machine.
-const PAGES: &str = "pages.jsonl";
+/// Refused links, as in a job of one machine.
+const SKIPPED: &str = "skipped.jsonl";
 /// What this directory is of.
 const ABOUT: &str = "cluster.toml";
 
@@ -67,7 +88,7 @@ impl Member {
     /// # Errors
     /// Where no server can be reached or lets us in, the crawl of that name was begun with something else, or the directory is another
     /// crawl's or another process's.
-    pub async fn join(options: ClusterOptions) -> Result<(Self, WriterThread), ClusterError> {
+    pub async fn join(options: ClusterOptions) -> Result<(Self, NodeFiles), ClusterError> {
         let ClusterOptions { servers, crawl, directory, seeds, .. } = &options;
         let by = options.partition_by;
         let partitions = options.partitions.clamp(1, MOST);
@@ -89,10 +110,11 @@ impl Member {
             // Its process is gone, or it would hold the lock.
             bury(&*nats, &ClusterSubject::Key(ClusterKey::Node(node))).await;
         }
-        let records = records(directory).map_err(ClusterError::storing(PAGES))?;
-        let (writer, thread) = Writer::start(records).map_err(ClusterError::storing(PAGES))?;
+        let (outputs, keeper) = PartOutputs::open(directory, &options.keeps())?;
+        let stop = Stop::new();
+        let thread = keeper.start(options.options.job, stop.clone()).map_err(ClusterError::storing("the outputs"))?;
         let ground = Arc::default();
-        Ok((Self { options, nats, terms, means, writer, ground, _lock: lock }, thread))
+        Ok((Self { options, nats, terms, means, outputs, stop, ground, _lock: lock }, NodeFiles(thread)))
     }
 
     /// Gives the numbers of what this process crawls, from any thread.
@@ -108,14 +130,22 @@ impl Member {
 
     /// A handle to stop it with.
     pub fn stop(&self) -> Stop {
-        Stop::new()
+        self.stop.clone()
     }
 
     /// Crawls until the crawl is over, or it is told to stop. Others may still be at work then.
     ///
     /// # Errors
     /// Where a partition cannot be read or kept here.
-    pub async fn run(self, stop: Stop) -> Result<FinishReason, ClusterError> {
+    pub async fn run(self) -> Result<FinishReason, ClusterError> {
+        let deadline = self.options.options.max_duration.map(|longest| {
+            let stop = self.stop();
+            tokio::spawn(async move {
+                tokio::time::sleep(longest).await;
+                stop.drain_because(FinishReason::MaxDuration);
+            })
+        });
+        let _ends = deadline.map(|deadline| AbortOnDrop(deadline.abort_handle()));
         loop {
             let ground = Arc::new(self.ground()?);
             // All must know what is in scope before the first of them begins.
@@ -123,7 +153,7 @@ impl Member {
             ground.roots.read_to(&*self.nats, &ground.canonicalizer(), roots).await;
             let name = format!("{}:{}", machine(), self.options.directory.display());
             *self.ground.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ground));
-            match Node::new(ground, name).run(stop.clone()).await? {
+            match Node::new(ground, name).run(self.stop()).await? {
                 NodeEnd::Drained => return Ok(FinishReason::Drained),
                 NodeEnd::Left(reason) => return Ok(reason),
                 NodeEnd::Lost => tracing::warn!("joins again, as another node"),
@@ -145,6 +175,8 @@ impl Member {
         options.workers = Some(share.max(LEAST_FETCHES).min(places.fetches));
         // What is needed of a partition is with the servers, and nobody looks into its journal here.
         options.job.open.keep_journal = false;
+        // That is the node's, and not the partition's.
+        options.max_duration = None;
         options.job.open.journal.segment_bytes = SEGMENT;
         Ok(Ground {
             transport: Arc::clone(&self.nats),
@@ -154,7 +186,8 @@ impl Member {
             id: self.terms.id,
             node,
             directory: directory.clone(),
-            writer: self.writer.clone(),
+            outputs: self.outputs.clone(),
+            logs_all: self.options.logs_all,
             lease: Arc::new(NodeLease::new(*lease)),
             roots: RootList::default(),
             opening: Ground::<Nats>::turns(),
@@ -211,61 +244,34 @@ impl About<'_> {
     }
 }
 
-/// Opens the page records to append to them. Half a record, which a kill has left, goes to a file beside.
-fn records(directory: &Path) -> io::Result<File> {
-    const STEP: u64 = 64 << 10;
-    let path = directory.join(PAGES);
-    let mut file = OpenOptions::new().create(true).read(true).append(true).open(&path)?;
-    let length = file.metadata()?.len();
-    let (mut end, mut from) = (0, length);
-    while from > 0 && end == 0 {
-        let to = from;
-        from = from.saturating_sub(STEP);
-        let mut bytes = vec![0; usize::try_from(to - from).unwrap_or_default()];
-        file.seek(SeekFrom::Start(from))?;
-        file.read_exact(&mut bytes)?;
-        end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| from + at as u64 + 1);
+impl ClusterOptions {
+    fn keeps(&self) -> PartKeeps {
+        let Self { crawl, directory, sinks, skipped, bodies, .. } = self;
+        let number = Self::number_of(crawl, directory);
+        PartKeeps {
+            sinks: sinks.clone(),
+            skipped: skipped.then(|| directory.join(SKIPPED)),
+            bodies: bodies.clone().map(|bodies| (bodies, number)),
+        }
     }
-    if end < length {
-        let mut torn = Vec::new();
-        file.seek(SeekFrom::Start(end))?;
-        file.read_to_end(&mut torn)?;
-        torn.push(b'\n');
-        let kept = directory.join(format!("{PAGES}.cut"));
-        OpenOptions::new().create(true).append(true).open(kept)?.write_all(&torn)?;
-        file.set_len(end)?;
+}
+
+/// The files of a node's outputs.
+#[derive(Debug)]
+pub struct NodeFiles(KeeperThread);
+
+impl NodeFiles {
+    /// Waits until all is written and safe. The member and all that [watch](Member::watch) it must be gone. Blocks.
+    ///
+    /// # Errors
+    /// Where a write failed, or another program has changed a file.
+    pub fn end(self) -> Result<(), ClusterError> {
+        Ok(self.0.end().map_err(CrawlError::from)?)
     }
-    Ok(file)
 }
 
 /// The name of this machine, as far as it has one.
 fn machine() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() { "a machine".to_owned() } else { name.trim().to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_a_record_is_put_beside() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(PAGES);
-        for (was, is, cut) in [
-            (String::new(), "", ""),
-            ("{}\n{}\n".to_owned(), "{}\n{}\n", ""),
-            ("{}\n{\"url".to_owned(), "{}\n", "{\"url\n"),
-            ("{\"u".to_owned(), "", "{\"url\n{\"u\n"),
-        ] {
-            fs::write(&path, was).unwrap();
-            drop(records(directory.path()).unwrap());
-            assert_eq!(fs::read_to_string(&path).unwrap(), is);
-            assert_eq!(fs::read_to_string(directory.path().join("pages.jsonl.cut")).unwrap_or_default(), cut);
-        }
-        let long = "x".repeat(200 << 10);
-        fs::write(&path, format!("{{}}\n{long}")).unwrap();
-        drop(records(directory.path()).unwrap());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
-    }
 }

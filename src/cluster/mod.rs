@@ -24,8 +24,8 @@
 //!
 //! # What is promised
 //!
-//! 1. **No URL is lost.** The log has a page only when its links are acknowledged, and its record is with the operating system of the
-//!    machine that has fetched it. What the log does not have was never fetched, and is fetched by whoever is next.
+//! 1. **No URL is lost.** The log has a page only when its links are acknowledged, and its record, with all else that is kept of it, is with the
+//!    operating system of the machine that has fetched it. What the log does not have was never fetched, and is fetched by whoever is next.
 //! 2. **No page is fetched twice but what was in flight.** A new owner goes on where the log ends. Where to publish takes
 //!    longer than half a second, nothing new is fetched. `crawler merge` leaves out the records of pages that were fetched again.
 //! 3. **One owner at a time writes.** Each message of a log names the one before it, and the servers refuse all others.
@@ -35,7 +35,8 @@
 //! The log and the letters are kept from the older of a partition's two last snapshots on. So what the servers keep, and a new owner reads, goes by what
 //! the partition is, and not by how long it has been crawled.
 //!
-//! What a power cut of a node takes are records of pages that its disk did not have yet: those were not synced.
+//! Records, archives, links and bodies are files of the node that has fetched a page (`PartOutputs`). What a power cut of a node takes are
+//! those that its disk did not have yet: it has them as often as a job has checkpoints.
 //!
 //! # Subjects
 //!
@@ -78,6 +79,6 @@ mod values;
 pub use desk::Desk;
 pub use error::ClusterError;
 pub use inquiry::PartitionPlace;
-pub use member::{ClusterOptions, Member};
+pub use member::{ClusterOptions, Member, NodeFiles};
 pub use partitions::PartitionBy;
 pub use sign_in::Servers;

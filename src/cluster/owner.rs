@@ -70,7 +70,7 @@ pub(crate) async fn own<T: ClusterTransport>(
     let Some(Opened { crawl, parts, publisher, inbox }) = opened else { return Ok(OwnerEnd::Overtaken) };
     let (stop, told) = (crawl.stop(), Arc::clone(&publisher.told));
     let (end, ended) = watch::channel(false);
-    let mut crawling = tokio::spawn(crawl.run(ground.writer.clone()));
+    let mut crawling = tokio::spawn(crawl.run_part());
     let mut publishing = tokio::spawn(publisher.run(ended));
     let reading = tokio::spawn(inbox.run());
     let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
@@ -216,6 +216,8 @@ fn open_crawl<T: ClusterTransport>(
         tap: Arc::clone(pieces) as Arc<dyn crate::job::journal::Tap>,
         carried: &carried,
         refused: &refused,
+        outputs: &ground.outputs,
+        logs_all: ground.logs_all,
     };
     let (crawl, cut) = Crawl::open_part(&ground.options, &job, part)?;
     // A torn end was cut off. The log has it, and the first piece of this owner replaces it.

@@ -3,7 +3,7 @@
 //! One round takes what the journal has written, and then:
 //!
 //! 1. the letters of all pages in it are sent, and acknowledged;
-//! 2. the records of all pages in it are with the operating system;
+//! 2. the records of all pages in it, and what other outputs have of them, are with the operating system;
 //! 3. the bytes go to the log.
 //!
 //! So what the log has of a page is the last that is kept of it: whoever reads the log finds its links on their way, and its record in a
@@ -151,11 +151,11 @@ impl<T: ClusterTransport> Publisher<T> {
             sending.spawn(async move { deliver(&*transport, &to, id, &letter).await });
         }
         while sending.join_next().await.is_some() {}
-        if !self.ground.writer.is_caught_up() {
-            let writer = self.ground.writer.clone();
-            let is_written = tokio::task::spawn_blocking(move || writer.catch_up()).await.unwrap_or(false);
+        if !self.ground.outputs.are_caught_up() {
+            let outputs = self.ground.outputs.clone();
+            let is_written = tokio::task::spawn_blocking(move || outputs.catch_up()).await.unwrap_or(false);
             if !is_written {
-                // The writer has failed, and the crawl ends by that. What has no record was not fetched.
+                // A writer has failed, and the crawl ends by that. What has no record was not fetched.
                 std::future::pending::<()>().await;
             }
         }

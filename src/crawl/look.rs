@@ -1,8 +1,7 @@
 //! The numbers of a crawl that has not ended, from its last checkpoint and the records behind it.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::CrawlError;
@@ -10,14 +9,11 @@ use super::finish::FinishReason;
 use super::finished::Finished;
 use super::numbers::{Carried, Tally};
 use super::options::CrawlOptions;
-use super::records::{OutputEnds, PageRecord, Sink, open_if_there, record};
+use super::records::{OutputEnds, each_record};
 use crate::frontier::{Frontier, Timestamp};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, Job, JobJournal, PAGES, look as look_at};
 use crate::lending::Clock;
-
-/// Bytes of page records that outputs are told of.
-const REMEMBERED: u64 = 256 << 20;
 
 /// What was found of a crawl that has not ended.
 #[derive(Debug)]
@@ -87,29 +83,6 @@ pub(super) fn tally(path: &Path, from: u64, to: u64, ends: &mut OutputEnds) -> i
         }
     })?;
     Ok(tally)
-}
-
-/// Tells outputs of the pages that they have, up to this place of the page records.
-pub(super) fn remember(path: &Path, to: u64, sinks: &[Arc<dyn Sink>]) -> io::Result<()> {
-    let sinks: Vec<_> = sinks.iter().filter(|sink| sink.remembers()).collect();
-    if sinks.is_empty() {
-        return Ok(());
-    }
-    each_record(path, to.saturating_sub(REMEMBERED), to, |record| {
-        sinks.iter().filter(|sink| record.outputs.contains_key(sink.name())).for_each(|sink| sink.remember(&record));
-    })
-}
-
-/// Reads the page records between two places of their file, if it is there.
-fn each_record(path: &Path, from: u64, to: u64, mut each: impl FnMut(PageRecord)) -> io::Result<()> {
-    let Some(mut file) = open_if_there(path)? else { return Ok(()) };
-    file.seek(SeekFrom::Start(from))?;
-    for line in BufReader::new(file).take(to.saturating_sub(from)).split(b'\n') {
-        if let Some(record) = record(&line?) {
-            each(record);
-        }
-    }
-    Ok(())
 }
 
 /// When a file with this prefix was last written.

@@ -121,13 +121,13 @@ pub(crate) use part::{CrawlPart, Inlet};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
-#[cfg(feature = "cluster")]
-pub(crate) use records::look_through;
 pub use records::{
     Archive, CdxjIndex, ClusterPlace, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd,
     OutputPlace, PageChange, PageRecord, RecordKind, Recrawled, RevisitOf, Sink, SkippedLink, Timings, Writer,
     WriterThread, archives_in, look_up, page_line,
 };
+#[cfg(feature = "cluster")]
+pub(crate) use records::{KeeperThread, PartKeeps, PartOutputs, look_through};
 pub use recrawl::{KnownPages, Visits};
 pub use resume::Resumed;
 pub use run::Crawl;

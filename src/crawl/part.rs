@@ -7,11 +7,12 @@ use std::sync::{Arc, PoisonError};
 use super::checkpointer::Checkpointer;
 use super::elsewhere::Elsewhere;
 use super::error::CrawlError;
+use super::finished::Finished;
 use super::lock::lock;
 use super::means::Means;
 use super::numbers::Carried;
 use super::options::CrawlOptions;
-use super::records::OutputFiles;
+use super::records::{OutputFiles, PartOutputs};
 use super::run::Crawl;
 use super::shared::Shared;
 use crate::frontier::Frontier;
@@ -34,6 +35,10 @@ pub(crate) struct CrawlPart<'a> {
     pub(crate) carried: &'a [u8],
     /// What was refused before, by the names of the reasons.
     pub(crate) refused: &'a BTreeMap<String, u64>,
+    /// Where it writes to, as other parts do.
+    pub(crate) outputs: &'a PartOutputs,
+    /// Each request and each refused link is logged.
+    pub(crate) logs_all: bool,
 }
 
 /// The way into a part of a crawl, for what other parts have found. Cheap to clone.
@@ -43,8 +48,8 @@ pub(crate) struct Inlet {
 }
 
 impl Crawl<JobJournal> {
-    /// A crawl that is a part of a greater one, and goes on where its journal ends. It has no outputs of its own: what its journal calls
-    /// done is done. It does not end when it is drained, since others may find more for it. URLs that were given up with their hosts
+    /// A crawl that is a part of a greater one, and goes on where its journal ends. It writes to outputs that other parts have
+    /// too, and what its journal calls done is done. It does not end when it is drained, since others may find more for it. URLs that were given up with their hosts
     /// are not asked for again: it goes on, and nobody has asked for another try. Also returns what was cut off the journal's end.
     ///
     /// # Errors
@@ -67,11 +72,29 @@ impl Crawl<JobJournal> {
             gate.count_refused(refusal, part.refused.get(refusal.name()).copied().unwrap_or_default());
         }
         let shared = Arc::get_mut(&mut crawl.shared).expect("nobody else has it before it runs");
+        let PartOutputs { outputs, ends, bodies, skipped } = part.outputs;
         shared.elsewhere = Some(part.elsewhere);
+        (shared.output_ends, shared.has_places) = (Arc::clone(ends), !outputs.sinks.is_empty());
         shared.frontier.stay_open();
+        if part.logs_all {
+            crawl.log_all();
+        }
+        if skipped.is_some() {
+            crawl.shared.frontier.with(Frontier::keep_dropped);
+        }
+        (crawl.skipped, crawl.bodies, crawl.common) = (skipped.clone(), bodies.clone(), Some(Arc::clone(outputs)));
         let outputs = OutputFiles::default();
         crawl.checkpointer = Some(Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, outputs));
         Ok((crawl, cut))
+    }
+
+    /// As [`run`](Self::run), of a part.
+    ///
+    /// # Panics
+    /// Where it is none.
+    pub(crate) async fn run_part(mut self) -> Finished {
+        let outputs = self.common.take().expect("`open_part` has given it the outputs");
+        self.run_to(outputs).await
     }
 
     /// The way into it.

@@ -41,8 +41,10 @@ pub struct Crawl<J: Journal = Arena> {
     /// What is written of each page beside its record.
     pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
-    skipped: Option<SkipList>,
-    logs_all: bool,
+    /// What a part of a crawl writes to, with other parts.
+    pub(super) common: Option<Arc<Outputs>>,
+    pub(super) skipped: Option<SkipList>,
+    pub(super) logs_all: bool,
     /// Where bodies are kept, if they are.
     pub(super) bodies: Option<Arc<Bodies>>,
     pub(super) recrawl: Recrawl,
@@ -98,11 +100,12 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             politeness: Mutex::new(PolitenessWatch::judging(&options.frontier.politeness)),
             stop: Stop::new(),
             tally: Mutex::default(),
-            output_ends: Mutex::new(carried.outputs.clone()),
+            output_ends: Arc::new(Mutex::new(carried.outputs.clone())),
             carried: Mutex::new(carried),
             quiesce: RwLock::default(),
             broken: AtomicBool::new(false),
             has_receipts,
+            has_places: false,
             warned_full: Once::new(),
             elsewhere: None,
         };
@@ -111,6 +114,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             checkpointer: None,
             sinks: Vec::new(),
             sink_threads: Vec::new(),
+            common: None,
             skipped: None,
             logs_all: false,
             bodies: None,
@@ -229,16 +233,20 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     ///
     /// A crawl that fails has its numbers too: [`Finished`] says why it ended.
     pub async fn run(mut self, pages: Writer) -> Finished {
+        let sinks = std::mem::take(&mut self.sinks);
+        self.run_to(Arc::new(Outputs { pages, sinks })).await
+    }
+
+    pub(super) async fn run_to(mut self, outputs: Arc<Outputs>) -> Finished {
         let mut storage_error = None;
         let mut failed = |error: io::Error| _ = storage_error.get_or_insert(error);
         let checkpointer =
-            self.checkpointer.take().map(|checkpointer| checkpointer.start(&pages.written())).transpose();
+            self.checkpointer.take().map(|checkpointer| checkpointer.start(&outputs.pages.written())).transpose();
         let checkpointer = checkpointer.unwrap_or_else(|error| {
             self.shared.abort(FinishReason::StorageFailed);
             failed(error);
             None
         });
-        let outputs = Outputs { pages, sinks: std::mem::take(&mut self.sinks) };
         let blank = Recrawl::new(self.gate().fingerprint_key(), self.options.recrawl);
         let recrawl = std::mem::replace(&mut self.recrawl, blank);
         let worker = Worker {

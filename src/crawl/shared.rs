@@ -38,11 +38,13 @@ pub(super) struct Shared<J: Journal> {
     /// Held by each page on its way from the gate to the journal and the counters. A task that holds it alone sees all of a page or nothing.
     pub(super) quiesce: RwLock<()>,
     /// Where the outputs end.
-    pub(super) output_ends: Mutex<OutputEnds>,
+    pub(super) output_ends: Arc<Mutex<OutputEnds>>,
     /// Something could not be kept. The seen set may hold URLs that the journal does not have: saved now, it would lose them for ever.
     pub(super) broken: AtomicBool,
     /// The outputs can be read again after a crash, so a page is done only where its record is.
     pub(super) has_receipts: bool,
+    /// Records say where the outputs have a page's bytes, and the journal does not: whoever goes on with it has other outputs.
+    pub(super) has_places: bool,
     /// Warns once that the filter is full.
     pub(super) warned_full: Once,
     /// Where the rest of the crawl is; `None` where this is all of it.
@@ -92,6 +94,11 @@ impl<J: Journal> Shared<J> {
         lock(&self.carried).timeline.keep(moment);
     }
 
+    /// Where the outputs end, if they can be read again: then each page's record says where they have its bytes.
+    pub(super) fn ends(&self) -> Option<&Mutex<OutputEnds>> {
+        (self.has_receipts || self.has_places).then(|| &*self.output_ends)
+    }
+
     /// Ends the crawl at once. No further checkpoint is written.
     pub(super) fn abort(&self, reason: FinishReason) {
         self.broken.store(true, Ordering::Release);
@@ -105,7 +112,9 @@ impl<J: Journal> Shared<J> {
         carried.tally.merge(&lock(&self.tally));
         carried.tally.connections.merge(&self.fetcher.connection_times());
         carried.tally.refused_shapes.merge(&self.frontier.gate().budgets().most_refused().into_iter().collect());
-        carried.outputs.clone_from(&lock(&self.output_ends));
+        if self.elsewhere.is_none() {
+            carried.outputs.clone_from(&lock(&self.output_ends));
+        }
         carried.politeness.merge(lock(&self.politeness).counts());
         carried
     }

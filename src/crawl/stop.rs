@@ -61,7 +61,7 @@ impl Stop {
         self.reason.get().is_some()
     }
 
-    pub(super) fn drain_because(&self, reason: FinishReason) {
+    pub(crate) fn drain_because(&self, reason: FinishReason) {
         self.raise(Phase::Draining, reason);
     }
 

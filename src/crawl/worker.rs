@@ -45,7 +45,7 @@ struct Settled<J: Journal> {
 #[derive(Debug)]
 pub(super) struct Worker<J: Journal> {
     pub(super) shared: Arc<Shared<J>>,
-    pub(super) outputs: Outputs,
+    pub(super) outputs: Arc<Outputs>,
     /// Where bodies are kept, if they are.
     pub(super) bodies: Option<Arc<Bodies>>,
     /// Where refused links are listed, if they are.
@@ -342,14 +342,13 @@ impl<J: Journal> Worker<J> {
         let (completion, next) = match additions {
             None => lease.settle(admitted, visit.outcome, Receipts::default(), None, || {}, goes_on)?,
             Some(mut additions) => {
-                let ends = Some(&shared.output_ends).filter(|_| shared.has_receipts);
-                let (receipts, mut ends) = additions.finish(&mut visit.record, ends);
+                let (receipts, mut ends) = additions.finish(&mut visit.record, shared.ends());
                 let again = self.recrawl.again(visit.visited.as_ref(), &visit.record);
                 let again = again.map(|(wait, travels)| (shared.frontier.clock().now() + wait, travels));
                 lease.settle(
                     admitted,
                     visit.outcome,
-                    receipts.list(),
+                    if shared.has_receipts { receipts.list() } else { Receipts::default() },
                     again,
                     || additions.put(ends.as_deref_mut(), &visit.record),
                     goes_on,

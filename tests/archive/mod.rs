@@ -119,8 +119,8 @@ fn sha1(bytes: &[u8]) -> String {
 }
 
 /// Checks a job's archive against its page records: each page with a response is in it once, where its record says, and nothing is
-/// between. Returns what it has of each page, by its key.
-pub(crate) fn judge(job: &Path) -> BTreeMap<String, Archived> {
+/// between. Returns what it has of each page, with its key, in their order.
+pub(crate) fn walk(job: &Path) -> Vec<(String, Archived)> {
     assert!(archived(job).iter().all(|path| is_finished(path)), "a crawl that has ended leaves no file open");
     let bytes: Vec<u8> = archived(job).iter().flat_map(|path| fs::read(path).unwrap()).collect();
     let records = records(job);
@@ -128,7 +128,7 @@ pub(crate) fn judge(job: &Path) -> BTreeMap<String, Archived> {
     assert_eq!(ids.len(), records.len(), "no id is there twice");
     // The responses so far: a revisit stands for one of them.
     let mut kept: BTreeMap<(&str, &str), &Record> = BTreeMap::new();
-    let (mut pages, mut end, mut at) = (BTreeMap::new(), 0, 0);
+    let (mut pages, mut end, mut at) = (Vec::new(), 0, 0);
     for line in fs::read_to_string(job.join("pages.jsonl")).unwrap().lines() {
         let page: PageRecord = serde_json::from_str(line).unwrap();
         let Some(place) = page.outputs.get("pages.warc.gz") else {
@@ -178,7 +178,7 @@ pub(crate) fn judge(job: &Path) -> BTreeMap<String, Archived> {
                 assert_eq!((response.url(), Some(status)), (page.url.as_str(), page.status));
                 assert_eq!(response.fields["WARC-Date"], page.fetched_at);
                 let archived = Archived { response: (*response).clone(), request: (*request).clone() };
-                assert!(pages.insert(page.key.clone(), archived).is_none(), "{} is there twice", page.url);
+                pages.push((page.key.clone(), archived));
             } else {
                 // A robots.txt may have moved, and a sitemap that was looked for may not be there.
                 let is_other = ["/robots", "/sitemap.xml"].iter().any(|other| response.url().contains(other));

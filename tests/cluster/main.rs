@@ -3,6 +3,9 @@
 //! It needs `nats-server`. Where that is not installed, it says that it is skipped; with `NO_SKIPS`, it fails.
 #![cfg(all(feature = "cluster", unix))]
 
+#[path = "../archive/mod.rs"]
+mod archive;
+mod kept;
 mod nodes;
 mod servers;
 
@@ -149,7 +152,9 @@ async fn whatever_dies_nothing_is_lost() {
     let web = Web::serve(60, 2500, Duration::from_millis(100)).await;
     let mut crawl = Crawl::new(&web, servers.addresses(), "chaos");
     // Enough for two logs.
-    crawl.settings.push(("CLUSTER_PARTITIONS", "40"));
+    crawl.settings.push(("CLUSTER_PARTITIONS", "40".to_owned()));
+    crawl.settings.extend(["LINKS", "SKIPPED", "WARC"].map(|what| (kept::setting(what), "true".to_owned())));
+    crawl.settings.push((kept::setting("BODIES"), crawl.at("bodies").display().to_string()));
     let mut nodes: Vec<_> = (0..3).map(|number| Some(crawl.start(number))).collect();
     crawl.await_records(200);
     nodes[1].take().unwrap().kill();
@@ -181,6 +186,7 @@ async fn whatever_dies_nothing_is_lost() {
     let twice = assert_polite_and_whole(&web, &crawl);
     eprintln!("{twice} of 2,500 pages were fetched twice");
     assert!(twice < 250, "{twice} of 2,500 pages were fetched twice");
+    kept::assert_whole(&web, &crawl);
 }
 
 /// A partition whose log was purged goes on elsewhere, with what its snapshot has.
@@ -190,7 +196,9 @@ async fn a_new_owner_begins_with_a_snapshot() {
     let servers = Servers::start(program, 1, "");
     let web = Web::serve(400, 10_000, SHORT).await;
     let mut crawl = Crawl::new(&web, servers.addresses(), "snapshots");
-    crawl.settings = vec![("CLUSTER_PARTITIONS", "1"), ("JOB_CHECKPOINT_INTERVAL", "1s"), ("SEEN_CAPACITY", "20000")];
+    crawl.settings = [("CLUSTER_PARTITIONS", "1"), ("JOB_CHECKPOINT_INTERVAL", "1s"), ("SEEN_CAPACITY", "20000")]
+        .map(|(name, value)| (name, value.to_owned()))
+        .into();
     // Behind the second snapshot the log is purged.
     for number in 0..2 {
         let node = crawl.start(number);
@@ -236,7 +244,7 @@ async fn what_cannot_be_is_refused_by_name() {
     let nowhere = Crawl::new(&web, "nats://127.0.0.1:1".to_owned(), "nowhere");
     let nowhere = nowhere.command(0).output().unwrap();
     refused(nowhere, 1, "127.0.0.1:1");
-    refused(signed(0).arg("--warc").output().unwrap(), 2, "--warc");
+    refused(signed(0).arg("--cookies").output().unwrap(), 2, "--cookies");
     refused(signed(0).args(["--max-pages", "9"]).output().unwrap(), 2, "--max-pages");
 
     let done = signed(0).output().unwrap();
@@ -249,6 +257,10 @@ async fn what_cannot_be_is_refused_by_name() {
     let mut other = crawl.command_of("another", 0);
     let other = other.env("CRAWLER_CLUSTER_SIGN_IN", "env:NATS").env("NATS", "ann:quite secret").output().unwrap();
     refused(other, 5, "holds a node of another crawl, refused");
+    // A node leaves when its time is over, and the crawl is not.
+    let mut hasty = crawl.command_of("hasty", 2);
+    hasty.env("CRAWLER_CLUSTER_SIGN_IN", "env:NATS").env("NATS", "ann:quite secret");
+    refused(hasty.args(["--max-duration", "1s", "--host-delay", "1h"]).output().unwrap(), 0, "this node has left");
     let gone = crawl.ask(&["cluster", "drain", "nobody"]);
     refused(gone, 1, "do not let us in");
 }

@@ -62,7 +62,7 @@ pub(crate) struct Crawl<'a> {
     name: &'static str,
     directory: TempDir,
     /// Settings of its own.
-    pub(crate) settings: Vec<(&'static str, &'static str)>,
+    pub(crate) settings: Vec<(&'static str, String)>,
 }
 
 /// A node that runs.
@@ -77,7 +77,18 @@ impl<'a> Crawl<'a> {
     }
 
     pub(crate) fn job(&self, number: usize) -> PathBuf {
-        self.directory.path().join(format!("j{number}"))
+        self.at(&format!("j{number}"))
+    }
+
+    /// A place beside the job directories.
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The job directories that are there.
+    pub(crate) fn jobs(&self) -> Vec<PathBuf> {
+        let all = fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        all.filter(|path| path.join("pages.jsonl").exists()).collect()
     }
 
     /// The command for a node, with its seed.
@@ -142,8 +153,7 @@ impl<'a> Crawl<'a> {
 
     /// All records of all nodes.
     pub(crate) fn records(&self) -> Vec<Value> {
-        let jobs = fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path());
-        jobs.filter(|path| path.is_dir()).flat_map(|job| records(&job.join("pages.jsonl"))).collect()
+        self.jobs().iter().flat_map(|job| records(&job.join("pages.jsonl"))).collect()
     }
 
     /// The records by their keys: of those of one page, the one that counts; and how many do not.

@@ -40,6 +40,8 @@ pub(super) struct KeptLines<'a> {
     kept: &'a Kept,
     /// The job that is read, its lines, and how many of them are left.
     job: Option<(&'a MergedJob, BufReader<Take<File>>, u64)>,
+    /// Jobs that were opened.
+    opened: usize,
     number: u64,
     line: Vec<u8>,
     taken: usize,
@@ -47,11 +49,21 @@ pub(super) struct KeptLines<'a> {
 
 impl<'a> KeptLines<'a> {
     pub(super) fn of(jobs: &'a [MergedJob], kept: &'a Kept) -> Self {
-        Self { jobs: jobs.iter(), kept, job: None, number: 0, line: Vec::new(), taken: 0 }
+        Self { jobs: jobs.iter(), kept, job: None, opened: 0, number: 0, line: Vec::new(), taken: 0 }
+    }
+
+    /// The line that was read last.
+    pub(super) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// The job that it is of, and its place in the list.
+    pub(super) fn job(&self) -> Option<(usize, &'a MergedJob)> {
+        self.job.as_ref().map(|(job, ..)| (self.opened - 1, *job))
     }
 
     /// Reads the next line that is kept; an empty one at the end.
-    fn next(&mut self) -> io::Result<()> {
+    pub(super) fn next(&mut self) -> io::Result<()> {
         (self.taken, self.line) = (0, std::mem::take(&mut self.line));
         loop {
             self.line.clear();
@@ -70,6 +82,7 @@ impl<'a> KeptLines<'a> {
                 _ => {
                     let Some(job) = self.jobs.next() else { return Ok(()) };
                     self.job = Some((job, job.read(true)?, job.records));
+                    self.opened += 1;
                 }
             }
         }

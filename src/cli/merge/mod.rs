@@ -1,4 +1,4 @@
-//! `crawler merge`: the page records of all nodes of a crawl as one set, in which each page is once.
+//! `crawler merge`: the page records of all nodes of a crawl as one set, in which each page is once; and the links of those pages.
 //!
 //! ```text
 //!   a job's line                 a claim of 40 bytes                   a bit a record       a line
@@ -11,6 +11,7 @@
 
 mod claim;
 mod kept;
+mod kept_links;
 mod merged_job;
 mod sorter;
 
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use super::command_error::CommandError;
 use super::exit::Exit;
-use super::export::{PAGE_COLUMNS, check_place, filter};
+use super::export::{LINK_COLUMNS, PAGE_COLUMNS, check_for, check_place, filter};
 use super::layers::Layers;
 use super::output::{note, print, warn};
 use super::record_file::{RecordFile, RecordFormat, field_names};
@@ -31,6 +32,7 @@ use crate::report::SchemaOf;
 use crate::report::figures::thousands;
 use claim::{Claim, Mark};
 use kept::{Kept, KeptLines};
+use kept_links::KeptLinks;
 use merged_job::MergedJob;
 use sorter::Sorter;
 
@@ -42,6 +44,8 @@ const LONGEST: u64 = 16 << 20;
 pub(super) struct MergeRequest {
     /// The job directories.
     pub(super) jobs: Vec<PathBuf>,
+    /// Page records, or links.
+    pub(super) of: String,
     /// The file, which is replaced; standard output without it.
     pub(super) to: Option<PathBuf>,
     pub(super) format: RecordFormat,
@@ -67,6 +71,7 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
         jobs.push(job);
     }
     let filter = filter(layers)?;
+    check_for(&filter, &request.of)?;
     let to = request.to.as_deref().filter(|to| to.as_os_str() != "-");
     if let Some(to) = to {
         jobs.iter().try_for_each(|job| check_place(to, job.directory()))?;
@@ -80,6 +85,10 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
     let kept = choose(sorter, jobs.iter().map(|job| job.records).sum(), &mut left_out)
         .map_err(CommandError::of(Exit::Failed, "cannot sort the records"))?;
     let write = |out: &mut dyn Write| {
+        if request.of == "links" {
+            let columns = Column::all(SchemaOf::Link, &LINK_COLUMNS);
+            return shape.write(&mut KeptLinks::of(KeptLines::of(&jobs, &kept)), &columns, &filter, out);
+        }
         let columns = if shape.is_table() { columns(KeptLines::of(&jobs, &kept), layers)? } else { Vec::new() };
         shape.write(&mut KeptLines::of(&jobs, &kept), &columns, &filter, out)
     };

@@ -2,11 +2,11 @@
 
 mod agreement;
 mod bodies;
-#[cfg(feature = "cluster")]
-mod catch_up;
 mod done_page;
 mod edge;
 mod legible;
+#[cfg(feature = "cluster")]
+mod lines_backward;
 mod link_list;
 mod logged;
 mod lookup;
@@ -14,8 +14,13 @@ mod output;
 mod output_files;
 mod output_part;
 mod outputs;
+#[cfg(feature = "cluster")]
+mod outputs_keeper;
 mod page_change;
 mod page_record;
+#[cfg(feature = "cluster")]
+mod part_outputs;
+mod recall;
 mod recrawled;
 mod series;
 mod sink;
@@ -40,6 +45,8 @@ pub(super) use output::Output;
 pub(super) use output_files::OutputFiles;
 pub use outputs::OutputEnd;
 pub(super) use outputs::{Additions, Extras, OutputEnds, Outputs, SinkOutput};
+#[cfg(feature = "cluster")]
+pub(crate) use outputs_keeper::KeeperThread;
 pub use page_change::PageChange;
 pub(crate) use page_record::is_zero;
 #[cfg(test)]
@@ -48,6 +55,9 @@ pub(super) use page_record::record;
 pub use page_record::{
     ClusterPlace, Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, RevisitOf, Timings, page_line,
 };
+#[cfg(feature = "cluster")]
+pub(crate) use part_outputs::{PartKeeps, PartOutputs};
+pub(super) use recall::{each_record, remember};
 pub use recrawled::Recrawled;
 pub use sink::Sink;
 pub use skipped::SkippedLink;

@@ -125,6 +125,12 @@ impl Outputs {
         self.sinks.iter().any(|SinkOutput { sink, .. }| sink.needs_exchange() && (is_page || sink.wants_others()))
     }
 
+    /// The writers of all of them.
+    #[cfg(feature = "cluster")]
+    pub(super) fn writers(&self) -> impl Iterator<Item = &Writer> {
+        self.sinks.iter().map(|output| &output.writer).chain([&self.pages])
+    }
+
     /// Whether a sink wants the links of pages.
     pub(in crate::crawl) fn need_links(&self) -> bool {
         self.sinks.iter().any(|output| output.sink.needs_links())

@@ -212,6 +212,11 @@ impl OutputPlace {
         Self { offset, length, checksum }
     }
 
+    /// Whether these are the bytes.
+    pub fn is_of(&self, bytes: &[u8]) -> bool {
+        *self == Self::of(self.offset, bytes)
+    }
+
     /// The same as a receipt.
     pub(in crate::crawl) fn receipt(self) -> Receipt {
         Receipt { end: self.offset + u64::from(self.length), length: self.length, checksum: self.checksum }

@@ -1,0 +1,91 @@
+//! The links of the pages whose records are kept, as one text.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+
+use serde::Deserialize;
+
+use super::kept::KeptLines;
+use crate::crawl::OutputPlace;
+use crate::job::own;
+
+/// The output of a job that has them.
+const LINKS: &str = "links.jsonl";
+
+/// The lines of links of the pages that are kept, in the order of their records. Each record says where its page's links are.
+pub(super) struct KeptLinks<'a> {
+    pages: KeptLines<'a>,
+    /// The place in the list of jobs of the one whose links are open.
+    open: Option<(usize, File)>,
+    lines: Vec<u8>,
+    taken: usize,
+}
+
+/// What a record says of its page's links.
+#[derive(Debug, Deserialize)]
+struct Places {
+    #[serde(default)]
+    outputs: BTreeMap<String, OutputPlace>,
+}
+
+impl<'a> KeptLinks<'a> {
+    pub(super) fn of(pages: KeptLines<'a>) -> Self {
+        Self { pages, open: None, lines: Vec::new(), taken: 0 }
+    }
+
+    /// Reads the links of the next page that has any; nothing at the end.
+    fn next(&mut self) -> io::Result<()> {
+        (self.taken, self.lines) = (0, std::mem::take(&mut self.lines));
+        self.lines.clear();
+        while self.lines.is_empty() {
+            self.pages.next()?;
+            if self.pages.line().is_empty() {
+                return Ok(());
+            }
+            let places: Places = serde_json::from_slice(self.pages.line())?;
+            if let Some(place) = places.outputs.get(LINKS) {
+                self.read(*place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, place: OutputPlace) -> io::Result<()> {
+        let Some((number, job)) = self.pages.job() else { return Ok(()) };
+        let path = job.directory().join(LINKS);
+        let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let file = match &mut self.open {
+            Some((open, file)) if *open == number => file,
+            open => &mut open.insert((number, own::open(&path, true).map_err(failed)?)).1,
+        };
+        file.seek(SeekFrom::Start(place.offset)).map_err(failed)?;
+        file.take(place.length.into()).read_to_end(&mut self.lines).map_err(failed)?;
+        if !place.is_of(&self.lines) {
+            let message = format!("the links at byte {} are not those of their page's record", place.offset);
+            return Err(failed(io::Error::other(message)));
+        }
+        Ok(())
+    }
+}
+
+impl BufRead for KeptLinks<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.taken == self.lines.len() {
+            self.next()?;
+        }
+        Ok(&self.lines[self.taken..])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.taken += count;
+    }
+}
+
+impl Read for KeptLinks<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(to)?;
+        self.consume(count);
+        Ok(count)
+    }
+}

@@ -1,0 +1,213 @@
+//! The outputs that the parts of a crawl in one process share.
+//!
+//! A part goes on elsewhere when this process ends, so its journal says nothing of files that are here. What counts is said by the page
+//! records themselves: each names the places of its page's bytes in the other outputs, and all outputs have one order. After a kill the
+//! last record counts whose bytes are whole in all of them. What stands behind it was not in the log yet: it is cut off, kept beside, and
+//! asked for again.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use super::bodies::Bodies;
+use super::lines_backward::LinesBackward;
+use super::output::Output;
+use super::output_files::OutputFiles;
+use super::outputs::{OutputEnd, OutputEnds, Outputs, SinkOutput};
+use super::outputs_keeper::OutputsKeeper;
+use super::page_record::record;
+use super::recall::remember;
+use super::sink::Sink;
+use super::skipped::SkipList;
+use super::writer::Writer;
+use super::written::Written;
+use crate::crawl::CrawlError;
+use crate::job::{FileError, PAGES};
+
+/// What is kept of each page beside its record.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PartKeeps {
+    pub(crate) sinks: Vec<Arc<dyn Sink>>,
+    /// Where refused links are listed.
+    pub(crate) skipped: Option<PathBuf>,
+    /// Where bodies are kept, and a number that no other process has that keeps some there.
+    pub(crate) bodies: Option<(PathBuf, u64)>,
+}
+
+/// The outputs that the parts of a crawl in one process share. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct PartOutputs {
+    pub(in crate::crawl) outputs: Arc<Outputs>,
+    /// Where they end.
+    pub(in crate::crawl) ends: Arc<Mutex<OutputEnds>>,
+    pub(in crate::crawl) bodies: Option<Arc<Bodies>>,
+    pub(in crate::crawl) skipped: Option<SkipList>,
+}
+
+impl PartOutputs {
+    /// Opens the outputs in a directory, or makes them. Also returns who keeps their files.
+    ///
+    /// # Errors
+    /// Where a page record is damaged, or the file system refuses.
+    pub(crate) fn open(directory: &Path, keeps: &PartKeeps) -> Result<(Self, OutputsKeeper), CrawlError> {
+        let path = directory.join(PAGES);
+        let pages = Output::find(&path).and_then(|found| found.map_or_else(|| Output::create(&path), Ok));
+        let mut pages = pages.map_err(FileError::of("open", &path))?;
+        let mut others = Vec::new();
+        for sink in &keeps.sinks {
+            let path = directory.join(sink.name());
+            let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
+            others.push(open(&path).map_err(FileError::of("open", &path))?);
+        }
+        let mut ends = confirmed(&pages, &others)?;
+        for output in std::iter::once(&mut pages).chain(&mut others) {
+            let end = ends.entry(output.name().to_owned()).or_default().bytes;
+            output.cut(end).map_err(FileError::of("cut", output.path()))?;
+        }
+        let read = remember(&path, pages.length(), &keeps.sinks);
+        read.map_err(FileError::of("read", &path))?;
+
+        let (mut files, mut threads, mut sinks) = (OutputFiles::default(), Vec::new(), Vec::new());
+        for (sink, mut output) in keeps.sinks.iter().zip(others) {
+            let (begins, started) = (output.last_start(), output.start_writer());
+            let (writer, thread) = started.map_err(FileError::of("write", output.path()))?;
+            files.add(output, writer.written());
+            sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
+            threads.push(thread);
+        }
+        let started = pages.handle().and_then(Writer::start);
+        let (writer, thread) = started.map_err(FileError::of("write", &path))?;
+        // Without sinks nobody counts where the records end, and what is written is synced as it is.
+        let written = if sinks.is_empty() { Written::default() } else { writer.written() };
+        files.add(pages, written);
+        threads.push(thread);
+        let skipped = keeps.skipped.as_ref().map(|path| SkipList::open(path).map_err(FileError::of("open", path)));
+        let skipped = skipped.transpose()?.map(|(list, thread)| {
+            threads.push(thread);
+            list
+        });
+        let bodies = keeps
+            .bodies
+            .as_ref()
+            .map(|(directory, id)| Bodies::open(directory, *id).map_err(FileError::of("open", directory)));
+        let bodies = bodies.transpose()?.map(Arc::new);
+        let ends = Arc::new(Mutex::new(ends));
+        let keeper = OutputsKeeper::new(files, Arc::clone(&ends), bodies.clone(), threads);
+        Ok((Self { outputs: Arc::new(Outputs { pages: writer, sinks }), ends, bodies, skipped }, keeper))
+    }
+
+    /// Whether all that was made of pages so far is with the operating system.
+    pub(crate) fn are_caught_up(&self) -> bool {
+        self.outputs.writers().all(|writer| writer.written().bytes() >= writer.came())
+    }
+
+    /// Returns once it is; `false` if it never will be. Blocks.
+    pub(crate) fn catch_up(&self) -> bool {
+        self.outputs.writers().all(|writer| writer.written().wait_for(writer.came()))
+    }
+}
+
+/// Where page records and outputs end by the last record that is whole in all of them.
+fn confirmed(pages: &Output, others: &[Output]) -> Result<OutputEnds, CrawlError> {
+    let path = pages.path();
+    let unread = |error| FileError::of("read", path)(error);
+    let mut lines = pages.handle().and_then(|file| LinesBackward::of(file, pages.length())).map_err(unread)?;
+    let (mut end, mut ends) = (lines.end(), OutputEnds::new());
+    // The last record that names an output says where that ends.
+    while ends.len() < others.iter().filter(|output| output.length() > 0).count() {
+        let Some((start, line)) = lines.next().map_err(unread)? else { break };
+        let record = record(&line).ok_or_else(|| CrawlError::Record { path: path.to_owned(), offset: start })?;
+        for output in others {
+            let Some(place) = record.outputs.get(output.name()) else { continue };
+            let bytes = place.receipt().end;
+            if bytes > output.length() {
+                (end, ends) = (start, OutputEnds::new());
+                break;
+            }
+            ends.entry(output.name().to_owned()).or_insert(OutputEnd { bytes, pages: 0 });
+        }
+    }
+    ends.insert(PAGES.to_owned(), OutputEnd { bytes: end, pages: 0 });
+    Ok(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::*;
+    use crate::crawl::records::page_record::{OutputPlace, line};
+    use crate::crawl::{LinkList, PageRecord};
+
+    const LINKS: &str = "links.jsonl";
+
+    fn keeps() -> PartKeeps {
+        PartKeeps { sinks: vec![Arc::new(LinkList::default())], ..PartKeeps::default() }
+    }
+
+    /// Opens the outputs of a directory, and closes them again.
+    fn reopen(directory: &Path, keeps: &PartKeeps) -> Result<(), CrawlError> {
+        let (outputs, keeper) = PartOutputs::open(directory, keeps)?;
+        let thread = keeper.start(crate::crawl::JobOptions::default(), crate::crawl::Stop::new()).unwrap();
+        drop(outputs);
+        Ok(thread.end()?)
+    }
+
+    #[test]
+    fn half_a_record_is_put_beside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(PAGES);
+        for (was, is, cut) in [
+            (String::new(), "", ""),
+            ("{}\n{}\n".to_owned(), "{}\n{}\n", ""),
+            ("{}\n{\"url".to_owned(), "{}\n", "{\"url\n"),
+            ("{\"u".to_owned(), "", "{\"url\n{\"u\n"),
+        ] {
+            fs::write(&path, was).unwrap();
+            reopen(directory.path(), &PartKeeps::default()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), is);
+            assert_eq!(fs::read_to_string(directory.path().join("pages.jsonl.cut")).unwrap_or_default(), cut);
+        }
+    }
+
+    /// A record of so many bytes of links, from this place on.
+    fn page(number: u32, links: Option<(u64, u32)>) -> String {
+        let place = |(offset, length)| (LINKS.to_owned(), OutputPlace { offset, length, checksum: 0 });
+        let outputs: BTreeMap<_, _> = links.map(place).into_iter().collect();
+        String::from_utf8(line(&PageRecord {
+            url: format!("http://a.test/{number}"),
+            outputs,
+            ..PageRecord::default()
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_last_record_counts_that_is_whole_in_all_outputs() {
+        let pages =
+            [page(0, Some((0, 10))), page(1, None), page(2, Some((10, 20))), page(3, None), page(4, Some((30, 5)))];
+        for (links, whole) in [(0, 0), (9, 0), (10, 2), (29, 2), (30, 4), (34, 4), (35, 5), (36, 5)] {
+            for half in ["", "{\"url"] {
+                let directory = tempfile::tempdir().unwrap();
+                let (path, other) = (directory.path().join(PAGES), directory.path().join(LINKS));
+                fs::write(&path, pages.concat() + half).unwrap();
+                fs::write(&other, vec![b'x'; links]).unwrap();
+                reopen(directory.path(), &keeps()).unwrap();
+                let expected = if links == 0 { 5 } else { whole };
+                assert_eq!(fs::read_to_string(&path).unwrap(), pages[..expected].concat(), "{links}");
+                let end = [0, 0, 10, 10, 30, 35][whole];
+                assert_eq!(fs::metadata(&other).unwrap().len(), end, "{links}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_none_is_told_by_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = page(0, Some((0, 10)));
+        fs::write(directory.path().join(PAGES), format!("{first}no record\n")).unwrap();
+        fs::write(directory.path().join(LINKS), "0123456789").unwrap();
+        let refused = reopen(directory.path(), &keeps()).unwrap_err();
+        assert!(matches!(refused, CrawlError::Record { offset, .. } if offset == first.len() as u64), "{refused}");
+    }
+}
