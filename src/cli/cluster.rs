@@ -30,6 +30,7 @@ mod without {
     pub(in crate::cli) fn ask(layers: &Layers, request: &ClusterRequest) -> Result<(), CommandError> {
         let advice = match request {
             ClusterRequest::Drain { node } => format!("{node} is still at work"),
+            ClusterRequest::Leave { job } => format!("the node of {} is still at work", job.display()),
             ClusterRequest::Status => "nobody was asked".to_owned(),
         };
         Err(refused(layers).and(advice))
@@ -71,7 +72,7 @@ mod within {
     use crate::cli::signals::Signals;
     use crate::cli::simulated::world;
     use crate::cli::stats_form::StatsForm;
-    use crate::cluster::{ClusterError, ClusterOptions, Desk, Member, PartitionBy, Servers};
+    use crate::cluster::{ClusterError, ClusterOptions, Desk, Member, PartitionBy, Servers, node_of};
     use crate::crawl::{CrawlOptions, FinishReason, look_through};
     use crate::report::{Report, metrics};
 
@@ -206,16 +207,23 @@ mod within {
     /// Answers at the desk of a cluster.
     pub(in crate::cli) fn ask(layers: &Layers, request: &ClusterRequest) -> Result<(), CommandError> {
         let servers = servers(layers)?;
-        let crawl = &layers.settings.cluster.name;
+        let (crawl, node) = match request {
+            ClusterRequest::Drain { node } => (layers.settings.cluster.name.clone(), Some(node.clone())),
+            ClusterRequest::Leave { job } => {
+                let (crawl, node) = node_of(job).map_err(|error| failed(layers, &error))?;
+                (crawl, Some(node))
+            }
+            ClusterRequest::Status => (layers.settings.cluster.name.clone(), None),
+        };
         run(async {
-            let desk = Desk::open(&servers, crawl).await.map_err(|error| failed(layers, &error))?;
-            match request {
-                ClusterRequest::Status => {
+            let desk = Desk::open(&servers, &crawl).await.map_err(|error| failed(layers, &error))?;
+            match node {
+                None => {
                     let text = desk.status().await.map_err(|error| failed(layers, &error))?;
                     print(|out| out.write_all(output::alarming(&text).as_bytes()))
                 }
-                ClusterRequest::Drain { node } => {
-                    if !desk.drain(node).await.map_err(|error| failed(layers, &error))? {
+                Some(node) => {
+                    if !desk.drain(&node).await.map_err(|error| failed(layers, &error))? {
                         let message = format!("the crawl {crawl} has no node {node}");
                         return Err(CommandError::new(Exit::Failed, message)
                             .and(format!("its nodes: crawler cluster status --cluster-name {crawl}")));

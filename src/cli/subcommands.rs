@@ -25,11 +25,13 @@ pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
 pub(super) fn cluster(settings: impl Fn(Command) -> Command) -> Command {
     let node = operand("node", "NODE").help("Its name, as crawler cluster status has it");
     let drain = Command::new("drain").about("Have a node give back what it has, and end").arg(node);
+    let leave = goes_on("leave", "Have the node of a job directory give back what it has, and end");
     Command::new("cluster")
         .about("Look after a crawl on many machines")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(settings(drain))
+        .subcommand(settings(leave))
         .subcommand(settings(Command::new("status").about("Print its nodes, and how its partitions stand")))
 }
 
@@ -37,6 +39,7 @@ pub(super) fn cluster(settings: impl Fn(Command) -> Command) -> Command {
 pub(super) fn cluster_request(given: &ArgMatches) -> ClusterRequest {
     match given.subcommand() {
         Some(("drain", own)) => ClusterRequest::Drain { node: own.get_one("node").cloned().unwrap_or_default() },
+        Some(("leave", own)) => ClusterRequest::Leave { job: own.get_one("job").cloned().unwrap_or_default() },
         _ => ClusterRequest::Status,
     }
 }

@@ -61,6 +61,14 @@ pub enum ClusterError {
         /// Its name.
         crawl: String,
     },
+    /// A directory holds no node.
+    #[error("{directory} holds no node of a crawl on many machines")]
+    NoNode {
+        /// The directory.
+        directory: String,
+        /// Why what it says of itself cannot be read.
+        source: io::Error,
+    },
     /// Servers did not let us in.
     #[error("the servers {addresses} do not let us in: see cluster.sign_in")]
     NotLetIn {
@@ -101,6 +109,12 @@ impl From<SuccessionError> for ClusterError {
 }
 
 impl ClusterError {
+    /// For `map_err`: what a directory says of itself cannot be read.
+    pub(crate) fn reading(directory: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let directory = directory.display().to_string();
+        move |source| Self::NoNode { directory, source }
+    }
+
     /// For `map_err`: something cannot be kept.
     pub(crate) fn storing(what: &str) -> impl FnOnce(io::Error) -> Self {
         let what = what.to_owned();

@@ -30,6 +30,8 @@ pub(crate) struct Ground<T: ClusterTransport> {
     pub(crate) id: u64,
     /// This node.
     pub(crate) node: String,
+    /// Drawn once for its directory.
+    pub(crate) place: u64,
     /// The node's job directory.
     pub(crate) directory: PathBuf,
     /// Where page records go, and what else is kept of pages.
@@ -97,6 +99,16 @@ impl<T: ClusterTransport> Ground<T> {
     pub(crate) fn canonicalizer(&self) -> Canonicalizer {
         let frontier = &self.options.frontier;
         Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes)
+    }
+
+    /// Where the files of a partition are.
+    pub(crate) fn directory_of(&self, partition: u32) -> PathBuf {
+        self.directory.join("partitions").join(format!("{partition:04}"))
+    }
+
+    /// The number of a partition's job, the same on all machines.
+    pub(crate) fn job_of(&self, partition: u32) -> u64 {
+        self.id.wrapping_add(partition.into())
     }
 
     /// How many partitions may be opened at once.

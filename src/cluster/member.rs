@@ -72,6 +72,8 @@ pub struct Member {
     means: Means,
     outputs: PartOutputs,
     stop: Stop,
+    /// Drawn once for its directory.
+    place: u64,
     /// The node that it is now; after others have taken it for dead, it is another one.
     ground: Arc<Mutex<Option<Arc<Ground<Nats>>>>>,
     _lock: Lock,
@@ -106,7 +108,8 @@ impl Member {
         fs::create_dir_all(directory).map_err(ClusterError::storing("the job directory"))?;
         let before = About::read(directory, &terms)?;
         let lock = Lock::take(directory)?;
-        if let Some(node) = before {
+        let place = before.as_ref().map_or_else(draw, |(_, place)| *place);
+        if let Some((node, _)) = before {
             // Its process is gone, or it would hold the lock.
             bury(&*nats, &ClusterSubject::Key(ClusterKey::Node(node))).await;
         }
@@ -114,7 +117,7 @@ impl Member {
         let stop = Stop::new();
         let thread = keeper.start(options.options.job, stop.clone()).map_err(ClusterError::storing("the outputs"))?;
         let ground = Arc::default();
-        Ok((Self { options, nats, terms, means, outputs, stop, ground, _lock: lock }, NodeFiles(thread)))
+        Ok((Self { options, nats, terms, means, outputs, stop, place, ground, _lock: lock }, NodeFiles(thread)))
     }
 
     /// Gives the numbers of what this process crawls, from any thread.
@@ -165,7 +168,7 @@ impl Member {
     fn ground(&self) -> Result<Ground<Nats>, ClusterError> {
         let ClusterOptions { directory, lease, options, crawl, .. } = &self.options;
         let node = format!("{:08x}", draw() >> 32);
-        let about = About { crawl, terms: &self.terms, node: &node };
+        let about = About { crawl, terms: &self.terms, node: &node, place: self.place };
         about.write(directory).map_err(ClusterError::storing(ABOUT))?;
         let mut options = self.terms.of_partition(options.clone());
         let count = self.terms.partitions;
@@ -185,6 +188,7 @@ impl Member {
             partitions: self.terms.partitions(),
             id: self.terms.id,
             node,
+            place: self.place,
             directory: directory.clone(),
             outputs: self.outputs.clone(),
             logs_all: self.options.logs_all,
@@ -207,21 +211,23 @@ struct About<'a> {
     crawl: &'a str,
     terms: &'a Terms,
     node: &'a str,
+    place: u64,
 }
 
 impl About<'_> {
     fn write(&self, directory: &Path) -> io::Result<()> {
-        let Self { crawl, terms, node } = self;
+        let Self { crawl, terms, node, place } = self;
         let text = format!(
             "# A node of a crawl on many machines: its page records are in {PAGES}; crawler merge makes one list of all nodes'.\n\
-             crawl = {crawl:?}\nid = \"{:016x}\"\npartitions = {}\nnode = \"{node}\"\n",
+             crawl = {crawl:?}\nid = \"{:016x}\"\npartitions = {}\nnode = \"{node}\"\n\
+             place = \"{place:016x}\"\n",
             terms.id, terms.partitions
         );
         replace(&directory.join(ABOUT), text.as_bytes())
     }
 
-    /// The node that the directory was of; `None` where it is new.
-    fn read(directory: &Path, terms: &Terms) -> Result<Option<String>, ClusterError> {
+    /// The node that the directory was of, and its place; `None` where it is new.
+    fn read(directory: &Path, terms: &Terms) -> Result<Option<(String, u64)>, ClusterError> {
         let text = match fs::read_to_string(directory.join(ABOUT)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -232,15 +238,13 @@ impl About<'_> {
             }
             Err(error) => return Err(ClusterError::storing(ABOUT)(error)),
         };
-        let value = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
-            line.map(|value| value.trim_matches('"').to_owned())
-        };
+        let value = |name: &str| value_of(&text, name);
         if value("id") != Some(format!("{:016x}", terms.id)) {
             let theirs = value("crawl").unwrap_or_default();
             return Err(ClusterError::Foreign { directory: directory.display().to_string(), theirs });
         }
-        Ok(value("node"))
+        let place = value("place").and_then(|place| u64::from_str_radix(&place, 16).ok());
+        Ok(value("node").zip(place))
     }
 }
 
@@ -254,6 +258,22 @@ impl ClusterOptions {
             bodies: bodies.clone().map(|bodies| (bodies, number)),
         }
     }
+}
+
+/// The crawl and the node that a job directory is of.
+///
+/// # Errors
+/// Where it is none of a node.
+pub fn node_of(directory: &Path) -> Result<(String, String), ClusterError> {
+    let text = fs::read_to_string(directory.join(ABOUT)).map_err(ClusterError::reading(directory))?;
+    let named = value_of(&text, "crawl").zip(value_of(&text, "node"));
+    named.ok_or_else(|| ClusterError::reading(directory)(io::ErrorKind::InvalidData.into()))
+}
+
+/// What stands behind a name in what a directory says of itself.
+fn value_of(text: &str, name: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+    line.map(|value| value.trim_matches('"').to_owned())
 }
 
 /// The files of a node's outputs.

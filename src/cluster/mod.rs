@@ -15,6 +15,7 @@
 //! | the journal's bytes, links and records go out in their order | `publisher`, `pieces`, `entry` |
 //! | one owner after the other, and none beside | `succession` |
 //! | a partition's files go to the servers, so that its log need not be kept from the beginning | `snapshot`, `snapshot_maker` |
+//! | a partition that this machine had before is taken from its own disk | `local_copy` |
 //! | a partition is read, opened, crawled and given back | `owner` |
 //! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
 //! | all nodes agree on what is crawled; its seeds | `terms`, `roots` |
@@ -56,6 +57,7 @@ mod inbox;
 mod inquiry;
 mod lease;
 mod letter;
+mod local_copy;
 mod member;
 mod nats;
 mod node;
@@ -79,6 +81,6 @@ mod values;
 pub use desk::Desk;
 pub use error::ClusterError;
 pub use inquiry::PartitionPlace;
-pub use member::{ClusterOptions, Member, NodeFiles};
+pub use member::{ClusterOptions, Member, NodeFiles, node_of};
 pub use partitions::PartitionBy;
 pub use sign_in::Servers;

@@ -261,6 +261,7 @@ async fn renew<T: ClusterTransport>(ground: Arc<Ground<T>>, name: String, leavin
             is_gone: false,
             partitions: ground.parts().len(),
             pages: progress.pages,
+            place: ground.place,
         };
         let Ok(sequence) = append(&*ground.transport, &key, last, values::to_bytes(&value)).await else {
             tracing::warn!(node = ground.node, "others have taken this node for dead");

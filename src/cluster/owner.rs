@@ -1,7 +1,6 @@
 //! A partition and its owner: read, opened, crawled, given back.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -11,16 +10,18 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::error::ClusterError;
 use super::ground::{Brake, Ground, OpenPart};
 use super::inbox::Inbox;
+use super::local_copy::{self, FRONTIER};
 use super::outbox::Outbox;
 use super::partitions::Partitions;
-use super::pieces::JournalPieces;
+use super::pieces::{JournalFiles, JournalPieces};
 use super::publisher::{PublishProgress, Publisher};
 use super::roots::{RootList, has_roots};
-use super::snapshot::restore;
+use super::snapshot::{newest, restore};
 use super::snapshot_maker::SnapshotMaker;
 use super::succession::{Fold, Overtaken};
 use super::totals::before;
 use super::transport::{AbortOnDrop, ClusterTransport};
+use super::values::SnapshotValue;
 use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
 use crate::gate::{Found, Via};
 use crate::job::{Job, JobJournal};
@@ -140,14 +141,34 @@ struct Opened<T: ClusterTransport> {
     inbox: Inbox<T>,
 }
 
+/// What came of an opening.
+#[derive(Debug)]
+enum Opening<T: ClusterTransport> {
+    Opened(Box<Opened<T>>),
+    /// Another owner was first.
+    Overtaken,
+    /// The journal here is shorter than it should be.
+    Torn,
+}
+
 /// Reads the log, begins an epoch, and opens the crawl. `None` where another owner was first.
 async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> Result<Option<Opened<T>>, ClusterError> {
-    let directory = ground.directory.join("partitions").join(format!("{partition:04}"));
-    let frontier = directory.join("frontier");
+    let directory = ground.directory_of(partition);
+    if let Some((fold, snapshot, whole)) = own_copy(ground, partition).await {
+        let behind = fold.end - whole;
+        tracing::info!(partition, whole, behind, "begins with what this machine has of it");
+        match open_from(ground, partition, fold, snapshot, whole).await {
+            Ok(Opening::Opened(opened)) => return Ok(Some(*opened)),
+            Ok(Opening::Overtaken) => return Ok(None),
+            Ok(Opening::Torn) => tracing::warn!(partition, "what this machine has of it is not whole"),
+            Err(error) => tracing::warn!(partition, %error, "what this machine has of it cannot be opened"),
+        }
+    }
     if directory.exists() {
         // It is of an earlier owner: what counts is the log.
         fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
     }
+    let frontier = directory.join(FRONTIER);
     let (fold, snapshot) = restore(&*ground.transport, partition, Some(&frontier)).await?;
     if snapshot.bytes > 0 {
         let behind = fold.end - snapshot.end;
@@ -158,9 +179,35 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
             "begins with a snapshot and what the log has behind it"
         );
     }
+    match open_from(ground, partition, fold, snapshot, 0).await? {
+        Opening::Opened(opened) => Ok(Some(*opened)),
+        Opening::Overtaken | Opening::Torn => Ok(None),
+    }
+}
+
+/// What this machine has of a partition, with what the log has behind it; the newest snapshot of it; and up to where its journal is whole
+/// here. `None` where the servers must be asked for more.
+async fn own_copy<T: ClusterTransport>(ground: &Ground<T>, partition: u32) -> Option<(Fold, SnapshotValue, u64)> {
+    let (directory, job) = (ground.directory_of(partition), ground.job_of(partition));
+    let frontier = directory.join(FRONTIER);
+    let mut fold = spawn_blocking(move || local_copy::take(&directory, job)).await.ok()??;
+    let (mut files, whole) = (JournalFiles::open(&frontier).ok()?, fold.end);
+    fold.read_on(&*ground.transport, partition, |piece| files.keep(piece)).await.ok()?;
+    Some((fold, newest(&*ground.transport, partition).await, whole))
+}
+
+/// Begins an epoch behind what was read, and opens the crawl over the files that are there. Their journal should be whole up to `whole`; behind
+/// that the log may end within a record.
+async fn open_from<T: ClusterTransport>(
+    ground: &Arc<Ground<T>>,
+    partition: u32,
+    fold: Fold,
+    snapshot: SnapshotValue,
+    whole: u64,
+) -> Result<Opening<T>, ClusterError> {
     let token = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), partition);
     let began = fold.begin(Arc::clone(&ground.transport), partition, &ground.node, token).await;
-    let Ok(tenure) = began else { return Ok(None) };
+    let Ok(tenure) = began else { return Ok(Opening::Overtaken) };
     let told = Arc::new(Notify::new());
     let pieces = Arc::new(JournalPieces::new(fold.read, Arc::clone(&told)));
     let has_roots = has_roots(ground.options.frontier.scope.kind);
@@ -171,9 +218,10 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
     let crawl = {
         let (ground, fold, pieces, outbox) =
             (Arc::clone(ground), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
-        let opening = move || open_crawl(&ground, partition, &directory, &fold, &pieces, outbox);
+        let opening = move || open_crawl(&ground, partition, &fold, whole, &pieces, outbox);
         spawn_blocking(opening).await.map_err(panicked)??
     };
+    let Some(crawl) = crawl else { return Ok(Opening::Torn) };
     plant(&crawl, &ground.roots, &ground.partitions, partition, fold.epoch == 0, has_roots)?;
     let (inlet, stop) = (crawl.inlet(), crawl.stop());
     let brake = Arc::new(Brake::new(stop, !ground.lease.may_ask()));
@@ -196,19 +244,20 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
     let transport = Arc::clone(&ground.transport);
     let inbox = Inbox { transport, partition, inlet: inlet.clone(), pieces, canonicalizer, unread };
     let parts = OpenPart { inlet, brake, watch: Box::new(crawl.watch()) };
-    Ok(Some(Opened { crawl, parts, publisher, inbox }))
+    Ok(Opening::Opened(Box::new(Opened { crawl, parts, publisher, inbox })))
 }
 
-/// Opens the crawl over the journal that was made again, and tells of all that is written from where the log ends.
+/// Opens the crawl over the journal that was made again, and tells of all that is written from where the log ends. `None` where the journal
+/// ends before `whole`.
 fn open_crawl<T: ClusterTransport>(
     ground: &Ground<T>,
     partition: u32,
-    directory: &Path,
     fold: &Fold,
+    whole: u64,
     pieces: &Arc<JournalPieces>,
     outbox: Arc<Outbox>,
-) -> Result<Crawl<JobJournal>, ClusterError> {
-    let job = Job::adopt(directory, ground.id.wrapping_add(partition.into()), ground.partitions.key)?;
+) -> Result<Option<Crawl<JobJournal>>, ClusterError> {
+    let job = Job::adopt(&ground.directory_of(partition), ground.job_of(partition), ground.partitions.key)?;
     let (carried, refused) = before(&fold.counts);
     let part = CrawlPart {
         means: &ground.means,
@@ -225,10 +274,13 @@ fn open_crawl<T: ClusterTransport>(
         let name = cut.path.file_name()?.to_str()?.strip_prefix("journal-")?.to_owned();
         Some(u64::from_str_radix(&name, 16).ok()? + cut.offset)
     });
+    if kept.is_some_and(|kept| kept < whole) {
+        return Ok(None);
+    }
     let from = kept.map_or(fold.end, |kept| kept.min(fold.end));
     let files = job.frontier_directory();
     pieces.add_files(&files, from).map_err(ClusterError::storing("the journal of a partition"))?;
-    Ok(crawl)
+    Ok(Some(crawl))
 }
 
 /// Gives a partition its seeds, and tells it of all others: they say what is in scope.

@@ -45,11 +45,12 @@ impl Partitions {
         u32::try_from(bits % u64::from(self.count.max(1))).unwrap_or_default()
     }
 
-    /// The node that should own a partition: that for which its name draws the highest number. So a node that comes takes its share
-    /// from all others, and one that goes leaves it to all others (rendezvous hashing: Thaler and Ravishankar 1998).
-    pub(crate) fn target<'a>(&self, partition: u32, nodes: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-        let draw = |node: &str| self.key.fingerprint(&format!("{partition} {node}")).bits();
-        nodes.max_by_key(|node| (draw(node), *node))
+    /// The node that should own a partition: that for which its place draws the highest number. So a node that comes takes its share
+    /// from all others, and one that goes leaves it to all others (rendezvous hashing: Thaler and Ravishankar 1998); and one that comes back to its
+    /// place has what it had.
+    pub(crate) fn target<'a>(&self, partition: u32, nodes: impl Iterator<Item = (&'a str, u64)>) -> Option<&'a str> {
+        let draw = |place: u64| self.key.fingerprint(&format!("{partition} {place}")).bits();
+        nodes.max_by_key(|(node, place)| (draw(*place), *node)).map(|(node, _)| node)
     }
 }
 
@@ -75,16 +76,21 @@ mod tests {
     #[test]
     fn a_node_that_goes_moves_its_partitions_alone() {
         let partitions = Partitions { count: 1000, by: PartitionBy::Host, key: FingerprintKey::from_u64(7) };
-        let nodes = ["a", "b", "c", "d"];
+        let nodes = [("a", 1), ("b", 2), ("c", 3), ("d", 4)];
         let all: Vec<_> = (0..1000).map(|partition| partitions.target(partition, nodes.into_iter()).unwrap()).collect();
-        for node in nodes {
+        for (node, _) in nodes {
             let owned = all.iter().filter(|owner| **owner == node).count();
             assert!((200..300).contains(&owned), "{owned}");
         }
         for (partition, owner) in (0..).zip(&all) {
-            let without = partitions.target(partition, nodes.into_iter().filter(|node| *node != "b")).unwrap();
+            let without = partitions.target(partition, nodes.into_iter().filter(|(node, _)| *node != "b")).unwrap();
             assert!(without == *owner || *owner == "b");
         }
         assert_eq!(partitions.target(1, std::iter::empty()), None);
+        let again = nodes.map(|(node, place)| (if node == "b" { "e" } else { node }, place));
+        for (partition, owner) in (0..).zip(&all) {
+            let owner = if *owner == "b" { "e" } else { owner };
+            assert_eq!(partitions.target(partition, again.into_iter()), Some(owner), "b came back to its place");
+        }
     }
 }

@@ -16,8 +16,8 @@ pub(crate) struct Peers {
     seen: BTreeMap<String, (u64, Instant)>,
     /// Nodes that live.
     alive: BTreeSet<String>,
-    /// Those among them that may own partitions.
-    members: BTreeSet<String>,
+    /// Those among them that may own partitions, each with its place.
+    members: BTreeMap<String, u64>,
     /// Those that were told to go.
     drained: BTreeSet<String>,
 }
@@ -33,7 +33,7 @@ impl Peers {
         life: Duration,
         own: &str,
     ) -> Result<(), Unreachable> {
-        let (mut alive, mut members) = (BTreeSet::new(), BTreeSet::new());
+        let (mut alive, mut members) = (BTreeSet::new(), BTreeMap::new());
         let drained = transport.keys(KeyKind::Drain).await?.into_iter().filter_map(|subject| match subject {
             ClusterSubject::Key(ClusterKey::Drain(node)) => Some(node),
             _ => None,
@@ -61,7 +61,7 @@ impl Peers {
             }
             alive.insert(node.clone());
             if !value.is_leaving && !drained.contains(node) {
-                members.insert(node.clone());
+                members.insert(node.clone(), value.place);
             }
         }
         (self.alive, self.members, self.drained) = (alive, members, drained);
@@ -78,8 +78,8 @@ impl Peers {
         self.drained.contains(node)
     }
 
-    /// The nodes that may own partitions.
-    pub(crate) fn members(&self) -> impl Iterator<Item = &str> {
-        self.members.iter().map(String::as_str)
+    /// The nodes that may own partitions, each with its place.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.members.iter().map(|(node, place)| (node.as_str(), *place))
     }
 }

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::entry::{EntryKind, JournalPiece};
 use super::ground::{Brake, Ground};
+use super::local_copy;
 use super::outbox::Outbox;
 use super::pieces::JournalPieces;
 use super::roots::deliver;
@@ -185,9 +186,20 @@ impl<T: ClusterTransport> Publisher<T> {
         let counted = tokio::task::spawn_blocking(move || counts(&inlet, &observer, &options)).await;
         if let Ok(counted) = counted {
             self.tenure.append(EntryKind::Counts(counted)).await?;
+            self.keep_here().await;
         }
         self.progress.is_uncounted = false;
         Ok(())
+    }
+
+    /// Keeps on this machine what the log says, for its next owner here. All that the journal has written before is in the log.
+    async fn keep_here(&self) {
+        let (directory, job) = (self.ground.directory_of(self.partition), self.ground.job_of(self.partition));
+        let fold = self.tenure.fold().clone();
+        let kept = tokio::task::spawn_blocking(move || local_copy::keep(&directory, job, &fold)).await;
+        if !matches!(kept, Ok(Ok(()))) {
+            tracing::debug!(self.partition, "the next owner here will ask the servers for all of it");
+        }
     }
 
     /// Says whether the partition has anything to do, where that is not what was said.

@@ -172,6 +172,11 @@ async fn named<T: ClusterTransport>(transport: &T, partition: u32) -> Vec<(u64, 
     named
 }
 
+/// The snapshot of a partition that is furthest; an empty one where there is none.
+pub(super) async fn newest<T: ClusterTransport>(transport: &T, partition: u32) -> SnapshotValue {
+    named(transport, partition).await.first().map(|(_, snapshot)| *snapshot).unwrap_or_default()
+}
+
 /// The last message of a subject, asked for without end.
 async fn last<T: ClusterTransport>(transport: &T, subject: &ClusterSubject) -> Option<(u64, Vec<u8>)> {
     let mut backoff = Backoff::new();

@@ -19,6 +19,9 @@ pub(crate) struct NodeValue {
     pub(crate) partitions: usize,
     /// Pages that it has recorded.
     pub(crate) pages: u64,
+    /// Drawn once for its directory: whoever goes on there has the same, and the same partitions.
+    #[serde(default)]
+    pub(crate) place: u64,
 }
 
 /// Who owns a partition.

@@ -1,6 +1,7 @@
 //! What nodes keep of pages beside their records: archives, links, bodies, refused links.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -54,6 +55,18 @@ pub(crate) fn assert_whole(web: &Web, crawl: &Crawl<'_>) {
     let total: usize = merged.values().filter_map(place).map(|(from, to)| to - from).sum();
     assert!(total > 100_000 && links.len() == total, "{} of {total}", links.len());
     assert!(is_sorted_by_page(&links), "a page's links stand together");
+}
+
+/// Halves the last segment of the journals of a part of the partitions.
+pub(crate) fn tear_journals(job: &Path, one_in: usize) {
+    let partitions = fs::read_dir(job.join("partitions")).unwrap().map(|entry| entry.unwrap().path());
+    for partition in partitions.step_by(one_in) {
+        let files = fs::read_dir(partition.join("frontier")).unwrap().map(|entry| entry.unwrap().path());
+        let is_journal = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("journal-");
+        let Some(last) = files.filter(is_journal).max() else { continue };
+        let file = fs::File::options().write(true).open(last).unwrap();
+        file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    }
 }
 
 /// Where a page's links are.

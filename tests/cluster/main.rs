@@ -49,8 +49,7 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     crawl.await_records(100);
     let third = crawl.start(2);
     until("all nodes are there", || crawl.names().len() == 3);
-    let leaving = crawl.names()["j1"].clone();
-    assert!(crawl.ask(&["cluster", "drain", &leaving]).status.success());
+    assert!(crawl.ask(&["cluster", "leave", crawl.job(1).to_str().unwrap()]).status.success());
     second.wait();
     for node in [first, third] {
         node.wait();
@@ -171,6 +170,8 @@ async fn whatever_dies_nothing_is_lost() {
     crawl.await_records(1000);
     servers.begin(0);
     nodes[0].take().unwrap().kill();
+    // Of what it has there a part is damaged.
+    kept::tear_journals(&crawl.job(0), 3);
     nodes[0] = Some(crawl.start(0));
     crawl.await_records(1300);
     // All at once.
@@ -187,6 +188,8 @@ async fn whatever_dies_nothing_is_lost() {
     eprintln!("{twice} of 2,500 pages were fetched twice");
     assert!(twice < 250, "{twice} of 2,500 pages were fetched twice");
     kept::assert_whole(&web, &crawl);
+    let begun = (0..3).map(|node| crawl.log(node).matches("begins with what this machine has of it").count());
+    assert!(begun.sum::<usize>() > 10, "nodes that come back have what they had");
 }
 
 /// A partition whose log was purged goes on elsewhere, with what its snapshot has.
@@ -261,6 +264,8 @@ async fn what_cannot_be_is_refused_by_name() {
     let mut hasty = crawl.command_of("hasty", 2);
     hasty.env("CRAWLER_CLUSTER_SIGN_IN", "env:NATS").env("NATS", "ann:quite secret");
     refused(hasty.args(["--max-duration", "1s", "--host-delay", "1h"]).output().unwrap(), 0, "this node has left");
+    let nowhere = crawl.ask(&["cluster", "leave", crawl.at("nowhere").to_str().unwrap()]);
+    refused(nowhere, 1, "holds no node of a crawl on many machines");
     let gone = crawl.ask(&["cluster", "drain", "nobody"]);
     refused(gone, 1, "do not let us in");
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use super::names::{FILES, RUN, name};
+use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
 use crate::bytes::FileError;
 use crate::gate::Position;
@@ -19,16 +20,16 @@ pub(crate) struct FileCopy {
 }
 
 impl Checkpoints<Disk> {
-    /// Opens the files of the newest checkpoint, and what it needs of the journal up to a position. Returns where the journal ended when the
-    /// checkpoint was written. `None` where that is further than this position, or where there is no checkpoint.
+    /// Opens the files of the newest checkpoint that is no further than a position, and what it needs of the journal up to there. Returns where
+    /// the journal ended when the checkpoint was written. `None` where there is no such checkpoint.
     ///
     /// # Errors
     /// Where the storage fails.
     pub(crate) fn copies(&mut self, end: Position) -> Result<Option<(Position, Vec<FileCopy>)>, CheckpointError> {
-        let Some((number, summary)) = self.newest_summary().filter(|(_, summary)| summary.counts.position <= end)
-        else {
-            return Ok(None);
-        };
+        let is_before = |summary: &Summary| summary.counts.position <= end;
+        let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
+        let mut summaries = numbers.into_iter().filter_map(|number| Some((number, self.summary(number).ok()?)));
+        let Some((number, summary)) = summaries.find(|(_, summary)| is_before(summary)) else { return Ok(None) };
         let has = [true, summary.has_seen, summary.has_contents, true];
         let own = FILES.iter().zip(has).filter(|(_, has)| *has).map(|(file, _)| name(file, number));
         let runs = summary.runs.iter().map(|run| name(RUN, *run));
