@@ -1,13 +1,11 @@
 //! The links of the pages whose records are kept, as one text.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-use serde::Deserialize;
-
 use super::kept::KeptLines;
-use crate::crawl::OutputPlace;
+use crate::crawl::page_line;
+use crate::frontier::Receipt;
 use crate::job::own;
 
 /// The output of a job that has them.
@@ -20,13 +18,6 @@ pub(super) struct KeptLinks<'a> {
     open: Option<(usize, File)>,
     lines: Vec<u8>,
     taken: usize,
-}
-
-/// What a record says of its page's links.
-#[derive(Debug, Deserialize)]
-struct Places {
-    #[serde(default)]
-    outputs: BTreeMap<String, OutputPlace>,
 }
 
 impl<'a> KeptLinks<'a> {
@@ -43,15 +34,15 @@ impl<'a> KeptLinks<'a> {
             if self.pages.line().is_empty() {
                 return Ok(());
             }
-            let places: Places = serde_json::from_slice(self.pages.line())?;
-            if let Some(place) = places.outputs.get(LINKS) {
-                self.read(*place)?;
+            let outputs = page_line(self.pages.line()).map(|page| page.outputs).unwrap_or_default();
+            if let Some((_, links)) = outputs.into_iter().find(|(name, _)| name == LINKS) {
+                self.read(links)?;
             }
         }
         Ok(())
     }
 
-    fn read(&mut self, place: OutputPlace) -> io::Result<()> {
+    fn read(&mut self, links: Receipt) -> io::Result<()> {
         let Some((number, job)) = self.pages.job() else { return Ok(()) };
         let path = job.directory().join(LINKS);
         let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -59,10 +50,11 @@ impl<'a> KeptLinks<'a> {
             Some((open, file)) if *open == number => file,
             open => &mut open.insert((number, own::open(&path, true).map_err(failed)?)).1,
         };
-        file.seek(SeekFrom::Start(place.offset)).map_err(failed)?;
-        file.take(place.length.into()).read_to_end(&mut self.lines).map_err(failed)?;
-        if !place.is_of(&self.lines) {
-            let message = format!("the links at byte {} are not those of their page's record", place.offset);
+        let start = links.end.saturating_sub(links.length.into());
+        file.seek(SeekFrom::Start(start)).map_err(failed)?;
+        file.take(links.length.into()).read_to_end(&mut self.lines).map_err(failed)?;
+        if Receipt::of(&self.lines, start) != links {
+            let message = format!("the links at byte {start} are not those of their page's record");
             return Err(failed(io::Error::other(message)));
         }
         Ok(())

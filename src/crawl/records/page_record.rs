@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::recrawled::Recrawled;
@@ -212,11 +213,6 @@ impl OutputPlace {
         Self { offset, length, checksum }
     }
 
-    /// Whether these are the bytes.
-    pub fn is_of(&self, bytes: &[u8]) -> bool {
-        *self == Self::of(self.offset, bytes)
-    }
-
     /// The same as a receipt.
     pub(in crate::crawl) fn receipt(self) -> Receipt {
         Receipt { end: self.offset + u64::from(self.length), length: self.length, checksum: self.checksum }
@@ -242,7 +238,12 @@ pub(in crate::crawl) fn add_line(record: &impl Serialize, to: &mut Vec<u8>) {
 /// The record of a line.
 pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
     // Another version may have left out any field but the URL.
-    serde_json::from_slice(line).ok().filter(|record: &PageRecord| !record.url.is_empty())
+    read_line(line).filter(|record: &PageRecord| !record.url.is_empty())
+}
+
+/// What a line holds, if it is that.
+pub(super) fn read_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    serde_json::from_slice(line).ok()
 }
 
 /// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` where it is no page record.
