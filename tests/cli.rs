@@ -291,6 +291,10 @@ fn numbers_schemas_and_metrics_have_one_name_for_one_number() {
         let ran = desk.run(&["schema", of]);
         let schema: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         assert!(schema["properties"].is_object() && schema["title"].is_string(), "{of}: {}", ran.out);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/report/schema/{of}.json"));
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        let how = format!("crawler schema {of} > {}", path.display());
+        assert!(kept == ran.out, "the schema has changed, and whoever reads {of} must know: {how}");
     }
     assert_eq!(desk.run(&["schema", "reports"]).code, Some(2));
 

@@ -388,6 +388,30 @@ fn what_a_crash_took_of_the_output_is_told() {
     assert!(verdict.starts_with("waiting: its host may be asked "), "{verdict}");
 }
 
+#[cfg(feature = "crawl")]
+#[test]
+fn a_list_of_refused_links_tells_what_no_rule_does() {
+    let mut world = World::of("http://a.test/");
+    let list = world.directory.path().join("skipped.jsonl");
+    let line = |url: &str, reason: &str, page: &str| {
+        let (url, page) = (format!("http://a.test/{url}"), format!("http://a.test/{page}"));
+        format!(
+            "{{\"url\":\"{url}\",\"reason\":\"{reason}\",\"referrer\":\"{page}\",\"depth\":1,\"links\":1,\"of\":1}}\n"
+        )
+    };
+    let untold = line("", "too_many_links", "").replace("\"http://a.test/\"", "null");
+    let lines =
+        [line("loop", "cross_host", "x"), line("loop", "too_many_redirects", "y"), line("", "nofollow", "z"), untold];
+    fs::write(&list, lines.concat() + "{\"url\":\"http://a.test/l").unwrap();
+    let mut told = ["loop", "nowhere", ""].map(|path| world.kept(&format!("http://a.test/{path}")));
+    crawler::crawl::look_up_refused(&list, &mut told).unwrap();
+    let told = told.map(|of| of.verdict().to_string());
+    assert_eq!(told[0], "refused: too_many_redirects (as it was found on http://a.test/y)");
+    assert!(told[1].starts_with("never found"), "{}", told[1]);
+    assert!(told[2].starts_with("waiting"), "what was admitted has its own story: {}", told[2]);
+    crawler::crawl::look_up_refused(&world.directory.path().join("none"), &mut []).unwrap();
+}
+
 #[test]
 fn the_whole_explanation_is_text() {
     let mut world = World::of("https://example.org/");

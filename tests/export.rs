@@ -75,6 +75,17 @@ async fn a_file_has_all_records_whole_and_once_after_each_run() {
     assert!(all.starts_with(&first) && all.lines().count() > first.lines().count());
     assert!(!place.join("pages.jsonl.gz.new").exists());
 
+    // What no ending says is not guessed.
+    for name in ["x.tsv", "x.json", "x.csv.xz", "x.jsonl.bz2"] {
+        let ran = run(place, &web, &["resume", "crawl", "-o", name]);
+        assert!(ran.code == Some(2) && ran.err.contains("its ending is none of .jsonl"), "{name}: {}", ran.err);
+        let ran = run(place, &web, &["export", "crawl", "-o", name, "--as", "csv"]);
+        assert!(
+            ran.code == Some(0) && fs::read_to_string(place.join(name)).unwrap().starts_with("url,key,"),
+            "{}",
+            ran.err
+        );
+    }
     // A job that is finished can still be given a file.
     let ran = run(place, &web, &["resume", "crawl", "-o", "late.jsonl"]);
     assert_eq!(

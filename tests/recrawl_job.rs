@@ -138,11 +138,19 @@ fn a_page_is_asked_whether_it_has_changed_and_its_links_stay() {
     assert!(changes(&old).is_empty() && report(&old).recrawl.is_none(), "nothing was compared");
     change(&site);
     let before: BTreeSet<_> = fs::read_dir(&old).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    let ran = run(place.path(), &[&seed, "--job", "new", "--recrawl", "old"]);
+    let ran = run(place.path(), &[&seed, "--job", "new", "--recrawl", "old", "--links"]);
     let after: BTreeSet<_> = fs::read_dir(&old).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(before, after, "the old job is only read");
     let new = place.path().join("new");
     assert_eq!(changes(&new), expected());
+
+    // A page that has not changed has its links in the list, too.
+    let links = fs::read_to_string(new.join("links.jsonl")).unwrap();
+    let of_hub = links.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let of_hub: Vec<_> = of_hub.filter(|link| link["from"] == *site.url("/hub")).collect();
+    let to = ["/deep/child", "/deep/not", "/deep/child?q=1"].map(|path| site.url(path));
+    assert_eq!(of_hub.iter().map(|link| link["to"].as_str().unwrap()).collect::<Vec<_>>(), to);
+    assert!(of_hub.iter().all(|link| link["kind"] == "unchanged"), "{of_hub:?}");
 
     let asked = site.asked();
     for (path, etag, date, status) in [

@@ -221,7 +221,10 @@ fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
             r#"r.toml:2:13: hosts."x.example".max_depth = 2020-01-01: expected a count such as 8, 10_000 or 1M, below 2^32, or "unlimited""#,
         ),
         ("[extract.a]\nselect = \"a[\"", r#"r.toml:2:10: extract."a".select = "a[": character 2: it ends too early"#),
-        ("[extract.a]\nmany = true", r#"r.toml:1:10: extract."a".select = "": character 1: empty selector"#),
+        (
+            "[extract.a]\nmany = true",
+            r#"r.toml:1:10: extract."a".select = "": it is missing, and says by CSS which elements are taken"#,
+        ),
         ("[extract.a]\nselect = \"a\"\nregex = \"(\"", "r.toml:3:9: extract.\"a\".regex"),
         ("[extract.a]\nslect = \"a\"", r#"r.toml:2:1: unknown key `extract."a".slect`; did you mean `select`?"#),
         (
@@ -229,6 +232,8 @@ fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
             r#"r.toml:3:8: extract."a".html = true: expected one of attr, html and text alone"#,
         ),
         ("[hosts]\nx = 1", "r.toml:2:1: unknown key `hosts.x`"),
+        ("[hosts.a]\ndelay = \"1s\"", r#"unknown key `hosts."a".delay`; did you mean `host_delay`?"#),
+        ("[groups.cdn]\ndelay = \"1s\"", r#"r.toml:1:9: groups."cdn".hosts = []: names no host"#),
     ] {
         std::fs::write(place.path().join("r.toml"), rules).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));

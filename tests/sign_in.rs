@@ -117,6 +117,9 @@ hosts = ["bearer.test"]
 sign_in = "bearer env:SITE_TOKEN"
 sign_in_to = ["http://bearer.test"]
 
+[hosts."plain.test"]
+sign_in = "bearer env:SITE_TOKEN"
+
 [hosts."*.key.test"]
 sign_in = "header X-Key file:key.txt"
 sign_in_to = ["http://key.test"]
@@ -168,6 +171,7 @@ fn sites_that_want_to_know_who_asks_are_read_and_no_secret_is_found_elsewhere() 
             "http://basic.test/",
             "http://bearer.test/",
             "http://key.test/",
+            "http://plain.test/next",
             "--job",
             "job",
             "--warc",
@@ -191,6 +195,8 @@ fn sites_that_want_to_know_who_asks_are_read_and_no_secret_is_found_elsewhere() 
         assert_eq!(pages[&format!("http://{host}.test/away")]["status"], 302);
     }
     assert!(outputs::report(&job).is_object());
+    let told = "http://plain.test is asked without its sign-in, which is for https://plain.test alone";
+    assert_eq!(ran.err.matches(told).count(), 1, "{}", ran.err);
     let heads = heads.lock().unwrap();
     for page in ["other.test/page", "other.test/away", "other.test/robots.txt"] {
         let head = &heads[page];
@@ -199,6 +205,7 @@ fn sites_that_want_to_know_who_asks_are_read_and_no_secret_is_found_elsewhere() 
         assert_eq!(header(head, "x-team").as_deref(), Some("search"));
         assert_eq!(header(head, "x-flag").as_deref(), Some("given"));
     }
+    assert!(header(&heads["plain.test/next"], "authorization").is_none());
     let basic = &heads["basic.test/next"];
     assert_eq!(header(basic, "x-team").as_deref(), Some("other"));
     assert_eq!(header(basic, "accept-language").as_deref(), Some("de"));

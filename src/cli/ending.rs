@@ -43,21 +43,27 @@ pub(super) fn waiting(job: &Job, finished: &Finished) {
 
 /// The note on waiting URLs. A limit on the job's pages must be raised to go on; a limit on a run's time starts afresh.
 fn how_to_go_on(job: &Job, finished: &Finished) -> String {
-    let waiting = finished.frontier.queued + finished.frontier.scheduled;
+    let waiting = match finished.frontier.queued + finished.frontier.scheduled {
+        1 => "1 URL is waiting".to_owned(),
+        urls => format!("{urls} URLs are waiting"),
+    };
     let directory = job.directory().display();
-    let pages = finished.tally.records();
+    let pages = match finished.tally.page_records() {
+        1 => "1 page".to_owned(),
+        pages => format!("{pages} pages"),
+    };
     let resume = format!("crawler resume {directory}");
     match finished.reason {
         FinishReason::MaxPages => format!(
-            "{waiting} URLs are waiting; the job has its {pages} pages (--max-pages is of all runs together), to go on with \
+            "{waiting}; the job has its {pages} (--max-pages is of all runs together), to go on with \
              more: {resume} --max-pages {}",
-            pages.max(1).saturating_mul(2)
+            finished.tally.page_records().max(1).saturating_mul(2)
         ),
         FinishReason::MaxDuration => format!(
-            "{waiting} URLs are waiting; the time of this run was over (--max-duration is of each run), to go on for as long \
+            "{waiting}; the time of this run was over (--max-duration is of each run), to go on for as long \
              again: {resume}"
         ),
-        _ => format!("{waiting} URLs are waiting; to go on with them: {resume}"),
+        _ => format!("{waiting}; to go on with them: {resume}"),
     }
 }
 

@@ -13,7 +13,7 @@ use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 #[cfg(feature = "cluster")]
 use crate::cluster::PartitionPlace;
-use crate::crawl::{CrawlError, FinishReason, look_up};
+use crate::crawl::{CrawlError, FinishReason, look_up, look_up_refused};
 use crate::frontier::{Explanation, FrontierOptions, History, Place, RobotsAnswer, Timestamp, Verdict};
 use crate::gate::{Refusal, Ruled};
 use crate::job::{Explained, Job, explain as explain_from};
@@ -37,6 +37,11 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
         Exit::Failed,
         "read",
         &job.pages_path(),
+    ))?;
+    look_up_refused(&job.skipped_path(), &mut explanations).map_err(CommandError::cannot(
+        Exit::Failed,
+        "read",
+        &job.skipped_path(),
     ))?;
     let limit = if is_resumed { None } else { limit(&job) };
     let answers = explanations.iter().map(|explanation| {

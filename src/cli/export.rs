@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::layers::Layers;
-use super::output::print;
+use super::output::{print, warn};
 use super::record_file::{DamagedLine, RecordFile, RecordFormat, field_names};
 use super::record_filter::RecordFilter;
 use super::record_table::Column;
@@ -141,6 +141,9 @@ impl Source {
 pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
     let settings = &layers.settings;
     filter(layers)?;
+    if settings.output.format != RecordFormat::Auto && settings.output.file().is_none() {
+        warn("output.format is of the file that -o names, and none is named");
+    }
     settings.output.file().map_or(Ok(()), |to| check_place(to, &settings.job.dir))
 }
 

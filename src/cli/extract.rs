@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::output::{Safe, print, warn};
 use super::settings::AllSettings;
 use crate::address::Canonicalizer;
-use crate::crawl::{FieldRule, FieldSet, FieldValue, parse};
+use crate::crawl::{FieldRule, FieldSet, FieldValue, is_html, parse};
 
 /// Prints the fields of `[extract]` as JSON, as a record has them; of one rule each value on a line.
 pub(super) fn extract(settings: &AllSettings, from: &str, rule: Option<&FieldRule>) -> Result<(), CommandError> {
@@ -31,6 +31,12 @@ pub(super) fn extract(settings: &AllSettings, from: &str, rule: Option<&FieldRul
     let Document { name, body, content_type, cut, .. } = Document::get(&options.fetch, from, &canonicalizer, limit)?;
     if let Some(why) = cut {
         warn(&format!("{name}: {why}"));
+    }
+    if let Some(other) = content_type.as_deref().filter(|_| !is_html(content_type.as_deref(), &body)) {
+        return Err(CommandError::new(
+            Exit::Failed,
+            format!("{name} is {other}: a crawl takes fields from HTML alone"),
+        ));
     }
     let page = parse(&body, content_type.as_deref(), &options.parse);
     let mut values = fields.extract(&body, &page);

@@ -165,7 +165,9 @@ impl Layers {
         let FrontierOptions { rules, politeness, .. } = &self.settings.crawl.frontier;
         if let Err(error) = Manners::new(politeness, rules) {
             let place = match &error {
-                OptionError::Rule(rule) => self.rules.get(&rule.table, &rule.name, &rule.key),
+                OptionError::Rule(rule) => {
+                    [&*rule.key, ""].into_iter().find_map(|key| self.rules.get(&rule.table, &rule.name, key))
+                }
                 _ => None,
             };
             let message = place.map_or_else(|| error.to_string(), |place| format!("{place}: {error}"));

@@ -18,6 +18,10 @@ use super::record_table::{Column, CsvTable, FIELDS, RecordTable};
 const GZIP_LEVEL: u32 = 6;
 const ZSTD_LEVEL: i32 = 3;
 
+/// What is said of a file whose name says nothing.
+const ENDINGS: &str = "its ending is none of .jsonl, .csv and .parquet, nor .jsonl.gz, .jsonl.zst, .csv.gz and .csv.zst: \
+                       name it so, or say what it is (--format; --as of export and merge)";
+
 /// A line that is whole and no record.
 #[derive(Debug, Error)]
 #[error("line {line} is no record: {reason}")]
@@ -69,7 +73,8 @@ impl RecordFile {
         let format = match (format, inner.as_str()) {
             (RecordFormat::Auto, "csv") => RecordFormat::Csv,
             (RecordFormat::Auto, "parquet") => RecordFormat::Parquet,
-            (RecordFormat::Auto, _) => RecordFormat::Jsonl,
+            (RecordFormat::Auto, "" | "jl" | "jsonl" | "ndjson") => RecordFormat::Jsonl,
+            (RecordFormat::Auto, _) => return Err(ENDINGS),
             (asked, _) => asked,
         };
         if format == RecordFormat::Parquet && packing != Packing::Plain {

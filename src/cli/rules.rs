@@ -70,7 +70,13 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
             rule.max_depth = Some(depth?);
         }
         key => {
-            let meant = nearest(key, keys.iter().copied());
+            // Of a group, and of all hosts, these have other names.
+            let meant = match key {
+                "connections" => Some("connections_per_host"),
+                "delay" => Some("host_delay"),
+                "depth" => Some("max_depth"),
+                key => nearest(key, keys.iter().copied()),
+            };
             return Err(Refused::Key(meant.and_then(|meant| keys.iter().copied().find(|known| *known == meant))));
         }
     }
@@ -158,7 +164,7 @@ pub(super) const EXAMPLE: &str = r#"
 # client_certificate = "ours.pem"
 # client_key = "ours.key"
 
-# Hosts that share a clock: when one was asked, all of them rest; beside that each is treated as above.
+# Hosts that share a clock: when one was asked, all of them rest. All keys of a single host's rule may stand here too, for each of them.
 # [groups."cdn"]
 # hosts = ["a.example", "*.b.example"]
 # delay = "1s"

@@ -178,11 +178,13 @@ impl Visit {
 
     /// Takes the links that it had.
     async fn read_known(&mut self, known: &KnownPage, reader: Reader<'_>) {
-        let Reader { lease, base, gate, share, .. } = reader;
+        let Reader { lease, base, gate, share, keeps_links, .. } = reader;
         let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
+        extract.edges = keeps_links.then(Vec::new);
         extract.add_known(base, &known.links);
         share.resize(extract.links.memory() as u64).await;
         self.record.links = extract.counts;
+        self.edges = extract.edges.unwrap_or_default();
         (self.skips, self.links) = (extract.skips, extract.links);
     }
 

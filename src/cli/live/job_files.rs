@@ -13,7 +13,7 @@ use crate::cli::command_error::CommandError;
 use crate::cli::effective::of_job_read;
 use crate::cli::progress::Limits;
 use crate::cli::unfit::refused;
-use crate::crawl::{CrawlOptions, Progress, Stop, Underway, look, look_up};
+use crate::crawl::{CrawlOptions, Progress, Stop, Underway, look, look_up, look_up_refused};
 use crate::frontier::{HostList, HostOrder, Timestamp};
 use crate::job::{Job, explain as explain_from};
 use crate::lending::Clock;
@@ -103,6 +103,7 @@ impl Subject for JobFiles {
         let explained = explain_from(&self.job, &options, &[url], self.clock.now());
         let mut explanations = explained.map_err(|error| error.to_string())?.explanations;
         look_up(&self.job.pages_path(), &mut explanations).map_err(|error| error.to_string())?;
+        look_up_refused(&self.job.skipped_path(), &mut explanations).map_err(|error| error.to_string())?;
         let text: String = explanations.iter().map(ToString::to_string).collect();
         Ok(safe(&text))
     }

@@ -60,6 +60,9 @@ impl FieldSet {
         let compile = |(name, rule): (&String, &FieldRule)| {
             let error =
                 |key, value: &str, reason| FieldError { name: name.clone(), key, value: value.to_owned(), reason };
+            if rule.select.is_empty() {
+                return Err(error("select", "", "it is missing, and says by CSS which elements are taken".to_owned()));
+            }
             let selector = selector(&rule.select).map_err(|reason| error("select", &rule.select, reason))?;
             let regex = rule.regex.as_ref().map(|regex| {
                 let compiled = RegexBuilder::new(regex).size_limit(MAX_COMPILED).build();
@@ -102,7 +105,11 @@ impl Field {
             return None;
         }
         let part = match &self.part {
-            FieldPart::Attribute(name) => element.attr(name)?.to_owned(),
+            // As HTML has them, names are the same in any case.
+            FieldPart::Attribute(name) => {
+                let mut attributes = element.value().attrs();
+                attributes.find(|(found, _)| found.eq_ignore_ascii_case(name))?.1.to_owned()
+            }
             FieldPart::Html => element.html(),
             FieldPart::Text => text(element, MAX_BYTES),
         };

@@ -36,7 +36,8 @@ impl Wanted {
 
     /// Why a page is refused by its head, which may say how long the body is.
     pub(super) fn refuse(&self, content_type: Option<&str>, length: Option<u64>) -> Option<Unwanted> {
-        if content_type.is_some() && !self.types.has(content_type) {
+        let named = content_type.filter(|named| !named.trim().is_empty());
+        if named.is_some() && !self.types.has(named) {
             return Some(Unwanted { name: UNWANTED_TYPE, rule: format!("none of fetch.types = {}", self.types) });
         }
         self.refuse_bytes(length.unwrap_or_default())

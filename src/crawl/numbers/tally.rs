@@ -139,7 +139,7 @@ impl Tally {
     }
 
     /// Records of pages: those of sitemaps are not among them.
-    pub(in crate::crawl) fn page_records(&self) -> u64 {
+    pub(crate) fn page_records(&self) -> u64 {
         self.records().saturating_sub(self.sitemaps.records)
     }
 

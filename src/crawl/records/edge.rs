@@ -7,7 +7,8 @@ pub struct Edge {
     /// The wire URL that it leads to.
     pub to: String,
     /// What it was found on: `a`, `area`, `canonical`, `frame`, `img`, `link`, `media`, `refresh`, `script`, `style` on a page, `header`
-    /// in a `Link` or `Refresh` header, `redirect`, `sitemap` or `feed`; `json_ld` in structured data, `text` in a plain text.
+    /// in a `Link` or `Refresh` header, `redirect`, `sitemap` or `feed`; `json_ld` in structured data, `text` in a plain text; `unchanged` of a page that
+    /// answered 304, as it had them before.
     pub kind: &'static str,
     /// The text of its `<a>`: white space folded, cut at 512 bytes.
     pub text: Option<String>,

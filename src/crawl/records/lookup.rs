@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::page_record::{PageRecord, record};
+use super::legible::legible;
+use super::page_record::{PageRecord, read_line, record};
+use super::skipped::SkippedLink;
 use crate::frontier::{Explanation, Fetched, History, Receipt};
+use crate::gate::Refusal;
 use crate::seen::Sighting;
 
 /// Adds their page records to explained URLs. A record is looked up where the journal says that it is. Where the journal's oldest
@@ -36,6 +39,31 @@ pub fn look_up(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> 
 pub(crate) fn look_through(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> {
     let Some(file) = open_if_there(path)? else { return Ok(()) };
     search(file, explanations.iter_mut())
+}
+
+/// Adds to explained URLs that were never admitted why they were refused and on which page, by the last line of a list of refused links
+/// that has them. It is read once, where there is one.
+///
+/// # Errors
+/// Where the file cannot be read.
+pub fn look_up_refused(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> {
+    let is_asked = |of: &&mut Explanation| of.sighting == Sighting::New && matches!(of.history, History::None { .. });
+    let mut sought: Vec<_> = explanations.iter_mut().filter(is_asked).map(|of| (legible(&of.wire), of)).collect();
+    if sought.is_empty() {
+        return Ok(());
+    }
+    let Some(file) = open_if_there(path)? else { return Ok(()) };
+    let (mut lines, mut line) = (BufReader::with_capacity(1 << 20, file), Vec::new());
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        if let Some(SkippedLink { url: Some(url), reason, referrer: Some(referrer), .. }) = read_line(&line) {
+            for (_, of) in sought.iter_mut().filter(|(wire, _)| *wire == url) {
+                let refusal = Refusal::ALL.into_iter().find(|refusal| refusal.name() == reason);
+                of.listed = refusal.map(|refusal| (refusal, referrer.clone()));
+            }
+        }
+        line.clear();
+    }
+    Ok(())
 }
 
 /// Reads the whole file once, for the last record of each of these.

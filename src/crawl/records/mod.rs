@@ -39,8 +39,8 @@ pub use link_list::{LinkList, LinkRecord};
 pub(super) use logged::log_page;
 #[cfg(feature = "cluster")]
 pub(crate) use lookup::look_through;
-pub use lookup::look_up;
 pub(super) use lookup::open_if_there;
+pub use lookup::{look_up, look_up_refused};
 pub(super) use output::Output;
 pub(super) use output_files::OutputFiles;
 pub use outputs::OutputEnd;

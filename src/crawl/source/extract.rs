@@ -10,6 +10,8 @@ use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
 
+/// The kind of a link that a page had before, and has still: on what it was found was not kept.
+const UNCHANGED: &str = "unchanged";
 /// Bytes of the URL that a page names as its own, at most.
 const MAX_CANONICAL: usize = 8 << 10;
 
@@ -149,10 +151,13 @@ impl Extract {
     /// Takes the links that a page had, which has not changed.
     pub(in crate::crawl) fn add_known(&mut self, page: BaseUrl, links: &Outlinks) {
         let gate = Arc::clone(&self.gate);
-        links.each(&gate, page, |base, href, turn, nofollow| match turn {
-            LinkTurn::Own => self.add(base, href, nofollow),
-            LinkTurn::Part => self.add_first(base, href, true, nofollow),
-            LinkTurn::Preferred => self.add_first(base, href, false, nofollow),
+        links.each(&gate, page, |base, href, turn, nofollow| {
+            self.keep(base, href, UNCHANGED, LinkText::default());
+            match turn {
+                LinkTurn::Own => self.add(base, href, nofollow),
+                LinkTurn::Part => self.add_first(base, href, true, nofollow),
+                LinkTurn::Preferred => self.add_first(base, href, false, nofollow),
+            }
         });
     }
 

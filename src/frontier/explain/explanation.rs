@@ -11,7 +11,7 @@ use super::{Chance, times};
 use crate::address::Fingerprint;
 use crate::frontier::durable::{Entry, Receipt, Settled};
 use crate::frontier::{Timestamp, Trouble};
-use crate::gate::{Position, Ruled, Via};
+use crate::gate::{Position, Refusal, Ruled, Via};
 use crate::seen::Sighting;
 
 /// All that is known of one URL: why it was not fetched, if it was not. Displayed as the [verdict](Self::verdict), a line,
@@ -50,6 +50,8 @@ pub struct Explanation {
     pub(crate) history: History,
     /// Its page record, where one was found.
     pub(crate) page: Option<Fetched>,
+    /// Why it was refused when it was found, and the page that had it, where a list of refused links says so.
+    pub(crate) listed: Option<(Refusal, String)>,
 }
 
 /// The answer of a host's robots.txt to a URL.
@@ -288,7 +290,7 @@ impl fmt::Display for HostAccount {
         let due =
             if *is_retired { "unreachable, and not asked again in this run".to_owned() } else { format!("due {due}") };
         let why = if !learned.is_zero() && learned == delay { " for its latency" } else { "" };
-        write!(f, "{key}: {due}, delay {delay:?}{why}, {queued} queued, {failures} failures in a row")?;
+        write!(f, "{key}: {due}, delay {}{why}, {queued} queued, {failures} failures in a row", Rest(*delay))?;
         trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })?;
@@ -323,5 +325,14 @@ impl fmt::Display for Fetched {
         self.message.iter().try_for_each(|message| write!(f, ": {message}"))?;
         write!(f, ", at {}", self.at)?;
         self.recrawled.as_ref().map_or(Ok(()), |recrawled| write!(f, "; {recrawled}"))
+    }
+}
+
+/// A host's rest, in words.
+struct Rest(Duration);
+
+impl fmt::Display for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_zero() { f.write_str("0s") } else { write!(f, "{:?}", self.0) }
     }
 }

@@ -111,6 +111,7 @@ impl Inquiry<'_> {
             host: host.map(|host| self.account(host)),
             history,
             page: None,
+            listed: None,
         })
     }
 

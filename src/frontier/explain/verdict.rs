@@ -169,6 +169,9 @@ impl Verdict {
             return Self::Refused { refusal, rule: rule.unwrap_or_default() };
         }
         if of.sighting == Sighting::New {
+            if let Some((refusal, page)) = &of.listed {
+                return Self::Refused { refusal: *refusal, rule: format!("as it was found on {page}") };
+            }
             let unless = disallowed(of).map(|hindrance| hindrance.to_string());
             return Self::NotFound { max_depth: of.max_depth, unless };
         }

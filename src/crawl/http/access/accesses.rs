@@ -1,6 +1,7 @@
 //! What each host is sent, compiled.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Once};
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
@@ -233,7 +234,7 @@ fn credentials(
     };
     let mut value = HeaderValue::from_str(&value).map_err(|_| format!("{secret} cannot stand in a header"))?;
     value.set_sensitive(true);
-    Ok(Owed::Credentials(Credentials { name, value, origins }))
+    Ok(Owed::Credentials(Credentials { name, value, origins, told: Arc::new(Once::new()) }))
 }
 
 fn parse(table: &str, rule: &str, text: &str) -> Result<HostPattern, AccessError> {

@@ -1,5 +1,7 @@
 //! What a host is sent, and how.
 
+use std::sync::{Arc, Once};
+
 use hyper::header::{HeaderName, HeaderValue};
 
 use crate::address::CanonicalUrl;
@@ -27,6 +29,8 @@ pub(super) struct Credentials {
     pub(super) value: HeaderValue,
     /// Who gets it. Where there are none, any host of the rule by https on its own port.
     pub(super) origins: Vec<Box<str>>,
+    /// It was told that another origin does not get it.
+    pub(super) told: Arc<Once>,
 }
 
 impl HostHeaders {
@@ -39,6 +43,13 @@ impl HostHeaders {
         let mut request = self.headers.get(url, changed)?;
         if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.is_for(url)) {
             request.headers_mut().insert(sign_in.name.clone(), sign_in.value.clone());
+        } else if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.origins.is_empty()) {
+            sign_in.told.call_once(|| {
+                let (origin, host) = (url.origin(), url.host());
+                tracing::warn!(
+                    "{origin} is asked without its sign-in, which is for https://{host} alone: see sign_in_to"
+                );
+            });
         }
         Ok(request)
     }

@@ -19,22 +19,34 @@ pub(super) fn read(path: &Path) -> Result<Vec<Cookie>, String> {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let cookie = cookie(line, is_http_only);
-        cookies.push(cookie.ok_or_else(|| format!("{}:{number}: no cookie in seven fields", path.display()))?);
+        let wrong = |reason| format!("{}:{number}: {reason}", path.display());
+        cookies.push(cookie(line, is_http_only).map_err(wrong)?);
     }
     Ok(cookies)
 }
 
-fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
+fn cookie(line: &str, is_http_only: bool) -> Result<Cookie, &'static str> {
     let fields: Vec<&str> = line.splitn(7, '\t').collect();
     // Some writers leave out the last field where it is empty.
-    let (&[domain, below, path, secure, expires, name], value) = fields.split_first_chunk()?;
-    let expires: i64 = expires.split('.').next()?.parse().ok()?;
+    let Some((&[domain, below, path, secure, expires, name], value)) = fields.split_first_chunk() else {
+        return Err("not seven fields with tabs between them");
+    };
+    let expires = expires.split('.').next().and_then(|seconds| seconds.parse::<i64>().ok());
+    let expires = expires.ok_or("the fifth field is no time in seconds")?;
     let is_true = |field: &str| field.eq_ignore_ascii_case("TRUE");
     let value = value.first().copied().unwrap_or_default();
-    let is_plain = !name.is_empty() && path.starts_with('/') && !line.replace('\t', "").contains(char::is_control);
     let domain = domain.strip_prefix('.').unwrap_or(domain).to_ascii_lowercase();
-    Some(Cookie {
+    for (is_wrong, reason) in [
+        (domain.is_empty(), "the first field has no domain"),
+        (!path.starts_with('/'), "the third field is no path, which begins with /"),
+        (name.is_empty(), "the sixth field has no name"),
+        (line.replace('\t', "").contains(char::is_control), "it has control characters"),
+    ] {
+        if is_wrong {
+            return Err(reason);
+        }
+    }
+    Ok(Cookie {
         name: name.into(),
         value: value.into(),
         path: path.into(),
@@ -45,7 +57,6 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
         is_http_only,
         domain: domain.into(),
     })
-    .filter(|cookie| is_plain && !cookie.domain.is_empty())
 }
 
 /// All cookies as a file has them.

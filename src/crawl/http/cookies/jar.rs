@@ -385,14 +385,16 @@ mod tests {
                 assert_eq!(is, should, "{to}");
             }
         }
-        for wrong in [
-            "a.example\tFALSE\t/\tFALSE\t0\n",
-            "a.example TRUE / FALSE 0 n hunter2\n",
-            "a\tFALSE\tx\tFALSE\t0\tn\thunter2\n",
+        for (wrong, reason) in [
+            ("a.example\tFALSE\t/\tFALSE\t0\n", "not seven fields with tabs between them"),
+            ("a\tFALSE\tx\tFALSE\t0\tn\thunter2\n", "the third field is no path, which begins with /"),
+            ("a\tFALSE\t/\tFALSE\tnever\tn\thunter2\n", "the fifth field is no time in seconds"),
+            (".\tFALSE\t/\tFALSE\t0\tn\thunter2\n", "the first field has no domain"),
+            ("a\tFALSE\t/\tFALSE\t0\t\thunter2\n", "the sixth field has no name"),
         ] {
             std::fs::write(&path, format!("# one\n{wrong}")).unwrap();
             let error = jar.load(&path).unwrap_err();
-            assert!(error.ends_with("cookies.txt:2: no cookie in seven fields"), "{error}");
+            assert!(error.ends_with(&format!("cookies.txt:2: {reason}")) && !error.contains("hunter2"), "{error}");
         }
     }
 }
