@@ -10,7 +10,9 @@ use super::http::{AccessError, FetcherError};
 use super::look::{read_totals, tally};
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
-use super::records::{Bodies, Output, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree, remember};
+use super::records::{
+    Bodies, Output, OutputEnds, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree, remember,
+};
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipt};
 use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra, own};
@@ -51,7 +53,8 @@ impl Crawl<JobJournal> {
 
     /// As [`open`](Self::open) with output, and each page is written to further outputs too. It is in each of them exactly once.
     ///
-    /// Each run of a job may name other outputs. The file of one that is not named stays as it is, and goes on when it is named again.
+    /// Each run of a job may name other outputs. The file of one that is not named stays as it is, and goes on when it is named again;
+    /// of a series of files that a kill left open, what is cut off after a kill is cut off, and the last file is finished.
     ///
     /// # Errors
     /// As [`open`](Self::open); where an output's name is not that of a file in the job's directory, or is taken.
@@ -73,13 +76,13 @@ impl Crawl<JobJournal> {
         let path = job.pages_path();
         let mut pages = if output { Output::find(&path).map_err(FileError::of("open", &path))? } else { None };
         let confirmed = agree(job, output, pages.as_mut())?;
-        let others = others(job, sinks)?;
+        let others = if output { others(job, sinks)? } else { Vec::new() };
         if output && pages.is_none() {
             pages = Some(Output::create(&path).map_err(FileError::of("create", &path))?);
         }
         let mut files: Vec<Output> = pages.into_iter().chain(others).collect();
         let has = |name: &str, receipt: Receipt| {
-            // Outputs of other runs are nobody's concern in this one.
+            // Outputs of other runs that were finished are nobody's concern in this one.
             files.iter_mut().find(|file| file.name() == name).is_none_or(|file| file.has(&receipt))
         };
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
@@ -97,10 +100,8 @@ impl Crawl<JobJournal> {
         carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);
         carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
         for file in &mut files {
-            let (found, expected) = (file.length(), carried.outputs.get(file.name()).map_or(0, |end| end.bytes));
-            if found < expected {
-                return Err(CrawlError::Output { path: file.path().to_owned(), found, expected });
-            }
+            check(file, &carried.outputs)?;
+            let expected = carried.outputs.get(file.name()).map_or(0, |end| end.bytes);
             let cut = file.cut(expected).map_err(FileError::of("cut", file.path()))?;
             resumed.cut += if file.name() == PAGES { cut } else { 0 };
         }
@@ -180,9 +181,12 @@ fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Re
     Ok(())
 }
 
-/// The files of the further outputs. One that is shorter than the last checkpoint says is refused.
+/// The files of the further outputs. One that is shorter than the last checkpoint says is refused. A series that a kill left open is
+/// among them whoever wrote it, so that what it lost is asked for again, and its last file is finished.
 fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError> {
-    let carried = if sinks.is_empty() || job.is_new() { None } else { newest_extra(job)? };
+    let mut left = Output::left_open(job.directory()).map_err(FileError::of("read", job.directory()))?;
+    left.retain(|file| sinks.iter().all(|sink| sink.name() != file.name()));
+    let carried = if left.is_empty() && sinks.is_empty() || job.is_new() { None } else { newest_extra(job)? };
     let ends = read_totals(job, &carried.unwrap_or_default())?.unwrap_or_default().outputs;
     let mut files: Vec<Output> = Vec::new();
     for sink in sinks {
@@ -193,11 +197,19 @@ fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError>
         let path = job.directory().join(name);
         let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
         let file = open(&path).map_err(FileError::of("open", &path))?;
-        let (found, expected) = (file.length(), ends.get(name).map_or(0, |end| end.bytes));
-        if found < expected {
-            return Err(CrawlError::Output { path: file.path().to_owned(), found, expected });
-        }
+        check(&file, &ends)?;
         files.push(file);
     }
+    left.iter().try_for_each(|file| check(file, &ends))?;
+    files.append(&mut left);
     Ok(files)
+}
+
+/// Whether all is there that the ends of the outputs tell.
+fn check(file: &Output, ends: &OutputEnds) -> Result<(), CrawlError> {
+    let (found, expected) = (file.length(), ends.get(file.name()).map_or(0, |end| end.bytes));
+    if found < expected {
+        return Err(CrawlError::Output { path: file.path().to_owned(), found, expected });
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::output_part::OutputPart;
-use super::series::Series;
+use super::series::{Series, left_open};
 use super::writer::{NextFile, Writer, WriterThread};
 use crate::frontier::Receipt;
 use crate::job::own;
@@ -47,6 +47,11 @@ impl Output {
         Ok(Self::of(path, parts, Some(series)))
     }
 
+    /// Opens the further outputs in a directory that are series of files and were not finished.
+    pub(in crate::crawl) fn left_open(directory: &Path) -> io::Result<Vec<Self>> {
+        left_open(directory)?.iter().map(|path| Self::series(path)).collect()
+    }
+
     fn of(path: &Path, parts: Vec<OutputPart>, series: Option<Series>) -> Self {
         let length = parts.last().map_or(0, |last| last.start + last.length());
         Self { name: name_of(path), path: path.to_owned(), parts, series, length }
@@ -75,7 +80,7 @@ impl Output {
     }
 
     /// Cuts it to its confirmed length. What is cut off goes to `NAME.cut`, behind what was cut off before. Returns how many bytes
-    /// that is.
+    /// that is. Files of a series that are finished are left alone from here on.
     pub(in crate::crawl) fn cut(&mut self, length: u64) -> io::Result<u64> {
         let kept = own::with_end(&self.path, ".cut");
         let mut cut = 0;
@@ -90,6 +95,7 @@ impl Output {
             for part in self.parts.extract_if(.., |part| part.length() == 0) {
                 own::remove(&part.path)?;
             }
+            self.parts.retain(OutputPart::is_open);
         }
         self.length = length;
         Ok(cut)
@@ -101,11 +107,10 @@ impl Output {
         self.parts.last().filter(is_whole).map(|part| part.start)
     }
 
-    /// Starts the writer that appends to it. Files of a series that are finished are left alone from here on.
+    /// Starts the writer that appends to it.
     pub(in crate::crawl) fn start_writer(&mut self) -> io::Result<(Writer, WriterThread)> {
         let Some(series) = self.series.clone() else { return Writer::start(self.handle()?) };
         let open = self.last_start().map(|_| self.handle()).transpose()?;
-        self.parts.retain(OutputPart::is_open);
         let next: NextFile<File> = Box::new(move |start| {
             let part = series.begin(start)?;
             let handle = part.handle();

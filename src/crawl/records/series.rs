@@ -8,6 +8,7 @@
 //! A file's name says where it begins in the output, so no list is kept, and files in front can be moved away. A file that ends in
 //! `.open` may still be written to, or cut by a resume. It loses that ending once a checkpoint says that all of it is safe.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -81,6 +82,22 @@ impl Series {
     }
 }
 
+/// The outputs in a directory that are series and have a file that may still change: whoever wrote to them was killed.
+pub(super) fn left_open(directory: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for entry in directory.read_dir()? {
+        let file = entry?.file_name();
+        let name = file.to_str().and_then(|file| file.strip_suffix(&format!(".{OPEN}")));
+        let Some((start, ending)) = name.map(parts) else { continue };
+        let Some((stem, _)) = start.rsplit_once('-') else { continue };
+        let series = Series::new(directory, &format!("{stem}{ending}"));
+        if series.start_of(&file).is_some() {
+            found.insert(directory.join(series.name));
+        }
+    }
+    Ok(found)
+}
+
 /// The name of the file of a series that begins at `start`.
 pub(super) fn file_name(output: &str, start: u64) -> String {
     let (stem, ending) = parts(output);
@@ -117,5 +134,25 @@ mod tests {
         ] {
             assert_eq!(series.start_of(OsStr::new(other)), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_series_that_was_left_open_is_found_by_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in [
+            "pages-000000000000000.warc.gz",
+            "pages-000000000000900.warc.gz",
+            "pages-000000000000000.warc.zst",
+            "pages-000000000000070.warc.zst.open",
+            "my-own-000000000000070.open",
+            "pages-70.warc.open",
+            "pages.jsonl",
+            "000000000000070.warc.open",
+            ".open",
+        ] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let found = left_open(directory.path()).unwrap();
+        assert!(found.into_iter().eq(["my-own", "pages.warc.zst"].map(|name| directory.path().join(name))));
     }
 }
