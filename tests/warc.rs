@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use archive::{Archived, archived, is_finished, walk};
+use archive::{Archived, OUTPUTS, archived, archived_in, is_finished, walk};
 use crawler::simulate::{Server, SimulateOptions, World};
 use ran::Ran;
 use random::Random;
@@ -88,13 +88,18 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
     let pages = judge(&undisturbed.path().join("job"));
     let mut random = Random(0x5eed_0f51_4b5a_11ce);
     let (mut kills, mut crawls, mut files) = (0, 0, 0);
-    while kills < rounds {
+    while kills < rounds || crawls < 3 {
         crawls += 1;
         let directory = TempDir::new().unwrap();
         let job = directory.path().join("job");
+        let mut runs = 0;
         loop {
+            runs += 1;
+            // Of three crawls one has each compression, and one has them in turns.
+            let is_zstd = if crawls % 3 == 0 { runs % 2 == 1 } else { crawls % 3 == 1 };
             let mut child: Child = command(directory.path(), &web)
                 .args(arguments(directory.path()))
+                .env("CRAWLER_OUTPUT_WARC_COMPRESSION", if is_zstd { "zstd" } else { "gzip" })
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -110,8 +115,9 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
             }
             kills += 1;
             // What the writer had not finished: no record speaks of it.
-            let open = archived(&job).into_iter().rfind(|path| !is_finished(path));
-            if let Some(open) = open {
+            for output in OUTPUTS {
+                let open = archived_in(&job, output).into_iter().rfind(|path| !is_finished(path));
+                let Some(open) = open else { continue };
                 fs::File::options().append(true).open(open).unwrap().write_all(b"half a page").unwrap();
             }
         }
@@ -119,6 +125,68 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
         files += archived(&job).len();
     }
     println!("{kills} kills in {crawls} crawls, {files} files: each page once");
+}
+
+/// What a kill took before it was written is asked for again, whatever the next run writes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_may_change_its_compression_and_loses_nothing() {
+    let (web, directory) = (web(100, 5).await, TempDir::new().unwrap());
+    let job = directory.path().join("job");
+    let mut slow = command(directory.path(), &web);
+    slow.arg(SEED).env("CRAWLER_POLITENESS_HOST_DELAY", "100ms").env("CRAWLER_JOB_CHECKPOINT_INTERVAL", "1h");
+    let mut child = slow.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let open = begun(&mut child, &job);
+    while fs::metadata(&open).unwrap().len() < 60_000 {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = fs::metadata(&open).unwrap().len() * 3 / 4;
+    fs::File::options().write(true).open(&open).unwrap().set_len(kept).unwrap();
+    let resume = ["resume", "job", "--warc-compression", "zstd"];
+    let ran = Ran::from(command(directory.path(), &web).args(resume).args(["--max-pages", "50"]).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    judge(&job);
+    assert!(OUTPUTS.iter().all(|output| ran.out.contains(output)), "{}", ran.out);
+    for (compression, pages) in [("gzip", "80"), ("zstd", "unlimited")] {
+        let resume = ["resume", "job", "--warc-compression", compression, "--max-pages", pages];
+        let ran = Ran::from(command(directory.path(), &web).args(resume).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
+    let undisturbed = TempDir::new().unwrap();
+    run(undisturbed.path(), &web);
+    let pages = judge(&undisturbed.path().join("job"));
+    assert!(judge(&job).keys().eq(pages.keys()));
+    let index = Command::new(env!("CARGO_BIN_EXE_crawler")).arg("cdxj").arg(&job).output().unwrap();
+    let index = String::from_utf8(index.stdout).unwrap();
+    let mut found: Vec<String> = index.lines().map(|line| indexed(&job, line)).collect();
+    let mut kept: Vec<String> =
+        archive::records(&job).iter().filter(|r| is_found(r)).map(|r| r.url().to_owned()).collect();
+    found.sort();
+    kept.sort();
+    assert_eq!(found, kept);
+    let begin = ["--overwrite", "--max-pages", "1", "--warc-compression", "zstd"];
+    let ran = Ran::from(command(directory.path(), &web).arg(SEED).args(begin).output().unwrap());
+    assert_eq!((ran.code, archived(&job).len()), (Some(0), 1), "the files were that crawl's");
+    judge(&job);
+}
+
+/// Whether an index has a line of a record.
+fn is_found(record: &archive::Record) -> bool {
+    ["response", "revisit"].contains(&record.kind())
+}
+
+/// The URL of the record that a line of an index leads to: its bytes are one member, and nothing else.
+fn indexed(job: &Path, line: &str) -> String {
+    let place: serde_json::Value = serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap();
+    let number = |name: &str| place[name].as_str().unwrap().parse::<usize>().unwrap();
+    let (offset, length) = (number("offset"), number("length"));
+    let file = fs::read(job.join(place["filename"].as_str().unwrap())).unwrap();
+    let (text, rest) = archive::unpacked(&file[offset..offset + length]).unwrap();
+    assert!(rest.is_empty(), "{line}");
+    let url = place["url"].as_str().unwrap();
+    assert!(String::from_utf8_lossy(&text).contains(&format!("WARC-Target-URI: {url}\r\n")), "{line}");
+    url.to_owned()
 }
 
 fn request(stream: &mut TcpStream) -> Vec<u8> {
@@ -405,7 +473,7 @@ fn payloads(job: &Path) -> BTreeMap<String, Vec<String>> {
 fn whenever_it_is_killed_a_payload_is_kept_once_and_revisits_stand_for_what_is_there() {
     let (address, rounds) = (mirrors(), std::env::var("CRASH_ROUNDS").map_or(8, |rounds| rounds.parse().unwrap()));
     let mut random = Random(0x0dd_ba11);
-    let mut kills = 0;
+    let (mut kills, mut is_zstd) = (0, false);
     while kills < rounds {
         let directory = TempDir::new().unwrap();
         let job = directory.path().join("job");
@@ -414,6 +482,7 @@ fn whenever_it_is_killed_a_payload_is_kept_once_and_revisits_stand_for_what_is_t
                 .args(arguments(directory.path()))
                 // Else it takes the pages for a trap.
                 .env("CRAWLER_TRAPS_SHAPE_BUDGET", "0")
+                .env("CRAWLER_OUTPUT_WARC_COMPRESSION", if is_zstd { "zstd" } else { "gzip" })
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -429,6 +498,7 @@ fn whenever_it_is_killed_a_payload_is_kept_once_and_revisits_stand_for_what_is_t
             }
             kills += 1;
         }
+        is_zstd = !is_zstd;
         // One host is asked one thing at a time, so no two pages with one body are on their way together.
         let payloads = payloads(&job);
         assert_eq!(payloads["response"].len(), 31, "30 bodies and the page that links to them");

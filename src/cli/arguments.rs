@@ -268,7 +268,7 @@ pub(super) fn command() -> Command {
                     .num_args(1..)
                     .value_parser(value_parser!(PathBuf))
                     .value_hint(ValueHint::AnyPath)
-                    .help("Job directories, or files that end in .warc.gz"),
+                    .help("Job directories, or files that end in .warc.gz or .warc.zst"),
             ),
         )
         .subcommand(subcommands::cluster(|command| command.arg(config()).args(some(is_of_cluster))))

@@ -11,7 +11,7 @@ use super::log::{self, LogError};
 use super::output;
 use super::progress::{Reporter, Screen};
 use super::seeds::{self, SeedLists};
-use super::settings::AllSettings;
+use super::settings::{AllSettings, OutputSettings};
 use super::signals::Signals;
 use super::simulated::{SimulatedWeb, world};
 use super::unfit::{refused, unfit};
@@ -232,8 +232,9 @@ pub(super) fn sinks(settings: &AllSettings, number: u64) -> Vec<Arc<dyn Sink>> {
     let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
     if settings.output.warc {
         let CrawlOptions { fetch, frontier, .. } = &settings.crawl;
-        let bytes = settings.output.warc_bytes;
-        sinks.push(Arc::new(Archive::new(number, fetch, frontier.politeness.robots, bytes)));
+        let OutputSettings { warc_bytes, warc_compression, .. } = settings.output;
+        let robots = frontier.politeness.robots;
+        sinks.push(Arc::new(Archive::new(number, fetch, robots, warc_bytes, warc_compression)));
     }
     if settings.output.links {
         sinks.push(Arc::new(LinkList::default()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::log::LogFormat;
 use super::record_file::{RecordFile, RecordFormat};
 use crate::address::without_userinfo;
-use crate::crawl::{CrawlOptions, FetchOptions, Secret};
+use crate::crawl::{CrawlOptions, FetchOptions, Secret, WarcCompression};
 use crate::gate::ScopeKind;
 use crate::simulate::SimulateOptions;
 
@@ -172,6 +172,8 @@ pub(super) struct OutputSettings {
     pub(super) visits: bool,
     /// Keep responses as WARC files in the job.
     pub(super) warc: bool,
+    /// How their records are compressed.
+    pub(super) warc_compression: WarcCompression,
     /// Bytes of a WARC file, at most.
     pub(super) warc_bytes: u64,
 }
@@ -195,6 +197,7 @@ impl Default for OutputSettings {
             skipped: false,
             visits: false,
             warc: false,
+            warc_compression: WarcCompression::default(),
             warc_bytes: 1 << 30,
         }
     }

@@ -35,10 +35,11 @@ const SEEDS: &str = "seeds.txt";
 const SOCKET: &str = "live.sock";
 
 /// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
-const OUTPUTS: [&str; 17] = [
+const OUTPUTS: [&str; 18] = [
     PAGES,
     "pages.jsonl.cut",
     "pages.warc.gz.cut",
+    "pages.warc.zst.cut",
     VISITS,
     "pages.visits.cut",
     SKIPPED,
@@ -329,12 +330,12 @@ fn remove_kept(directory: &Path) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Removes the job's WARC files: `pages-000000000000000.warc.gz` and so on, with or without `.open`.
+/// Removes the job's WARC files: `pages-000000000000000.warc.gz` and so on, of any compression, with or without `.open`.
 fn remove_archives(directory: &Path) -> Result<(), FileError> {
     for entry in fs::read_dir(directory).map_err(FileError::of("read", directory))? {
         let name = entry.map_err(FileError::of("read", directory))?.file_name();
         let name = name.to_string_lossy();
-        let start = name.strip_prefix("pages-").and_then(|rest| rest.split_once(".warc.gz"));
+        let start = name.strip_prefix("pages-").and_then(|rest| rest.split_once(".warc."));
         if start.is_some_and(|(start, _)| start.bytes().all(|digit| digit.is_ascii_digit())) {
             remove(&directory.join(&*name))?;
         }

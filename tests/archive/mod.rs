@@ -9,6 +9,11 @@ use crawler::crawl::PageRecord;
 use crawler::frontier::Receipt;
 use flate2::bufread::GzDecoder;
 use sha1::{Digest, Sha1};
+use zstd::stream::read::Decoder;
+use zstd::zstd_safe::get_frame_content_size;
+
+/// The outputs that an archive may be in, by its compression.
+pub(crate) const OUTPUTS: [&str; 2] = ["pages.warc.gz", "pages.warc.zst"];
 
 /// One record.
 #[derive(Clone, Debug)]
@@ -43,12 +48,18 @@ impl Record {
     }
 }
 
-/// The files, in their order.
+/// The files of all compressions, each in their order.
 pub(crate) fn archived(job: &Path) -> Vec<PathBuf> {
+    OUTPUTS.iter().flat_map(|output| archived_in(job, output)).collect()
+}
+
+/// The files of one output, in their order.
+pub(crate) fn archived_in(job: &Path, output: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(job).unwrap().map(|entry| entry.unwrap().path());
+    let ending = output.strip_prefix("pages").unwrap();
     let is_archive = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
-        name.starts_with("pages-") && (name.ends_with(".warc.gz") || name.ends_with(".warc.gz.open"))
+        name.starts_with("pages-") && name.strip_suffix(".open").unwrap_or(name).ends_with(ending)
     };
     let mut files: Vec<_> = files.filter(is_archive).collect();
     files.sort();
@@ -56,24 +67,27 @@ pub(crate) fn archived(job: &Path) -> Vec<PathBuf> {
 }
 
 pub(crate) fn is_finished(path: &Path) -> bool {
-    path.extension().unwrap() == "gz"
+    path.extension().unwrap() != "open"
 }
 
-/// All records. Each file begins with what says what it is, and where the one before ends.
+/// All records of all files.
 pub(crate) fn records(job: &Path) -> Vec<Record> {
+    OUTPUTS.iter().flat_map(|output| records_in(job, output)).collect()
+}
+
+/// All records of one output. Each file begins with what says what it is, and where the one before ends.
+fn records_in(job: &Path, output: &str) -> Vec<Record> {
     let mut records = Vec::new();
     let mut end = 0;
-    for path in archived(job) {
+    for path in archived_in(job, output) {
         let (bytes, name) = (fs::read(&path).unwrap(), path.file_name().unwrap().to_str().unwrap().to_owned());
         let name = name.strip_suffix(".open").unwrap_or(&name);
-        assert_eq!(name, format!("pages-{end:015}.warc.gz"), "files follow each other");
+        assert_eq!(name, format!("pages-{end:015}{}", &output[5..]), "files follow each other");
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let from = end + (bytes.len() - rest.len()) as u64;
-            let mut text = Vec::new();
-            let mut member = GzDecoder::new(rest);
-            member.read_to_end(&mut text).unwrap_or_else(|error| panic!("{name} at {from}: {error}"));
-            rest = member.into_inner();
+            let text;
+            (text, rest) = unpacked(rest).unwrap_or_else(|error| panic!("{name} at {from}: {error}"));
             let record = record(&text, from, end + (bytes.len() - rest.len()) as u64);
             let is_first = from == end;
             assert_eq!(record.kind() == "warcinfo", is_first, "{name}");
@@ -83,6 +97,22 @@ pub(crate) fn records(job: &Path) -> Vec<Record> {
         end += bytes.len() as u64;
     }
     records
+}
+
+/// What the first member of these bytes holds, and the bytes behind it. A Zstandard frame has what archives want of it.
+pub(crate) fn unpacked(bytes: &[u8]) -> std::io::Result<(Vec<u8>, &[u8])> {
+    let mut text = Vec::new();
+    if bytes.starts_with(b"\x28\xb5\x2f\xfd") {
+        assert_eq!(bytes[4] & 0b111, 0b100, "a checksum, and no dictionary");
+        let mut frame = Decoder::with_buffer(bytes)?.single_frame();
+        frame.window_log_max(23)?;
+        frame.read_to_end(&mut text)?;
+        assert_eq!(get_frame_content_size(bytes).unwrap(), Some(text.len() as u64));
+        return Ok((text, frame.finish()));
+    }
+    let mut member = GzDecoder::new(bytes);
+    member.read_to_end(&mut text)?;
+    Ok((text, member.into_inner()))
 }
 
 /// Takes a record apart, and checks its digests.
@@ -122,19 +152,29 @@ fn sha1(bytes: &[u8]) -> String {
 /// between. Returns what it has of each page, with its key, in their order.
 pub(crate) fn walk(job: &Path) -> Vec<(String, Archived)> {
     assert!(archived(job).iter().all(|path| is_finished(path)), "a crawl that has ended leaves no file open");
-    let bytes: Vec<u8> = archived(job).iter().flat_map(|path| fs::read(path).unwrap()).collect();
     let records = records(job);
     let ids: BTreeSet<_> = records.iter().map(|record| &record.fields["WARC-Record-ID"]).collect();
     assert_eq!(ids.len(), records.len(), "no id is there twice");
+    let pages: Vec<_> = OUTPUTS.iter().flat_map(|output| walk_in(job, output)).collect();
+    let mut answered = BTreeSet::new();
+    for line in fs::read_to_string(job.join("pages.jsonl")).unwrap().lines() {
+        let page: PageRecord = serde_json::from_str(line).unwrap();
+        answered.extend(page.status.map(|_| page.key));
+    }
+    assert!(pages.iter().map(|(key, _)| key).collect::<BTreeSet<_>>().into_iter().eq(&answered), "each has a response");
+    pages
+}
+
+/// Checks one of its outputs, which can be read without the others.
+fn walk_in(job: &Path, output: &str) -> Vec<(String, Archived)> {
+    let bytes: Vec<u8> = archived_in(job, output).iter().flat_map(|path| fs::read(path).unwrap()).collect();
+    let records = records_in(job, output);
     // The responses so far: a revisit stands for one of them.
     let mut kept: BTreeMap<(&str, &str), &Record> = BTreeMap::new();
     let (mut pages, mut end, mut at) = (Vec::new(), 0, 0);
     for line in fs::read_to_string(job.join("pages.jsonl")).unwrap().lines() {
         let page: PageRecord = serde_json::from_str(line).unwrap();
-        let Some(place) = page.outputs.get("pages.warc.gz") else {
-            assert!(page.status.is_none(), "{} has a response", page.url);
-            continue;
-        };
+        let Some(place) = page.outputs.get(output) else { continue };
         assert_eq!(place.offset, end, "nothing is between two pages");
         end += u64::from(place.length);
         let written = &bytes[usize::try_from(place.offset).unwrap()..usize::try_from(end).unwrap()];

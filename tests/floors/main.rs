@@ -70,6 +70,7 @@ const DOORS: &[(&str, &[&str])] = &[
         "flate2",
         &[
             "src/crawl/http/decoder/",
+            "src/crawl/records/warc/compressor.rs",
             "src/crawl/records/warc/members.rs",
             "src/crawl/records/warc/walk.rs",
             "src/crawl/sitemap/text.rs",
@@ -224,9 +225,19 @@ const DOORS: &[(&str, &[&str])] = &[
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints are one matter, checksums another.
     ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),
-    // What the crawl decompresses; the links of a page that is known; records that are packed.
     ("zerocopy", &["src/seen/layouts/cache_lines.rs"]),
-    ("zstd", &["src/crawl/http/decoder/", "src/crawl/recrawl/known_page.rs", "src/cli/record_file.rs"]),
+    // What the crawl decompresses; the links of a page that is known; the members of archives, made and read; records that are packed.
+    (
+        "zstd",
+        &[
+            "src/crawl/http/decoder/",
+            "src/crawl/recrawl/known_page.rs",
+            "src/crawl/records/warc/compressor.rs",
+            "src/crawl/records/warc/members.rs",
+            "src/crawl/records/warc/walk.rs",
+            "src/cli/record_file.rs",
+        ],
+    ),
 ];
 
 /// Lines in a file. Beyond it, it is about more than one noun.

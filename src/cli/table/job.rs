@@ -6,6 +6,7 @@ use crate::cli::field::{Bytes, Choice, Many, Maybe, One};
 use crate::cli::log::LogFormat;
 use crate::cli::record_file::RecordFormat;
 use crate::cli::setting::{Setting, setting, switch, value};
+use crate::crawl::WarcCompression;
 use crate::job::journal::SyncPolicy;
 
 const SYNC: &[(&str, SyncPolicy)] = &[
@@ -20,6 +21,9 @@ const FORMATS: &[(&str, RecordFormat)] = &[
     ("jsonl", RecordFormat::Jsonl),
     ("parquet", RecordFormat::Parquet),
 ];
+
+const WARC_COMPRESSIONS: &[(&str, WarcCompression)] =
+    &[("gzip", WarcCompression::Gzip), ("zstd", WarcCompression::Zstd)];
 
 const LOG_FORMATS: &[(&str, LogFormat)] = &[("json", LogFormat::Json), ("text", LogFormat::Text)];
 
@@ -95,10 +99,13 @@ pub(super) static ROWS: &[Setting] = &[
         "Keep in the job's pages.visits what --recrawl needs: validators, digest and links of each page")
     .flags(&[switch("visits", &["true"]).rare()]),
     setting!(One, "output.warc" => output.warc,
-        "Keep each response and its request in the job's pages-*.warc.gz: a web archive (WARC 1.1)")
+        "Keep each response and its request in the job's pages-*.warc.gz or .zst: a web archive (WARC 1.1)")
     .flags(&[switch("warc", &["true"]).says("Keep responses as a web archive (WARC 1.1) in the job")]),
     setting!(Bytes, "output.warc_bytes" => output.warc_bytes,
         "A WARC file is finished before it has more; the next one begins"),
+    setting!(Choice, "output.warc_compression" => output.warc_compression,
+        "How each of its records is compressed: gzip (all tools read it) or zstd (less work; few do yet)", WARC_COMPRESSIONS)
+    .flags(&[value("warc-compression", "COMPRESSION").rare()]),
     setting!(Maybe, "dashboard.listen" => dashboard.listen,
         "Serve a live page here, such as 127.0.0.1:8080, to watch, pause and stop the crawl", "none")
     .flags(&[value("dashboard", "ADDRESS").rare()]),

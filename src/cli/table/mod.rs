@@ -93,6 +93,7 @@ mod tests {
                 "csv",
                 "env",
                 "env:A",
+                "zstd",
             ];
             let changed = candidates.iter().any(|text| {
                 let taken = setting.field.set(&mut after, &untyped(vec![text.into()]));

@@ -62,6 +62,6 @@ pub use recrawled::Recrawled;
 pub use sink::Sink;
 pub use skipped::SkippedLink;
 pub(super) use skipped::{SkipList, Skips};
-pub use warc::{Archive, CdxjIndex, archives_in};
+pub use warc::{Archive, CdxjIndex, WarcCompression, archives_in};
 pub use writer::{Writer, WriterThread};
 pub(super) use written::Written;

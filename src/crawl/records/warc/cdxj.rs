@@ -36,7 +36,7 @@ impl CdxjIndex {
     /// Reads these files.
     ///
     /// # Errors
-    /// Where a file cannot be read or is no gzipped WARC file, with its path; where there is no room for what is sorted.
+    /// Where a file cannot be read or is no compressed WARC file, with its path; where there is no room for what is sorted.
     pub fn of(files: &[PathBuf]) -> io::Result<Self> {
         let (mut lines, mut cut) = (SortedLines::new(&std::env::temp_dir()), Vec::new());
         for file in files {
@@ -82,7 +82,8 @@ pub fn archives_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in directory.read_dir()? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(".warc.gz") || name.ends_with(".warc.gz.open") {
+        let name = name.strip_suffix(".open").unwrap_or(&name);
+        if [".warc.gz", ".warc.zst"].iter().any(|ending| name.ends_with(ending)) {
             files.push(path);
         }
     }

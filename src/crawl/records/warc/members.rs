@@ -1,57 +1,48 @@
-//! Gzip members, made with compressors that are used again.
+//! The members of a web archive, one a record, made with compressors that are used again.
 
+use std::fmt;
 use std::sync::Mutex;
 
-use flate2::{Compress, Compression, FlushCompress, Status};
-
+use super::compression::WarcCompression;
+use super::compressor::Compressor;
 use crate::crawl::lock::lock;
 
-/// Bits of gzip's window.
-const WINDOW: u8 = 15;
-/// Bytes that a member has beyond those that it takes in, at most: its head and its tail, and five for each block that is stored.
-const OVERHEAD: usize = 64;
-
-/// Makes gzip members. The same bytes make the same member.
-#[derive(Debug)]
+/// Makes gzip members or Zstandard frames. The same bytes make the same member.
 pub(super) struct Members {
-    level: Compression,
+    compression: WarcCompression,
+    is_packed: bool,
     /// Compressors that nobody uses just now. There are as many as members were made at once.
-    idle: Mutex<Vec<Compress>>,
+    idle: Mutex<Vec<Compressor>>,
 }
 
 impl Members {
-    /// Those of a level from 0, which only stores, to 9.
-    pub(super) fn of_level(level: u32) -> Self {
-        Self { level: Compression::new(level), idle: Mutex::default() }
+    /// Those of texts, mostly.
+    pub(super) fn new(compression: WarcCompression) -> Self {
+        Self { compression, is_packed: false, idle: Mutex::default() }
+    }
+
+    /// Those of what is compressed already.
+    pub(super) fn of_packed(compression: WarcCompression) -> Self {
+        Self { is_packed: true, ..Self::new(compression) }
     }
 
     /// Appends a member that holds these parts together.
     pub(super) fn add(&self, parts: &[&[u8]], to: &mut Vec<u8>) {
         let idle = lock(&self.idle).pop();
-        let mut compress = idle.unwrap_or_else(|| Compress::new_gzip(self.level, WINDOW));
-        let bytes: usize = parts.iter().map(|part| part.len()).sum();
-        to.reserve(bytes + bytes / 1000 + OVERHEAD);
-        for part in parts {
-            let begun = compress.total_in();
-            loop {
-                let taken = usize::try_from(compress.total_in() - begun).expect("no more than the part has");
-                if taken == part.len() {
-                    break;
-                }
-                step(&mut compress, &part[taken..], to, FlushCompress::None);
-            }
-        }
-        while step(&mut compress, &[], to, FlushCompress::Finish) != Status::StreamEnd {}
-        compress.reset();
-        lock(&self.idle).push(compress);
+        let mut compressor = idle.unwrap_or_else(|| Compressor::new(self.compression, self.is_packed));
+        compressor.add(parts, to);
+        lock(&self.idle).push(compressor);
     }
 }
 
-fn step(compress: &mut Compress, input: &[u8], to: &mut Vec<u8>, flush: FlushCompress) -> Status {
-    if to.len() == to.capacity() {
-        to.reserve(OVERHEAD.max(input.len()));
+impl fmt::Debug for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { compression, is_packed, .. } = self;
+        f.debug_struct("Members")
+            .field("compression", compression)
+            .field("is_packed", is_packed)
+            .finish_non_exhaustive()
     }
-    compress.compress_vec(input, to, flush).expect("the state of a compressor is whole")
 }
 
 #[cfg(test)]
@@ -59,27 +50,53 @@ mod tests {
     use std::io::Read;
 
     use flate2::bufread::GzDecoder;
+    use zstd::stream::read::Decoder;
+    use zstd::zstd_safe::get_frame_content_size;
 
     use super::*;
 
+    /// Bits of the byte behind a frame's magic number (RFC 8878 section 3.1.1.1.1).
+    const HAS_CHECKSUM: u8 = 0b100;
+    const DICTIONARY: u8 = 0b11;
+
+    /// What a member holds, and what is behind it.
+    fn unpacked(compression: WarcCompression, member: &[u8]) -> (Vec<u8>, &[u8]) {
+        let mut read = Vec::new();
+        match compression {
+            WarcCompression::Gzip => {
+                let mut decoder = GzDecoder::new(member);
+                decoder.read_to_end(&mut read).unwrap();
+                (read, decoder.into_inner())
+            }
+            WarcCompression::Zstd => {
+                let mut decoder = Decoder::with_buffer(member).unwrap().single_frame();
+                decoder.window_log_max(23).unwrap();
+                decoder.read_to_end(&mut read).unwrap();
+                assert_eq!(get_frame_content_size(member).unwrap(), Some(read.len() as u64));
+                assert_eq!(member[4] & (HAS_CHECKSUM | DICTIONARY), HAS_CHECKSUM);
+                (read, decoder.finish())
+            }
+        }
+    }
+
     #[test]
-    fn each_member_inflates_alone() {
+    fn each_member_is_unpacked_alone() {
         let noise: Vec<u8> = (0..300_000_u32).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
         let text = "<p>the same again</p>\n".repeat(20_000).into_bytes();
-        for level in [0, 1, 6] {
-            let members = Members::of_level(level);
-            for parts in [vec![], vec![&b"a"[..]], vec![&text], vec![&noise, b"", &text, &noise]] {
-                let mut made = [Vec::new(), b"before".to_vec()];
-                for to in &mut made {
-                    members.add(&parts, to);
+        let large = [&noise[..], &text].concat().repeat(20);
+        for compression in [WarcCompression::Gzip, WarcCompression::Zstd] {
+            for members in [Members::new(compression), Members::of_packed(compression)] {
+                for parts in [vec![], vec![&b"a"[..]], vec![&text], vec![&noise, b"", &text, &noise], vec![&large]] {
+                    let mut made = [Vec::new(), b"before".to_vec()];
+                    for to in &mut made {
+                        members.add(&parts, to);
+                    }
+                    assert_eq!(made[0], made[1][6..], "the same again");
+                    let (read, rest) = unpacked(compression, &made[0]);
+                    assert!(read == parts.concat() && rest.is_empty());
                 }
-                assert_eq!(made[0], made[1][6..], "the same again");
-                let mut read = Vec::new();
-                let mut decoder = GzDecoder::new(&made[0][..]);
-                decoder.read_to_end(&mut read).unwrap();
-                assert!(read == parts.concat() && decoder.into_inner().is_empty());
+                assert_eq!(lock(&members.idle).len(), 1);
             }
-            assert_eq!(lock(&members.idle).len(), 1);
         }
     }
 }

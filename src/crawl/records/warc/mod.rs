@@ -1,8 +1,8 @@
 //! What a crawl keeps as a web archive: WARC 1.1 files, and the CDXJ index by which replay tools find pages in them.
 //!
 //! [`Archive`] is the sink. A page with a response adds two records, `response` and `request`; a response that is no page, such as a
-//! robots.txt, does so too, in front of the next page's. Each file begins with a `warcinfo` record. Each record is one gzip member, so
-//! that a reader can begin at any of them.
+//! robots.txt, does so too, in front of the next page's. Each file begins with a `warcinfo` record. Each record is one gzip member, or
+//! one Zstandard frame, so that a reader can begin at any of them.
 //!
 //! | what | how | why |
 //! |---|---|---|
@@ -30,6 +30,8 @@
 
 mod archive;
 mod cdxj;
+mod compression;
+mod compressor;
 mod digest;
 mod members;
 mod record;
@@ -42,3 +44,4 @@ mod walk;
 
 pub use archive::Archive;
 pub use cdxj::{CdxjIndex, archives_in};
+pub use compression::WarcCompression;

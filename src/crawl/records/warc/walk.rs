@@ -5,9 +5,13 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use flate2::bufread::GzDecoder;
+use zstd::stream::read::Decoder;
 
 /// Bytes of a record's header, or of the head in its block, at most.
 const MAX_HEAD: u64 = 256 << 10;
+
+/// The first byte of a Zstandard frame (RFC 8878 section 3.1.1).
+const ZSTD: u8 = 0x28;
 
 /// One record, as far as an index needs it.
 #[derive(Debug, Default)]
@@ -47,14 +51,14 @@ pub(super) fn walk(path: &Path, mut each: impl FnMut(Walked) -> io::Result<()>) 
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut source = Counted { source: BufReader::with_capacity(256 << 10, file), at: 0 };
-    while !source.fill_buf()?.is_empty() {
+    while let Some(&first) = source.fill_buf()?.first() {
         let offset = source.at;
-        let mut member = BufReader::new(GzDecoder::new(&mut source));
-        match read(&mut member) {
-            Ok(walked) => {
-                drop(member);
-                each(Walked { offset, length: source.at - offset, ..walked })?;
-            }
+        let walked = match first {
+            ZSTD => read(Decoder::with_buffer(&mut source)?.single_frame()),
+            _ => read(GzDecoder::new(&mut source)),
+        };
+        match walked {
+            Ok(walked) => each(Walked { offset, length: source.at - offset, ..walked })?,
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(length.saturating_sub(offset)),
             Err(error) => return Err(io::Error::new(error.kind(), format!("at byte {offset}: {error}"))),
         }
@@ -63,15 +67,16 @@ pub(super) fn walk(path: &Path, mut each: impl FnMut(Walked) -> io::Result<()>) 
 }
 
 /// Reads one member to its end.
-fn read(member: &mut impl BufRead) -> io::Result<Walked> {
-    let header = head(member)?;
+fn read(member: impl Read) -> io::Result<Walked> {
+    let mut member = BufReader::new(member);
+    let header = head(&mut member)?;
     if !header.starts_with("WARC/") {
         return Err(io::Error::new(ErrorKind::InvalidData, "this is no WARC record"));
     }
     let has_response =
         field(&header, "Content-Type").is_some_and(|of| of.replace(' ', "") == "application/http;msgtype=response");
-    let head = if has_response { head(member)? } else { String::new() };
-    io::copy(member, &mut io::sink())?;
+    let head = if has_response { head(&mut member)? } else { String::new() };
+    io::copy(&mut member, &mut io::sink())?;
     Ok(Walked { header, head, ..Walked::default() })
 }
 
