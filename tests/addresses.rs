@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crawler::address::FingerprintKey;
+use crawler::address::{Canonicalizer, FingerprintKey};
 use crawler::frontier::{
-    Frontier, FrontierOptions, HostGroup, HostRule, Lease, LeaseKind, Next, Outcome, Resolved, Timestamp,
+    Frontier, FrontierOptions, HostGroup, HostRule, Journal, Lease, LeaseKind, Next, Outcome, Resolved, Timestamp,
 };
 use crawler::gate::ScopeKind;
+use crawler::job::{Job, explain};
 
 const SECOND: Duration = Duration::from_secs(1);
 const START: Timestamp = Timestamp::from_micros(1 << 50);
@@ -65,7 +66,7 @@ impl Log {
 }
 
 /// Crawls to the end a web that takes 300 ms for an answer; `resolve` looks a name up.
-fn crawl(frontier: &mut Frontier, mut resolve: impl FnMut(&Lease, Timestamp) -> Vec<IpAddr>) -> Log {
+fn crawl<J: Journal>(frontier: &mut Frontier<J>, mut resolve: impl FnMut(&Lease, Timestamp) -> Vec<IpAddr>) -> Log {
     let mut log = Log { requests: Vec::new(), released: 0 };
     let (mut now, mut out) = (START, VecDeque::new());
     loop {
@@ -338,6 +339,80 @@ fn an_address_rests_after_a_restart() {
     let Next::Fetch(mut lease) = frontier.next(until).unwrap() else { panic!("it is free") };
     assert_eq!(lease.kind(), LeaseKind::Page);
     assert_eq!(frontier.resolved(&mut lease, &[SHARED], until).unwrap(), Resolved::Connect);
+}
+
+/// Hosts that need no rest of their own, so that nothing but their address keeps them apart.
+#[test]
+fn five_hundred_names_on_one_address_rest_from_the_first_request_after_a_kill() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(Some(SECOND), 1);
+    options.politeness.host_delay = Duration::ZERO;
+    options.fingerprint_key = Some(FingerprintKey::from_u64(1));
+    let mut frontier = Frontier::open(directory.path(), &options, START).unwrap();
+    for host in 0..500 {
+        frontier.seed(&*format!("http://h{host}.test/"), START).unwrap();
+    }
+    let Next::Fetch(mut lease) = frontier.next(START).unwrap() else { panic!("it is due") };
+    assert_eq!(frontier.resolved(&mut lease, &[SHARED], START).unwrap(), Resolved::Connect);
+    let outcome = Outcome::response(&lease, 404, b"");
+    frontier.complete(lease, outcome, START).unwrap();
+    frontier.flush(START).unwrap();
+    drop(frontier);
+    let mut frontier = Frontier::open(directory.path(), &options, START).unwrap();
+    let log = crawl(&mut frontier, |_, _| vec![SHARED]);
+    assert_eq!(log.requests.len(), 999);
+    assert_eq!(log.requests[0].start, START + SECOND);
+    assert_eq!((log.most(SHARED), log.shortest(SHARED, true)), (1, SECOND));
+}
+
+/// A running crawl knows them, and its checkpoints have them for whoever looks at the job.
+#[test]
+fn a_job_at_rest_names_the_addresses_of_its_last_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(Some(9 * SECOND), 1);
+    options.politeness.robots = false;
+    options.fingerprint_key = Some(FingerprintKey::from_u64(1));
+    let mut frontier = Frontier::open(directory.path(), &options, START).unwrap();
+    let told = || {
+        let job = Job::open_for_reading(directory.path()).unwrap();
+        let canonicalizer = Canonicalizer::new(&options.keys);
+        let urls = ["none", "a", "b", "six", "late"].map(|host| format!("http://{host}.test/"));
+        let urls = urls.map(|url| canonicalizer.canonicalize(&url).unwrap());
+        let explained = explain(&job, &options, &urls, START).unwrap().explanations;
+        explained.into_iter().map(|explanation| explanation.to_string()).collect::<Vec<_>>()
+    };
+    for host in ["none", "a", "b", "six"] {
+        frontier.seed(&*format!("http://{host}.test/"), START).unwrap();
+    }
+    frontier.checkpoint().unwrap();
+    let unnamed = told();
+    assert!(unnamed[..4].iter().all(|text| text.contains("shares the clock of its IP address")), "{unnamed:?}");
+    while let Next::Fetch(mut lease) = frontier.next(START).unwrap() {
+        let addresses: &[IpAddr] = match lease.origin() {
+            "http://none.test" => &[],
+            "http://six.test" => &["2001:db8::7".parse().unwrap()],
+            _ => &[SHARED],
+        };
+        let resolved = frontier.resolved(&mut lease, addresses, START).unwrap();
+        let outcome = match resolved {
+            Resolved::Connect => Outcome::response(&lease, 404, b""),
+            _ => Outcome::Released,
+        };
+        frontier.complete(lease, outcome, START).unwrap();
+    }
+    frontier.checkpoint().unwrap();
+    frontier.seed("http://late.test/", START).unwrap();
+    frontier.flush(START).unwrap();
+    let names = ["its IP address", "address 192.0.2.1", "address 192.0.2.1", "address 2001:db8::/64", "its IP address"];
+    let are_named = || {
+        for (text, name) in told().iter().zip(names) {
+            assert!(text.contains(&format!(", shares the clock of {name}\n")), "{text}");
+        }
+    };
+    are_named();
+    drop(frontier);
+    let _resumed = Frontier::open(directory.path(), &options, START).unwrap();
+    are_named();
 }
 
 /// A real crawl of a real server, whose own log is the judge.

@@ -105,8 +105,8 @@ pub(crate) struct HostAccount {
     pub is_leased: bool,
     /// URLs queued.
     pub queued: u64,
-    /// Its group and its IP address, and the time before which none of their hosts is asked. An address is known to the running crawl
-    /// alone.
+    /// Its group and its IP address, and the time before which none of their hosts is asked. The time of an address is known to the
+    /// running crawl alone; the address itself to the checkpoints too.
     pub circles: Vec<(String, Option<Timestamp>)>,
 }
 

@@ -14,8 +14,9 @@ use std::io;
 
 use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
+use crate::bytes::varint;
 use crate::frontier::durable::{Entry, Journal, read_wire};
-use crate::frontier::hosts::{CountsByAddress, Host, Manners, RobotsFile, Sharing};
+use crate::frontier::hosts::{CountsByAddress, Host, Manners, RobotsFile, ServerAddress, Sharing};
 use crate::frontier::queues::{CircleId, Circles};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
@@ -46,7 +47,12 @@ impl<J: Journal> Frontier<J> {
     /// [`Storage`](FrontierError::Storage), where robots rules are to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
         let Self { state, circles, .. } = self;
-        Ok(Inquiry { state, circles: Some(circles) }.explain(&mut self.journal, url, History::Unasked, now)?)
+        Ok(Inquiry { state, circles: Some(circles), addresses: &[] }.explain(
+            &mut self.journal,
+            url,
+            History::Unasked,
+            now,
+        )?)
     }
 }
 
@@ -56,6 +62,8 @@ pub(crate) struct Inquiry<'a> {
     pub(crate) state: &'a State,
     /// The clocks of groups and addresses, in a frontier that is in use.
     pub(crate) circles: Option<&'a Circles>,
+    /// In one that was left behind, the address of each host by its number, as a checkpoint has them.
+    pub(crate) addresses: &'a [u8],
 }
 
 impl Inquiry<'_> {
@@ -181,8 +189,18 @@ impl Inquiry<'_> {
         let group = self.group(host).map(|(name, due)| (name, Some(due)));
         let told = |circles: &Circles| host.seat.address.map(|id| (circles.name(id), Some(circles.due(id))));
         let counts = self.manners().treatment(host.treatment).by_address != CountsByAddress::No;
-        let untold = counts.then(|| ("its IP address".to_owned(), None));
+        let known = || self.address(host).map_or("its IP address".to_owned(), |address| address.to_string());
+        let untold = counts.then(|| (known(), None));
         group.into_iter().chain(self.circles.and_then(told).or(untold)).collect()
+    }
+
+    /// The address that a host had when the checkpoint was written. O(hosts).
+    fn address(&self, host: &Host) -> Option<ServerAddress> {
+        let (id, mut addresses) = (self.state.hosts().find(host.key.as_str())?, self.addresses);
+        for _ in 0..id.number() {
+            varint::number(&mut addresses)?;
+        }
+        ServerAddress::from_number(varint::number(&mut addresses)?)
     }
 
     /// How the host stands.

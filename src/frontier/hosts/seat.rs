@@ -9,7 +9,8 @@ use crate::frontier::queues::{CircleId, ListLink};
 pub(crate) struct Seat {
     /// Its neighbors in a front queue.
     pub(crate) link: ListLink,
-    /// The circle of its address, once that was told. The fetcher tells it with each request, so it is kept nowhere else.
+    /// The circle of its address, once that was told. The fetcher tells it with each request, so a checkpoint has it for those alone who
+    /// look at a job.
     pub(crate) address: Option<CircleId>,
     /// The queue of hosts that it is in, if any.
     pub(crate) state: HostState,

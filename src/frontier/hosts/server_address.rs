@@ -32,6 +32,16 @@ impl ServerAddress {
         self.v4().is_some_and(|address| address.is_loopback())
     }
 
+    /// The address with this [number](Self::number); `None` where that is 0.
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        number.checked_sub(1).map(Self)
+    }
+
+    /// The number by which it is kept: one more than the address, so that 0 is none.
+    pub(crate) fn number(self) -> u64 {
+        self.0.wrapping_add(1)
+    }
+
     fn v4(self) -> Option<Ipv4Addr> {
         u32::try_from(self.0).ok().map(Ipv4Addr::from)
     }
@@ -66,7 +76,9 @@ mod tests {
             let address = ServerAddress::of(&addresses).unwrap();
             assert_eq!(address.to_string(), name);
             assert_eq!(address.is_loopback(), name.contains("127."), "{name}");
+            assert_eq!(ServerAddress::from_number(address.number()), Some(address));
         }
         assert_eq!(ServerAddress::of(&[]), None);
+        assert_eq!(ServerAddress::from_number(0), None);
     }
 }

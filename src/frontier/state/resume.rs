@@ -50,6 +50,8 @@ pub(crate) struct Resume {
     was_busy: bool,
     /// What pages said, until the counts come: the gate takes both at once.
     contents: Option<SeenSet>,
+    /// The address of each host of the slices, in their order, as [`Frontier::save_addresses`] has it.
+    addresses: Vec<u8>,
 }
 
 impl Resume {
@@ -69,6 +71,7 @@ impl Resume {
             records: 0,
             was_busy: false,
             contents: None,
+            addresses: Vec::new(),
         })
     }
 
@@ -88,6 +91,11 @@ impl Resume {
         }
         self.pieces.hosts.push((self.state.hosts().end(), position));
         Ok(())
+    }
+
+    /// Takes the address of each host of the slices. Only who [asks](Self::explain) is told them.
+    pub(crate) fn load_addresses(&mut self, addresses: &[u8]) {
+        self.addresses = addresses.to_vec();
     }
 
     /// Takes where each shard of the seen set was saved, in their order; for layouts that can
@@ -210,7 +218,7 @@ impl Resume {
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.lost.queue_all(&mut self.state);
-        Inquiry { state: &self.state, circles: None }.explain(journal, url, history, now)
+        Inquiry { state: &self.state, circles: None, addresses: &self.addresses }.explain(journal, url, history, now)
     }
 
     /// The frontier over its journal.

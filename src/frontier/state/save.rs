@@ -9,9 +9,10 @@
 use std::io;
 
 use super::State;
+use crate::bytes::varint;
 use crate::frontier::Frontier;
 use crate::frontier::durable::{Counts, Journal, image};
-use crate::frontier::hosts::Host;
+use crate::frontier::hosts::{Host, ServerAddress};
 use crate::gate::Position;
 
 /// Numbers of hosts in one slice: the frontier is held for as long as one takes.
@@ -40,19 +41,30 @@ impl State {
     /// Appends a slice, and says which follows. The schedule goes first: a URL that leaves it while slices are saved is then in its
     /// host's slice, which is saved later. An empty schedule has no piece.
     fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
-        let (schedule, hosts) = (self.schedule(), self.hosts());
-        let number = match slice.0 {
-            Part::Schedule(from) if schedule.len() + schedule.parked() > 0 => {
-                let next = schedule.save(from, to);
+        let hosts = self.hosts();
+        let number = match self.part(slice) {
+            Part::Schedule(from) => {
+                let next = self.schedule().save(from, to);
                 return Some(Slice(next.map_or(Part::Hosts(0), Part::Schedule)));
             }
-            Part::Schedule(_) => 0,
             Part::Hosts(number) => number,
         };
+        self.slice_of_hosts(number).for_each(|host| image::save(host, self.back(), to));
+        let next = number + 1;
+        (next.saturating_mul(SLICE) < hosts.end()).then_some(Slice(Part::Hosts(next)))
+    }
+
+    /// What a slice is of: an empty schedule is passed over.
+    fn part(&self, slice: Slice) -> Part {
+        match slice.0 {
+            Part::Schedule(_) if self.schedule().len() + self.schedule().parked() == 0 => Part::Hosts(0),
+            part => part,
+        }
+    }
+
+    fn slice_of_hosts(&self, number: u32) -> impl Iterator<Item = &Host> {
         let first = number * SLICE;
-        let end = first.saturating_add(SLICE).min(hosts.end());
-        hosts.range(first, end).for_each(|host| image::save(host, self.back(), to));
-        (end < hosts.end()).then(|| Slice(Part::Hosts(number + 1)))
+        self.hosts().range(first, first.saturating_add(SLICE).min(self.hosts().end()))
     }
 }
 
@@ -72,6 +84,17 @@ impl<J: Journal> Frontier<J> {
     /// the last. A URL that is lent out is in it as queued.
     pub(crate) fn save(&self, slice: Slice, to: &mut Vec<u8>) -> Option<Slice> {
         self.state.save(slice, to)
+    }
+
+    /// Appends the address of each host of a slice, in its order, as a [`varint`](crate::bytes::varint); 0 where none is known. No record has
+    /// them and no resume needs them, since each host tells its own again before it is connected to: whoever looks at a frontier that was
+    /// left behind is told them.
+    pub(crate) fn save_addresses(&self, slice: Slice, to: &mut Vec<u8>) {
+        let Part::Hosts(number) = self.state.part(slice) else { return };
+        for host in self.state.slice_of_hosts(number) {
+            let address = host.seat.address.and_then(|circle| self.circles.address(circle));
+            varint::put(to, address.map_or(0, ServerAddress::number));
+        }
     }
 
     /// The counts, where the journal ends at `position`. Nobody may be at the gate.

@@ -56,19 +56,19 @@ impl<S: Storage> Checkpoints<S> {
 }
 
 impl<S: Storage> Draft<'_, S> {
-    /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice, and returns where the journal
-    /// ended then and which slice follows. Up to `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is
+    /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice and its hosts'
+    /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which slice follows. Up to `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is
     /// committed: of the idle ones, those that have rested for longest.
     ///
-    /// Takes the memory of the largest slice, which is 2,048 hosts with their queues or a piece of the schedule, and of up to twice the
-    /// hosts that are to be evicted.
+    /// Takes the memory of the largest slice, which is 2,048 hosts with their queues or a piece of the schedule, of some six bytes a host,
+    /// and of up to twice the hosts that are to be evicted.
     ///
     /// # Errors
     /// Where the storage fails.
     pub(super) fn hosts(
         &mut self,
         to_evict: u64,
-        mut next: impl FnMut(Slice, &mut Vec<u8>) -> (Position, Option<Slice>),
+        mut next: impl FnMut(Slice, &mut Vec<u8>, &mut Vec<u8>) -> (Position, Option<Slice>),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes) = (0, 0);
@@ -76,18 +76,22 @@ impl<S: Storage> Draft<'_, S> {
         let mut eviction = Eviction::up_to(to_evict);
         self.write(FILES[0], |to| {
             let mut frames = frames::begin(to, HOSTS, job, number)?;
-            let mut slice = Vec::new();
+            let (mut slice, mut addresses) = (Vec::new(), Vec::new());
             let mut rest = Some(Slice::default());
             while let Some(part) = rest {
                 slice.clear();
                 let position;
-                (position, rest) = next(part, &mut slice);
+                (position, rest) = next(part, &mut slice, &mut addresses);
                 // The frontier is not locked here: one host may have millions of URLs.
                 waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
                 frames.put(position.to_u64().to_le_bytes()).put(&slice).end()?;
                 eviction.look_at(&slice);
                 slices += 1;
                 bytes += slice.len() as u64;
+            }
+            if addresses.iter().any(|&byte| byte > 0) {
+                frames.put(&addresses).end()?;
+                bytes += addresses.len() as u64;
             }
             frames.finish().map(drop)
         })?;

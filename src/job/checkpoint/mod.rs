@@ -6,7 +6,8 @@
 //! meet.
 //!
 //! ```text
-//! hosts-N         header, then a frame for each slice: of the schedule where there is one, then of the hosts; then an empty frame
+//! hosts-N         header, then a frame for each slice: of the schedule where there is one, then of the hosts; then, where any is known,
+//!                 one with the addresses of these hosts, for those who look at a job; then an empty frame
 //! seen-N          a snapshot of the seen set, as `crawler seen info` reads it; none while nothing was seen
 //! contents-N      a snapshot of what pages said, likewise
 //! checkpoint-N    header, then one frame: the summary
@@ -22,6 +23,9 @@
 //! frame:    0  length    u32, of the payload
 //!           4  payload   length bytes; of a slice and of the summary the first 8 are a position: where the journal ended
 //!              checksum  u64, XXH3-64 of the payload, seeded with N XOR the frame's number, from 0
+//!
+//! addresses:     for each host of the slices, in their order, a varint: 0, or one more than its IPv4 address, or than the first 64 bits
+//!                of its IPv6 address
 //!
 //! summary:  0  flags     u8: bit 0 there is a seen set, bit 1 its shards have positions, bit 2 there are contents
 //!           1  from      u64, the position from which the journal is to be replayed

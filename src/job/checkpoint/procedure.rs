@@ -78,7 +78,12 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     })?;
 
     let mut draft = checkpoints.begin(needs);
-    draft.hosts(to_evict, |slice, to| owner.with(|frontier| (frontier.journal().end(), frontier.save(slice, to))))?;
+    draft.hosts(to_evict, |slice, to, addresses| {
+        owner.with(|frontier| {
+            frontier.save_addresses(slice, addresses);
+            (frontier.journal().end(), frontier.save(slice, to))
+        })
+    })?;
     if gate.seen().tests() > 0 {
         draft.seen(gate.seen(), |lock| {
             owner.with(|frontier| {

@@ -219,6 +219,11 @@ impl<S: Storage> Checkpoints<S> {
                     return Err(frames.damaged("hosts that cannot be"));
                 }
             }
+            let addresses = frames.next()?;
+            if addresses.is_empty() {
+                return frames.end();
+            }
+            replay.load_addresses(addresses);
             frames.finish()
         })?;
         // A host that is also in a slice was in memory, and the slice counts.
