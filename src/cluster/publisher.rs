@@ -37,8 +37,8 @@ const GROUP: Duration = Duration::from_millis(20);
 /// Where a round takes longer, nothing new is fetched until it is over: all that was fetched and is not in the log would be fetched
 /// again, should this node be killed.
 const SLOW: Duration = Duration::from_millis(500);
-/// How often counts go to the log while something changes.
-const COUNTS: Duration = Duration::from_secs(5);
+/// How often counts go to the log while something changes. They are long, and a partition is idle again and again.
+const COUNTS: Duration = Duration::from_secs(10);
 /// How often it looks whether the partition is idle.
 const LOOK: Duration = Duration::from_millis(250);
 /// Letters on their way at once.
@@ -95,7 +95,7 @@ impl<T: ClusterTransport> Publisher<T> {
             let is_last = *ended.borrow();
             self.round().await?;
             let is_idle = self.is_idle();
-            if self.progress.is_uncounted && (is_last || is_idle || counted.elapsed() >= COUNTS) {
+            if self.progress.is_uncounted && (is_last || counted.elapsed() >= COUNTS) {
                 self.count().await?;
                 counted = Instant::now();
             }
