@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::subject::{ClusterSubject, KeyKind};
-use super::transport::{ClusterTransport, Hints, Message, PublishError, Unreachable};
+use super::transport::{Arrival, Arrivals, ClusterTransport, Message, PublishError, Unreachable};
 
 /// Keeps messages in memory. Nothing waits for a clock: a rest is a turn of the others.
 #[derive(Debug)]
@@ -26,7 +26,8 @@ struct Kept {
     dice: u64,
     /// Of a hundred calls, so many go wrong.
     percent: u64,
-    told: Arc<Notify>,
+    /// Those who are told of what is kept.
+    listeners: Vec<(ClusterSubject, UnboundedSender<Arrival>)>,
 }
 
 impl Kept {
@@ -44,15 +45,20 @@ impl Kept {
 
     fn keep(&mut self, subject: &ClusterSubject, bytes: Vec<u8>, after: Option<u64>) -> Result<u64, PublishError> {
         let log = self.logs.entry(subject.clone()).or_default();
-        if after.is_some_and(|after| after != log.last().map_or(0, |last| last.sequence)) {
+        let last = log.last().map_or(0, |last| last.sequence);
+        if after.is_some_and(|after| after != last) {
             return Err(PublishError::Refused);
         }
         if matches!(subject, ClusterSubject::Key(_)) {
             log.clear();
         }
         self.sequence += 1;
-        log.push(Message { sequence: self.sequence, bytes });
-        self.told.notify_waiters();
+        let message = Message { sequence: self.sequence, bytes };
+        log.push(message.clone());
+        if !self.fails() {
+            let arrival = Arrival { message, behind: last };
+            self.listeners.retain(|(to, listener)| to != subject || listener.send(arrival.clone()).is_ok());
+        }
         Ok(self.sequence)
     }
 
@@ -66,10 +72,15 @@ impl Kept {
         }
     }
 
+    /// Whether nothing came since what a message is to follow.
+    fn takes(&self, subject: &ClusterSubject, after: Option<u64>) -> bool {
+        let last = self.logs.get(subject).and_then(|log| log.last()).map_or(0, |last| last.sequence);
+        after.is_none_or(|after| after == last)
+    }
+
     /// Puts a message on its way, if nothing came since what it is to follow.
     fn send_late(&mut self, subject: &ClusterSubject, bytes: Vec<u8>, after: Option<u64>) {
-        let last = self.logs.get(subject).and_then(|log| log.last()).map_or(0, |last| last.sequence);
-        if after.is_none_or(|after| after == last) {
+        if self.takes(subject, after) {
             self.late.push((subject.clone(), bytes));
         }
     }
@@ -84,7 +95,7 @@ impl InProcess {
             late: Vec::new(),
             dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             percent,
-            told: Arc::default(),
+            listeners: Vec::new(),
         })))
     }
 
@@ -147,6 +158,11 @@ impl ClusterTransport for InProcess {
         id: Option<String>,
     ) -> Result<u64, PublishError> {
         self.wander().await;
+        if after.is_some() && self.with(|kept| kept.fails() && kept.takes(subject, after)) {
+            // Of two that are on their way at once, a cluster of servers keeps both, and says so to both.
+            self.wander().await;
+            return self.with(|kept| kept.keep(subject, bytes, None));
+        }
         let lost = || Err(PublishError::Unanswered("no answer".to_owned()));
         let answer = self.with(|kept| {
             kept.arrive();
@@ -205,8 +221,12 @@ impl ClusterTransport for InProcess {
         Ok(self.with(|kept| kept.logs.keys().filter(is_of).cloned().collect()))
     }
 
-    async fn hints(&self, _: &ClusterSubject) -> Result<Hints, Unreachable> {
-        Ok(Hints { told: self.with(|kept| Arc::clone(&kept.told)), _teller: None })
+    async fn arrivals(&self, subject: &ClusterSubject) -> Result<Arrivals, Unreachable> {
+        let (listener, mut arrivals) = unbounded_channel();
+        self.with(|kept| kept.listeners.push((subject.clone(), listener)));
+        Ok(Arrivals::new(move |context| {
+            arrivals.poll_recv(context).map(|arrival| arrival.expect("a listener is kept"))
+        }))
     }
 
     async fn rest(&self, _: Duration) {

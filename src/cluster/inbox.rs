@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::letter::{self, LetterId};
 use super::pieces::JournalPieces;
@@ -13,6 +14,9 @@ use crate::crawl::Inlet;
 
 /// Letters that one writer has on the way at once are fewer than these.
 const WINDOW: u64 = 4096;
+
+/// How often the log is looked at where nothing is told.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Takes what others have found for a partition.
 #[derive(Debug)]
@@ -31,29 +35,32 @@ impl<T: ClusterTransport> Inbox<T> {
     pub(crate) async fn run(self) {
         let subject = ClusterSubject::Found(self.partition);
         let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Doubles::default(), Backoff::new());
-        let mut hints = None;
+        let (mut arrivals, mut is_told) = (None, false);
         loop {
-            if hints.is_none() {
+            if arrivals.is_none() {
                 // Before the look, so that nothing comes between them.
-                hints = self.transport.hints(&subject).await.ok();
+                arrivals = self.transport.arrivals(&subject).await.ok();
             }
-            if let Ok(Some(message)) = self.transport.next(&subject, read).await {
-                backoff = Backoff::new();
-                read = message.sequence;
-                if let Err(error) = self.take(&message, &mut doubles).await {
-                    tracing::error!(partition = self.partition, %error, "what others have found cannot be kept");
-                    return;
+            let found = match &mut arrivals {
+                Some(arrivals) if is_told => tokio::select! {
+                    told = arrivals.next(read) => told,
+                    () = self.transport.rest(LOOK) => None,
+                },
+                _ => self.transport.next(&subject, read).await.ok().flatten(),
+            };
+            let Some(message) = found else {
+                // Where all was read, what comes is told. Where one was not told of, or nothing was for long, the log is looked at.
+                is_told = !is_told && arrivals.is_some();
+                if arrivals.is_none() {
+                    backoff.rest(&*self.transport).await;
                 }
                 continue;
-            }
-            // A hint comes before most servers have the message, so it is looked for again soon after.
-            let rest = self.transport.rest(backoff.next());
-            match &hints {
-                Some(hints) => tokio::select! {
-                    () = rest => {}
-                    () = hints.told.notified() => backoff = Backoff::new(),
-                },
-                None => rest.await,
+            };
+            backoff = Backoff::new();
+            read = message.sequence;
+            if let Err(error) = self.take(&message, &mut doubles).await {
+                tracing::error!(partition = self.partition, %error, "what others have found cannot be kept");
+                return;
             }
         }
     }

@@ -42,7 +42,8 @@
 //! # Subjects
 //!
 //! A crawl has a log for each 32 partitions, eight at most. All that it has begins with `crawler.NAME.log.L.`, for log `L`: `journal.P`,
-//! `found.P`, `snapshot.P`, `named.P`, `unread.P` for each of its partitions `P`, and in the first log `roots`. The keys are those of a bucket,
+//! `found.P`, `snapshot.P`, `named.P`, `unread.P` for each of its partitions `P`, and in the first log `roots`. What was kept there is told
+//! to whoever listens at the same subject with `told` for `log`. The keys are those of a bucket,
 //! `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
 
 mod crc32c;

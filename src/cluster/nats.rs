@@ -2,24 +2,26 @@
 //!
 //! A crawl has a stream of keys, of which the last values are kept, and up to eight logs, over which its partitions are spread: each stream
 //! has a leader among the servers, who orders all that is written to it. All have three replicas where there are three servers. A message
-//! is acknowledged once most of them have it.
+//! is acknowledged once most of them have it. The leader then also publishes it to whoever listens, with its sequence and that of the one
+//! before it of its subject: nobody need ask for what is new, and what was missed is told by the next. A log that was made before
+//! servers were asked to do so is read instead.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
+use async_nats::header::{NATS_LAST_SEQUENCE, NATS_SEQUENCE};
 use async_nats::jetstream::context::{Context, ContextBuilder, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageError, RawMessageErrorKind, Stream};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageError, RawMessageErrorKind, Republish, Stream};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions};
-use tokio::sync::Notify;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::error::ClusterError;
 use super::sign_in::{ServerCredentials, Servers};
 use super::subject::{ClusterKey, ClusterSubject, KeyKind};
-use super::transport::{AbortOnDrop, Backoff, ClusterTransport, Hints, Message, PublishError, Unreachable};
+use super::transport::{Arrival, Arrivals, Backoff, ClusterTransport, Message, PublishError, Unreachable};
 
 /// How long an answer is waited for. To elect another leader takes a cluster a few seconds.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -31,6 +33,8 @@ const MOST_LOGS: u32 = 8;
 const PARTITIONS: u32 = 32;
 /// Messages on their way to be acknowledged, at most.
 const IN_FLIGHT: usize = 200;
+/// Messages of a subject that a reader was told of and has not taken, at most. Where there are more, it reads them from the log.
+const UNTAKEN: usize = 256;
 /// How long what was just made may answer oddly.
 const SETTLES: Duration = Duration::from_secs(15);
 /// How long a crawl waits for a connection when it begins.
@@ -83,6 +87,11 @@ impl Nats {
                 name: format!("crawler-{}-{number}", self.crawl),
                 subjects: vec![format!("{}>", of_log(&self.crawl, number))],
                 description: Some("a log of a crawl".to_owned()),
+                republish: Some(Republish {
+                    source: format!("{}>", of_log(&self.crawl, number)),
+                    destination: echo(&format!("{}>", of_log(&self.crawl, number))),
+                    headers_only: false,
+                }),
                 ..base()
             };
             logs.push(stream(&self.context, log, makes, &servers.to_string(), &self.crawl).await?);
@@ -123,9 +132,15 @@ fn of_log(crawl: &str, number: impl Display) -> String {
     format!("crawler.{crawl}.log.{number}.")
 }
 
+/// Where servers tell of what was kept of a subject.
+fn echo(subject: &str) -> String {
+    subject.replacen(".log.", ".told.", 1)
+}
+
 async fn client(servers: &Servers) -> Result<Client, ClusterError> {
     let addresses = servers.to_string();
     let mut options = ConnectOptions::new().name("crawler").connection_timeout(CONNECT).max_reconnects(None);
+    options = options.subscription_capacity(UNTAKEN);
     let unusable = |reason: String| ClusterError::SignIn { reason };
     match servers.read().map_err(unusable)? {
         None => {}
@@ -211,6 +226,14 @@ fn found(
     }
 }
 
+/// What a server has told of a message, once most of them had it; `None` where it says not behind which one it stands.
+fn arrival(message: &async_nats::Message) -> Option<Arrival> {
+    let headers = message.headers.as_ref()?;
+    let number = |name| headers.get(name)?.as_str().parse().ok();
+    let (sequence, behind) = (number(NATS_SEQUENCE)?, number(NATS_LAST_SEQUENCE)?);
+    Some(Arrival { message: Message { sequence, bytes: message.payload.to_vec() }, behind })
+}
+
 impl ClusterTransport for Nats {
     async fn publish(
         &self,
@@ -267,19 +290,21 @@ impl ClusterTransport for Nats {
         Ok(keys.into_iter().map(ClusterSubject::Key).collect())
     }
 
-    async fn hints(&self, subject: &ClusterSubject) -> Result<Hints, Unreachable> {
-        let subscribed = self.client.subscribe(self.place(subject)?.1).await;
+    async fn arrivals(&self, subject: &ClusterSubject) -> Result<Arrivals, Unreachable> {
+        let (_, name) = self.place(subject)?;
+        let subscribed = self.client.subscribe(echo(&name)).await;
         let mut subscription = subscribed.map_err(|error| Unreachable(chain(&error)))?;
-        let told = Arc::new(Notify::new());
-        let mut tasks = JoinSet::new();
-        let tell = Arc::clone(&told);
-        let teller = tasks.spawn(async move {
-            while futures_util::StreamExt::next(&mut subscription).await.is_some() {
-                tell.notify_one();
+        Ok(Arrivals::new(move |context| {
+            loop {
+                // Where the connection is closed for good, nothing is told any more.
+                let Some(message) = ready!(futures_util::StreamExt::poll_next_unpin(&mut subscription, context)) else {
+                    return Poll::Pending;
+                };
+                if let Some(arrival) = arrival(&message) {
+                    return Poll::Ready(arrival);
+                }
             }
-        });
-        tasks.detach_all();
-        Ok(Hints { told, _teller: Some(AbortOnDrop(teller)) })
+        }))
     }
 
     async fn rest(&self, time: Duration) {

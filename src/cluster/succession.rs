@@ -7,7 +7,9 @@
 //! The servers are asked to keep a message only where nothing came since. Mostly they refuse what would be void. But not always: of two
 //! messages that are on their way at once, a cluster of version 2.9 may keep both. And an answer may be lost, so that a message is sent
 //! again and is there twice. So whoever writes looks afterwards which message follows the last one that counts: where it is its own, all
-//! is well, and where it is not, another owner has begun.
+//! is well, and where it is not, another owner has begun. Mostly it need not ask for that: the servers tell of each message when they
+//! keep it, and behind which one of its log it stands. Where that is the last one that was read, nothing came between. Where it is
+//! another, or nothing is told, the log is read. To trust the answer alone would not do: both of two such messages are acknowledged.
 //!
 //! The beginning of a log may be purged, behind a [snapshot](super::snapshot). Who reads on then meets a message that follows one which is gone.
 //! Such a message is no void one: whoever meets it does not know all that counts, and begins again with the snapshot.
@@ -18,7 +20,7 @@ use std::sync::Arc;
 
 use super::entry::{EntryKind, JournalPiece, LogEntry};
 use super::subject::ClusterSubject;
-use super::transport::{Backoff, ClusterTransport, Message, Unreachable};
+use super::transport::{Arrivals, Backoff, ClusterTransport, FIRST_REST, Message, Unreachable};
 use crate::bytes::Fields;
 
 /// Why a log cannot be read.
@@ -223,7 +225,8 @@ impl Fold {
         token: u64,
     ) -> Result<Tenure<T>, Overtaken> {
         let subject = ClusterSubject::Journal(partition);
-        let mut tenure = Tenure { transport, subject, token, serial: 0, fold: self.clone() };
+        let arrivals = transport.arrivals(&subject).await.ok();
+        let mut tenure = Tenure { transport, subject, arrivals, token, serial: 0, fold: self.clone() };
         tenure.append(EntryKind::Epoch { number: self.epoch + 1, node: node.to_owned() }).await?;
         Ok(tenure)
     }
@@ -234,6 +237,8 @@ impl Fold {
 pub(crate) struct Tenure<T: ClusterTransport> {
     transport: Arc<T>,
     subject: ClusterSubject,
+    /// Tells of what is kept; `None` where it could not be asked to.
+    arrivals: Option<Arrivals>,
     token: u64,
     serial: u64,
     /// What the log says, with all that this owner has written.
@@ -263,7 +268,7 @@ impl<T: ClusterTransport> Tenure<T> {
             let seen = self.fold.chain.seen;
             let published = self.transport.publish(&self.subject, bytes.clone(), Some(seen), None).await;
             // What was kept may not be to be read yet, and what was refused may be there already.
-            while let Ok(found) = self.transport.next(&self.subject, self.fold.chain.seen).await {
+            while let Ok(found) = self.next(published.is_ok()).await {
                 let Some(message) = found else {
                     if published.is_err() {
                         break;
@@ -271,9 +276,10 @@ impl<T: ClusterTransport> Tenure<T> {
                     backoff.rest(&*self.transport).await;
                     continue;
                 };
-                let link = self.fold.chain.read(message.sequence, behind(&message));
-                match link {
-                    Link::Next if message.bytes == bytes => {
+                let is_own = message.bytes == bytes;
+                let behind = if is_own { Some(entry.behind) } else { behind(&message) };
+                match self.fold.chain.read(message.sequence, behind) {
+                    Link::Next if is_own => {
                         self.serial += 1;
                         return self.fold.apply(self.token, &entry.what).map_err(|reason| {
                             tracing::error!(log = %self.subject, reason, "what was written to the log cannot be");
@@ -286,6 +292,23 @@ impl<T: ClusterTransport> Tenure<T> {
             }
             backoff.rest(&*self.transport).await;
         }
+    }
+
+    /// The first message behind all that was read. What was just kept is told; where it is not in time, or one between was not told of,
+    /// the log is read.
+    async fn next(&mut self, is_kept: bool) -> Result<Option<Message>, Unreachable> {
+        let seen = self.fold.chain.seen;
+        if let Some(arrivals) = self.arrivals.as_mut().filter(|_| is_kept) {
+            let told = tokio::select! {
+                biased;
+                told = arrivals.next(seen) => told,
+                () = self.transport.rest(FIRST_REST) => None,
+            };
+            if told.is_some() {
+                return Ok(told);
+            }
+        }
+        self.transport.next(&self.subject, seen).await
     }
 }
 

@@ -1,11 +1,9 @@
 //! What a cluster needs of whatever carries its messages.
 
 use std::fmt;
-use std::future::Future;
-use std::sync::Arc;
+use std::future::{Future, poll_fn};
+use std::task::{Context, Poll};
 use std::time::Duration;
-
-use tokio::sync::Notify;
 
 use super::subject::{ClusterSubject, KeyKind};
 
@@ -40,12 +38,39 @@ impl fmt::Display for PublishError {
 #[error("{0}")]
 pub(crate) struct Unreachable(pub(crate) String);
 
-/// Tells of new messages. It may tell of one before it can be read, or not at all.
-#[derive(Debug)]
-pub(crate) struct Hints {
-    pub(crate) told: Arc<Notify>,
-    /// Dropped with the hints: it ends whoever tells.
-    pub(crate) _teller: Option<AbortOnDrop>,
+/// A message that has just been kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    pub(crate) message: Message,
+    /// The message of its subject that it stands behind; 0 where there is none.
+    pub(crate) behind: u64,
+}
+
+/// Tells of the messages of a subject as they are kept, in their order. It may leave some out: the next one says so by what it stands behind.
+pub(crate) struct Arrivals(Box<PollArrival>);
+
+type PollArrival = dyn FnMut(&mut Context<'_>) -> Poll<Arrival> + Send;
+
+impl fmt::Debug for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arrivals").finish_non_exhaustive()
+    }
+}
+
+impl Arrivals {
+    pub(crate) fn new(poll: impl FnMut(&mut Context<'_>) -> Poll<Arrival> + Send + 'static) -> Self {
+        Self(Box::new(poll))
+    }
+
+    /// Waits for the next one behind the last that was read. `None` where one between them was not told of.
+    pub(crate) async fn next(&mut self, read: u64) -> Option<Message> {
+        loop {
+            let Arrival { message, behind } = poll_fn(&mut self.0).await;
+            if message.sequence > read {
+                return Some(message).filter(|_| behind == read);
+            }
+        }
+    }
 }
 
 /// A task that ends when this is dropped.
@@ -60,7 +85,8 @@ impl Drop for AbortOnDrop {
 
 /// What carries the messages of a cluster: logs with an order, in which a message can be refused when it is not the next one.
 ///
-/// Answers may be lost and calls may be slow. A read may be of a moment ago. Only what is said of [`publish`](Self::publish) is relied on.
+/// Answers may be lost and calls may be slow. A read may be of a moment ago. Only what is said of [`publish`](Self::publish), and of
+/// what an [arrival](Arrival) stands behind, is relied on.
 pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// Keeps a message, and returns its sequence once no crash of a server can take it. With `after`, it is kept only where the last
     /// message of its subject has this sequence; 0 where there is none. Of messages with one `id` within two minutes, one is kept.
@@ -88,8 +114,8 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// The keys of a kind that have values.
     fn keys(&self, kind: KeyKind) -> impl Future<Output = Result<Vec<ClusterSubject>, Unreachable>> + Send;
 
-    /// Tells of new messages from here on.
-    fn hints(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Hints, Unreachable>> + Send;
+    /// Tells of new messages from here on, of all of them where nothing goes wrong.
+    fn arrivals(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Arrivals, Unreachable>> + Send;
 
     /// Waits.
     fn rest(&self, time: Duration) -> impl Future<Output = ()> + Send;
@@ -119,5 +145,21 @@ impl Backoff {
         let rest = self.0;
         self.0 = (rest * 2).min(LONGEST_REST);
         rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_follows_what_was_read_is_taken_and_what_was_missed_is_told() {
+        let arrival = |behind, sequence| Arrival { message: Message { sequence, bytes: Vec::new() }, behind };
+        let mut all = [arrival(0, 3), arrival(3, 5), arrival(5, 8), arrival(9, 12)].into_iter();
+        let mut arrivals = Arrivals::new(move |_| all.next().map_or(Poll::Pending, Poll::Ready));
+        let mut next = async |read| arrivals.next(read).await.map(|message| message.sequence);
+        assert_eq!(next(3).await, Some(5), "the first was read already");
+        assert_eq!(next(5).await, Some(8));
+        assert_eq!(next(8).await, None, "message 9 was not told of");
     }
 }
