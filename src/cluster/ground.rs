@@ -5,8 +5,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::lease::NodeLease;
 use super::partitions::Partitions;
@@ -41,6 +43,8 @@ pub(crate) struct Ground<T: ClusterTransport> {
     pub(crate) lease: Arc<NodeLease>,
     pub(crate) roots: RootList,
     pub(crate) opening: Semaphore,
+    /// When the node began.
+    pub(crate) begun: Instant,
     /// The partitions that are open.
     pub(crate) parts: Mutex<BTreeMap<u32, OpenPart>>,
 }
@@ -111,6 +115,11 @@ impl<T: ClusterTransport> Ground<T> {
         self.id.wrapping_add(partition.into())
     }
 
+    /// When all partitions next do together what each does so often: their messages share reads, writes and turns then.
+    pub(crate) fn beat(&self, every: Duration) -> Instant {
+        self.begun + next_beat(self.begun.elapsed(), every)
+    }
+
     /// How many partitions may be opened at once.
     pub(crate) fn turns() -> Semaphore {
         Semaphore::new(OPENING)
@@ -147,5 +156,22 @@ impl<T: ClusterTransport> Ground<T> {
             all.next_due = [all.next_due, one.next_due].into_iter().flatten().min();
         }
         sum
+    }
+}
+
+/// The first multiple of a time behind another.
+fn next_beat(elapsed: Duration, every: Duration) -> Duration {
+    let beats = elapsed.as_nanos() / every.as_nanos() + 1;
+    every * u32::try_from(beats).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beat_is_the_same_for_all_who_wait_for_it() {
+        let next = |elapsed| next_beat(Duration::from_millis(elapsed), Duration::from_millis(40)).as_millis();
+        assert_eq!([0, 1, 39, 40, 41, 100_000_001].map(next), [40, 40, 40, 80, 80, 100_000_040]);
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::entry::{EntryKind, JournalPiece};
 use super::ground::{Brake, Ground};
@@ -32,8 +32,8 @@ use super::values::{self, StateValue};
 use crate::crawl::{Inlet, Observer};
 use crate::job::JobJournal;
 
-/// What comes within this time goes together.
-const GROUP: Duration = Duration::from_millis(20);
+/// How often a round begins where there is something: what comes within this time goes together.
+const GROUP: Duration = Duration::from_millis(40);
 /// Where a round takes longer, nothing new is fetched until it is over: all that was fetched and is not in the log would be fetched
 /// again, should this node be killed.
 const SLOW: Duration = Duration::from_millis(500);
@@ -105,8 +105,8 @@ impl<T: ClusterTransport> Publisher<T> {
             self.say(is_idle).await;
             self.snapshots.look(&self.ground.transport, self.partition, self.tenure.fold(), &self.inlet);
             // A timeout is a look, too: that the frontier is drained, nobody tells.
-            if timeout(LOOK, self.told.notified()).await.is_ok() && !*ended.borrow() {
-                sleep(GROUP).await;
+            if timeout_at(self.ground.beat(LOOK), self.told.notified()).await.is_ok() && !*ended.borrow() {
+                sleep_until(self.ground.beat(GROUP)).await;
             }
         }
     }
