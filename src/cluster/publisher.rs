@@ -126,9 +126,11 @@ impl<T: ClusterTransport> Publisher<T> {
         if pieces.is_empty() && read == self.progress.read && self.outbox.is_empty() {
             return Ok(());
         }
+        // Up to here are those of all pages in it. What other partitions add meanwhile is not waited for.
+        let made = self.inlet.between_pages(|| self.ground.outputs.made());
         let brake = Arc::clone(&self.brake);
         let is_over = {
-            let mut work = std::pin::pin!(self.publish(pieces, read));
+            let mut work = std::pin::pin!(self.publish(pieces, read, made));
             tokio::select! {
                 biased;
                 published = &mut work => return published,
@@ -141,7 +143,7 @@ impl<T: ClusterTransport> Publisher<T> {
         is_over
     }
 
-    async fn publish(&mut self, pieces: Vec<JournalPiece>, read: u64) -> Result<(), Overtaken> {
+    async fn publish(&mut self, pieces: Vec<JournalPiece>, read: u64, made: Vec<u64>) -> Result<(), Overtaken> {
         let letters = self.outbox.take(self.tenure.token(), &mut self.progress.letters);
         let mut sending = JoinSet::new();
         for (to, id, letter) in letters {
@@ -152,9 +154,9 @@ impl<T: ClusterTransport> Publisher<T> {
             sending.spawn(async move { deliver(&*transport, &to, id, &letter).await });
         }
         while sending.join_next().await.is_some() {}
-        if !self.ground.outputs.are_caught_up() {
+        if !self.ground.outputs.are_caught_up(&made) {
             let outputs = self.ground.outputs.clone();
-            let is_written = tokio::task::spawn_blocking(move || outputs.catch_up()).await.unwrap_or(false);
+            let is_written = tokio::task::spawn_blocking(move || outputs.catch_up(&made)).await.unwrap_or(false);
             if !is_written {
                 // A writer has failed, and the crawl ends by that. What has no record was not fetched.
                 std::future::pending::<()>().await;

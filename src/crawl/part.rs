@@ -132,6 +132,11 @@ impl Inlet {
         let _ = self.shared.frontier.gate().check(found);
     }
 
+    /// Calls this while no page is in the journal of which the record was not made yet.
+    pub(crate) fn between_pages<R>(&self, act: impl FnOnce() -> R) -> R {
+        self.shared.frontier.with(|_| act())
+    }
+
     /// Whether nothing waits, for its turn or for a time, and nothing is out.
     pub(crate) fn is_drained(&self) -> bool {
         self.shared.frontier.with(|frontier| frontier.statistics()).is_drained()

@@ -95,14 +95,19 @@ impl PartOutputs {
         Ok((Self { outputs: Arc::new(Outputs { pages: writer, sinks }), ends, bodies, skipped }, keeper))
     }
 
-    /// Whether all that was made of pages so far is with the operating system.
-    pub(crate) fn are_caught_up(&self) -> bool {
-        self.outputs.writers().all(|writer| writer.written().bytes() >= writer.came())
+    /// What was made of pages so far: bytes for each output.
+    pub(crate) fn made(&self) -> Vec<u64> {
+        self.outputs.writers().map(Writer::came).collect()
+    }
+
+    /// Whether all that was [made](Self::made) then is with the operating system.
+    pub(crate) fn are_caught_up(&self, made: &[u64]) -> bool {
+        self.outputs.writers().zip(made).all(|(writer, came)| writer.written().bytes() >= *came)
     }
 
     /// Returns once it is; `false` if it never will be. Blocks.
-    pub(crate) fn catch_up(&self) -> bool {
-        self.outputs.writers().all(|writer| writer.written().wait_for(writer.came()))
+    pub(crate) fn catch_up(&self, made: &[u64]) -> bool {
+        self.outputs.writers().zip(made).all(|(writer, came)| writer.written().wait_for(*came))
     }
 }
 

@@ -130,8 +130,9 @@ impl Writer {
         self.written.clone()
     }
 
+    /// Bytes of all records that were made so far.
     #[cfg(feature = "cluster")]
-    pub(in crate::crawl) fn came(&self) -> u64 {
+    pub(super) fn came(&self) -> u64 {
         lock(&self.group.0.gathered).came
     }
 }
