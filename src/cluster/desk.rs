@@ -77,7 +77,7 @@ impl Desk {
     /// Where the servers do not answer, or a log cannot be read.
     pub async fn report(&self, options: &CrawlOptions) -> Result<Report, ClusterError> {
         let has_ended = self.has_ended().await?;
-        merged(&*self.nats, self.terms.partitions, has_ended, options).await
+        merged(&self.nats, self.terms.partitions, has_ended, options).await
     }
 
     /// The settings of whoever began the crawl, as a file; `None` where they were too long to be kept.

@@ -1,6 +1,10 @@
 //! What the partitions have counted, and the one report that they make together.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
 
 use super::error::ClusterError;
 use super::snapshot::restore;
@@ -11,6 +15,9 @@ use crate::frontier::Frontier;
 use crate::job::JobJournal;
 use crate::lending::Clock;
 use crate::report::{Cost, Report, Settings};
+
+/// Partitions that are read at once, so that their messages share reads and writes.
+const READ: usize = 32;
 
 /// What a partition has counted so far, as its log keeps it.
 pub(crate) fn counts(inlet: &Inlet, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
@@ -31,15 +38,14 @@ pub(crate) fn before(counts: &[u8]) -> (Vec<u8>, BTreeMap<String, u64>) {
 /// # Errors
 /// Where a log or its counts cannot be read.
 pub(crate) async fn merged<T: ClusterTransport>(
-    transport: &T,
+    transport: &Arc<T>,
     partitions: u32,
     has_ended: bool,
     options: &CrawlOptions,
 ) -> Result<Report, ClusterError> {
     let mut all: Option<Report> = None;
-    for partition in 0..partitions {
-        let (fold, _) = restore(transport, partition, None).await?;
-        let Some(CountsValue { carried, report: Some(mut part) }) = values::read(&fold.counts) else { continue };
+    for (partition, counts) in counts_of_all(transport, partitions).await? {
+        let Some(CountsValue { carried, report: Some(mut part) }) = values::read(&counts) else { continue };
         let carried = Carried::read(carried.as_bytes());
         part.complete(carried.map_err(|error| ClusterError::Log(format!("counts: {error}")))?.unwrap_or_default());
         for shard in &mut part.seen.shards {
@@ -56,6 +62,25 @@ pub(crate) async fn merged<T: ClusterTransport>(
     // What was counted are moves of partitions.
     all.resumes = 0;
     Ok(all)
+}
+
+/// What each partition has counted, by its log.
+async fn counts_of_all<T: ClusterTransport>(
+    transport: &Arc<T>,
+    partitions: u32,
+) -> Result<BTreeMap<u32, Vec<u8>>, ClusterError> {
+    let (mut all, mut reading, mut left) = (BTreeMap::new(), JoinSet::new(), 0..partitions);
+    loop {
+        for partition in left.by_ref().take(READ - reading.len()) {
+            let transport = Arc::clone(transport);
+            reading.spawn(async move { (partition, restore(&*transport, partition, None).await) });
+        }
+        match reading.join_next().await {
+            None => return Ok(all),
+            Some(Ok((partition, restored))) => all.insert(partition, restored?.0.counts),
+            Some(Err(panic)) => resume_unwind(panic.into_panic()),
+        };
+    }
 }
 
 /// Of a crawl of which nothing was counted yet.
