@@ -58,6 +58,10 @@ impl PartOutputs {
             let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
             others.push(open(&path).map_err(FileError::of("open", &path))?);
         }
+        // A series that a kill has left open is finished, whoever wrote it.
+        let mut left = Output::left_open(directory).map_err(FileError::of("read", directory))?;
+        left.retain(|file| keeps.sinks.iter().all(|sink| sink.name() != file.name()));
+        others.append(&mut left);
         let mut ends = confirmed(&pages, &others)?;
         for output in std::iter::once(&mut pages).chain(&mut others) {
             let end = ends.entry(output.name().to_owned()).or_default().bytes;
@@ -67,6 +71,7 @@ impl PartOutputs {
         read.map_err(FileError::of("read", &path))?;
 
         let (mut files, mut threads, mut sinks) = (OutputFiles::default(), Vec::new(), Vec::new());
+        let left = others.split_off(keeps.sinks.len());
         for (sink, mut output) in keeps.sinks.iter().zip(others) {
             let (begins, started) = (output.last_start(), output.start_writer());
             let (writer, thread) = started.map_err(FileError::of("write", output.path()))?;
@@ -74,6 +79,7 @@ impl PartOutputs {
             sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
             threads.push(thread);
         }
+        left.into_iter().for_each(|output| files.add(output, Written::default()));
         let started = pages.handle().and_then(Writer::start);
         let (writer, thread) = started.map_err(FileError::of("write", &path))?;
         // Without sinks nobody counts where the records end, and what is written is synced as it is.
