@@ -14,34 +14,43 @@ const VALUED: [&str; 4] = ["max-image-preview", "max-snippet", "max-video-previe
 
 impl RobotsTag {
     /// Adds what one `X-Robots-Tag` header says to all robots and to `agent`: `noindex, nofollow`, `agent: nofollow`. What
-    /// stands behind a robot's name is for that robot, up to the next name.
+    /// stands behind a robot's name is for that robot, up to the next name. Commas part the directives; blanks and semicolons, which
+    /// many write, do so too.
     pub(in crate::crawl) fn add_header(&mut self, value: &str, agent: &str) {
         let mut is_for_us = true;
-        for item in value.split(',') {
-            let directive = match item.split_once(':') {
-                Some((name, rest)) if is_name(name.trim()) => {
-                    is_for_us = name.trim() == "*" || concerns(name.trim(), agent);
-                    rest
+        for item in value.split([',', ';']) {
+            let mut rest = item;
+            while let Some((before, behind)) = rest.split_once(':') {
+                let before = before.trim_ascii_end();
+                let (directives, name) = before.rsplit_once([' ', '\t']).unwrap_or(("", before));
+                if is_for_us {
+                    self.add(directives);
                 }
-                _ => item,
-            };
+                if is_name(name, behind) {
+                    let product = name.split('/').next().unwrap_or_default();
+                    is_for_us = product == "*" || concerns(product, agent);
+                }
+                rest = behind;
+            }
             if is_for_us {
-                self.add(directive);
+                self.add(rest);
             }
         }
     }
 
-    /// Adds what one `<meta name content>` says to all robots and to `agent`.
+    /// Adds what one `<meta name content>` says to all robots and to `agent`. Its content is read as a header is.
     pub(super) fn add_meta(&mut self, name: &str, content: &str, agent: &str) {
         if concerns(name.trim_ascii(), agent) {
-            content.split(',').for_each(|directive| self.add(directive));
+            self.add_header(content, agent);
         }
     }
 
-    fn add(&mut self, directive: &str) {
-        let is = |name: &str| directive.trim_ascii().eq_ignore_ascii_case(name);
-        self.nofollow |= is("nofollow") || is("none");
-        self.noindex |= is("noindex") || is("none");
+    fn add(&mut self, directives: &str) {
+        for directive in directives.split_ascii_whitespace() {
+            let is = |name: &str| directive.eq_ignore_ascii_case(name);
+            self.nofollow |= is("nofollow") || is("none");
+            self.noindex |= is("noindex") || is("none");
+        }
     }
 }
 
@@ -49,9 +58,12 @@ fn concerns(name: &str, agent: &str) -> bool {
     name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(agent)
 }
 
-fn is_name(text: &str) -> bool {
-    let is_token = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'*'));
-    is_token && !text.is_empty() && !VALUED.iter().any(|directive| directive.eq_ignore_ascii_case(text))
+/// Whether what stands before a colon is a robot's name, maybe with a version. In `10:00` and `25-Jun-10T15:00` it is the hour of a date.
+fn is_name(text: &str, behind: &str) -> bool {
+    let is_token = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_*./".contains(&byte));
+    let is_hour =
+        text.ends_with(|last: char| last.is_ascii_digit()) && behind.starts_with(|first: char| first.is_ascii_digit());
+    is_token && !is_hour && !text.is_empty() && !VALUED.iter().any(|directive| directive.eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]
@@ -71,6 +83,19 @@ mod tests {
             ("Crawler: none", true, true),
             ("*: noindex", false, true),
             ("", false, false),
+            ("noindex nofollow", true, true),
+            ("noindex;nofollow", true, true),
+            ("otherbot: noindex nofollow, none", false, false),
+            ("otherbot: noindex crawler : nofollow", true, false),
+            ("noindex otherbot: nofollow", false, true),
+            ("Crawler/1.0: nofollow", true, false),
+            ("other.bot/2: nofollow", false, false),
+            ("360bot: nofollow", false, false),
+            ("unavailable_after: Fri 25 Jun, 10:00:00 GMT, nofollow", true, false),
+            ("unavailable_after: 2010-06-25T15:00:00+00:00, nofollow", true, false),
+            ("unavailable_after: Friday, 25-Jun-10T15:00:00Z, nofollow", true, false),
+            ("otherbot: unavailable_after: 25 Jun 2010 15:00:00 PST, nofollow", false, false),
+            ("max-snippet:20 max-image-preview:large nofollow", true, false),
         ];
         for (value, nofollow, noindex) in cases {
             let mut tag = RobotsTag::default();
@@ -88,5 +113,13 @@ mod tests {
         assert_eq!(tag, RobotsTag { nofollow: true, noindex: false });
         tag.add_meta("crawler", "noindex", "crawler");
         assert_eq!(tag, RobotsTag { nofollow: true, noindex: true });
+        let mut tag = RobotsTag::default();
+        tag.add_meta("robots", "otherbot: none", "crawler");
+        assert_eq!(tag, RobotsTag::default());
+        for content in ["noindex nofollow", "noindex;nofollow", "noindex;\tnofollow", "all noindex,nofollow"] {
+            let mut tag = RobotsTag::default();
+            tag.add_meta("robots", content, "crawler");
+            assert_eq!(tag, RobotsTag { nofollow: true, noindex: true }, "{content:?}");
+        }
     }
 }
