@@ -1,4 +1,17 @@
 //! robots.txt as sites write it: whole files, agents and paths, with the answers that RFC 9309 gives.
+//!
+//! crawler-commons' `SimpleRobotRulesParserTest` asks for some others. Where we differ, on purpose:
+//!
+//! | they | we | because |
+//! |---|---|---|
+//! | `User-agent: one two` names both | the first alone | a product token ends at a blank (RFC 9309 section 2.2.1), as in Google's parser; a rule for `Web Crawler` is none for `crawler` |
+//! | a group of a Crawl-delay alone stands by itself | the next group's User-agent lines join it | other lines end no group (section 2.2.4) |
+//! | a line that is not known ends a list of agents | it ends nothing | the same |
+//! | `Disallow: http://e.org/x` is a rule for `/x` | it matches nothing | a path begins with `/` (section 2.2); the host may be another |
+//! | `User-agent: "one"` names `one` | it names nobody | a quote is in no product token |
+//! | `Alow` is `Allow` | the line is passed over | what is in doubt stays closed |
+//! | `Disallow /a /b` without a colon is a rule | it takes exactly two words | text on an error page begins so too |
+//! | a long Crawl-delay disallows the whole host | `politeness.max_crawl_delay` bounds it | the site asked for slowness, not for silence |
 
 use std::time::Duration;
 
@@ -268,6 +281,42 @@ fn pages_and_binaries_allow_everything() {
         assert!(Robots::parse(body, "crawler").ruling("/").allowed, "{body:?}");
     }
     assert!(Robots::default().ruling("/").allowed);
+}
+
+/// Files of crawler-commons' `SimpleRobotRulesParserTest`, written anew, where we agree.
+#[test]
+fn files_that_other_parsers_are_known_to_read() {
+    let page = "<!DOCTYPE HTML><HTML>\n<BODY>\nUser-agent: anybot<BR>\nDisallow: <BR>\nCrawl-Delay: 10<BR>\n\n\
+                User-agent: *<BR>\nDisallow: /<BR>\nCrawl-Delay: 30<BR>\n</BODY></HTML>\n";
+    assert!(allowed(page, "anybot", "/index.html") && !allowed(page, "bogus", "/index.html"));
+    assert_eq!(Robots::parse(page.as_bytes(), "anybot").crawl_delay(), Some(Duration::from_secs(10)));
+    let page = "<HTML><HEAD><TITLE>Site under Maintenance</TITLE></HEAD><body>User-agent means you</body></HTML>";
+    assert!(allowed(page, "anybot", "/"));
+    for file in [
+        "User-agent: *\nDesallow: /x",
+        "User-agent: *\nDssalow: /x",
+        "User-agent: other\nDisallow: /\nUseg-agent: *\nDisallow: /x",
+        "ser-agent: crawler\nDisallow /x",
+    ] {
+        assert!(!allowed(file, "crawler", "/x") && allowed(file, "crawler", "/y"), "{file}");
+    }
+}
+
+/// The rows of the table above.
+#[test]
+fn files_that_other_parsers_read_otherwise() {
+    for (file, agent, expected) in [
+        ("User-agent: one two\nDisallow: /x", "two", true),
+        ("User-agent: a\nCrawl-delay: 10\n\nUser-agent: *\nDisallow: /x", "a", false),
+        ("User-agent: a\nnonsense: 1\nUser-agent: b\nDisallow: /x", "a", false),
+        ("User-agent: a\nDisallow: http://e.org/x", "a", true),
+        ("User-agent: \"a\"\nDisallow: /x", "a", true),
+        ("User-agent: a\nDisallow: /\nAlow: /x", "a", false),
+        ("User-agent: a\nDisallow /x /y", "a", true),
+        ("User-agent: a\nCrawl-delay: 3600\nDisallow: /y", "a", true),
+    ] {
+        assert_eq!(allowed(file, agent, "/x"), expected, "{file}");
+    }
 }
 
 /// Bytes of a file that are read (RFC 9309 section 2.5).

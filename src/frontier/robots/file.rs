@@ -1,8 +1,8 @@
 //! A robots.txt as lines: bytes in, fields and values out.
 //!
 //! It takes what servers really send: byte order marks, UTF-16, lines that end by CR, a colon that was forgotten, names that are
-//! misspelled. RFC 9309 section 2.2 asks for less, and a rule that its author meant is better kept than lost. A line without a known
-//! field is passed over, HTML included, so an error page that is served as a robots.txt allows everything.
+//! misspelled, tags of HTML around all. RFC 9309 section 2.2 asks for less, and a rule that its author meant is better kept than lost. A
+//! line without a known field is passed over, so an error page that is served as a robots.txt allows everything.
 
 use std::borrow::Cow;
 
@@ -26,25 +26,34 @@ pub(super) enum Field {
     UserAgent,
 }
 
-/// Field names in lower case; beside the standard's, the misspellings that Google's parser takes too.
-const FIELDS: [(&[u8], Field); 13] = [
+/// Field names in lower case: the standard's, since most lines have one of these, and what Google's parser and crawler-commons take
+/// for them. A misspelled Allow is not taken: it would open what its author may have meant to close.
+const FIELDS: [(&[u8], Field); 20] = [
+    (b"disallow", Field::Disallow),
     (b"allow", Field::Allow),
+    (b"user-agent", Field::UserAgent),
+    (b"sitemap", Field::Sitemap),
     (b"crawl-delay", Field::CrawlDelay),
+    (b"crawl delay", Field::CrawlDelay),
+    (b"desallow", Field::Disallow),
     (b"diasllow", Field::Disallow),
     (b"disallaw", Field::Disallow),
-    (b"disallow", Field::Disallow),
     (b"disalow", Field::Disallow),
     (b"dissallow", Field::Disallow),
     (b"dissalow", Field::Disallow),
+    (b"dsallow", Field::Disallow),
+    (b"dssalow", Field::Disallow),
+    (b"ser-agent", Field::UserAgent),
     (b"site-map", Field::Sitemap),
-    (b"sitemap", Field::Sitemap),
+    (b"useg-agent", Field::UserAgent),
     (b"user agent", Field::UserAgent),
-    (b"user-agent", Field::UserAgent),
     (b"useragent", Field::UserAgent),
+    (b"users-agent", Field::UserAgent),
 ];
 
 /// The part of a body that counts, as bytes in which ASCII is ASCII. Only UTF-16 with its byte order mark is decoded. A body that is
-/// cut at the limit loses its last line, unless that was whole: half a rule would disallow too much.
+/// cut at the limit loses its last line, unless that was whole: half a rule would disallow too much. A body that begins with a tag is
+/// a page; its tags are taken off.
 pub(super) fn text(body: &[u8]) -> Cow<'_, [u8]> {
     let head = &body[..body.len().min(MAX_BYTES)];
     let mut text = match head {
@@ -59,6 +68,25 @@ pub(super) fn text(body: &[u8]) -> Cow<'_, [u8]> {
             Cow::Owned(bytes) => bytes.truncate(whole),
         }
     }
+    if text.trim_ascii_start().starts_with(b"<") {
+        return Cow::Owned(without_markup(&text));
+    }
+    text
+}
+
+/// The lines of a page that an editor has made of a robots.txt: each tag ends one.
+fn without_markup(page: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(page.len());
+    let mut rest = page;
+    let find = |text: &[u8], byte| text.iter().position(|&other| other == byte);
+    while let Some(begin) = find(rest, b'<')
+        && let Some(length) = find(&rest[begin..], b'>')
+    {
+        text.extend_from_slice(&rest[..begin]);
+        text.push(b'\n');
+        rest = &rest[begin + length + 1..];
+    }
+    text.extend_from_slice(rest);
     text
 }
 
@@ -137,6 +165,37 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(parsed(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn misspelled_fields_are_meant() {
+        for name in ["desallow", "diasllow", "disallaw", "disalow", "dissallow", "dissalow", "dsallow", "dssalow"] {
+            assert_eq!(parsed(&format!("{name}: /a")), [(Field::Disallow, "/a")], "{name}");
+        }
+        for name in ["ser-agent", "useg-agent", "user agent", "useragent", "users-agent"] {
+            assert_eq!(parsed(&format!("{name}: a")), [(Field::UserAgent, "a")], "{name}");
+        }
+        assert_eq!(parsed("crawl delay: 1"), [(Field::CrawlDelay, "1")]);
+    }
+
+    #[test]
+    fn markup_around_lines_is_passed_over() {
+        use Field::{Disallow, UserAgent};
+        for (page, expected) in [
+            ("<html><body>\nUser-agent: a<BR>\nDisallow: /x<BR>\n", &[(UserAgent, "a"), (Disallow, "/x")][..]),
+            (
+                " <p>User-agent: a<br>Disallow: <br/>Disallow: /y</p>",
+                &[(UserAgent, "a"), (Disallow, ""), (Disallow, "/y")],
+            ),
+            ("<!DOCTYPE\nhtml>User-agent: a", &[(UserAgent, "a")]),
+            ("<pre>User-agent: a\nDisallow: /<", &[(UserAgent, "a"), (Disallow, "/<")]),
+            ("User-agent: a\nDisallow: /<b>", &[(UserAgent, "a"), (Disallow, "/<b>")]),
+        ] {
+            let text = text(page.as_bytes());
+            let lines: Vec<_> =
+                lines(&text).map(|(field, value)| (field, std::str::from_utf8(value).unwrap())).collect();
+            assert_eq!(lines, expected, "{page:?}");
         }
     }
 

@@ -30,7 +30,9 @@ pub use ruling::Ruling;
 /// | `Sitemap`, `Crawl-delay` and unknown lines | neither end a group nor begin one (section 2.2.4) |
 /// | rules before the first `User-agent` | ignored |
 /// | `disallow /x` without a colon | a rule, where the line has exactly two words |
-/// | `useragent`, `user agent`, `dissallow`, `dissalow`, `disalow`, `diasllow`, `disallaw`, `site-map` | as meant |
+/// | `useragent`, `user agent`, `dissallow`, `disalow`, `desallow`, `site-map`, and others that Google's parser or crawler-commons knows | as meant |
+/// | a misspelled `Allow` | passed over: what is in doubt stays closed |
+/// | a page in HTML, which begins with a tag | its lines, each tag ending one |
 /// | a rule that begins with neither `/` nor `*` | matches nothing (section 2.2, `path-pattern`) |
 /// | `Allow: /a/index.html` | says nothing about `/a/` |
 /// | several `Crawl-delay` in a group | the first that is a number; a unit behind it is ignored |
