@@ -17,15 +17,53 @@ const LINKS: [&str; 9] =
 /// The keys of images, media and files.
 const PARTS: [&str; 5] = ["contentUrl", "downloadUrl", "image", "logo", "thumbnailUrl"];
 
+/// What stands around a script, to hide it from browsers of old or from XML.
+const BEFORE: [&[u8]; 8] = [b"\xef\xbb\xbf", b"<!--", b"-->", b"<![CDATA[", b"//", b"/*", b"*/", b">"];
+const BEHIND: [&[u8]; 7] = [b"-->", b"]]>", b"//", b"/*", b"*/", b"<!", b";"];
+
 /// Calls for each URL in the structured data of a page, as it is written, with whether it is part of the page. A script that is not whole, is
-/// no JSON, is longer than 1 MiB, or nests deeper than 128 levels, has none.
+/// no JSON, is longer than 1 MiB, or nests deeper than 128 levels, has none. What people and templates often get wrong is no hindrance.
 pub(in crate::crawl) fn each_json_ld(body: &[u8], mut each: impl FnMut(&str, bool)) {
     let mut rest = body;
     for script in std::iter::from_fn(|| next_script(&mut rest)).take(SCRIPTS).filter(|script| script.len() <= MOST) {
-        if let Ok(data) = serde_json::from_slice(script) {
+        if let Ok(data) = serde_json::from_slice(script).or_else(|_| serde_json::from_slice(&mended(script))) {
             walk(&data, false, &mut each);
         }
     }
+}
+
+/// A script that is no JSON, as it was meant: without what stands around it, without commas that nothing follows, and with blanks for the line
+/// ends and tabs in its texts.
+fn mended(script: &[u8]) -> Vec<u8> {
+    let mut json = Vec::with_capacity(script.len());
+    let (mut is_text, mut is_escaped) = (false, false);
+    for &byte in unwrapped(script) {
+        if is_text {
+            is_text = is_escaped || byte != b'"';
+            is_escaped = !is_escaped && byte == b'\\';
+            json.push(if byte.is_ascii_control() { b' ' } else { byte });
+            continue;
+        }
+        if matches!(byte, b'}' | b']')
+            && let Some(before) = json.trim_ascii_end().strip_suffix(b",")
+        {
+            json.truncate(before.len());
+        }
+        is_text = byte == b'"';
+        json.push(byte);
+    }
+    json
+}
+
+fn unwrapped(script: &[u8]) -> &[u8] {
+    let mut script = script.trim_ascii();
+    while let Some(inner) = BEFORE.iter().find_map(|mark| script.strip_prefix(*mark)) {
+        script = inner.trim_ascii_start();
+    }
+    while let Some(inner) = BEHIND.iter().find_map(|mark| script.strip_suffix(*mark)) {
+        script = inner.trim_ascii_end();
+    }
+    script
 }
 
 fn walk(data: &Value, is_part: bool, each: &mut impl FnMut(&str, bool)) {
@@ -120,6 +158,24 @@ mod tests {
             ("t.png", true),
         ];
         assert_eq!(all, expected.map(|(href, is_part)| (href.to_owned(), is_part)));
+    }
+
+    #[test]
+    fn what_people_and_old_programs_put_around_and_into_it_is_passed_over() {
+        for script in [
+            r#"<!-- {"url": "/a,]"} -->"#,
+            "\n//<![CDATA[\n{\"url\": \"/a,]\"}\n//]]>\n",
+            r#"/*<![CDATA[*/{"url": "/a,]"}/*]]>*/"#,
+            r#"<![CDATA[{"url": "/a,]"}]]>"#,
+            "<!--//--><![CDATA[//><!--\n{\"url\": \"/a,]\"}\n//--><!]]>",
+            r#"{"url": "/a,]",}"#,
+            r#"{"a": [1, 2 , ] , "b": "\",}", "url": "/a,]" , } ;"#,
+            "{\"a\": \"one\ntwo\tthree\r\n\", \"url\": \"/a,]\"}",
+            "\u{feff}{\"url\": \"/a,]\"}",
+        ] {
+            let page = format!("<script type=application/ld+json>{script}</script>");
+            assert_eq!(found(&page), [("/a,]".to_owned(), false)], "{script}");
+        }
     }
 
     #[test]
