@@ -56,6 +56,19 @@
 //! `+` and `%20` for one, or decodes an escape twice. Each of those would join pages that servers
 //! keep apart, and a page that shares its key with another is never fetched.
 //!
+//! Other normalizers go further. Where crawler-commons' `BasicURLNormalizer` does, and why the keys here do not:
+//!
+//! | in the text | there | here | because |
+//! |---|---|---|---|
+//! | a `%` that begins no escape, `/90%+x`, `/p%zz` | `%25` | stays | parsing leaves it, so servers are asked with it, and some tell it from `%25` |
+//! | a value without a name, `?=1&a=2` | left out | stays | it is no empty parameter: a server may read it |
+//! | a name without a value, `?a=` | `?a` | stays | servers tell the two apart (PHP alone does not) |
+//! | no scheme, `a.org/x` | `http://` | an error; of a [seed](Seed), `https://` | in a link it is a path |
+//! | too few slashes or backslashes, `http:a.org/x`, `http:\\a.org` | an error | `http://a.org/x` | parsing mends them, as browsers do |
+//! | `[ ] \| ^` and the backtick in a query | escaped | bare | browsers send them bare |
+//! | slashes in a row | one | stay, but with `collapse_slashes` | some servers tell them apart |
+//! | a session in a segment of its own, `/(S(x1y2))/a` | off | stays | the page without it may be another; a budget for sessions bounds it (`traps.session_budget`) |
+//!
 //! A key is its own canonical form: canonicalizing it gives it back, as wire form and as key.
 
 mod basis;
