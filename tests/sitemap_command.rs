@@ -57,6 +57,31 @@ fn it_prints_the_urls_and_says_elsewhere_what_is_wrong() {
     }
 }
 
+/// What the crawl asks for, the command prints.
+#[test]
+fn urls_are_completed_as_in_a_crawl() {
+    let place = tempfile::tempdir().unwrap();
+    let list = |body: &str, base: &[&str]| {
+        let output = run(&[&["sitemap", "-"], base].concat(), body.as_bytes(), place.path(), &[]);
+        text(&output.stdout).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let locs = ["www.a.test/y", "A.test/z", "a.test", "b.test/z", "/abs", "//b.test/x"];
+    let body: String = locs.iter().map(|loc| format!("<url><loc>{loc}</loc></url>")).collect();
+    let body = format!("<urlset>{body}</urlset>");
+    assert_eq!(
+        list(&body, &["--base", "http://a.test/dir/s.xml"]),
+        [
+            "http://www.a.test/y",
+            "http://a.test/z",
+            "http://a.test/",
+            "http://a.test/dir/b.test/z",
+            "http://a.test/abs",
+            "http://b.test/x"
+        ]
+    );
+    assert_eq!(list(&body, &[]), ["https://www.a.test/y"], "https is assumed, as of a seed");
+}
+
 /// The simulated web's own truth knows which pages only a sitemap leads to.
 #[test]
 fn a_simulated_web_is_crawled_by_its_sitemaps_too() {

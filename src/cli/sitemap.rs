@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::output::{Safe, print, warn};
 use super::settings::AllSettings;
 use crate::address::Canonicalizer;
-use crate::crawl::{SitemapEntry, SitemapFormat, SitemapLimits, read_sitemap};
+use crate::crawl::{SitemapEntry, SitemapFormat, SitemapLimits, SitemapPlace, read_sitemap};
 
 /// Prints the URLs in their order, each as it would be requested. What is wrong with the file is told on standard error, with its place.
 pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, json: bool) -> Result<(), CommandError> {
@@ -21,7 +21,7 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     let base = base.map_err(CommandError::of(Exit::Usage, "--base"))?;
     let mut source =
         Document::get(&options.fetch, from, &canonicalizer, ("sitemaps.max_bytes", options.sitemaps.max_bytes))?;
-    source.base = base.or(source.base);
+    let place = SitemapPlace::new(&canonicalizer, base.or(source.base.take()));
     let mut limits = SitemapLimits::default();
     (limits.max_urls, limits.max_bytes) = (options.sitemaps.max_urls, options.sitemaps.max_bytes);
     (limits.alternates, limits.is_cut) = (options.sitemaps.alternates, source.cut.is_some());
@@ -30,9 +30,9 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     print(|out| {
         let mut written = Ok(());
         let told = read_sitemap(&source.body, source.content_type.as_deref(), &limits, |entry| {
-            let url = match &source.base {
-                Some(base) => canonicalizer.join(base, &entry.url),
-                None => canonicalizer.canonicalize(&entry.url),
+            let url = match place.complete(&entry) {
+                (Some(base), url) => canonicalizer.join(base, &url),
+                (None, url) => canonicalizer.canonicalize(&url),
             };
             match url {
                 Ok(url) if written.is_ok() => written = line(out, url.wire(), &entry, json),

@@ -133,6 +133,8 @@ pub use resume::Resumed;
 pub use run::Crawl;
 #[cfg(feature = "cli")]
 pub(crate) use shared::used;
+#[cfg(feature = "cli")]
+pub(crate) use sitemap::SitemapPlace;
 pub use sitemap::{
     SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapProblem, SitemapSummary, read_sitemap,
 };

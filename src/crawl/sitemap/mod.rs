@@ -33,12 +33,14 @@
 //! - Where a file breaks off, all that was complete before is told. So the entries of a file's beginning are the beginning of its
 //!   entries; of a text file that is so but for its last line, which counts only where the file is whole.
 //!
-//! Each URL is told as it is written, without the white space around it: whoever knows the sitemap's own address resolves it.
+//! Each URL is told as it is written, without the white space around it: whoever knows the sitemap's own address resolves it, as
+//! `SitemapPlace` does for the crawl and for the command.
 
 mod date;
 mod entry;
 mod format;
 mod limits;
+mod place;
 mod plain;
 mod reader;
 mod root;
@@ -52,6 +54,8 @@ pub(super) use date::day_of;
 pub use entry::{SitemapEntry, SitemapEntryKind};
 pub use format::SitemapFormat;
 pub use limits::SitemapLimits;
+pub(crate) use place::SitemapPlace;
+pub(super) use place::with_scheme;
 pub use reader::read_sitemap;
 pub(super) use root::{is_feed, is_gzip, is_sitemap};
 pub use summary::{SitemapProblem, SitemapSummary};

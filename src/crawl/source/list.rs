@@ -1,6 +1,5 @@
 //! What a sitemap or feed lists, on its way to the gate.
 
-use std::borrow::Cow;
 use std::time::SystemTime;
 
 use super::{Extract, ReadOptions};
@@ -9,7 +8,8 @@ use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::crawl::records::Listing;
 use crate::crawl::sitemap::{
-    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, day_of, is_feed, is_sitemap, read_sitemap,
+    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapPlace, day_of, is_feed, is_sitemap, read_sitemap,
+    with_scheme,
 };
 use crate::frontier::{Lease, LeaseKind};
 use crate::gate::{Found, Gate, Refusal, ScopeKind, Via};
@@ -42,16 +42,18 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let today = i64::try_from(now.as_secs() / DAY).unwrap_or_default();
     let (mut pages, mut sitemaps) = (0, 0);
+    let place = SitemapPlace::new(extract.gate().canonicalizer(), Some(base.clone()));
     let summary = read_sitemap(&response.body, response.content_type.as_deref(), &limits, |entry| {
-        let href = with_scheme(&entry.url, &own);
+        let (from, href) = place.complete(&entry);
+        let from = from.unwrap_or(&base);
         let kind = if entry.kind == SitemapEntryKind::Item { "feed" } else { "sitemap" };
-        extract.keep(&base, &href, kind, LinkText::default());
+        extract.keep(from, &href, kind, LinkText::default());
         if entry.kind == SitemapEntryKind::Sitemap {
             sitemaps += 1;
-            extract.add_found(&base, &href, |url, extract| sitemap(url, &own, &entry, today, options, extract));
+            extract.add_found(from, &href, |url, extract| sitemap(url, &own, &entry, today, options, extract));
         } else {
             pages += 1;
-            extract.add_found(&base, &href, |url, extract| page(url, &own, &entry, today, options, extract));
+            extract.add_found(from, &href, |url, extract| page(url, &own, &entry, today, options, extract));
         }
     });
     extract.refuse_untold(Refusal::TooManyLinks, u32::try_from(summary.beyond).unwrap_or(u32::MAX));
@@ -83,7 +85,7 @@ pub(super) fn take_named<'a>(
     let mut is_named = false;
     for href in named {
         is_named = true;
-        extract.add_found(base, &with_scheme(href, host), |url, _| {
+        extract.add_found(base, &with_scheme(href, Some(host)), |url, _| {
             // Another host is asked for a sitemap only where it is known which hosts' pages are wanted.
             if kind == ScopeKind::Prefix && url.host() != host.host() {
                 return Err(Refusal::OutOfScope);
@@ -189,15 +191,6 @@ fn age(entry: &SitemapEntry, today: i64) -> Option<i64> {
     entry.lastmod.as_deref().and_then(day_of).map(|day| today - day)
 }
 
-/// A URL that lacks its scheme gets that of the file: one that begins with `www.`, or with the file's own host.
-fn with_scheme<'a>(url: &'a str, own: &CanonicalUrl) -> Cow<'a, str> {
-    let host = url.split(['/', '?', '#', ':']).next().unwrap_or_default();
-    let is_host =
-        host.eq_ignore_ascii_case(own.host()) || host.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www."));
-    let scheme = own.origin().split("://").next().unwrap_or("http");
-    if is_host && host.contains('.') { Cow::Owned(format!("{scheme}://{url}")) } else { Cow::Borrowed(url) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,25 +214,6 @@ mod tests {
         ] {
             let entry = SitemapEntry { priority, lastmod: lastmod.map(str::to_owned), ..SitemapEntry::default() };
             assert_eq!(turn(&entry, 31), expected, "{priority:?} {lastmod:?}");
-        }
-    }
-
-    #[test]
-    fn a_scheme_that_is_missing_is_the_files() {
-        let rules = crate::address::KeyRules::default();
-        let own = crate::address::Canonicalizer::new(&rules).canonicalize("https://Example.org/sitemap.xml").unwrap();
-        for (url, expected) in [
-            ("http://example.org/a", "http://example.org/a"),
-            ("example.org/a", "https://example.org/a"),
-            ("EXAMPLE.org?a", "https://EXAMPLE.org?a"),
-            ("www.example.org/a", "https://www.example.org/a"),
-            ("example.orga", "example.orga"),
-            ("a/b.html", "a/b.html"),
-            ("/example.org/", "/example.org/"),
-            ("//example.org/a", "//example.org/a"),
-            ("", ""),
-        ] {
-            assert_eq!(with_scheme(url, &own), expected);
         }
     }
 }

@@ -1,0 +1,64 @@
+//! Where a sitemap or feed stands, which completes the URLs in it.
+
+use std::borrow::Cow;
+
+use super::SitemapEntry;
+use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer};
+
+/// Where a sitemap or feed stands, which completes the URLs in it: those that are relative, and those that lack their scheme.
+#[derive(Debug)]
+pub(crate) struct SitemapPlace {
+    /// Its URL; `None` where nobody knows it.
+    base: Option<BaseUrl>,
+    own: Option<CanonicalUrl>,
+}
+
+impl SitemapPlace {
+    /// That of a file with this URL.
+    pub(crate) fn new(canonicalizer: &Canonicalizer, base: Option<BaseUrl>) -> Self {
+        let own = base.as_ref().and_then(|base| canonicalizer.join(base, "/").ok());
+        Self { base, own }
+    }
+
+    /// What an entry's URL is relative to, if that is known, and the URL with its scheme.
+    pub(crate) fn complete<'a>(&'a self, entry: &'a SitemapEntry) -> (Option<&'a BaseUrl>, Cow<'a, str>) {
+        (self.base.as_ref(), with_scheme(&entry.url, self.own.as_ref()))
+    }
+}
+
+/// A URL that lacks its scheme gets that of the file: one that begins with `www.`, or with the file's own host. Where the file's URL is
+/// not known, https is assumed, as it is of a seed.
+pub(in crate::crawl) fn with_scheme<'a>(url: &'a str, own: Option<&CanonicalUrl>) -> Cow<'a, str> {
+    let host = url.split(['/', '?', '#', ':']).next().unwrap_or_default();
+    let is_host = own.is_some_and(|own| host.eq_ignore_ascii_case(own.host()))
+        || host.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www."));
+    if !is_host || !host.contains('.') {
+        return Cow::Borrowed(url);
+    }
+    let scheme = own.and_then(|own| own.origin().split("://").next()).unwrap_or("https");
+    Cow::Owned(format!("{scheme}://{url}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::KeyRules;
+
+    #[test]
+    fn a_scheme_that_is_missing_is_the_files() {
+        let own = Canonicalizer::new(&KeyRules::default()).canonicalize("https://Example.org/sitemap.xml").unwrap();
+        for (url, expected) in [
+            ("http://example.org/a", "http://example.org/a"),
+            ("example.org/a", "https://example.org/a"),
+            ("EXAMPLE.org?a", "https://EXAMPLE.org?a"),
+            ("www.example.org/a", "https://www.example.org/a"),
+            ("example.orga", "example.orga"),
+            ("a/b.html", "a/b.html"),
+            ("/example.org/", "/example.org/"),
+            ("//example.org/a", "//example.org/a"),
+            ("", ""),
+        ] {
+            assert_eq!(with_scheme(url, Some(&own)), expected);
+        }
+    }
+}
