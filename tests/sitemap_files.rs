@@ -323,6 +323,23 @@ fn gzip_is_told_by_its_bytes() {
     assert!(summary.problem.is_some(), "it breaks off");
     let (entries, summary) = read(b"\x1f\x8b\x08\0\0\0\0\0\0\0\xff\xff\xff\xff");
     assert_eq!((entries.len(), summary.problem.unwrap().words.as_str()), (0, "its gzip is damaged"));
+    // Packed twice, as by a program and then by its server; and a mark that a text editor or PHP has put before it.
+    let plain = b"<urlset><url><loc>http://a.test/1</loc></url></urlset>";
+    let mark = b"\xEF\xBB\xBF";
+    for body in [
+        gzip(&gzip(plain)),
+        [mark, &gzip(plain)[..]].concat(),
+        gzip(&[mark, &gzip(plain)[..]].concat()),
+        gzip(&gzip(b"http://a.test/1")),
+    ] {
+        assert_eq!(urls(&body), ["http://a.test/1"]);
+    }
+    let inner = gzip(plain);
+    let (_, cut) = read(&gzip(&inner[..inner.len() - 12]));
+    assert_eq!(cut.problem.unwrap().words, "its gzip breaks off", "the inner one does");
+    assert_eq!(read(&gzip(&gzip(&gzip(plain)))).1.format, SitemapFormat::Unknown, "not three times");
+    let bomb = gzip(&gzip(&vec![b' '; 200 << 20]));
+    assert_eq!(read(&bomb).1.problem.unwrap().words, "longer than what is read");
     let empty = gzip(b"").repeat(100_000);
     assert_eq!(read(&empty).0.len(), 0, "members of nothing come to an end");
 }

@@ -73,7 +73,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/records/warc/compressor.rs",
             "src/crawl/records/warc/members.rs",
             "src/crawl/records/warc/walk.rs",
-            "src/crawl/sitemap/text.rs",
+            "src/crawl/sitemap/gzip.rs",
             "src/simulate/gzip.rs",
             "src/cli/record_file.rs",
         ],

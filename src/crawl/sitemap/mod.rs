@@ -18,7 +18,8 @@
 //! | text | a line that is a URL | each such line |
 //!
 //! The content decides, never the name or the Content-Type: both are wrong too often. The first element tells an XML file; anything else
-//! than the above, as an error page that is served with 200, is [`SitemapFormat::Unknown`] and has no entries.
+//! than the above, as an error page that is served with 200, is [`SitemapFormat::Unknown`] and has no entries. What is packed by gzip is
+//! unpacked, what is packed twice twice.
 //!
 //! # How it is read
 //!
@@ -39,6 +40,7 @@
 mod date;
 mod entry;
 mod format;
+mod gzip;
 mod limits;
 mod place;
 mod plain;

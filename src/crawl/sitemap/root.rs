@@ -1,6 +1,6 @@
 //! What a body is, by its first element.
 
-use super::text::GZIP;
+use super::gzip::gzip_at;
 
 /// Bytes that are looked at.
 const HEAD: usize = 4096;
@@ -19,7 +19,7 @@ pub(in crate::crawl) fn is_feed(start: &[u8]) -> bool {
 
 /// Whether a body is packed by gzip, so that its beginning tells nothing else.
 pub(in crate::crawl) fn is_gzip(start: &[u8]) -> bool {
-    start.starts_with(&GZIP)
+    gzip_at(start).is_some()
 }
 
 /// The first element's name in lower case, without its prefix. UTF-16 has a NUL for each second byte. Most pages are HTML by their

@@ -3,18 +3,14 @@
 use std::io::{self, BufRead, Read};
 
 use encoding_rs::Decoder;
-use flate2::bufread::GzDecoder;
 
+use super::gzip::Bytes;
 use crate::crawl::html::encoding_of_xml;
 
 /// The most bytes of one tag or one text. One that is longer ends the file: no URL is.
 pub(super) const MAX_ELEMENT: usize = 1 << 20;
-/// gzip members that are read. Each costs some preparation, however short it is.
-const MAX_MEMBERS: usize = 1_000;
-/// Bytes that are unpacked and decoded at once.
+/// Bytes that are decoded at once.
 const PART: usize = 8 * 1024;
-/// What a gzip member begins with (RFC 1952 section 2.3.1).
-pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The text of a sitemap, part by part. A body that breaks off, or is no valid gzip from somewhere on, has the text before.
 pub(super) struct SitemapText<'a> {
@@ -37,13 +33,8 @@ pub(super) struct SitemapText<'a> {
 impl<'a> SitemapText<'a> {
     /// Takes so many bytes of text at most.
     pub(super) fn new(body: &'a [u8], content_type: Option<&'a str>, max_bytes: usize) -> Self {
-        let bytes = if body.starts_with(&GZIP) {
-            Bytes::Gzip { members: 1, decoder: GzDecoder::new(body).into() }
-        } else {
-            Bytes::Plain(body)
-        };
         Self {
-            bytes,
+            bytes: Bytes::of(body, max_bytes),
             content_type,
             decoder: None,
             part: String::new(),
@@ -60,13 +51,14 @@ impl<'a> SitemapText<'a> {
         self.element = 0;
     }
 
-    /// Passes over white space, and gives what is there of the text behind it: nothing at its end.
+    /// Passes over white space and marks, and gives what is there of the text behind them: nothing at its end.
     pub(super) fn head(&mut self) -> (u64, &str) {
         let mut passed = 0;
         loop {
             self.fill();
             let rest = &self.part[self.at..];
-            let blank = rest.len() - rest.trim_start().len();
+            let is_blank = |letter: char| letter.is_whitespace() || letter == '\u{feff}';
+            let blank = rest.len() - rest.trim_start_matches(is_blank).len();
             (self.at, passed) = (self.at + blank, passed + blank as u64);
             if self.at < self.part.len() || self.is_over {
                 return (passed, &self.part[self.at..]);
@@ -137,43 +129,4 @@ impl Read for SitemapText<'_> {
 /// The last place of a text, up to `most`, where a letter begins.
 pub(super) fn floor(text: &str, most: usize) -> usize {
     (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
-}
-
-/// The bytes of a body, as they came or unpacked.
-enum Bytes<'a> {
-    Plain(&'a [u8]),
-    Gzip { members: usize, decoder: Box<GzDecoder<&'a [u8]>> },
-    Over,
-}
-
-impl Bytes<'_> {
-    /// Reads some bytes; none at the end, or where there is a problem, which is told once. What follows the last whole member and is none
-    /// is passed over, as gzip itself does.
-    fn read(&mut self, to: &mut [u8]) -> Result<usize, &'static str> {
-        loop {
-            match self {
-                Self::Plain(rest) => return Ok(rest.read(to).unwrap_or_default()),
-                Self::Over => return Ok(0),
-                Self::Gzip { members, decoder } => match decoder.read(to) {
-                    Ok(0) => {
-                        let rest = *decoder.get_ref();
-                        *members += 1;
-                        if *members > MAX_MEMBERS || !rest.starts_with(&GZIP) {
-                            *self = Self::Over;
-                        } else {
-                            **decoder = GzDecoder::new(rest);
-                        }
-                    }
-                    Ok(read) => return Ok(read),
-                    Err(error) => {
-                        *self = Self::Over;
-                        return Err(match error.kind() {
-                            io::ErrorKind::UnexpectedEof => "its gzip breaks off",
-                            _ => "its gzip is damaged",
-                        });
-                    }
-                },
-            }
-        }
-    }
 }
