@@ -167,6 +167,17 @@ const XML: &[(&str, &str, &[&str])] = &[
     ("attributes", "<urlset a='>'><url b=\"<\"><loc c>http://a.test/</loc></url></urlset>", &["http://a.test/"]),
     ("something before it", "Notice: x in y.php\n<?xml version=\"1.0\"?><urlset><url><loc>http://a.test/</loc></url></urlset>", &["http://a.test/"]),
     (
+        "markup before it, as PHP writes its notices",
+        "<br />\n<b>Notice</b>: Undefined variable: x in <b>/y.php</b> on line <b>3</b><br />\n<?xml version=\"1.0\"?><urlset><url><loc>http://a.test/</loc></url></urlset>",
+        &["http://a.test/"],
+    ),
+    (
+        "markup behind its first line, and no other",
+        "<?xml version=\"1.0\"?>\n<br />\n<b>Warning</b>: y<br />\n<URLSET><url><loc>http://a.test/</loc></url></URLSET>",
+        &["http://a.test/"],
+    ),
+    ("markup before a feed", "<p>Deprecated: z</p><rss><channel><item><link>http://a.test/</link></item></channel></rss>", &["http://a.test/"]),
+    (
         "RSS 2.0 (testRSSFormat): a guid serves where there is no link",
         "<!-- c --><rss version=\"2.0\"><channel><title>t</title><link>https://a.test/main</link><image><url>http://a.test/no.png</url></image>
          <item><title>http://a.test/title</title><link>https://a.test/1</link><guid isPermaLink=\"false\">7bd204c6</guid></item>
@@ -231,6 +242,8 @@ fn what_is_no_sitemap_says_so() {
         ("<!DOCTYPE html><title>404</title><a href=\"http://a.test/\">x</a>", "it begins with <title>"),
         ("<HTML><body><url><loc>http://a.test/</loc></url>", "it begins with <html>"),
         ("<note/>", "it begins with <note>"),
+        ("<br />\n<b>Notice</b>: x<br />", "it begins with <br>"),
+        ("<html><pre><urlset><url><loc>http://a.test/</loc></url></urlset>", "it begins with <html>"),
         ("<!-- only -->", "no element"),
         ("<", "tag not closed"),
     ] {

@@ -27,6 +27,7 @@
 //!
 //! - Names are compared without their prefix and in any case, and namespaces are not looked at. But what stands in an element of
 //!   another vocabulary, as the `<image:loc>` of an image, is no entry.
+//! - What a program says before the file, in its first 8 KiB, is passed over: a notice in words or in markup (`<b>Warning</b>: …<br />`).
 //! - A tag that is not closed ends where the next one begins that cannot stand in it. End tags without a start are passed over.
 //! - A URL that stands in `<url>` or `<sitemap>` itself, or in one more `<url>` inside `<loc>`, is taken.
 //! - The five entities of XML and numbers are resolved. No other entity is: a DTD is not read, so there is nothing to expand and nothing to

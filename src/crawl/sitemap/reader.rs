@@ -1,5 +1,6 @@
 //! Reads a sitemap of any format, entry by entry.
 
+use super::root::beginning;
 use super::sitemap::Sitemap;
 use super::text::SitemapText;
 use super::{SitemapEntry, SitemapLimits, SitemapSummary, plain, xml};
@@ -28,7 +29,10 @@ pub fn read_sitemap(
     let mut sitemap = Sitemap::new(limits, &mut tell);
     let mut text = SitemapText::new(body, content_type, limits.max_bytes);
     let (offset, head) = text.head();
-    let is_markup = head.starts_with('<') || ["<?xml", "<urlset", "<sitemapindex"].iter().any(|tag| head.contains(tag));
+    let begins = beginning(head);
+    let is_markup = head[begins..].starts_with('<');
+    text.pass(begins);
+    let offset = offset + begins as u64;
     if is_markup {
         xml::read(text, offset, &mut sitemap);
     } else {

@@ -1,11 +1,17 @@
 //! What a body is, by its first element.
 
 use super::gzip::gzip_at;
+use super::text::floor;
 
-/// Bytes that are looked at.
-const HEAD: usize = 4096;
+/// Bytes that are looked at: as many as a reader has at first.
+const HEAD: usize = 8 * 1024;
 /// What most pages begin with.
-const HTML: &[u8] = b"<!DOCTYPE html";
+const HTML: [&str; 2] = ["<!DOCTYPE html", "<html"];
+/// Elements that a file may begin with, or a page: nothing is looked for behind them.
+const FIRST: [&str; 10] =
+    ["body", "feed", "head", "html", "rdf", "rss", "sitemap", "sitemapindex", "url", "urlset"];
+/// What a file begins with that something else stands before.
+const BEGINNINGS: [&str; 6] = ["<?xml", "<feed", "<rdf:rdf", "<rss", "<sitemapindex", "<urlset"];
 
 /// Whether the beginning of a body is that of a sitemap in XML.
 pub(in crate::crawl) fn is_sitemap(start: &[u8]) -> bool {
@@ -22,28 +28,61 @@ pub(in crate::crawl) fn is_gzip(start: &[u8]) -> bool {
     gzip_at(start).is_some()
 }
 
+/// Where the file begins that a text is: at once, or behind what the program that writes it has said before, which may be markup too, as
+/// PHP's notices are.
+pub(super) fn beginning(text: &str) -> usize {
+    let text = &text[..floor(text, HEAD)];
+    let first = first_element(text);
+    if HTML.iter().any(|with| begins(text, with)) || first.is_none() && text.starts_with('<') {
+        return 0;
+    }
+    let from = match first {
+        Some((_, name)) if FIRST.iter().any(|known| known.eq_ignore_ascii_case(name)) => return 0,
+        Some((at, _)) => at,
+        None => 0,
+    };
+    let is_one = |text: &str| {
+        let is_end = |next: &u8| !next.is_ascii_alphanumeric();
+        BEGINNINGS.iter().any(|with| begins(text, with) && text.as_bytes().get(with.len()).is_none_or(is_end))
+    };
+    let mut tags = text[from..].match_indices('<').map(|(at, _)| from + at);
+    tags.find(|at| is_one(&text[*at..])).unwrap_or_default()
+}
+
 /// The first element's name in lower case, without its prefix. UTF-16 has a NUL for each second byte. Most pages are HTML by their
 /// first bytes, and cost no more than to look at these.
 fn root(start: &[u8]) -> Option<String> {
     let start = &start[..start.len().min(HEAD)];
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
-    let is_html = start.get(..HTML.len()).is_some_and(|start| start.eq_ignore_ascii_case(HTML));
-    if is_html || !start.iter().take(4).any(|byte| *byte == b'<') {
+    let is = |with: &str| start.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()));
+    if HTML.into_iter().any(is) || !start.iter().take(4).any(|byte| *byte == b'<') {
         return None;
     }
     let ascii = |byte: &&u8| byte.is_ascii() && **byte != 0;
     let ascii: String = start.iter().filter(ascii).map(|byte| char::from(*byte)).collect();
-    let mut rest = ascii.as_str();
+    first_element(&ascii[beginning(&ascii)..]).map(|(_, name)| name.to_ascii_lowercase())
+}
+
+/// The first element of a text, behind comments and declarations: where it begins, and its name without its prefix.
+fn first_element(text: &str) -> Option<(usize, &str)> {
+    let mut rest = text;
     loop {
-        rest = rest.trim_start().strip_prefix('<')?;
+        rest = rest.trim_start();
+        let at = text.len() - rest.len();
+        rest = rest.strip_prefix('<')?;
         let end = match rest.get(..1)? {
             "!" if rest.starts_with("!--") => rest.find("-->")? + 3,
             "!" if rest.contains('[') && rest.find('[') < rest.find('>') => rest.find("]>")? + 2,
             "!" | "?" => rest.find('>')? + 1,
-            _ => break,
+            _ => {
+                let is_end = |letter: char| letter.is_ascii_whitespace() || "/>".contains(letter);
+                return Some((at, rest[..rest.find(is_end)?].rsplit(':').next()?));
+            }
         };
         rest = &rest[end..];
     }
-    let name = &rest[..rest.find(|letter: char| letter.is_ascii_whitespace() || "/>".contains(letter))?];
-    Some(name.rsplit(':').next()?.to_ascii_lowercase())
+}
+
+fn begins(text: &str, with: &str) -> bool {
+    text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
 }

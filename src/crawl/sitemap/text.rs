@@ -51,6 +51,11 @@ impl<'a> SitemapText<'a> {
         self.element = 0;
     }
 
+    /// Passes over so many bytes of what [`head`](Self::head) gave.
+    pub(super) fn pass(&mut self, bytes: usize) {
+        self.at += bytes;
+    }
+
     /// Passes over white space and marks, and gives what is there of the text behind them: nothing at its end.
     pub(super) fn head(&mut self) -> (u64, &str) {
         let mut passed = 0;
