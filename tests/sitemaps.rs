@@ -358,3 +358,40 @@ async fn links_in_a_responses_head_are_links() {
     );
     assert_eq!(finished.gate.refusals().of(Refusal::Nofollow), 1);
 }
+
+#[tokio::test]
+async fn a_record_says_what_is_wrong_with_a_sitemap() {
+    let notice = b"<br />\n<b>Notice</b>: x in <b>y.php</b><br />\n<?xml version=\"1.0\"?>";
+    let web = Web::of([
+        (
+            "a.test/robots.txt",
+            b"Sitemap: /page\nSitemap: /notice\nSitemap: /empty\nSitemap: /many\nSitemap: /words".to_vec(),
+        ),
+        ("a.test/page", page("/linked")),
+        ("a.test/notice", [&notice[..], &urlset("/noticed")].concat()),
+        ("a.test/empty", b" ".to_vec()),
+        ("a.test/many", urlset("/1 /2 /3 /4 /5")),
+        ("a.test/words", b"no such file".to_vec()),
+        ("a.test/", page("")),
+        ("a.test/noticed", page("")),
+        ("a.test/linked", page("")),
+    ]);
+    let mut options = web.options();
+    options.sitemaps.max_urls = 3;
+    let (finished, records) = crawl(&options, "a.test/").await;
+    for (path, format, urls, problem) in [
+        ("page", "unknown", 0, Some("at byte 15: neither a sitemap nor a feed: it begins with <title>")),
+        ("notice", "urlset", 1, None),
+        ("empty", "unknown", 0, Some("it is empty")),
+        ("many", "urlset", 3, Some("2 URLs beyond sitemaps.max_urls = 3")),
+        ("words", "unknown", 0, Some("at byte 0: a line that is no URL")),
+    ] {
+        let list = records[&format!("a.test/{path}")].list.as_ref().unwrap_or_else(|| panic!("{path} has none"));
+        assert_eq!((&*list.format, list.urls, list.problem.as_deref()), (format, urls, problem), "{path}");
+        assert_eq!(list.problems, u64::from(problem.is_some()), "{path}");
+    }
+    assert_eq!(records["a.test/page"].title.as_deref(), Some("x"), "a page is read as one all the same");
+    assert!(records.contains_key("a.test/linked") && records.contains_key("a.test/noticed"));
+    let counts = finished.tally.sitemaps;
+    assert_eq!((counts.records, counts.read, counts.unknown, counts.faulty), (5, 2, 3, 1), "{counts:?}");
+}

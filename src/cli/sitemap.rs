@@ -46,7 +46,7 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     let summary = summary.unwrap_or_default();
     let name = &source.name;
     if summary.format == SitemapFormat::Unknown {
-        let problem = summary.problem.map_or_else(|| "it is empty".to_owned(), |problem| problem.to_string());
+        let problem = summary.first_problem(limits.max_urls).unwrap_or_default();
         return Err(CommandError::new(Exit::Failed, format!("{name} is no sitemap: {problem}")));
     }
     summary.problem.iter().for_each(|problem| warn(&format!("{name}: {problem}")));
@@ -54,9 +54,7 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     if problems.len() > 10 {
         warn(&format!("{name}: {} more that are no URLs", problems.len() - 10));
     }
-    if summary.beyond > 0 {
-        warn(&format!("{name}: {} URLs beyond sitemaps.max_urls = {}", summary.beyond, limits.max_urls));
-    }
+    summary.excess(limits.max_urls).iter().for_each(|excess| warn(&format!("{name}: {excess}")));
     source.cut.iter().for_each(|why| warn(&format!("{name}: {why}")));
     Ok(())
 }

@@ -8,8 +8,8 @@ use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::crawl::records::Listing;
 use crate::crawl::sitemap::{
-    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapPlace, day_of, is_feed, is_sitemap, read_sitemap,
-    with_scheme,
+    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapPlace, day_of, is_feed, is_sitemap,
+    read_sitemap, with_scheme,
 };
 use crate::frontier::{Lease, LeaseKind};
 use crate::gate::{Found, Gate, Refusal, ScopeKind, Via};
@@ -57,16 +57,24 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
         }
     });
     extract.refuse_untold(Refusal::TooManyLinks, u32::try_from(summary.beyond).unwrap_or(u32::MAX));
-    if summary.format == SitemapFormat::Unknown && summary.problem.is_none() {
-        // Nothing at all.
-        return;
-    }
+    let problem = summary.first_problem(limits.max_urls);
     extract.list = Some(Listing {
         format: summary.format.name().to_owned(),
         urls: pages,
         sitemaps,
-        problems: summary.problems + u64::from(summary.beyond > 0),
-        problem: summary.problem.map(|problem| problem.to_string()),
+        // That it is empty, or too long, is one more.
+        problems: (summary.problems + u64::from(summary.beyond > 0)).max(u64::from(problem.is_some())),
+        problem,
+    });
+}
+
+/// What nobody can unpack was asked for as a sitemap.
+pub(super) fn refuse_coding(_: &Response, _: BaseUrl, _: &ReadOptions, extract: &mut Extract) {
+    extract.list = Some(Listing {
+        format: SitemapFormat::Unknown.name().to_owned(),
+        problems: 1,
+        problem: Some("in a content coding that is not known".to_owned()),
+        ..Listing::default()
     });
 }
 

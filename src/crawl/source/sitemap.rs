@@ -6,7 +6,7 @@ use crate::crawl::html::is_html;
 use crate::crawl::http::Response;
 use crate::crawl::numbers::Tally;
 use crate::crawl::records::PageRecord;
-use crate::crawl::sitemap::{SitemapFormat, is_gzip, is_sitemap};
+use crate::crawl::sitemap::SitemapFormat;
 use crate::frontier::{Lease, Outcome};
 
 /// A sitemap.
@@ -40,15 +40,15 @@ impl UrlSource for SitemapSource {
     }
 
     fn links(&self, lease: &Lease, response: &Response, _: &ReadOptions) -> Option<ReadLinks> {
-        if !response.is_success() || response.raw {
+        if !response.is_success() {
             return None;
         }
-        let is_page = is_html(response.content_type.as_deref(), &response.body);
-        if !is_page || is_sitemap(&response.body) || is_gzip(&response.body) {
-            return Some(list::read);
+        if response.raw {
+            return Some(list::refuse_coding);
         }
-        // A list of pages for people, or an error page.
-        Some(if is_guess(lease) { pass_over } else { html::read })
+        // A list of pages for people, or an error page; or a sitemap that is served as one.
+        let is_page = !is_guess(lease) && is_html(response.content_type.as_deref(), &response.body);
+        Some(if is_page { read_list_or_page } else { list::read })
     }
 
     fn count(&self, tally: &mut Tally, is_done: bool, has_record: bool, record: &PageRecord) {
@@ -65,4 +65,9 @@ fn is_guess(lease: &Lease) -> bool {
     lease.metadata().is_empty() && lease.referrer().is_none()
 }
 
-fn pass_over(_: &Response, _: BaseUrl, _: &ReadOptions, _: &mut Extract) {}
+fn read_list_or_page(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
+    list::read(response, base.clone(), options, extract);
+    if extract.list.as_ref().is_none_or(|list| list.format == SitemapFormat::Unknown.name()) {
+        html::read(response, base, options, extract);
+    }
+}
